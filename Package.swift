@@ -1,0 +1,136 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// What every Swift target is built with.
+let swiftSettings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    // SE-0335
+    .enableUpcomingFeature("ExistentialAny"),
+    // SE-0409
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    // SE-0444
+    .enableUpcomingFeature("MemberImportVisibility"),
+    // SE-0461
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    // SE-0480
+    .treatAllWarnings(as: .error),
+]
+
+/// Sources also mark every unsafe construct (SE-0458); in tests that would only be noise.
+let sourceSettings = swiftSettings + [.strictMemorySafety()]
+
+let cSettings: [CSetting] = [
+    .enableWarning("all"),
+    .enableWarning("extra"),
+    .treatAllWarnings(as: .error),
+    .define("_GNU_SOURCE"),
+]
+
+let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
+
+let package = Package(
+    name: "holdfast",
+    products: [
+        .library(name: "Holdfast", targets: ["Holdfast"]),
+        .library(name: "RunLoops", targets: ["RunLoops"]),
+        .library(name: "CrashReports", targets: ["CrashReports"]),
+        .executable(name: "crashreport", targets: ["crashreport"]),
+        .executable(name: "holdfast-agent", targets: ["holdfast-agent"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
+    ],
+    targets: [
+        // Layer 0: C, nothing below it.
+        .target(name: "CLinuxShims", cSettings: cSettings),
+        .systemLibrary(
+            name: "CLibunwind",
+            pkgConfig: "libunwind-generic",
+            providers: [.apt(["libunwind-dev"])]
+        ),
+        .target(name: "CRecoveryPoint", cSettings: cSettings),
+
+        // Layer 1: the system, and the only code that runs in a crashed context.
+        .target(name: "LinuxSystem", dependencies: ["CLinuxShims", system], swiftSettings: sourceSettings),
+        .target(name: "CCrashCapture", dependencies: ["CRecoveryPoint"], cSettings: cSettings),
+
+        // Layer 2
+        .target(
+            name: "RunLoops",
+            dependencies: ["LinuxSystem", "CRecoveryPoint", system],
+            swiftSettings: sourceSettings
+        ),
+        .target(name: "CrashReports", dependencies: ["LinuxSystem", system], swiftSettings: sourceSettings),
+        .target(
+            name: "CrashCapture",
+            dependencies: ["CCrashCapture", "CLibunwind", "LinuxSystem", system],
+            swiftSettings: sourceSettings
+        ),
+
+        // Layer 3
+        .target(
+            name: "Symbolication",
+            dependencies: ["CrashReports", "CLibunwind", "LinuxSystem", system],
+            swiftSettings: sourceSettings
+        ),
+        .target(
+            name: "Supervision",
+            dependencies: ["RunLoops", "CrashCapture", "CrashReports", "LinuxSystem", system],
+            swiftSettings: sourceSettings
+        ),
+
+        // Layer 4: what a user imports.
+        .target(
+            name: "Holdfast",
+            dependencies: [
+                "RunLoops", "CrashReports", "CrashCapture", "Symbolication", "Supervision", "LinuxSystem", logging, system,
+            ],
+            swiftSettings: sourceSettings
+        ),
+
+        // Faults on purpose: for the agent and for tests.
+        .target(name: "CFaultInjection", cSettings: cSettings, cxxSettings: [.define("_GNU_SOURCE")]),
+        .target(name: "FaultInjection", dependencies: ["CFaultInjection"], swiftSettings: sourceSettings),
+
+        // Layer 5: tools.
+        .executableTarget(
+            name: "crashreport",
+            dependencies: ["CrashReports", "Symbolication", argumentParser, system],
+            path: "Tools/crashreport",
+            swiftSettings: sourceSettings
+        ),
+        .executableTarget(
+            name: "holdfast-agent",
+            dependencies: ["Holdfast", "FaultInjection", argumentParser, logging, system],
+            path: "Tools/holdfast-agent",
+            swiftSettings: sourceSettings
+        ),
+        .executableTarget(
+            name: "holdfast-benchmark",
+            dependencies: ["Holdfast", "RunLoops", "FaultInjection", argumentParser],
+            path: "Tools/holdfast-benchmark",
+            swiftSettings: sourceSettings
+        ),
+
+        .testTarget(
+            name: "RunLoopsTests",
+            dependencies: ["RunLoops", "LinuxSystem", system],
+            swiftSettings: swiftSettings
+        ),
+        .testTarget(
+            name: "CrashReportsTests",
+            dependencies: ["CrashReports", "LinuxSystem", "crashreport", system],
+            swiftSettings: swiftSettings
+        ),
+        .testTarget(
+            name: "SymbolicationTests",
+            dependencies: ["Symbolication", "CrashReports", "FaultInjection"],
+            swiftSettings: swiftSettings
+        ),
+    ],
+    cxxLanguageStandard: .cxx17
+)

@@ -1,0 +1,1 @@
+#include "crash_capture.h"

@@ -1,0 +1,172 @@
+// Run a function on a stack of its own, and come back here if it faults.
+//
+// Life cycle of a guarded call: hf_recovery_run() makes a recovery point current for this thread and
+// switches to the callout stack -> the body runs -> it returns (HF_RETURNED), or a fault handler sends the
+// thread to hf_recovery_landing with the point's registers (HF_ABANDONED). An abandoned callout stack is
+// never run on again: its frames are evidence, and other threads may still point into them.
+
+#ifndef HF_RECOVERY_POINT_H
+#define HF_RECOVERY_POINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if !defined(__linux__) || !defined(__x86_64__)
+#error "Holdfast runs on Linux x86-64: CRecoveryPoint's switch has no other port yet"
+#endif
+
+/// What kind of item a callout belongs to.
+typedef enum __attribute__((enum_extensibility(closed))) HFCalloutKind : uint32_t {
+    HFCalloutKindNone = 0,
+    HFCalloutKindSource = 1,
+    HFCalloutKindPort = 2,
+    HFCalloutKindTimer = 3,
+    HFCalloutKindObserver = 4,
+    HFCalloutKindBlock = 5,
+    HFCalloutKindMainQueue = 6,
+} HFCalloutKind;
+
+/// What the loop is doing while a callout runs, in a form that a signal handler can read.
+typedef struct HFCalloutInfo {
+    /// The mode's name, NUL-terminated UTF-8. Must outlive the guarded call.
+    const char *_Nullable mode;
+    /// The item's label, NUL-terminated UTF-8. Must outlive the guarded call.
+    const char *_Nullable label;
+    /// The item's identity, unique in the process; 0 for none.
+    uint64_t item;
+    /// The number of the loop's pass, counted from 1 over the life of the loop.
+    uint64_t pass;
+    /// What kind of item it is.
+    HFCalloutKind kind;
+    /// The CFRunLoop activity bit of the phase that the loop is in.
+    uint32_t activity;
+    /// How many runs are active on this loop: 1 for a run that is not nested.
+    uint32_t nesting;
+    uint32_t reserved;
+} HFCalloutInfo;
+
+/// A mapped stack with a guard below it, on which callouts run.
+typedef struct HFCalloutStack {
+    /// Lowest usable address; the guard lies below.
+    uintptr_t low;
+    /// One past the highest usable address, 16-byte aligned.
+    uintptr_t high;
+    /// The lowest address of the mapping, guard included.
+    uintptr_t mapping;
+    /// The stack pointer at the fault, written by the fault handler before it abandons a callout; 0 until then.
+    uintptr_t abandoned_at;
+    /// Set once a callout was abandoned on it: never to be used again.
+    bool abandoned;
+} HFCalloutStack;
+
+/// A place to which this thread returns if the callout above it faults.
+///
+/// Lives in the frame of hf_recovery_run(), on the stack of its caller.
+typedef struct HFRecoveryPoint {
+    /// The stack and frame pointers with which hf_recovery_landing is entered.
+    uintptr_t stack_pointer;
+    uintptr_t frame_pointer;
+    /// The callout stack that the body runs on.
+    HFCalloutStack *_Nonnull stack;
+    /// What the loop is doing.
+    const HFCalloutInfo *_Nullable info;
+    /// The recovery point that was current before, or NULL.
+    struct HFRecoveryPoint *_Nullable previous;
+    /// The depth of critical sections at entry.
+    uint32_t critical_depth;
+    uint32_t reserved;
+    /// The Swift runtime's exclusivity accesses at entry: swift_task_enterThreadLocalContext() keeps them here.
+    uintptr_t exclusivity[2];
+} HFRecoveryPoint;
+
+/// How a guarded call ended.
+typedef enum __attribute__((enum_extensibility(closed))) HFOutcome : int32_t {
+    /// The body returned.
+    HFOutcomeReturned = 0,
+    /// The body faulted and was abandoned on its stack, which is now marked as such.
+    HFOutcomeAbandoned = 1,
+} HFOutcome;
+
+/// The body of a guarded call.
+typedef void (*HFBody)(void *_Nullable argument);
+
+/// The recovery point of the running thread, or NULL: read by the fault handler, on the thread that faulted.
+extern _Thread_local HFRecoveryPoint *_Nullable hf_current_recovery_point
+    __attribute__((tls_model("initial-exec")));
+
+/// How many critical sections the running thread is in: while it is not that of the recovery point, nothing is abandoned.
+extern _Thread_local uint32_t hf_critical_depth __attribute__((tls_model("initial-exec")));
+
+/// Runs `body(argument)` on `stack` above a recovery point and says how that ended.
+///
+/// `info` and `stack` must stay valid until it returns. Makes no system call. Guarded calls nest, each on a
+/// stack of its own. Not safe to call from a signal handler.
+HFOutcome hf_recovery_run(
+    HFCalloutStack *_Nonnull stack,
+    const HFCalloutInfo *_Nullable info,
+    HFBody _Nonnull body,
+    void *_Nullable argument);
+
+/// Where a faulted thread is sent, with the point's stack and frame pointers. Never called.
+extern const char hf_recovery_landing[];
+
+/// The bounds of the code through which every walk from a callout to its recovery point must pass.
+extern const char hf_recovery_switch[];
+extern const char hf_recovery_switch_end[];
+
+/// Disarms the recovery points of this thread while the loop's own code runs inside a callout, and returns what to
+/// give to hf_recovery_restore().
+static inline HFRecoveryPoint *_Nullable hf_recovery_suspend(void) {
+    HFRecoveryPoint *point = hf_current_recovery_point;
+    hf_current_recovery_point = NULL;
+    return point;
+}
+
+/// Makes `point` current again.
+static inline void hf_recovery_restore(HFRecoveryPoint *_Nullable point) {
+    hf_current_recovery_point = point;
+}
+
+/// Opens a section in which a fault is never resumed; sections nest.
+///
+/// Safe to call from a signal handler.
+static inline void hf_critical_enter(void) {
+    hf_critical_depth += 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/// Closes the section that hf_critical_enter() opened.
+///
+/// Safe to call from a signal handler.
+static inline void hf_critical_leave(void) {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    hf_critical_depth -= 1;
+}
+
+/// Maps a callout stack of at least `size` bytes with a guard below it.
+///
+/// Returns NULL with `errno` set when there is no memory or no mapping left. Not safe to call from a signal
+/// handler: allocates.
+HFCalloutStack *_Nullable hf_callout_stack_create(size_t size);
+
+/// Unmaps a stack on which nothing was abandoned.
+void hf_callout_stack_destroy(HFCalloutStack *_Nonnull stack);
+
+/// Gives the part of an abandoned stack that no frame uses back to the kernel and frees the description; the frames
+/// stay mapped for ever. Returns the number of bytes that stay mapped.
+size_t hf_callout_stack_bury(HFCalloutStack *_Nonnull stack);
+
+/// Whether the runtime functions are there that keep Swift's exclusivity accesses apart; without them nothing may be
+/// abandoned.
+bool hf_recovery_tracks_exclusivity(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
