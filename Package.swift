@@ -49,9 +49,9 @@ let package = Package(
         .target(name: "CLinuxShims", cSettings: cSettings),
         .systemLibrary(
             name: "CLibunwind",
-            pkgConfig: "libunwind-generic",
             providers: [.apt(["libunwind-dev"])]
         ),
+        .systemLibrary(name: "CElfutils", providers: [.apt(["libdw-dev"])]),
         .target(name: "CRecoveryPoint", cSettings: cSettings),
 
         // Layer 1: the system, and the only code that runs in a crashed context.
@@ -67,14 +67,14 @@ let package = Package(
         .target(name: "CrashReports", dependencies: ["LinuxSystem", system], swiftSettings: sourceSettings),
         .target(
             name: "CrashCapture",
-            dependencies: ["CCrashCapture", "CLibunwind", "LinuxSystem", system],
+            dependencies: ["CCrashCapture", "CRecoveryPoint", "CLibunwind", "LinuxSystem", system],
             swiftSettings: sourceSettings
         ),
 
         // Layer 3
         .target(
             name: "Symbolication",
-            dependencies: ["CrashReports", "CLibunwind", "LinuxSystem", system],
+            dependencies: ["CrashReports", "CElfutils", "LinuxSystem", system],
             swiftSettings: sourceSettings
         ),
         .target(

@@ -119,6 +119,12 @@ extern const char hf_recovery_landing[];
 extern const char hf_recovery_switch[];
 extern const char hf_recovery_switch_end[];
 
+/// The address of hf_recovery_switch, for languages that cannot take it.
+static inline uint64_t hf_recovery_switch_start_address(void) { return (uint64_t)(uintptr_t)hf_recovery_switch; }
+
+/// The address of hf_recovery_switch_end.
+static inline uint64_t hf_recovery_switch_end_address(void) { return (uint64_t)(uintptr_t)hf_recovery_switch_end; }
+
 /// Disarms the recovery points of this thread while the loop's own code runs inside a callout, and returns what to
 /// give to hf_recovery_restore().
 static inline HFRecoveryPoint *_Nullable hf_recovery_suspend(void) {

@@ -1,0 +1,76 @@
+// The deciding thread's side of the hand-over.
+
+#include "async_state.h"
+#include "async_syscalls.h"
+
+#include <linux/futex.h>
+#include <sys/prctl.h>
+
+void hf_capture_become_decider(void) {
+    HF_SYSCALL2(SYS_prctl, PR_SET_NAME, "holdfast-crash");
+    atomic_store_explicit(&hf_capture_state.decider, (int32_t)HF_SYSCALL0(SYS_gettid), memory_order_release);
+}
+
+bool hf_capture_has_decider(void) {
+    return atomic_load_explicit(&hf_capture_state.decider, memory_order_acquire) != 0;
+}
+
+HFCaptureCounts hf_capture_counts(void) {
+    HFSpoolHeader *spool = hf_capture_state.configuration.spool;
+    HFCaptureCounts counts = {
+        .captured = __atomic_load_n(&spool->fault_count, __ATOMIC_RELAXED),
+        .lost = __atomic_load_n(&spool->faults_lost, __ATOMIC_RELAXED),
+    };
+    return counts;
+}
+
+uint32_t hf_capture_slots_in_use(void) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < hf_capture_state.slot_count; i += 1) {
+        count += __atomic_load_n(&hf_capture_state.slots[i].state, __ATOMIC_ACQUIRE) != HF_SLOT_FREE;
+    }
+    return count;
+}
+
+HFRecord *hf_capture_record(uint32_t slot) { return &hf_capture_state.slots[slot]; }
+
+/// The captured record that has waited longest, or the slot count.
+static uint32_t oldest_waiting(void) {
+    uint32_t oldest = hf_capture_state.slot_count;
+    for (uint32_t i = 0; i < hf_capture_state.slot_count; i += 1) {
+        HFRecord *record = &hf_capture_state.slots[i];
+        if (__atomic_load_n(&record->state, __ATOMIC_ACQUIRE) != HF_SLOT_CAPTURED ||
+            __atomic_load_n(&record->verdict, __ATOMIC_ACQUIRE) != HF_VERDICT_PENDING) {
+            continue;
+        }
+        if (oldest == hf_capture_state.slot_count || record->number < hf_capture_state.slots[oldest].number) {
+            oldest = i;
+        }
+    }
+    return oldest;
+}
+
+uint32_t hf_capture_wait(void) {
+    for (;;) {
+        uint32_t seen = atomic_load_explicit(&hf_capture_state.pending, memory_order_acquire);
+        uint32_t slot = oldest_waiting();
+        if (slot < hf_capture_state.slot_count) {
+            return slot;
+        }
+        HF_SYSCALL4(SYS_futex, &hf_capture_state.pending, FUTEX_WAIT_PRIVATE, seen, 0);
+    }
+}
+
+bool hf_capture_decide(uint32_t slot, uint32_t verdict) {
+    HFRecord *record = &hf_capture_state.slots[slot];
+    uint32_t expected = HF_VERDICT_PENDING;
+    __atomic_store_n(&record->state, HF_SLOT_DECIDED, __ATOMIC_RELEASE);
+    bool in_time = __atomic_compare_exchange_n(
+        &record->verdict, &expected, verdict, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    HF_SYSCALL3(SYS_futex, &record->verdict, FUTEX_WAKE, 1);
+    return in_time;
+}
+
+void hf_capture_release(uint32_t slot) {
+    __atomic_store_n(&hf_capture_state.slots[slot].state, HF_SLOT_FREE, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,78 @@
+// The two ways out of a process that is not resumed: a fresh one in its place, or the end that the signal asks for.
+
+#include "async_state.h"
+#include "async_syscalls.h"
+
+#include <fcntl.h>
+#include <stddef.h>
+
+#ifndef CLOSE_RANGE_CLOEXEC
+#define CLOSE_RANGE_CLOEXEC (1U << 2)
+#endif
+
+void hf_async_restart(void) {
+    const HFCaptureConfiguration *configuration = &hf_capture_state.configuration;
+    char *const *environment = atomic_load_explicit(&hf_capture_state.environment, memory_order_acquire);
+    if (configuration->executable == NULL || configuration->arguments == NULL || environment == NULL) {
+        return;
+    }
+    // Everything but the standard three and what is marked to be kept closes, whoever opened it.
+    HF_SYSCALL3(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC);
+    const int *kept = atomic_load_explicit(&hf_capture_state.kept_descriptors, memory_order_acquire);
+    uint32_t count = atomic_load_explicit(&hf_capture_state.kept_descriptor_count, memory_order_acquire);
+    for (uint32_t i = 0; kept != NULL && i < count; i += 1) {
+        HF_SYSCALL3(SYS_fcntl, kept[i], F_SETFD, 0);
+    }
+    // execve(2) keeps the signal mask: a child that begins with the fault signals blocked would die unreported.
+    HF_SYSCALL4(SYS_rt_sigprocmask, SIG_SETMASK, &hf_capture_state.initial_mask, 0, HF_KERNEL_SIGSET_SIZE);
+    HF_SYSCALL3(SYS_execve, configuration->executable, configuration->arguments, environment);
+    if (configuration->fallback_executable != NULL) {
+        HF_SYSCALL3(SYS_execve, configuration->fallback_executable, configuration->arguments, environment);
+    }
+}
+
+/// The layout that rt_sigaction(2) takes, which is not that of glibc.
+typedef struct KernelAction {
+    void (*handler)(int);
+    unsigned long flags;
+    void (*restorer)(void);
+    uint64_t mask;
+} KernelAction;
+
+static void set_default_action(int signal) {
+    KernelAction action = {.handler = SIG_DFL};
+    HF_SYSCALL4(SYS_rt_sigaction, signal, &action, 0, HF_KERNEL_SIGSET_SIZE);
+}
+
+static void call_previous_handler(int signal, siginfo_t *info, void *context) {
+    for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
+        if (hf_async_fault_signals[i] != signal) {
+            continue;
+        }
+        const struct sigaction *previous = &hf_capture_state.previous[i];
+        if ((previous->sa_flags & SA_SIGINFO) != 0) {
+            if (previous->sa_sigaction != NULL) {
+                previous->sa_sigaction(signal, info, context);
+            }
+        } else if (previous->sa_handler != SIG_DFL && previous->sa_handler != SIG_IGN) {
+            previous->sa_handler(signal);
+        }
+    }
+}
+
+void hf_async_terminate(int signal, siginfo_t *info, void *context) {
+    call_previous_handler(signal, info, context);
+    // Whatever that handler did, the process ends now, and as the signal says: an outer supervisor and a core dump see the
+    // truth. A re-executed fault could be repaired by another thread meanwhile, so the siginfo is queued again instead;
+    // the kernel lets a process send itself any code (kernel/signal.c, do_rt_tgsigqueueinfo).
+    set_default_action(signal);
+    long pid = HF_SYSCALL0(SYS_getpid);
+    long thread = HF_SYSCALL0(SYS_gettid);
+    HF_SYSCALL4(SYS_rt_tgsigqueueinfo, pid, thread, signal, info);
+    uint64_t mask = ~(1ULL << (signal - 1));
+    HF_SYSCALL4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, HF_KERNEL_SIGSET_SIZE);
+    // Only process 1 of a container comes here: for it the default action of a signal from itself is nothing
+    // (pid_namespaces(7)).
+    HF_SYSCALL1(SYS_exit_group, 128 + signal);
+    __builtin_unreachable();
+}

@@ -1,1 +1,0 @@
-#include "crash_capture.h"

@@ -1,0 +1,181 @@
+// The layout of a spool file: what is kept of a process and of its faults, in memory that outlives it.
+//
+// A spool file is mapped shared, so that what was written is there after the process died or was replaced. It holds one
+// HFSpoolHeader, `image_capacity` HFImage entries and `slot_count` HFRecord slots, in this order, each section at the offset
+// that the header names. Documented in Documentation/CrashRecordFormat.md; decoded by CrashReports/Record without this
+// header, because a decoder must take any bytes.
+//
+// Life cycle of a slot: free -> claimed -> captured -> decided -> free again once its report is in the store.
+
+#ifndef HF_CRASH_RECORD_H
+#define HF_CRASH_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/// The layout's version. A reader refuses what it does not know.
+#define HF_SPOOL_VERSION 1u
+
+enum {
+    HF_MAXIMUM_FRAMES = 256,
+    HF_MAXIMUM_HEAD_FRAMES = 192,
+    HF_REGISTER_COUNT = 23,
+    HF_MODE_SIZE = 64,
+    HF_LABEL_SIZE = 96,
+    HF_MESSAGE_SIZE = 1024,
+    HF_REASON_SIZE = 192,
+    HF_CODE_SIZE = 16,
+    HF_IMAGE_PATH_SIZE = 256,
+    HF_BUILD_ID_SIZE = 32,
+};
+
+/// Where a slot is in its life cycle.
+enum {
+    HF_SLOT_FREE = 0,
+    /// Being written by a handler: what is there may be incomplete.
+    HF_SLOT_CLAIMED = 1,
+    /// Everything that the handler knows is there.
+    HF_SLOT_CAPTURED = 2,
+    /// The walk and the verdict are there.
+    HF_SLOT_DECIDED = 3,
+};
+
+/// What is done about a fault.
+enum {
+    HF_VERDICT_PENDING = 0,
+    HF_VERDICT_RESUME = 1,
+    HF_VERDICT_RESTART = 2,
+    HF_VERDICT_TERMINATE = 3,
+};
+
+/// Facts of a record that are yes or no.
+enum {
+    /// On the thread that the process began with.
+    HF_FACT_MAIN_THREAD = 1u << 0,
+    /// A recovery point was armed, and the stack pointer lay on its callout stack or in the guard below.
+    HF_FACT_RECOVERY_POINT = 1u << 1,
+    /// The stack pointer or the address lay in the guard of the callout stack.
+    HF_FACT_STACK_OVERFLOW = 1u << 2,
+    /// A Swift task was current on the thread.
+    HF_FACT_TASK = 1u << 3,
+    /// A critical section was open that had not been at the recovery point.
+    HF_FACT_CRITICAL_SECTION = 1u << 4,
+    /// The fault was that of a thread of the crash capture itself.
+    HF_FACT_CAPTURE_THREAD = 1u << 5,
+    /// No verdict came within the deadline.
+    HF_FACT_DEADLINE = 1u << 6,
+    /// The walk came to the recovery point.
+    HF_FACT_WALK_COMPLETE = 1u << 7,
+    /// The walk ended in an error.
+    HF_FACT_WALK_BROKEN = 1u << 8,
+};
+
+typedef struct HFImage {
+    uint64_t base;
+    uint64_t end;
+    uint32_t build_id_length;
+    uint32_t reserved;
+    uint8_t build_id[HF_BUILD_ID_SIZE];
+    char path[HF_IMAGE_PATH_SIZE];
+} HFImage;
+
+typedef struct HFRecord {
+    uint32_t state;
+    /// Which fault of the process it is, from 1.
+    uint32_t number;
+    int64_t time_unix_nanoseconds;
+    int64_t uptime_nanoseconds;
+    int32_t signal;
+    int32_t code;
+    uint64_t address;
+    int32_t sender_pid;
+    uint32_t sender_uid;
+    int32_t thread;
+    uint32_t facts;
+    char thread_name[16];
+
+    /// Written by the thread that decides, waited for by the one that faulted.
+    uint32_t verdict;
+    uint32_t frame_count;
+    uint32_t head_frame_count;
+    uint32_t frames_omitted;
+    /// In the order of the kernel's gregset_t (sys/ucontext.h): r8 … r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip,
+    /// eflags, csgsfs, err, trapno, oldmask, cr2.
+    uint64_t registers[HF_REGISTER_COUNT];
+    /// The parked thread's ucontext: means something only in the process itself, until the verdict.
+    uint64_t context;
+    uint64_t stack_low;
+    uint64_t stack_high;
+
+    uint64_t item;
+    uint64_t pass;
+    uint32_t callout_kind;
+    uint32_t activity;
+    uint32_t nesting;
+    uint32_t code_length;
+    uint8_t code_bytes[HF_CODE_SIZE];
+    char mode[HF_MODE_SIZE];
+    char label[HF_LABEL_SIZE];
+    /// The Swift runtime's fatal error, then glibc's abort message: each NUL-terminated, "" if there is none.
+    char message[HF_MESSAGE_SIZE];
+    char abort_message[256];
+    char reason[HF_REASON_SIZE];
+    /// Program counters, innermost first: the first one exact, the rest return addresses.
+    uint64_t frames[HF_MAXIMUM_FRAMES];
+} HFRecord;
+
+typedef struct HFSpoolHeader {
+    char magic[8];
+    uint32_t version;
+    uint32_t header_size;
+    uint32_t image_offset;
+    uint32_t image_size;
+    uint32_t image_capacity;
+    uint32_t image_count;
+    uint32_t slot_offset;
+    uint32_t slot_size;
+    uint32_t slot_count;
+    /// Faults so far, and those for which no slot was free.
+    uint32_t fault_count;
+    uint32_t faults_lost;
+    int32_t pid;
+    int32_t parent_pid;
+    uint32_t restarts;
+    int64_t start_unix_nanoseconds;
+    int64_t start_monotonic_nanoseconds;
+    uint32_t processors;
+    /// Bytes of `arguments` in use: NUL-terminated strings one after the other.
+    uint32_t arguments_length;
+    uint32_t argument_count;
+    uint32_t reserved;
+    char name[64];
+    char executable[512];
+    char host[72];
+    char kernel[160];
+    char operating_system[96];
+    char architecture[16];
+    char libc[32];
+    char swift[64];
+    char holdfast[32];
+    char arguments[2048];
+} HFSpoolHeader;
+
+#define HF_SPOOL_MAGIC "HFSPOOL"
+
+// The decoder in CrashReports/Record reads by these offsets.
+_Static_assert(sizeof(HFImage) == 312, "spool layout");
+_Static_assert(offsetof(HFRecord, thread_name) == 56, "spool layout");
+_Static_assert(offsetof(HFRecord, registers) == 88, "spool layout");
+_Static_assert(offsetof(HFRecord, context) == 272, "spool layout");
+_Static_assert(offsetof(HFRecord, item) == 296, "spool layout");
+_Static_assert(offsetof(HFRecord, code_bytes) == 328, "spool layout");
+_Static_assert(offsetof(HFRecord, mode) == 344, "spool layout");
+_Static_assert(offsetof(HFRecord, message) == 504, "spool layout");
+_Static_assert(offsetof(HFRecord, frames) == 1976, "spool layout");
+_Static_assert(sizeof(HFRecord) == 4024, "spool layout");
+_Static_assert(offsetof(HFSpoolHeader, start_unix_nanoseconds) == 64, "spool layout");
+_Static_assert(offsetof(HFSpoolHeader, name) == 96, "spool layout");
+_Static_assert(offsetof(HFSpoolHeader, arguments) == 1144, "spool layout");
+_Static_assert(sizeof(HFSpoolHeader) == 3192, "spool layout");
+
+#endif

@@ -1,0 +1,45 @@
+// The images that are mapped into the process: what the walk needs of them, and what a report keeps of them.
+
+#ifndef HF_LOADED_IMAGES_H
+#define HF_LOADED_IMAGES_H
+
+#include <stdint.h>
+
+#include "crash_record.h"
+
+enum { HF_MAXIMUM_SEGMENTS = 4 };
+
+/// What an image's code counts as when a walk is judged.
+typedef enum __attribute__((enum_extensibility(closed))) HFImageKind : uint32_t {
+    /// The executable: the application, with everything that is linked into it.
+    HFImageKindApplication = 0,
+    HFImageKindSwiftCore = 1,
+    HFImageKindC = 2,
+    /// Any other library: it may hold a lock or an invariant that no rule knows.
+    HFImageKindOther = 3,
+} HFImageKind;
+
+/// An image as the walk sees it.
+typedef struct HFLoadedImage {
+    uint64_t base;
+    uint64_t end;
+    /// The address of its .eh_frame_hdr, or 0.
+    uint64_t unwind_table;
+    HFImageKind kind;
+    uint32_t segment_count;
+    /// Segments that are mapped readable and not writable: [start, end) pairs, safe to load from while the image stays loaded.
+    uint64_t segments[HF_MAXIMUM_SEGMENTS][2];
+} HFLoadedImage;
+
+/// Lists the loaded images by address, in `images` and in the spool's image table.
+///
+/// Returns how many there are, at most `capacity`. Takes the loader's lock. Not safe to call from a signal handler.
+uint32_t hf_loaded_images_snapshot(
+    HFSpoolHeader *_Nonnull spool, HFLoadedImage *_Nonnull images, uint32_t capacity);
+
+/// The bounds of an exported function by its name, and which kind of image it is in.
+///
+/// Returns 0, or -1 if there is no such function. Not safe to call from a signal handler.
+int hf_function_bounds(const char *_Nonnull name, uint64_t *_Nonnull start, uint64_t *_Nonnull end);
+
+#endif

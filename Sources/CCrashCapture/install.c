@@ -1,0 +1,153 @@
+// Putting the handlers in place and taking them away. Ordinary code: nothing here runs in a crashed context.
+
+#include "async_handler.h"
+#include "async_signals.h"
+#include "async_state.h"
+#include "recovery_point.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+// Not public ABI of the Swift runtime: weak, so that a runtime without them costs their use and not the link.
+extern _Atomic(const char *) *swift_getFatalErrorMessageBuffer(void) __attribute__((weak));
+extern void *swift_task_getCurrent(void) __attribute__((weak));
+extern void swift_retain(void *) __attribute__((weak));
+
+/// Finds what handlers read and resolves it now: a lazy binding inside a handler would take the loader's lock.
+static void resolve_runtime(void) {
+    if (swift_getFatalErrorMessageBuffer != NULL) {
+        hf_capture_state.fatal_error_message = swift_getFatalErrorMessageBuffer();
+    }
+    hf_capture_state.abort_message = dlsym(RTLD_DEFAULT, "__abort_msg");
+    hf_capture_state.current_task = swift_task_getCurrent;
+    if (hf_capture_state.current_task != NULL) {
+        (void)hf_capture_state.current_task();
+    }
+    // The compiler may turn loops into calls of these.
+    char from[64] = {0};
+    char to[64];
+    void *(*volatile copy)(void *, const void *, size_t) = memcpy;
+    void *(*volatile fill)(void *, int, size_t) = memset;
+    copy(to, from, sizeof to);
+    fill(to, 1, sizeof to);
+}
+
+static void *image_of(const void *address) {
+    Dl_info info;
+    return dladdr(address, &info) != 0 ? info.dli_fbase : NULL;
+}
+
+bool hf_capture_runtime_is_dynamic(void) {
+    return swift_retain != NULL && image_of((const void *)swift_retain) != image_of((const void *)hf_recovery_landing);
+}
+
+static void fault_signal_set(sigset_t *set) {
+    sigemptyset(set);
+    for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
+        sigaddset(set, hf_async_fault_signals[i]);
+    }
+}
+
+int hf_capture_install(const HFCaptureConfiguration *configuration) {
+    if (atomic_load(&hf_capture_state.installed)) {
+        return EALREADY;
+    }
+    HFSpoolHeader *spool = configuration->spool;
+    hf_capture_state.configuration = *configuration;
+    hf_capture_state.slots = (HFRecord *)((char *)spool + spool->slot_offset);
+    hf_capture_state.slot_count = spool->slot_count;
+    resolve_runtime();
+
+    sigset_t mask;
+    sigset_t faults;
+    fault_signal_set(&faults);
+    pthread_sigmask(SIG_UNBLOCK, &faults, &mask);
+    memcpy(&hf_capture_state.initial_mask, &mask, HF_KERNEL_SIGSET_SIZE);
+    for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
+        // A restarted process must not begin with a fault signal blocked.
+        hf_capture_state.initial_mask &= ~(1ULL << (hf_async_fault_signals[i] - 1));
+    }
+
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = hf_async_handle_fault;
+    // SA_ONSTACK: a stack overflow leaves no other stack to run on. Never SA_NODEFER: a handler that faults would start again
+    // at the top of the alternate stack for ever.
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    action.sa_mask = faults;
+    for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
+        if (sigaction(hf_async_fault_signals[i], &action, &hf_capture_state.previous[i]) != 0) {
+            int error = errno;
+            while (i > 0) {
+                i -= 1;
+                sigaction(hf_async_fault_signals[i], &hf_capture_state.previous[i], NULL);
+            }
+            return error;
+        }
+    }
+    atomic_store(&hf_capture_state.installed, true);
+    return 0;
+}
+
+void hf_capture_uninstall(void) {
+    if (!atomic_exchange(&hf_capture_state.installed, false)) {
+        return;
+    }
+    for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
+        struct sigaction current;
+        int signal = hf_async_fault_signals[i];
+        if (sigaction(signal, NULL, &current) == 0 && current.sa_sigaction == hf_async_handle_fault) {
+            sigaction(signal, &hf_capture_state.previous[i], NULL);
+        }
+    }
+}
+
+void hf_capture_set_environment(char *const *environment) {
+    atomic_store_explicit(&hf_capture_state.environment, environment, memory_order_release);
+}
+
+void hf_capture_set_kept_descriptors(const int *descriptors, uint32_t count) {
+    atomic_store_explicit(&hf_capture_state.kept_descriptor_count, 0, memory_order_release);
+    atomic_store_explicit(&hf_capture_state.kept_descriptors, descriptors, memory_order_release);
+    atomic_store_explicit(&hf_capture_state.kept_descriptor_count, count, memory_order_release);
+}
+
+void hf_capture_clear_messages(void) {
+    if (hf_capture_state.fatal_error_message != NULL) {
+        free((void *)atomic_exchange(hf_capture_state.fatal_error_message, NULL));
+    }
+    // glibc frees its own text when it sets the next (assert/assert.c: __assert_fail_base unmaps the old one), so it is only
+    // emptied here.
+    if (hf_capture_state.abort_message != NULL && *hf_capture_state.abort_message != NULL) {
+        (*hf_capture_state.abort_message)->text[0] = 0;
+    }
+}
+
+int hf_signal_observe(int signal, int descriptor) {
+    for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
+        if (hf_async_fault_signals[i] == signal) {
+            return EINVAL;
+        }
+    }
+    if (signal < 1 || signal > 64 || descriptor < 0) {
+        return EINVAL;
+    }
+    hf_async_set_signal_descriptor(signal, descriptor);
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = hf_async_handle_signal;
+    // SA_RESTART: code that does not expect EINTR goes on; the loop itself is woken by the eventfd.
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+    sigfillset(&action.sa_mask);
+    // But a fault of the handler must still be seen.
+    for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
+        sigdelset(&action.sa_mask, hf_async_fault_signals[i]);
+    }
+    return sigaction(signal, &action, NULL) == 0 ? 0 : errno;
+}

@@ -1,0 +1,135 @@
+// Listing loaded images. C because dl_iterate_phdr(3) and ElfW() are out of Swift's reach.
+
+#include "loaded_images.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct Snapshot {
+    HFSpoolHeader *spool;
+    HFLoadedImage *images;
+    HFImage *table;
+    uint32_t capacity;
+    uint32_t count;
+} Snapshot;
+
+static const char *last_component(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+static HFImageKind kind_of(const char *path, uint32_t index) {
+    if (index == 0) {
+        return HFImageKindApplication;
+    }
+    const char *name = last_component(path);
+    // The second holds the standard library's generics as -Onone builds call them: the same code, specialised.
+    if (strncmp(name, "libswiftCore.so", 15) == 0 || strncmp(name, "libswiftSwiftOnoneSupport.so", 28) == 0) {
+        return HFImageKindSwiftCore;
+    }
+    if (strncmp(name, "libc.so", 7) == 0) {
+        return HFImageKindC;
+    }
+    return HFImageKindOther;
+}
+
+static void copy_build_id(HFImage *entry, const char *note, size_t size) {
+    // Elf64_Nhdr, then the name and the description, each padded to 4 bytes (elf(5)).
+    while (size >= sizeof(ElfW(Nhdr))) {
+        const ElfW(Nhdr) *header = (const ElfW(Nhdr) *)note;
+        size_t name_size = ((size_t)header->n_namesz + 3) & ~(size_t)3;
+        size_t description_size = ((size_t)header->n_descsz + 3) & ~(size_t)3;
+        size_t whole = sizeof *header + name_size + description_size;
+        if (whole > size) {
+            return;
+        }
+        const char *name = note + sizeof *header;
+        if (header->n_type == NT_GNU_BUILD_ID && header->n_namesz == 4 && memcmp(name, "GNU", 4) == 0) {
+            size_t length = header->n_descsz < HF_BUILD_ID_SIZE ? header->n_descsz : HF_BUILD_ID_SIZE;
+            memcpy(entry->build_id, name + name_size, length);
+            entry->build_id_length = (uint32_t)length;
+            return;
+        }
+        note += whole;
+        size -= whole;
+    }
+}
+
+static int add_image(struct dl_phdr_info *info, size_t size, void *argument) {
+    (void)size;
+    Snapshot *snapshot = argument;
+    if (snapshot->count == snapshot->capacity) {
+        return 1;
+    }
+    HFLoadedImage *image = &snapshot->images[snapshot->count];
+    HFImage *entry = &snapshot->table[snapshot->count];
+    memset(image, 0, sizeof *image);
+    memset(entry, 0, sizeof *entry);
+    uint64_t low = UINT64_MAX;
+    for (int i = 0; i < info->dlpi_phnum; i += 1) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        uint64_t start = info->dlpi_addr + header->p_vaddr;
+        if (header->p_type == PT_LOAD) {
+            uint64_t end = start + header->p_memsz;
+            low = start < low ? start : low;
+            image->end = end > image->end ? end : image->end;
+            if ((header->p_flags & (PF_R | PF_W)) == PF_R && image->segment_count < HF_MAXIMUM_SEGMENTS) {
+                image->segments[image->segment_count][0] = start;
+                image->segments[image->segment_count][1] = end;
+                image->segment_count += 1;
+            }
+        } else if (header->p_type == PT_GNU_EH_FRAME) {
+            image->unwind_table = start;
+        } else if (header->p_type == PT_NOTE) {
+            copy_build_id(entry, (const char *)start, header->p_memsz);
+        }
+    }
+    if (low == UINT64_MAX) {
+        return 0;
+    }
+    image->base = low;
+    const char *path = info->dlpi_name == NULL ? "" : info->dlpi_name;
+    if (snapshot->count == 0 && path[0] == 0) {
+        // The first entry is the executable, without a name (dl_iterate_phdr(3)).
+        path = snapshot->spool->executable;
+    } else if (path[0] == 0) {
+        path = "[vdso]";
+    }
+    image->kind = kind_of(path, snapshot->count);
+    entry->base = image->base;
+    entry->end = image->end;
+    strncpy(entry->path, path, sizeof entry->path - 1);
+    snapshot->count += 1;
+    return 0;
+}
+
+uint32_t hf_loaded_images_snapshot(HFSpoolHeader *spool, HFLoadedImage *images, uint32_t capacity) {
+    Snapshot snapshot = {
+        .spool = spool,
+        .images = images,
+        .table = (HFImage *)((char *)spool + spool->image_offset),
+        .capacity = capacity < spool->image_capacity ? capacity : spool->image_capacity,
+    };
+    dl_iterate_phdr(add_image, &snapshot);
+    __atomic_store_n(&spool->image_count, snapshot.count, __ATOMIC_RELEASE);
+    return snapshot.count;
+}
+
+int hf_function_bounds(const char *name, uint64_t *start, uint64_t *end) {
+    void *address = dlsym(RTLD_DEFAULT, name);
+    if (address == NULL) {
+        return -1;
+    }
+    Dl_info info;
+    const ElfW(Sym) *symbol = NULL;
+    if (dladdr1(address, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL || symbol->st_size == 0) {
+        return -1;
+    }
+    *start = (uint64_t)address;
+    *end = *start + symbol->st_size;
+    return 0;
+}

@@ -1,1 +1,0 @@
-#include "fault_injection.h"

@@ -1,0 +1,164 @@
+internal import CCrashCapture
+internal import CLibunwind
+internal import CRecoveryPoint
+internal import Glibc
+internal import SystemPackage
+
+/// The ordinary thread that walks a parked thread's stack and gives the verdict.
+///
+/// It allocates nothing between a fault and its verdict: the heap may be locked by the thread that faulted. When it blocks all
+/// the same, the parked handler's deadline passes, and that is a verdict, too.
+@safe
+final class CrashThread {
+    private let walker: StackWalker?
+    private let swiftFailures = FunctionRanges.swiftFailures
+    private let abortFunctions = FunctionRanges.abortFunctions
+    private let decide: @Sendable (FaultSummary) -> Decision
+    private let resumed: @Sendable (UInt32, FaultSummary) -> Void
+
+    /// Prepares the walk, with everything that takes a lock.
+    init(
+        spool: UnsafeMutablePointer<HFSpoolHeader>,
+        decide: @escaping @Sendable (FaultSummary) -> Decision,
+        resumed: @escaping @Sendable (UInt32, FaultSummary) -> Void
+    ) {
+        walker = unsafe StackWalker(spool: spool)
+        if walker == nil {
+            // The walker lists the images as it is made; a report needs them also when there is no libunwind.
+            _ = unsafe LoadedImages(spool: spool)
+        }
+        self.decide = decide
+        self.resumed = resumed
+        warmUp()
+    }
+
+    /// Starts the thread; it runs until the process ends.
+    func start() throws(CrashCaptureError) {
+        var thread = pthread_t()
+        let argument = unsafe Unmanaged.passRetained(self).toOpaque()
+        let error = unsafe pthread_create(
+            &thread,
+            nil,
+            { argument in
+                guard let argument = unsafe argument else { return nil }
+                hf_capture_prepare_thread()
+                hf_capture_become_decider()
+                unsafe Unmanaged<CrashThread>.fromOpaque(argument).takeUnretainedValue().run()
+            },
+            argument
+        )
+        guard error == 0 else {
+            unsafe Unmanaged<CrashThread>.fromOpaque(argument).release()
+            throw CrashCaptureError(.thread, .init(rawValue: error))
+        }
+        pthread_detach(thread)
+        // A fault before the thread has said who it is would find nobody to decide.
+        while !hf_capture_has_decider() { sched_yield() }
+    }
+
+    /// libunwind's first walk sets itself up under a lock of its own.
+    private func warmUp() {
+        var context = unsafe ucontext_t()
+        unsafe hf_unwind_capture(&context)
+        _ = unsafe walker?.walk(context: &context) { _ in true }
+    }
+
+    private func run() -> Never {
+        while true {
+            let slot = hf_capture_wait()
+            let record = unsafe hf_capture_record(slot)
+            let walk = unsafe walk(record)
+            let fault = unsafe summary(of: record, walk: walk)
+            let decision = decide(fault)
+            unsafe write(decision.reason, to: record)
+            guard hf_capture_decide(slot, decision.verdict.rawCode), case .resume = decision.verdict else { continue }
+            resumed(slot, fault)
+        }
+    }
+
+    private func summary(of record: UnsafeMutablePointer<HFRecord>, walk: FaultSummary.Walk) -> FaultSummary {
+        let facts = unsafe record.pointee.facts
+        return unsafe FaultSummary(
+            number: record.pointee.number,
+            signal: record.pointee.signal,
+            code: record.pointee.code,
+            address: record.pointee.address,
+            sender: record.pointee.sender_pid,
+            hasRecoveryPoint: facts & UInt32(HF_FACT_RECOVERY_POINT) != 0,
+            isStackOverflow: facts & UInt32(HF_FACT_STACK_OVERFLOW) != 0,
+            isInTask: facts & UInt32(HF_FACT_TASK) != 0,
+            isInCriticalSection: facts & UInt32(HF_FACT_CRITICAL_SECTION) != 0,
+            item: record.pointee.item,
+            walk: walk
+        )
+    }
+
+    // MARK: The walk
+
+    private func walk(_ record: UnsafeMutablePointer<HFRecord>) -> FaultSummary.Walk {
+        guard let walker, let context = unsafe UnsafeMutableRawPointer(bitPattern: UInt(record.pointee.context)) else {
+            unsafe record.pointee.frames.0 = record.pointee.registers.16
+            unsafe record.pointee.frame_count = 1
+            unsafe record.pointee.head_frame_count = 1
+            return FaultSummary.Walk(end: .broken)
+        }
+        var frames = unsafe FrameList(record)
+        var judge = WalkJudge()
+        var reached = false
+        let complete = unsafe walker.walk(context: context) { step in
+            // A call's last instruction may be the last of its function: look a return address up inside the call.
+            let address = frames.isEmpty ? step.programCounter : step.programCounter &- 1
+            frames.add(step.programCounter)
+            if isRecoverySwitch(address) {
+                if !reached { judge.reachRecoveryPoint() }
+                reached = true
+            } else {
+                judge.add(classify(address))
+            }
+            return true
+        }
+        frames.finish()
+        let end: FaultSummary.Walk.End = reached ? .recoveryPoint : complete ? .outermost : .broken
+        unsafe record.pointee.facts |= reached ? UInt32(HF_FACT_WALK_COMPLETE) : 0
+        unsafe record.pointee.facts |= complete ? 0 : UInt32(HF_FACT_WALK_BROKEN)
+        return judge.walk(end: end)
+    }
+
+    private func isRecoverySwitch(_ address: UInt64) -> Bool {
+        address >= hf_recovery_switch_start_address() && address < hf_recovery_switch_end_address()
+    }
+
+    private func classify(_ address: UInt64) -> WalkJudge.Frame {
+        guard let walker else { return .other }
+        if address < 4096 || address == .max { return .nullPage }
+        if unsafe walker.images.image(at: address) == nil { walker.refreshImages() }
+        guard let image = unsafe walker.images.image(at: address) else { return .other }
+        switch unsafe image.pointee.kind {
+        case .application: return .application
+        case .swiftCore: return swiftFailures.contain(address) ? .swiftFailure : .swiftCore
+        case .C: return abortFunctions.contain(address) ? .abortFunction : .c
+        case .other: return .other
+        }
+    }
+
+    private func write(_ reason: StaticString, to record: UnsafeMutablePointer<HFRecord>) {
+        unsafe withUnsafeMutableBytes(of: &record.pointee.reason) { bytes in
+            let count = min(reason.utf8CodeUnitCount, bytes.count - 1)
+            for index in 0..<count {
+                unsafe bytes[index] = unsafe reason.utf8Start[index]
+            }
+            unsafe bytes[count] = 0
+        }
+    }
+}
+
+extension Verdict {
+    /// As the record and the handler know it.
+    var rawCode: UInt32 {
+        switch self {
+        case .resume: UInt32(HF_VERDICT_RESUME)
+        case .restart: UInt32(HF_VERDICT_RESTART)
+        case .terminate: UInt32(HF_VERDICT_TERMINATE)
+        }
+    }
+}

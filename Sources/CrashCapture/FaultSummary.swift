@@ -1,0 +1,120 @@
+/// What is known of a fault when its verdict is asked for.
+///
+/// Made on the crash thread while the thread that faulted is parked, so it holds nothing that is allocated: the heap may be
+/// locked by that thread.
+public struct FaultSummary: Sendable {
+    /// What a walk over the faulting thread's stack found between the fault and the recovery point.
+    public struct Walk: Sendable, Equatable {
+        /// How the walk ended.
+        public enum End: Sendable {
+            /// It came to the recovery point.
+            case recoveryPoint
+            /// It came to the outermost frame without passing a recovery point.
+            case outermost
+            /// It could not go on.
+            case broken
+        }
+
+        /// What stands above the innermost frame of the application.
+        public enum Prefix: Sendable {
+            /// Nothing: the application's own instruction faulted.
+            case none
+            /// A listed failure function of the Swift runtime, and what it calls to end the process.
+            case swiftFailure
+            /// Swift code of the standard library and nothing else: where it traps, a precondition of the caller failed.
+            case swiftCode
+            /// `abort` or `__assert_fail`, called by the application itself.
+            case ownAbort
+            /// Anything else: a library that may hold a lock.
+            case foreign
+        }
+
+        /// How the walk ended.
+        public var end: End
+        /// What stands above the innermost frame of the application.
+        public var prefix: Prefix
+        /// Whether a frame that is not the application's lies between two that are.
+        public var hasForeignFrame: Bool
+
+        /// Makes a walk's result.
+        public init(end: End, prefix: Prefix = .none, hasForeignFrame: Bool = false) {
+            self.end = end
+            self.prefix = prefix
+            self.hasForeignFrame = hasForeignFrame
+        }
+    }
+
+    /// Which fault of the process it is, from 1.
+    public var number: UInt32
+    /// The signal's number.
+    public var signal: CInt
+    /// `si_code` of the signal.
+    public var code: CInt
+    /// The address that the kernel gave with the signal, 0 if it gave none.
+    public var address: UInt64
+    /// The sending process of a signal that the kernel did not raise, else 0.
+    public var sender: CInt
+    /// Whether the thread was in a callout, on its callout stack, above an armed recovery point.
+    public var hasRecoveryPoint: Bool
+    /// Whether the callout stack overflowed.
+    public var isStackOverflow: Bool
+    /// Whether a Swift task was current on the thread.
+    public var isInTask: Bool
+    /// Whether the callout was inside a critical section.
+    public var isInCriticalSection: Bool
+    /// The identity of the loop item that the callout belongs to, 0 for none.
+    public var item: UInt64
+    /// What the walk found.
+    public var walk: Walk
+
+    /// Makes a summary: for tests of verdicts.
+    public init(
+        number: UInt32 = 1,
+        signal: CInt,
+        code: CInt,
+        address: UInt64 = 0,
+        sender: CInt = 0,
+        hasRecoveryPoint: Bool = true,
+        isStackOverflow: Bool = false,
+        isInTask: Bool = false,
+        isInCriticalSection: Bool = false,
+        item: UInt64 = 0,
+        walk: Walk = Walk(end: .recoveryPoint)
+    ) {
+        self.number = number
+        self.signal = signal
+        self.code = code
+        self.address = address
+        self.sender = sender
+        self.hasRecoveryPoint = hasRecoveryPoint
+        self.isStackOverflow = isStackOverflow
+        self.isInTask = isInTask
+        self.isInCriticalSection = isInCriticalSection
+        self.item = item
+        self.walk = walk
+    }
+}
+
+/// What is done about a fault.
+public enum Verdict: Sendable {
+    /// The callout is abandoned and the loop goes on.
+    case resume
+    /// The process is replaced by a fresh one.
+    case restart
+    /// The process ends as the signal says.
+    case terminate
+}
+
+/// A verdict with its reason in words.
+public struct Decision: Sendable {
+    /// What is done.
+    public var verdict: Verdict
+    /// Why, for the report. A literal, because nothing may be allocated when it is given.
+    public var reason: StaticString
+
+    /// Makes a decision.
+    public init(_ verdict: Verdict, because reason: StaticString) {
+        self.verdict = verdict
+        self.reason = reason
+    }
+}

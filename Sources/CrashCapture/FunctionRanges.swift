@@ -1,0 +1,51 @@
+internal import CCrashCapture
+
+/// The addresses of a list of functions that other images export.
+///
+/// Looked up once at install: the loader's lock may be held when a fault is judged.
+struct FunctionRanges {
+    private let ranges: [Range<UInt64>]
+
+    /// Looks the functions up by symbol name; one that is not there is left out.
+    init(_ names: [String]) {
+        ranges = names.compactMap { name in
+            var start: UInt64 = 0
+            var end: UInt64 = 0
+            guard unsafe hf_function_bounds(name, &start, &end) == 0, start < end else { return nil }
+            return start..<end
+        }
+    }
+
+    /// Whether an address lies in one of the functions.
+    func contain(_ address: UInt64) -> Bool {
+        for range in ranges where range.contains(address) {
+            return true
+        }
+        return false
+    }
+
+    /// How the Swift runtime ends a process whose own code is at fault (swift/stdlib/public/core/AssertCommon.swift,
+    /// swift/stdlib/public/runtime/Casting.cpp and Exclusivity.cpp). No lock of the runtime is held when they are called.
+    static var swiftFailures: FunctionRanges {
+        FunctionRanges([
+            // _assertionFailure(_:_:file:line:flags:), with a StaticString and with a String as message
+            "$ss17_assertionFailure__4file4line5flagss5NeverOs12StaticStringV_A2HSus6UInt32VtF",
+            "$ss17_assertionFailure__4file4line5flagss5NeverOs12StaticStringV_SSAHSus6UInt32VtF",
+            "$ss17_assertionFailure__5flagss5NeverOs12StaticStringV_SSs6UInt32VtF",
+            "$ss18_fatalErrorMessage__4file4line5flagss5NeverOs12StaticStringV_A2HSus6UInt32VtF",
+            "$ss23_fatalErrorFlagsMessage__4file4line5flagss5NeverOs12StaticStringV_A2HSus6UInt32VtF",
+            "swift_unexpectedError",
+            "swift_errorInMain",
+            "swift_beginAccess",
+            "swift_dynamicCast",
+            "swift_dynamicCastClassUnconditional",
+            "swift_dynamicCastUnknownClassUnconditional",
+            "swift_deletedMethodError",
+        ])
+    }
+
+    /// How C ends a process whose own code is at fault.
+    static var abortFunctions: FunctionRanges {
+        FunctionRanges(["abort", "__assert_fail", "__assert"])
+    }
+}

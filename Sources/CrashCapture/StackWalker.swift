@@ -1,0 +1,118 @@
+internal import CCrashCapture
+internal import CLibunwind
+
+/// Walks the stack of a parked thread with libunwind, without a lock and without a load that could fault.
+///
+/// libunwind 1.6.2 on its own asks `dl_iterate_phdr` for every frame, which blocks while another thread holds the loader's
+/// lock (measured: until SIGKILL). Here it is given its unwind tables from `LoadedImages` and its memory from `MemoryWindow`.
+/// Used by the crash thread alone.
+@safe final class StackWalker {
+    /// Where a walk stands.
+    struct Step {
+        /// The program counter: exact in the innermost frame, a return address in every other.
+        var programCounter: UInt64
+        /// The stack pointer of the frame.
+        var stackPointer: UInt64
+    }
+
+    /// More than any stack of 8 MiB holds.
+    private static let maximumSteps = 400_000
+
+    private var library: HFUnwindLibrary
+    private(set) var images: LoadedImages
+    private var window = MemoryWindow()
+
+    /// Loads libunwind and gives it our accessors; nil when it is not there.
+    init?(spool: UnsafeMutablePointer<HFSpoolHeader>) {
+        unsafe library = HFUnwindLibrary()
+        guard unsafe hf_unwind_load(&library),
+            let space = unsafe library.local_address_space,
+            let accessors = unsafe library.get_accessors?(space)
+        else { return nil }
+        unsafe images = LoadedImages(spool: spool)
+        unsafe accessors.pointee.find_proc_info = { space, address, info, needsUnwindInfo, argument in
+            guard let info = unsafe info else { return CInt(HF_UNWIND_INVALID) }
+            return unsafe activeWalker.find(address, space, info, needsUnwindInfo, argument)
+        }
+        unsafe accessors.pointee.access_mem = { _, address, value, write, _ in
+            guard write == 0, let value = unsafe value, let word = unsafe activeWalker.load(address) else {
+                return CInt(HF_UNWIND_INVALID)
+            }
+            unsafe value.pointee = word
+            return 0
+        }
+        // The cache is keyed by program counter and belongs to this copy of the library, which nobody else uses.
+        _ = unsafe library.set_caching_policy?(space, UNW_CACHE_GLOBAL)
+    }
+
+    /// Calls `body` for each frame of the context, innermost first, until it returns false.
+    ///
+    /// Returns whether the outermost frame was reached.
+    func walk(context: UnsafeMutableRawPointer, _ body: (Step) -> Bool) -> Bool {
+        unsafe activeWalker = self
+        window.reset()
+        var cursor = unw_cursor_t()
+        guard unsafe hf_unwind_begin(&library, &cursor, context) == 0 else { return false }
+        for _ in 0..<Self.maximumSteps {
+            var step = Step(programCounter: 0, stackPointer: 0)
+            guard unsafe library.get_reg?(&cursor, CInt(HF_UNWIND_REGISTER_IP), &step.programCounter) == 0,
+                unsafe library.get_reg?(&cursor, CInt(HF_UNWIND_REGISTER_SP), &step.stackPointer) == 0
+            else { return false }
+            if !body(step) { return true }
+            let result = unsafe library.step?(&cursor) ?? -1
+            if result == 0 { return true }
+            if result < 0 { return false }
+        }
+        return false
+    }
+
+    /// Lists the images again when an address lies in none of them; takes the loader's lock.
+    func refreshImages() {
+        images.refresh()
+        unsafe library.flush_cache?(library.local_address_space, 0, 0)
+    }
+
+    private func find(
+        _ address: unw_word_t,
+        _ space: unw_addr_space_t?,
+        _ info: UnsafeMutablePointer<unw_proc_info_t>,
+        _ needsUnwindInfo: CInt,
+        _ argument: UnsafeMutableRawPointer?
+    ) -> CInt {
+        guard let image = unsafe images.image(at: address) else { return CInt(HF_UNWIND_NO_INFORMATION) }
+        let header = unsafe image.pointee.unwind_table
+        // Version 1, then the encodings of the frame pointer, the count (udata4) and the table (sdata4, data-relative): the
+        // only ones that linkers write (LSB, "The .eh_frame_hdr section").
+        guard header != 0, images.isReadOnlyImageMemory(header, count: 12),
+            let raw = unsafe UnsafeRawPointer(bitPattern: UInt(header)),
+            unsafe raw.load(as: UInt8.self) == 1,
+            unsafe raw.load(fromByteOffset: 2, as: UInt8.self) == 0x03,
+            unsafe raw.load(fromByteOffset: 3, as: UInt8.self) == 0x3b
+        else { return CInt(HF_UNWIND_NO_INFORMATION) }
+        let count = unsafe UInt64(raw.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
+        guard images.isReadOnlyImageMemory(header + 12, count: count * 8) else { return CInt(HF_UNWIND_NO_INFORMATION) }
+        return unsafe hf_unwind_search(
+            &library,
+            space,
+            address,
+            image.pointee.base,
+            image.pointee.end,
+            header,
+            header + 12,
+            count,
+            info,
+            needsUnwindInfo,
+            argument
+        )
+    }
+
+    private func load(_ address: UInt64) -> UInt64? {
+        if images.isReadOnlyImageMemory(address, count: 8), let pointer = unsafe UnsafeRawPointer(bitPattern: UInt(address)) {
+            return unsafe pointer.loadUnaligned(as: UInt64.self)
+        }
+        return window.word(at: address)
+    }
+}
+
+/// The walker whose walk is under way. Protected by: walks happen on the crash thread alone, one at a time.
+private nonisolated(unsafe) var activeWalker: StackWalker! = nil

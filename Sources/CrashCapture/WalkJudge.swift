@@ -1,0 +1,84 @@
+/// Judges the frames of a walk one by one, innermost first: which ran the application's code, and which somebody else's.
+///
+/// A pure state machine. The rule is decision 5 of the design: above the recovery point there may be only application frames,
+/// apart from one run of failure functions at the very top.
+struct WalkJudge {
+    /// What a frame is to the judge.
+    enum Frame {
+        /// Code of the executable.
+        case application
+        /// A failure function of the Swift runtime that is on the list.
+        case swiftFailure
+        /// Any other function of libswiftCore.
+        case swiftCore
+        /// `abort` or `__assert_fail`.
+        case abortFunction
+        /// Any other function of libc.
+        case c
+        /// No function: an address in page zero, which is where a call of a null function pointer goes.
+        case nullPage
+        /// A function of any other image, or of none.
+        case other
+    }
+
+    private enum State {
+        /// Above the innermost application frame.
+        case prefix
+        /// Between that and the recovery point.
+        case body
+    }
+
+    private var state = State.prefix
+    private var sawSwiftFailure = false
+    private var sawSwiftCore = false
+    private var sawOther = false
+    private var sawC = false
+    private var isEmpty = true
+    private var lastOfPrefix = Frame.application
+    private var hasForeignFrame = false
+    private var isDone = false
+
+    /// Takes the next frame outwards.
+    mutating func add(_ frame: Frame) {
+        guard !isDone else { return }
+        if case .application = frame {
+            state = .body
+            return
+        }
+        switch state {
+        case .body:
+            hasForeignFrame = true
+        case .prefix:
+            if case .nullPage = frame, isEmpty { return }
+            isEmpty = false
+            lastOfPrefix = frame
+            switch frame {
+            case .swiftFailure: sawSwiftFailure = true
+            case .swiftCore: sawSwiftCore = true
+            case .other: sawOther = true
+            case .abortFunction, .c: sawC = true
+            case .nullPage: sawOther = true
+            case .application: break
+            }
+        }
+    }
+
+    /// The recovery point was reached: frames from here on are the loop's.
+    mutating func reachRecoveryPoint() {
+        isDone = true
+    }
+
+    /// What was found.
+    func walk(end: FaultSummary.Walk.End) -> FaultSummary.Walk {
+        FaultSummary.Walk(end: end, prefix: prefix, hasForeignFrame: hasForeignFrame)
+    }
+
+    private var prefix: FaultSummary.Walk.Prefix {
+        if isEmpty { return .none }
+        if sawOther { return .foreign }
+        if sawSwiftFailure { return .swiftFailure }
+        if sawSwiftCore { return sawC ? .foreign : .swiftCode }
+        if case .abortFunction = lastOfPrefix { return .ownAbort }
+        return .foreign
+    }
+}

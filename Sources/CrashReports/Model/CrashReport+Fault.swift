@@ -1,0 +1,115 @@
+extension CrashReport {
+    /// What went wrong.
+    public struct Fault: Codable, Sendable, Hashable {
+        /// Which fault of its process it was, counted from 1.
+        public var number: Int
+        /// The signal.
+        public var signal: NumberedName
+        /// The `si_code` of the signal: its cause.
+        public var code: NumberedName
+        /// The address that was accessed or executed, if the signal has one.
+        public var address: HexAddress?
+        /// What the access was for.
+        public var access: Access
+        /// What lies at the address, if that is known.
+        public var addressKind: AddressKind?
+        /// What the runtime said: the text of a fatal error or of an abort, if there was one.
+        public var message: String?
+        /// What went wrong, in one plain line; see `FaultReason`.
+        public var reason: String
+        /// Who sent the signal, if it was sent rather than raised by the kernel.
+        public var sender: Sender?
+
+        /// Makes the description of a fault.
+        ///
+        /// - Parameters:
+        ///   - number: Which fault of its process it was, counted from 1.
+        ///   - signal: The signal.
+        ///   - code: The `si_code` of the signal: its cause.
+        ///   - address: The address that was accessed or executed, if the signal has one.
+        ///   - access: What the access was for.
+        ///   - addressKind: What lies at the address, if that is known.
+        ///   - message: What the runtime said: the text of a fatal error or of an abort, if there was one.
+        ///   - reason: What went wrong, in one plain line; see `FaultReason`.
+        ///   - sender: Who sent the signal, if it was sent rather than raised by the kernel.
+        public init(
+            number: Int,
+            signal: NumberedName,
+            code: NumberedName,
+            address: HexAddress? = nil,
+            access: Access,
+            addressKind: AddressKind? = nil,
+            message: String? = nil,
+            reason: String,
+            sender: Sender? = nil
+        ) {
+            self.number = number
+            self.signal = signal
+            self.code = code
+            self.address = address
+            self.access = access
+            self.addressKind = addressKind
+            self.message = message
+            self.reason = reason
+            self.sender = sender
+        }
+    }
+}
+
+extension CrashReport.Fault {
+    /// A number of the system and its name.
+    public struct NumberedName: Codable, Sendable, Hashable {
+        /// The number.
+        public var number: Int
+        /// The name, such as `SIGSEGV`; the number again where it has none.
+        public var name: String
+
+        /// Makes a pair of number and name.
+        ///
+        /// - Parameters:
+        ///   - number: The number.
+        ///   - name: The name, such as `SIGSEGV`; the number again where it has none.
+        public init(number: Int, name: String) {
+            self.number = number
+            self.name = name
+        }
+
+        /// Names a signal.
+        ///
+        /// - Parameter number: The number of the signal.
+        /// - Returns: The number with its name.
+        public static func signal(_ number: Int) -> NumberedName {
+            NumberedName(number: number, name: SignalNames.signal(number))
+        }
+
+        /// Names the cause of a signal.
+        ///
+        /// - Parameters:
+        ///   - number: The `si_code`.
+        ///   - signal: The number of the signal, on which the meaning of positive codes depends.
+        /// - Returns: The number with its name.
+        public static func code(_ number: Int, ofSignal signal: Int) -> NumberedName {
+            NumberedName(number: number, name: SignalNames.code(number, ofSignal: signal))
+        }
+    }
+}
+
+extension CrashReport.Fault {
+    /// The process that sent a signal.
+    public struct Sender: Codable, Sendable, Hashable {
+        /// Its process identifier.
+        public var pid: Int
+        /// The user it belongs to.
+        public var uid: Int
+
+        /// Makes the description of a sender.
+        ///
+        /// - Parameters:
+        ///   - pid: Its process identifier.
+        ///   - uid: The user it belongs to.
+        public init(pid: Int, uid: Int) {
+            self.pid = pid
+            self.uid = uid
+        }
+    }
+}

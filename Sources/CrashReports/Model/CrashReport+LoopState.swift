@@ -1,0 +1,85 @@
+extension CrashReport {
+    /// Where the event loop was.
+    public struct LoopState: Codable, Sendable, Hashable {
+        /// The mode it ran in.
+        public var mode: String
+        /// Its activity, such as `beforeTimers`.
+        public var activity: String
+        /// The callout that faulted, if it was inside one.
+        public var callout: Callout?
+        /// How many runs of the loop were active, one inside the other.
+        public var nesting: Int
+        /// Which pass of this run it was, counted from 1.
+        public var pass: Int
+
+        /// Makes the description of a loop's state.
+        ///
+        /// - Parameters:
+        ///   - mode: The mode it ran in.
+        ///   - activity: Its activity, such as `beforeTimers`.
+        ///   - callout: The callout that faulted, if it was inside one.
+        ///   - nesting: How many runs of the loop were active, one inside the other.
+        ///   - pass: Which pass of this run it was, counted from 1.
+        public init(mode: String, activity: String, callout: Callout? = nil, nesting: Int, pass: Int) {
+            self.mode = mode
+            self.activity = activity
+            self.callout = callout
+            self.nesting = nesting
+            self.pass = pass
+        }
+    }
+}
+
+extension CrashReport.LoopState {
+    /// A call from the loop into user code.
+    public struct Callout: Codable, Sendable, Hashable {
+        /// What was called.
+        public var kind: Kind
+        /// The label the user gave it, or an empty string.
+        public var label: String
+        /// The number of the item in its loop.
+        public var item: Int
+
+        /// Makes the description of a callout.
+        ///
+        /// - Parameters:
+        ///   - kind: What was called.
+        ///   - label: The label the user gave it, or an empty string.
+        ///   - item: The number of the item in its loop.
+        public init(kind: Kind, label: String, item: Int) {
+            self.kind = kind
+            self.label = label
+            self.item = item
+        }
+    }
+}
+
+extension CrashReport.LoopState.Callout {
+    /// What the loop was calling.
+    ///
+    /// A value that this version does not know is kept as it is.
+    public struct Kind: RawRepresentable, Codable, Sendable, Hashable {
+        /// The value in JSON.
+        public let rawValue: String
+
+        /// Takes a value.
+        ///
+        /// - Parameter rawValue: The value in JSON.
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// A source.
+        public static let source = Kind(rawValue: "source")
+        /// A port source.
+        public static let port = Kind(rawValue: "port")
+        /// A timer.
+        public static let timer = Kind(rawValue: "timer")
+        /// An observer.
+        public static let observer = Kind(rawValue: "observer")
+        /// A block that was to be performed.
+        public static let block = Kind(rawValue: "block")
+        /// A job of the main queue.
+        public static let mainQueue = Kind(rawValue: "mainQueue")
+    }
+}

@@ -1,0 +1,88 @@
+/// The name of a report: 32 lowercase hexadecimal digits that sort by time.
+///
+/// The first 12 digits are the Unix time in milliseconds, the other 20 are random. Because nothing else gets in, an
+/// identifier is safe as a file name.
+public struct ReportID: RawRepresentable, Sendable, Hashable, Comparable, CustomStringConvertible {
+    /// The 32 digits.
+    public let rawValue: String
+
+    /// How many digits an identifier has.
+    public static let length = 32
+
+    /// Takes the text of an identifier.
+    ///
+    /// - Parameter rawValue: 32 lowercase hexadecimal digits; any other text makes `nil`.
+    public init?(rawValue: String) {
+        guard rawValue.utf8.count == Self.length, rawValue.utf8.allSatisfy(Self.isDigit) else { return nil }
+        self.rawValue = rawValue
+    }
+
+    /// Makes a new identifier.
+    ///
+    /// - Parameter time: When the fault happened.
+    public init(time: Timestamp) {
+        var generator = SystemRandomNumberGenerator()
+        self.init(time: time, using: &generator)
+    }
+
+    /// Makes a new identifier from a given source of randomness.
+    ///
+    /// - Parameters:
+    ///   - time: When the fault happened.
+    ///   - generator: Where the random digits come from.
+    public init(time: Timestamp, using generator: inout some RandomNumberGenerator) {
+        // 48 bits of milliseconds last until the year 10889.
+        let milliseconds = UInt64(time.microsecondsSinceEpoch / 1000)
+        let random = UInt64.random(in: .min ... .max, using: &generator)
+        let more = UInt64.random(in: 0...0xffff, using: &generator)
+        rawValue = Self.digits(milliseconds, 12) + Self.digits(random, 16) + Self.digits(more, 4)
+    }
+
+    /// The digits.
+    public var description: String { rawValue }
+
+    /// Tells whether one report is older than another, to the millisecond.
+    ///
+    /// - Parameters:
+    ///   - left: An identifier.
+    ///   - right: Another identifier.
+    /// - Returns: Whether the first sorts before the second.
+    public static func < (left: ReportID, right: ReportID) -> Bool {
+        left.rawValue < right.rawValue
+    }
+
+    static func isDigit(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
+    }
+
+    private static func digits(_ value: UInt64, _ count: Int) -> String {
+        let text = String(value, radix: 16)
+        return String(repeating: "0", count: max(0, count - text.count)) + text
+    }
+}
+
+extension ReportID: Codable {
+    /// Reads an identifier from its text.
+    ///
+    /// - Parameter decoder: Gives a string.
+    /// - Throws: `DecodingError` when it is not the text of an identifier.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let id = ReportID(rawValue: try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(
+                in: container,
+                debugDescription: "not an identifier of 32 lowercase hexadecimal digits"
+            )
+        }
+        self = id
+    }
+
+    /// Writes the identifier as text.
+    ///
+    /// - Parameter encoder: Takes a string.
+    /// - Throws: Errors of the encoder.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(rawValue)
+    }
+}

@@ -1,0 +1,41 @@
+/// One line out of what a runtime says before it gives up.
+struct RuntimeMessage {
+    /// Longer ones are cut: a reason is one line.
+    static let limit = 300
+
+    /// The line.
+    let text: String
+
+    /// Takes the first line that has text in it.
+    init?(_ message: String) {
+        let lines = message.split(whereSeparator: \.isNewline).lazy.map(Self.trimmed)
+        guard let line = lines.first(where: { !$0.isEmpty }) else { return nil }
+        text = line.count > Self.limit ? line.prefix(Self.limit) + "…" : String(line)
+    }
+
+    /// What follows `Fatal error`, which is empty for a `fatalError()` without text.
+    var fatalError: String? {
+        guard let range = text.firstRange(of: "Fatal error"), isAfterPlace(range.lowerBound) else { return nil }
+        return String(Self.trimmed(text[range.upperBound...].drop { $0 == ":" }))
+    }
+
+    /// `Precondition failed` or `Assertion failed`, with what follows.
+    var failedCheck: String? {
+        for check in ["Precondition failed", "Assertion failed"] {
+            guard let range = text.firstRange(of: check), isAfterPlace(range.lowerBound) else { continue }
+            return String(text[range.lowerBound...])
+        }
+        return nil
+    }
+
+    /// The runtime puts `module/file.swift:12: ` before, or nothing.
+    private func isAfterPlace(_ index: String.Index) -> Bool {
+        index == text.startIndex || text[..<index].hasSuffix(": ")
+    }
+
+    private static func trimmed(_ line: Substring) -> Substring {
+        var line = line.drop(while: \.isWhitespace)
+        while line.last?.isWhitespace == true { line.removeLast() }
+        return line
+    }
+}

@@ -1,0 +1,171 @@
+/// One raw record: what the handler and the crash thread wrote of a fault.
+public struct FaultRecord: Sendable, Hashable {
+    /// How far the record came.
+    public enum Stage: Sendable {
+        /// The handler had not finished writing.
+        case incomplete
+        /// The handler's part is whole; the walk and the verdict are missing.
+        case captured
+        /// All of it is there.
+        case decided
+    }
+
+    /// Yes-or-no facts of the fault.
+    public struct Facts: OptionSet, Sendable, Hashable {
+        /// The bits as they are in the record.
+        public let rawValue: UInt32
+
+        /// Takes the bits of a record.
+        public init(rawValue: UInt32) {
+            self.rawValue = rawValue
+        }
+
+        /// On the thread that the process began with.
+        public static let mainThread = Facts(rawValue: 1 << 0)
+        /// In a callout, above an armed recovery point.
+        public static let recoveryPoint = Facts(rawValue: 1 << 1)
+        /// The callout stack overflowed.
+        public static let stackOverflow = Facts(rawValue: 1 << 2)
+        /// A Swift task was current.
+        public static let task = Facts(rawValue: 1 << 3)
+        /// Inside a critical section.
+        public static let criticalSection = Facts(rawValue: 1 << 4)
+        /// On a thread of the crash capture itself.
+        public static let captureThread = Facts(rawValue: 1 << 5)
+        /// No verdict came within the deadline.
+        public static let deadline = Facts(rawValue: 1 << 6)
+        /// The walk came to the recovery point.
+        public static let walkComplete = Facts(rawValue: 1 << 7)
+        /// The walk ended in an error.
+        public static let walkBroken = Facts(rawValue: 1 << 8)
+    }
+
+    /// How many bytes a record has.
+    public static let size = 4024
+
+    static let registerNames = [
+        "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rdi", "rsi", "rbp", "rbx", "rdx", "rax", "rcx", "rsp",
+        "rip", "eflags", "csgsfs", "err", "trapno", "oldmask", "cr2",
+    ]
+
+    /// How far the record came.
+    public var stage: Stage
+    /// Which fault of the process it is.
+    public var number: Int
+    /// When it happened.
+    public var time: Timestamp
+    /// How long the process had run, in seconds.
+    public var uptimeSeconds: Double
+    /// The signal's number.
+    public var signal: Int
+    /// `si_code`.
+    public var code: Int
+    /// The address that the kernel gave with the signal.
+    public var address: UInt64
+    /// The sender of a signal that the kernel did not raise.
+    public var sender: CrashReport.Fault.Sender?
+    /// The thread's id and name.
+    public var thread: Int
+    /// The thread's name, "" for none.
+    public var threadName: String
+    /// Yes-or-no facts.
+    public var facts: Facts
+    /// What was done, nil while nothing was decided.
+    public var verdict: CrashReport.Verdict.Decision?
+    /// Why, "" if nothing was decided.
+    public var verdictReason: String
+    /// Registers by name.
+    public var registers: [String: UInt64]
+    /// What the loop was doing, nil outside of callouts.
+    public var loop: CrashReport.LoopState?
+    /// The Swift runtime's text, "" for none.
+    public var message: String
+    /// glibc's text, "" for none.
+    public var abortMessage: String
+    /// Program counters, innermost first.
+    public var frames: [UInt64]
+    /// How many of `frames` are the innermost ones; the rest are the outermost.
+    public var headFrameCount: Int
+    /// How many frames lie between the head and the tail.
+    public var framesOmitted: Int
+
+    /// Decodes one record; nil for a free slot.
+    ///
+    /// Takes any bytes.
+    public init?(bytes: [UInt8]) {
+        self.init(RecordBytes(bytes[...]))
+    }
+
+    init?(_ bytes: RecordBytes) {
+        switch bytes.integer(0, as: UInt32.self) {
+        case 1: stage = .incomplete
+        case 2: stage = .captured
+        case 3: stage = .decided
+        default: return nil
+        }
+        number = Int(bytes.integer(4, as: UInt32.self))
+        time = Timestamp(microsecondsSinceEpoch: bytes.integer(8, as: Int64.self) / 1000)
+        uptimeSeconds = Double(bytes.integer(16, as: Int64.self)) / 1e9
+        signal = Int(bytes.integer(24, as: Int32.self))
+        code = Int(bytes.integer(28, as: Int32.self))
+        address = bytes.integer(32, as: UInt64.self)
+        let senderPid = Int(bytes.integer(40, as: Int32.self))
+        sender = code <= 0 ? CrashReport.Fault.Sender(pid: senderPid, uid: Int(bytes.integer(44, as: UInt32.self))) : nil
+        thread = Int(bytes.integer(48, as: Int32.self))
+        facts = Facts(rawValue: bytes.integer(52, as: UInt32.self))
+        threadName = bytes.text(56, 16)
+        verdict =
+            switch bytes.integer(72, as: UInt32.self) {
+            case 1: .resume
+            case 2: .restart
+            case 3: .terminate
+            default: nil
+            }
+        verdictReason = bytes.text(1784, 192)
+        registers = [:]
+        for (index, name) in Self.registerNames.enumerated() {
+            registers[name] = bytes.integer(88 + 8 * index, as: UInt64.self)
+        }
+        loop = Self.loopState(bytes)
+        message = bytes.text(504, 1024)
+        abortMessage = bytes.text(1528, 256)
+        let count = min(Int(bytes.integer(76, as: UInt32.self)), 256)
+        frames = (0..<count).map { bytes.integer(1976 + 8 * $0, as: UInt64.self) }
+        headFrameCount = min(Int(bytes.integer(80, as: UInt32.self)), count)
+        framesOmitted = Int(bytes.integer(84, as: UInt32.self))
+    }
+
+    private static func loopState(_ bytes: RecordBytes) -> CrashReport.LoopState? {
+        let kind: CrashReport.LoopState.Callout.Kind
+        switch bytes.integer(312, as: UInt32.self) {
+        case 1: kind = .source
+        case 2: kind = .port
+        case 3: kind = .timer
+        case 4: kind = .observer
+        case 5: kind = .block
+        case 6: kind = .mainQueue
+        default: return nil
+        }
+        let activity =
+            switch bytes.integer(316, as: UInt32.self) {
+            case 1 << 0: "entry"
+            case 1 << 1: "beforeTimers"
+            case 1 << 2: "beforeSources"
+            case 1 << 5: "beforeWaiting"
+            case 1 << 6: "afterWaiting"
+            case 1 << 7: "exit"
+            default: "unknown"
+            }
+        return CrashReport.LoopState(
+            mode: bytes.text(344, 64),
+            activity: activity,
+            callout: CrashReport.LoopState.Callout(
+                kind: kind,
+                label: bytes.text(408, 96),
+                item: Int(clamping: bytes.integer(296, as: UInt64.self))
+            ),
+            nesting: Int(bytes.integer(320, as: UInt32.self)),
+            pass: Int(clamping: bytes.integer(304, as: UInt64.self))
+        )
+    }
+}

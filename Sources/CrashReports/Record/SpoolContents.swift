@@ -1,0 +1,69 @@
+/// What a spool file holds: a process, its images, and the records that have no report yet.
+///
+/// The layout is that of `Documentation/CrashRecordFormat.md`. Takes any bytes: they come from a crashed process.
+public struct SpoolContents: Sendable {
+    /// Why bytes are no spool file.
+    public struct Malformed: Error, Sendable, CustomStringConvertible {
+        /// What is wrong with them.
+        public let description: String
+    }
+
+    /// More than any spool file has.
+    public static let maximumSize = 16 * 1024 * 1024
+
+    /// The process.
+    public var process: SpoolProcess
+    /// Its images.
+    public var images: [CrashReport.Image]
+    /// The records, in the order of the faults.
+    public var records: [FaultRecord]
+
+    /// Decodes a spool file.
+    ///
+    /// - Parameter bytes: The whole file.
+    /// - Throws: `Malformed` if they are not a spool file of a version that is known.
+    public init(bytes: [UInt8]) throws(Malformed) {
+        let file = RecordBytes(bytes[...])
+        guard file.text(0, 8) == "HFSPOOL" else {
+            throw Malformed(description: "not a spool file, or one whose process died before it was ready")
+        }
+        let version = file.integer(8, as: UInt32.self)
+        guard version == 1 else {
+            throw Malformed(
+                description: "spool version \(version) is not known: use the crashreport of the Holdfast that wrote it"
+            )
+        }
+        process = SpoolProcess(file)
+        images = Self.images(file)
+        let offset = Int(file.integer(32, as: UInt32.self))
+        let size = Int(file.integer(36, as: UInt32.self))
+        let count = Int(file.integer(40, as: UInt32.self))
+        guard size >= FaultRecord.size, size <= 65536, count <= 4096, offset <= file.count, count * size <= file.count - offset
+        else {
+            throw Malformed(description: "the spool file is cut off or damaged")
+        }
+        records = (0..<count).compactMap { FaultRecord(file.slice(offset + $0 * size, size)) }
+            .sorted { $0.number < $1.number }
+    }
+
+    /// The images of the bytes of a spool file that is being written: for the process itself.
+    static func images(_ file: RecordBytes) -> [CrashReport.Image] {
+        let offset = Int(file.integer(16, as: UInt32.self))
+        let size = Int(file.integer(20, as: UInt32.self))
+        let count = min(Int(file.integer(28, as: UInt32.self)), Int(file.integer(24, as: UInt32.self)), 4096)
+        guard size >= 312, size <= 65536 else { return [] }
+        return (0..<count).compactMap { index in
+            let entry = file.slice(offset + index * size, size)
+            guard entry.count == size else { return nil }
+            let path = entry.text(56, 256)
+            let length = min(Int(entry.integer(16, as: UInt32.self)), 32)
+            return CrashReport.Image(
+                name: path.split(separator: "/").last.map(String.init) ?? path,
+                path: path,
+                base: HexAddress(entry.integer(0, as: UInt64.self)),
+                end: HexAddress(entry.integer(8, as: UInt64.self)),
+                buildID: length > 0 ? entry.hexadecimal(24, length) : nil
+            )
+        }
+    }
+}

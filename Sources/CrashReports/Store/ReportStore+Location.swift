@@ -1,0 +1,26 @@
+public import SystemPackage
+
+extension ReportStore {
+    /// Where the store is when nobody says otherwise.
+    ///
+    /// In this order: `HOLDFAST_STORE`; the first of the directories in `STATE_DIRECTORY`, which systemd sets;
+    /// `holdfast` in `XDG_STATE_HOME`; `.local/state/holdfast` in `HOME`. Empty variables count as unset, and so does a
+    /// relative `XDG_STATE_HOME`.
+    ///
+    /// - Parameter environment: The environment.
+    /// - Returns: The path of the store.
+    /// - Throws: `ReportStoreError` when none of the variables is set.
+    public static func defaultPath(environment: [String: String]) throws(ReportStoreError) -> FilePath {
+        func value(_ name: String) -> String? {
+            guard let value = environment[name], !value.isEmpty else { return nil }
+            return value
+        }
+        if let store = value("HOLDFAST_STORE") { return FilePath(store) }
+        if let first = value("STATE_DIRECTORY")?.split(separator: ":").first { return FilePath(String(first)) }
+        if let state = value("XDG_STATE_HOME"), FilePath(state).isAbsolute {
+            return FilePath(state).appending("holdfast")
+        }
+        if let home = value("HOME") { return FilePath(home).appending(".local/state/holdfast") }
+        throw ReportStoreError(.noLocation, FilePath())
+    }
+}

@@ -1,0 +1,89 @@
+internal import LinuxSystem
+public import SystemPackage
+
+/// A directory with crash reports.
+///
+/// - `reports/<id>.json` is a report, see ``CrashReport``;
+/// - `reports/.<id>.tmp` is a report that somebody is writing, or was when it died: readers ignore it;
+/// - `spool/` has the raw records of faults that are not reports yet.
+///
+/// A value of this type only names the directory. All methods block on files and may be called from any thread; writers
+/// of one store, in whatever process, wait for each other. Reports are taken for the work of an enemy: any bytes in
+/// them can make an error, but nothing worse.
+public struct ReportStore: Sendable, Hashable {
+    /// The directory, from the root.
+    public let path: FilePath
+
+    /// The largest report that is read or written, in bytes.
+    public static let maximumReportBytes = 16 << 20
+
+    /// Names a store, which need not exist.
+    ///
+    /// - Parameter path: The directory.
+    public init(path: FilePath) {
+        self.path = path.fromRoot.lexicallyNormalized()
+    }
+
+    /// Where the reports are.
+    public var reportsPath: FilePath { path.appending("reports") }
+
+    /// Where raw records wait to become reports.
+    public var spoolPath: FilePath { path.appending("spool") }
+
+    /// Tells where a report is, or would be.
+    ///
+    /// - Parameter id: The identifier of the report.
+    /// - Returns: The path of its file.
+    public func path(of id: ReportID) -> FilePath {
+        reportsPath.appending(Self.fileName(id))
+    }
+
+    /// Makes the directories that are missing, for the owner only, and closes those of reports and records to others.
+    ///
+    /// A store that is there keeps its permissions: it may be a directory that somebody else set up.
+    ///
+    /// - Throws: `ReportStoreError` when one cannot be made, is a symbolic link, or belongs to another user.
+    public func create() throws(ReportStoreError) {
+        for directory in [path, reportsPath, spoolPath] {
+            do {
+                try FileDirectory.create(at: directory)
+            } catch {
+                throw ReportStoreError(.unwritable, directory, error)
+            }
+            guard let opened = try open(directory) else { throw ReportStoreError(.unwritable, directory) }
+            guard directory != path else { continue }
+            do {
+                try opened.closeToOthers()
+            } catch {
+                throw ReportStoreError(.unwritable, directory, error)
+            }
+        }
+    }
+
+    static func fileName(_ id: ReportID) -> String { "\(id).json" }
+
+    /// Opens the directory of the reports, or gives `nil` when there is none.
+    func openReports() throws(ReportStoreError) -> FileDirectory? {
+        guard try open(path) != nil else { return nil }
+        return try open(reportsPath)
+    }
+
+    /// Opens a directory that is neither a symbolic link nor somebody else's, or gives `nil` when there is none.
+    private func open(_ directory: FilePath) throws(ReportStoreError) -> FileDirectory? {
+        do {
+            let opened = try FileDirectory(at: directory)
+            let owner = try FileStatus(of: opened.descriptor).owner
+            try Self.check(owner: owner, of: directory)
+            return opened
+        } catch let error as ReportStoreError {
+            throw error
+        } catch Errno.noSuchFileOrDirectory {
+            return nil
+        } catch Errno.notDirectory {
+            let isLink = (try? FileStatus(of: directory))?.kind == .symbolicLink
+            throw ReportStoreError(isLink ? .symbolicLink : .wrongKind, directory, detail: "directory")
+        } catch {
+            throw ReportStoreError(.unreadable, directory, error as? Errno)
+        }
+    }
+}

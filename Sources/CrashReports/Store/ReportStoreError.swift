@@ -1,0 +1,93 @@
+public import SystemPackage
+
+/// A store of reports, or a report in it, cannot be used.
+public struct ReportStoreError: Error, Sendable, Hashable {
+    /// What kind of error it is.
+    public struct Code: Sendable, Hashable {
+        enum Value {
+            case noLocation
+            case noSuchReport
+            case ambiguous
+            case symbolicLink
+            case foreignOwner
+            case wrongKind
+            case tooLarge
+            case damaged
+            case unsupportedVersion
+            case unreadable
+            case unwritable
+        }
+
+        let value: Value
+
+        /// The environment does not say where the store is.
+        public static let noLocation = Code(value: .noLocation)
+        /// No report has the identifier.
+        public static let noSuchReport = Code(value: .noSuchReport)
+        /// More than one report has an identifier that starts so.
+        public static let ambiguous = Code(value: .ambiguous)
+        /// The path is that of a symbolic link, which could lead anywhere.
+        public static let symbolicLink = Code(value: .symbolicLink)
+        /// The file belongs to another user, who may change it at any time.
+        public static let foreignOwner = Code(value: .foreignOwner)
+        /// The file is not of the kind it should be, such as a directory in the place of a report.
+        public static let wrongKind = Code(value: .wrongKind)
+        /// The file is larger than any report.
+        public static let tooLarge = Code(value: .tooLarge)
+        /// The file is no report.
+        public static let damaged = Code(value: .damaged)
+        /// The report is of a version that this library does not read.
+        public static let unsupportedVersion = Code(value: .unsupportedVersion)
+        /// The system refused to read.
+        public static let unreadable = Code(value: .unreadable)
+        /// The system refused to write, or JSON cannot say the report.
+        public static let unwritable = Code(value: .unwritable)
+    }
+
+    /// What kind of error it is.
+    public let code: Code
+    /// The file or directory, or the store for an identifier that it does not have.
+    public let path: FilePath
+    /// The error of the system, if it was one.
+    public let underlyingError: Errno?
+
+    /// What is special about this case, such as the identifiers that an ambiguous one could mean.
+    let detail: String?
+
+    init(_ code: Code, _ path: FilePath, _ underlyingError: Errno? = nil, detail: String? = nil) {
+        self.code = code
+        self.path = path
+        self.underlyingError = underlyingError
+        self.detail = detail
+    }
+
+    init(_ error: ReportFormatError, _ path: FilePath) {
+        let code: Code =
+            switch error.code {
+            case .unsupportedVersion: .unsupportedVersion
+            case .unrepresentable: .unwritable
+            default: .damaged
+            }
+        self.init(code, path, detail: error.description)
+    }
+}
+
+extension ReportStoreError: CustomStringConvertible {
+    /// What is wrong with which file, and what to do.
+    public var description: String {
+        let cause = detail ?? underlyingError.map(String.init(describing:)) ?? "unknown cause"
+        return switch code.value {
+        case .noLocation: "no store: set HOLDFAST_STORE or HOME, or name a directory"
+        case .noSuchReport: "no report in \(path) is called \(cause): list the reports to see their identifiers"
+        case .ambiguous: "more than one report in \(path) \(cause): give more digits"
+        case .symbolicLink: "\(path) is a symbolic link: name the place it leads to"
+        case .foreignOwner: "\(path) belongs to another user (\(cause)): read it as that user"
+        case .wrongKind: "\(path) is not a \(cause): move it out of the way"
+        case .tooLarge: "\(path) is larger than a report can be: move it out of the way"
+        case .damaged: "\(path) is not a readable report (\(cause)): move it out of the way"
+        case .unsupportedVersion: "\(path): \(cause)"
+        case .unreadable: "cannot read \(path): \(cause)"
+        case .unwritable: "cannot write \(path): \(cause)"
+        }
+    }
+}

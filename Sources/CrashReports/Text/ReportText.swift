@@ -1,0 +1,88 @@
+/// A report as text for people.
+public struct ReportText {
+    let report: CrashReport
+
+    /// Takes a report.
+    ///
+    /// - Parameter report: The report.
+    public init(_ report: CrashReport) {
+        self.report = report
+    }
+
+    /// Writes the text.
+    ///
+    /// - Parameters:
+    ///   - usesColor: Whether to use colours.
+    ///   - excerpt: Gives the source around a line, from the path of a file and the number of the line.
+    /// - Returns: Lines, without any character that controls a terminal but those for colours.
+    public func text(usesColor: Bool, excerpt: (String, Int) -> SourceExcerpt?) -> String {
+        var output = StyledText(usesColor: usesColor)
+        addHeader(to: &output)
+        addFacts(to: &output)
+        addFrames(to: &output)
+        addExcerpt(to: &output, excerpt)
+        addRegisters(to: &output)
+        addImages(to: &output)
+        addNotes(to: &output)
+        return output.text
+    }
+
+    private func addHeader(to output: inout StyledText) {
+        output.add(report.fault.reason, .bold)
+        output.add(": ")
+        output.end(report.verdict.decision.rawValue, report.verdict.decision.style)
+        output.end()
+    }
+
+    private func addFacts(to output: inout StyledText) {
+        let fault = report.fault
+        output.field("report", "\(report.id)  \(report.fingerprint)")
+        output.field("what", "\(fault.signal.name) (\(fault.code.name)), fault \(fault.number) of its process")
+        if let address = fault.address { output.field("address", accessText(to: address)) }
+        if let message = fault.message { output.field("message", message) }
+        if let sender = fault.sender { output.field("sender", "pid \(sender.pid), uid \(sender.uid)") }
+        output.field("where", report.location)
+        output.field("when", "\(report.timestamp.brief) UTC")
+        let occurrences = report.occurrences
+        if occurrences.count > 1 {
+            let span = "first \(occurrences.first.brief), last \(occurrences.last.brief) UTC"
+            output.field("seen", "\(occurrences.count) times: \(span)")
+        }
+        output.field("verdict", "\(report.verdict.decision.rawValue): \(report.verdict.reason)")
+        if let loop = report.loop { output.field("loop", loopText(loop)) }
+        addProcess(to: &output)
+    }
+
+    private func addProcess(to output: inout StyledText) {
+        let process = report.process
+        let restarts = process.restarts == 0 ? "" : ", restarted \(process.restarts) times before"
+        let uptime = (process.uptimeSeconds * 10).rounded() / 10
+        output.field("process", "\(process.name), pid \(process.pid), parent \(process.parentPid)")
+        output.field("", "up \(uptime) s since \(process.startTime.brief) UTC\(restarts)")
+        output.field("command", process.arguments.joined(separator: " "))
+        output.field("program", process.executable + (process.buildID.map { ", build \($0)" } ?? ""))
+        let host = report.host
+        output.field(
+            "host",
+            "\(host.name), \(host.os), Linux \(host.kernel), \(host.architecture), \(host.processors) processors"
+        )
+        let runtime = report.runtime
+        let versions = ["Holdfast \(runtime.holdfast)", runtime.swift.map { "Swift \($0)" }, runtime.libc]
+        output.field("runtime", versions.compactMap(\.self).joined(separator: ", "))
+    }
+
+    private func accessText(to address: HexAddress) -> String {
+        let access = report.fault.access
+        let verb = [.none, .unknown].contains(access) ? "" : ", \(access.rawValue)"
+        return address.description + (report.fault.addressKind.map { " (\($0.rawValue))" } ?? "") + verb
+    }
+
+    private func loopText(_ loop: CrashReport.LoopState) -> String {
+        var parts = ["mode \(loop.mode)", loop.activity]
+        if let callout = loop.callout {
+            let label = callout.label.isEmpty ? "" : " \"\(callout.label)\""
+            parts.append("in \(callout.kind.rawValue)\(label) (item \(callout.item))")
+        }
+        return (parts + ["nesting \(loop.nesting)", "pass \(loop.pass)"]).joined(separator: ", ")
+    }
+}

@@ -1,0 +1,30 @@
+/// Text out of a process that crashed, made safe to show.
+///
+/// Whoever can make a process crash may have a say in its text, and text can take over a terminal.
+public enum TerminalText {
+    /// Makes every character visible that would control a terminal, or change the order or the lines of text.
+    ///
+    /// - Parameter text: Any text.
+    /// - Returns: The text with escapes such as `\u{1b}` in the place of such characters.
+    public static func visible(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: isUnsafe) else { return text }
+        var result = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            if isUnsafe(scalar) {
+                result.append(contentsOf: "\\u{\(String(scalar.value, radix: 16))}".unicodeScalars)
+            } else {
+                result.append(scalar)
+            }
+        }
+        return String(result)
+    }
+
+    /// Tells whether a character does more than show a glyph.
+    static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        // C0, DEL and C1; bidirectional overrides, joiners and tags; line and paragraph separators.
+        case .control, .format, .lineSeparator, .paragraphSeparator: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,271 @@
+internal import CRecoveryPoint
+internal import CrashCapture
+internal import CrashReports
+internal import Glibc
+internal import Logging
+public import RunLoops
+public import Supervision
+internal import SystemPackage
+
+/// Hosts an agent on the main loop and keeps it serving through its own faults.
+///
+/// Make one at the start of a synchronous `main`, put sources and timers on its loop, then call `run()`. A fault in a callout costs
+/// that callout: it is abandoned, a crash report is written, and the loop goes on; where that would not be honest, the process
+/// restarts in place. Abandoned frames are not unwound: what they owned is leaked, and their `defer` and `deinit` do not run.
+@MainActor
+public final class EventHost {
+    /// How a run ended.
+    public struct Faults: Sendable, Hashable {
+        /// Faults that were resumed in this process.
+        public var resumed: Int
+        /// Bytes of callout stacks that stay mapped for them.
+        public var buriedBytes: Int
+    }
+
+    /// A fault that was resumed, for the agent's own handler.
+    public struct FaultNotice: Sendable, Hashable {
+        /// Which fault of the process it was, from 1.
+        public var number: Int
+        /// The signal's number.
+        public var signal: CInt
+        /// The identity of the loop item whose callout was abandoned.
+        public var item: UInt64
+    }
+
+    /// The version of Holdfast, for reports.
+    public nonisolated static let version = "0.1.0"
+
+    /// The main loop.
+    public let loop = HostRunLoop.main
+    /// What went before this process.
+    public let history: RestartHistory
+
+    let configuration: Configuration
+    let capture: CrashCapture
+    let supervisor: Supervisor
+    let writer: ReportWriter
+    let signalPort: SignalPort
+    var kept: [String: CInt] = [:]
+    private var faultHandlers: [@MainActor (FaultNotice) -> Void] = []
+    private var restartHandlers: [@MainActor () -> Void] = []
+    private var isStopping = false
+    private var needsSweep = false
+    private var mustRestart = false
+    private var isTainted = false
+    var isHealthy = false
+    private let buried: BuriedStacks
+
+    /// Installs crash capture and prepares the main loop. One host a process, on the main thread.
+    ///
+    /// - Parameter configuration: What the host is made with.
+    /// - Throws: `EventHostError`.
+    public init(_ configuration: Configuration = Configuration()) throws(EventHostError) {
+        self.configuration = configuration
+        history = RestartHistory(environment: ProcessEnvironment.values)
+        let store = try Self.openStore(configuration)
+        let rule = VerdictRule(
+            policy: configuration.policy,
+            otherwise: configuration.restartsInPlace && !history.isCrashLoop ? .restart : .terminate,
+            restartsAfterEveryFault: configuration.afterFault == .restart,
+            obstacle: CrashCapture.obstacleToResuming,
+            pid: getpid()
+        )
+        do {
+            supervisor = try Supervisor(rule: rule, budget: configuration.budget)
+            signalPort = try SignalPort()
+        } catch {
+            throw EventHostError(error)
+        }
+        // The crash thread starts before there is a writer; no callout runs before both are there.
+        let sink = FaultSink(supervisor: supervisor)
+        do {
+            capture = try CrashCapture(
+                CrashCapture.Configuration(
+                    spoolFolder: store.spoolPath.string,
+                    deadline: configuration.verdictDeadline,
+                    verdictAtDeadline: rule.otherwise,
+                    restarts: history.restarts,
+                    version: Self.version
+                ),
+                decide: supervisor.decide(_:),
+                resumed: sink.resumed(slot:fault:)
+            )
+        } catch {
+            throw EventHostError(error)
+        }
+        writer = ReportWriter(capture: capture, store: store, logger: configuration.logger)
+        sink.attach(writer)
+        buried = BuriedStacks()
+        try start()
+    }
+
+    private static func openStore(_ configuration: Configuration) throws(EventHostError) -> ReportStore {
+        do throws(ReportStoreError) {
+            var path = configuration.store
+            if path == nil { path = try ReportStore.defaultPath(environment: ProcessEnvironment.values) }
+            let store = ReportStore(path: path ?? "")
+            try store.create()
+            return store
+        } catch {
+            throw EventHostError(error)
+        }
+    }
+
+    private func start() throws(EventHostError) {
+        loop.calloutStackSize = configuration.calloutStackSize
+        // On the thread that faulted, between the abandoned callout and the next: the runtime's text is cleared before it can be
+        // taken for the next fault's, and the part of the stack below the fault goes back to the kernel.
+        loop.setAbandonHandler { [capture, buried] callout in
+            capture.clearMessages()
+            buried.add(callout.stack.bury())
+        }
+        do {
+            try writer.start()
+        } catch {
+            throw EventHostError(error)
+        }
+        do {
+            try supervisor.attach(to: loop) { [weak self] message in
+                MainActor.assumeIsolated { self?.receive(message) }
+            }
+            try signalPort.attach(to: loop)
+        } catch {
+            throw EventHostError(error)
+        }
+        prepareRestart(isHealthy: false)
+        let healthy = HostRunLoop.Timer(label: "healthy", after: RestartHistory.healthyAfter) { [weak self] _ in
+            MainActor.assumeIsolated { self?.prepareRestart(isHealthy: true) }
+        }
+        loop.add(healthy, to: .common)
+        if history.restarts > 0 {
+            configuration.logger.notice("restarted in place", metadata: ["restarts": "\(history.restarts)"])
+        }
+    }
+
+    // MARK: Running
+
+    /// Serves until `stop()` is called.
+    ///
+    /// The loop runs in its default mode. After a fault all of its modes run in short slices until a probation has passed
+    /// (`ReentrySweep`).
+    public func run() {
+        isStopping = false
+        while !isStopping {
+            if needsSweep {
+                needsSweep = false
+                sweep()
+            } else if mustRestart {
+                restart()
+            } else {
+                // Longer than CFRunLoop's own notion of for ever (CFRunLoop.c, TIMER_INTERVAL_LIMIT).
+                _ = loop.run(in: .default, for: .seconds(1_000_000_000))
+            }
+        }
+        writer.flush(limit: .seconds(5))
+    }
+
+    /// Ends `run()` after the callout that is running. Reports that wait are written first.
+    public func stop() {
+        isStopping = true
+        loop.stop()
+    }
+
+    /// Takes the handlers away and removes the spool file: call it last, when `run()` has returned.
+    public func close() {
+        writer.flush(limit: .seconds(5))
+        capture.uninstall()
+    }
+
+    /// Faults of this process so far.
+    public var faults: Faults {
+        Faults(resumed: supervisor.resumedFaults, buriedBytes: buried.bytes)
+    }
+
+    /// Adds a handler that is called on the main loop for every fault that was resumed.
+    public func onFault(_ handler: @escaping @MainActor (FaultNotice) -> Void) {
+        faultHandlers.append(handler)
+    }
+
+    /// Adds a handler that is called before a planned restart: hand over what must survive it.
+    public func onRestart(_ handler: @escaping @MainActor () -> Void) {
+        restartHandlers.append(handler)
+    }
+
+    /// Restarts the process in place now: same pid, same arguments, kept descriptors. Returns only when that failed.
+    public func restart() {
+        mustRestart = false
+        for handler in restartHandlers { handler() }
+        writer.flush(limit: .seconds(2))
+        configuration.logger.notice("restarting in place", metadata: ["resumed": "\(faults.resumed)"])
+        capture.restart()
+        configuration.logger.critical("cannot restart in place; going on")
+    }
+
+    /// Runs code in which a fault is never resumed, because it would leave something half done that others rely on.
+    public nonisolated static func withCriticalSection<Result, Failure: Error>(
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        hf_critical_enter()
+        defer { hf_critical_leave() }
+        return try body()
+    }
+
+    // MARK: After a fault
+
+    private func sweep() {
+        let result = ReentrySweep().run(
+            on: loop,
+            faultCount: { supervisor.resumedFaults },
+            shouldStop: { isStopping }
+        )
+        if result == .clean {
+            configuration.logger.info("the loop is clean again", metadata: ["resumed": "\(faults.resumed)"])
+        }
+    }
+
+    private func receive(_ message: CrashMessage) {
+        configuration.logger.warning(
+            "a fault was resumed",
+            metadata: ["number": "\(message.number)", "signal": "\(message.signal)"]
+        )
+        needsSweep = true
+        // The sweep runs all modes, so it begins where no run is active: at the top. A nested run is not ours to stop; the
+        // observer waits until it has ended.
+        if loop.nesting == 1 {
+            loop.stop()
+        } else {
+            stopAtTop()
+        }
+        taint()
+        let notice = FaultNotice(number: message.number, signal: message.signal, item: message.item)
+        for handler in faultHandlers { handler(notice) }
+    }
+
+    private func stopAtTop() {
+        let observer = HostRunLoop.Observer(label: "sweep at the top", activities: .beforeTimers) { [loop] observer, _ in
+            guard loop.nesting == 1 else { return }
+            observer.invalidate()
+            loop.stop()
+        }
+        loop.add(observer, to: .common)
+    }
+
+    /// Plans the hand-over to a fresh process, if that is what follows a fault.
+    private func taint() {
+        guard case .restartWhenQuiet(let limit) = configuration.afterFault.value, !isTainted else { return }
+        isTainted = true
+        let plan: @Sendable () -> Void = { [weak self, loop] in
+            guard loop.nesting == 1 else { return }
+            MainActor.assumeIsolated {
+                guard let self, !self.needsSweep else { return }
+                self.mustRestart = true
+                self.loop.stop()
+            }
+        }
+        // Quiet: the loop is about to sleep, nothing is ready.
+        let quiet = HostRunLoop.Observer(label: "restart when quiet", activities: .beforeWaiting) { _, _ in plan() }
+        loop.add(quiet, to: .default)
+        let late = HostRunLoop.Timer(label: "restart at the latest", after: limit, repeating: .seconds(1)) { _ in plan() }
+        loop.add(late, to: .common)
+    }
+}

@@ -1,0 +1,45 @@
+internal import CrashCapture
+internal import CrashReports
+internal import RunLoops
+internal import SystemPackage
+
+/// Why a host could not be made.
+public struct EventHostError: Error, Sendable, CustomStringConvertible {
+    /// What went wrong.
+    public struct Code: Sendable, Hashable {
+        private enum Value { case store, capture, system }
+        private let value: Value
+
+        /// The store for reports could not be made or is not safe to use.
+        public static let store = Code(value: .store)
+        /// Crash capture could not be installed.
+        public static let capture = Code(value: .capture)
+        /// A descriptor or a thread could not be had.
+        public static let system = Code(value: .system)
+    }
+
+    /// What went wrong.
+    public let code: Code
+    /// The error in words, with what to do.
+    public let description: String
+
+    init(_ error: ReportStoreError) {
+        code = .store
+        description = error.description
+    }
+
+    init(_ error: CrashCaptureError) {
+        code = .capture
+        description = error.description
+    }
+
+    init(_ error: Errno) {
+        code = .system
+        description = "\(error)"
+    }
+
+    init(_ error: RunLoopError) {
+        code = .system
+        description = error.description
+    }
+}

@@ -1,0 +1,96 @@
+internal import CrashCapture
+internal import CrashReports
+internal import Glibc
+internal import LinuxSystem
+internal import Logging
+internal import Symbolication
+internal import Synchronization
+internal import SystemPackage
+
+/// Makes reports of decided records in the background, on a thread of its own.
+///
+/// A record is released only when its report is in the store: one that cannot be written is tried again with the next batch.
+final class ReportWriter: Sendable {
+    private let capture: CrashCapture
+    private let store: ReportStore
+    private let logger: Logger
+    /// Slots whose records wait. Protected by its lock.
+    private let waiting = Mutex<[UInt32]>([])
+    private let unwritten = Atomic<Int>(0)
+    private let wake = Semaphore()
+    private let drained = Semaphore()
+
+    init(capture: CrashCapture, store: ReportStore, logger: Logger) {
+        self.capture = capture
+        self.store = store
+        self.logger = logger
+    }
+
+    /// Starts the thread; it runs until the process ends.
+    func start() throws(Errno) {
+        var thread = pthread_t()
+        let argument = unsafe Unmanaged.passRetained(self).toOpaque()
+        let error = unsafe pthread_create(
+            &thread,
+            nil,
+            { argument in
+                guard let argument = unsafe argument else { return nil }
+                try? CrashCapture.prepareThread()
+                unsafe Unmanaged<ReportWriter>.fromOpaque(argument).takeUnretainedValue().run()
+            },
+            argument
+        )
+        guard error == 0 else { throw Errno(rawValue: error) }
+        pthread_detach(thread)
+    }
+
+    /// Queues a record. On the crash thread.
+    func enqueue(slot: UInt32) {
+        unwritten.add(1, ordering: .acquiringAndReleasing)
+        waiting.withLock { $0.append(slot) }
+        wake.signal()
+    }
+
+    /// Waits until every queued record is in the store, or the limit has passed.
+    func flush(limit: Duration) {
+        let end = MonotonicClock.nanoseconds &+ Int64(clamping: limit.components.seconds) * 1_000_000_000
+        while unwritten.load(ordering: .acquiring) > 0, MonotonicClock.nanoseconds < end {
+            drained.wait(atMost: .milliseconds(20))
+        }
+    }
+
+    private func run() -> Never {
+        finishSpool()
+        var batch = ReportBatch(store: store)
+        var retried: [UInt32] = []
+        while true {
+            wake.wait(atMost: retried.isEmpty ? nil : .seconds(1))
+            let slots =
+                retried
+                + waiting.withLock { waiting in
+                    defer { waiting = [] }
+                    return waiting
+                }
+            retried = write(slots, &batch)
+            drained.signal()
+        }
+    }
+
+    private func finishSpool() {
+        let outcome = SpoolFinisher(store: store).finish()
+        for id in outcome.reports { logger.notice("finished the report of an earlier fault", metadata: ["report": "\(id)"]) }
+        for problem in outcome.problems { logger.warning("cannot finish a spool file: \(problem)") }
+    }
+
+    /// Returns the slots that could not be written.
+    private func write(_ slots: [UInt32], _ batch: inout ReportBatch) -> [UInt32] {
+        guard !slots.isEmpty else { return [] }
+        let (done, error) = batch.write(slots.map { ($0, capture.recordBytes(slot: $0)) }, spool: capture.spoolBytes)
+        for slot in done {
+            capture.release(slot: slot)
+            unwritten.subtract(1, ordering: .acquiringAndReleasing)
+        }
+        if let error { logger.error("cannot write a crash report, its record stays in the spool: \(error)") }
+        return slots.filter { !done.contains($0) }
+    }
+}

@@ -1,0 +1,70 @@
+import Glibc
+public import SystemPackage
+
+/// Whole files, in and out.
+extension OwnedDescriptor {
+    /// Opens a file.
+    ///
+    /// The corresponding C function is `open`, with `O_CLOEXEC`, `O_NOCTTY` and `O_NONBLOCK` so that a FIFO or a device
+    /// in the place of a file does no harm.
+    ///
+    /// - Parameters:
+    ///   - path: The path.
+    ///   - followingLinks: Whether a symbolic link at its end is followed; if not, it is `ELOOP`.
+    /// - Throws: The error of the call, such as `ENOENT`.
+    public init(reading path: FilePath, followingLinks: Bool) throws(Errno) {
+        let flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (followingLinks ? 0 : O_NOFOLLOW)
+        self.init(
+            takingOver: try SystemCall.checked { unsafe path.withPlatformString { unsafe Glibc.open($0, flags) } }
+        )
+    }
+
+    /// Reads from the current position to the end of the file.
+    ///
+    /// The corresponding C function is `read`.
+    ///
+    /// - Parameter limit: How many bytes it may be.
+    /// - Returns: The bytes; one more than the limit when there are more.
+    /// - Throws: The error of a call.
+    public func readAll(limit: Int) throws(Errno) -> [UInt8] {
+        let number = rawValue
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 65536)
+        while bytes.count <= limit {
+            let wanted = min(chunk.count, limit - bytes.count + 1)
+            let count = try SystemCall.checked {
+                unsafe chunk.withUnsafeMutableBytes { unsafe read(number, $0.baseAddress, wanted) }
+            }
+            guard count > 0 else { break }
+            bytes += chunk[..<count]
+        }
+        return bytes
+    }
+
+    /// Writes bytes to the end of them.
+    ///
+    /// The corresponding C function is `write`.
+    ///
+    /// - Parameter bytes: What to write.
+    /// - Throws: The error of a call, such as `ENOSPC`; some bytes may have been written then.
+    public func writeAll(_ bytes: [UInt8]) throws(Errno) {
+        let number = rawValue
+        var written = 0
+        while written < bytes.count {
+            let rest = bytes[written...]
+            written += try SystemCall.checked {
+                unsafe rest.withUnsafeBytes { unsafe write(number, $0.baseAddress, $0.count) }
+            }
+        }
+    }
+
+    /// Waits until what was written lies on the disk.
+    ///
+    /// The corresponding C function is `fsync`.
+    ///
+    /// - Throws: The error of the call; what lies on the disk is unknown then.
+    public func synchronize() throws(Errno) {
+        let number = rawValue
+        try SystemCall.checked { fsync(number) }
+    }
+}

@@ -1,0 +1,153 @@
+import Glibc
+public import SystemPackage
+
+/// An open directory, whose files are named relative to it.
+///
+/// Once it is open, nobody can put another directory in its place.
+public struct FileDirectory: ~Copyable, Sendable {
+    /// The open directory.
+    public let descriptor: OwnedDescriptor
+
+    /// Opens a directory; a symbolic link at the end of the path is not followed.
+    ///
+    /// The corresponding C function is `open` with `O_DIRECTORY` and `O_NOFOLLOW`.
+    ///
+    /// - Parameter path: The path.
+    /// - Throws: The error of the call: `ENOTDIR` for a symbolic link and for what is no directory.
+    public init(at path: FilePath) throws(Errno) {
+        let flags = O_RDONLY | O_CLOEXEC | O_DIRECTORY | O_NOFOLLOW
+        descriptor = OwnedDescriptor(
+            takingOver: try SystemCall.checked { unsafe path.withPlatformString { unsafe Glibc.open($0, flags) } }
+        )
+    }
+
+    /// Makes a directory that only its owner can use, and those above it that are missing.
+    ///
+    /// The corresponding C function is `mkdir`. One that is there already is left as it is.
+    ///
+    /// - Parameter path: The path.
+    /// - Throws: The error of a call.
+    public static func create(at path: FilePath) throws(Errno) {
+        do {
+            try make(path)
+        } catch .noSuchFileOrDirectory {
+            let parent = path.removingLastComponent()
+            guard !parent.isEmpty, parent != path else { throw .noSuchFileOrDirectory }
+            try create(at: parent)
+            try make(path)
+        }
+    }
+
+    private static func make(_ path: FilePath) throws(Errno) {
+        do {
+            try SystemCall.checked { unsafe path.withPlatformString { unsafe mkdir($0, 0o700) } }
+        } catch .fileExists {
+            // Whoever opens it finds out whether it is a directory.
+        }
+    }
+
+    /// Closes the directory to everybody but its owner.
+    ///
+    /// The corresponding C function is `fchmod`, with mode 0700.
+    ///
+    /// - Throws: The error of the call.
+    public func closeToOthers() throws(Errno) {
+        let number = descriptor.rawValue
+        try SystemCall.checked { fchmod(number, 0o700) }
+    }
+
+    /// Waits until nobody else holds the directory locked, and locks it until this value ends.
+    ///
+    /// The corresponding C function is `flock`. The lock is advisory: it holds off only those who ask for it.
+    ///
+    /// - Throws: The error of the call.
+    public func lock() throws(Errno) {
+        let number = descriptor.rawValue
+        try SystemCall.checked { flock(number, LOCK_EX) }
+    }
+
+    /// Lists the names in the directory, without those that are not UTF-8.
+    ///
+    /// The corresponding C function is `scandir`, on the path that `/proc` gives the open directory: `readdir` tells an
+    /// error from the end only by an `errno` that was cleared before.
+    ///
+    /// - Returns: The names in no order, with `.` and `..`.
+    /// - Throws: The error of the call.
+    public func names() throws(Errno) -> [String] {
+        let number = descriptor.rawValue
+        var list: UnsafeMutablePointer<UnsafeMutablePointer<dirent>?>? = nil
+        let count = try SystemCall.checked { unsafe scandir("/proc/self/fd/\(number)", &list, nil, nil) }
+        defer { unsafe free(list) }
+        var names: [String] = []
+        for index in 0..<Int(count) {
+            guard let entry = unsafe list?[index] else { continue }
+            defer { unsafe free(entry) }
+            // Only as much as the name needs was allocated: the field must not be read as a whole.
+            guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { continue }
+            let name = unsafe (UnsafeRawPointer(entry) + offset).assumingMemoryBound(to: CChar.self)
+            if let name = unsafe String(validatingCString: name) { names.append(name) }
+        }
+        return names
+    }
+
+    /// Opens a file of the directory; a symbolic link is not followed.
+    ///
+    /// The corresponding C function is `openat` with `O_NOFOLLOW`, and `O_NONBLOCK` so that a FIFO does no harm.
+    ///
+    /// - Parameter name: Its name.
+    /// - Returns: The open file.
+    /// - Throws: The error of the call: `ELOOP` for a symbolic link.
+    public func open(_ name: String) throws(Errno) -> OwnedDescriptor {
+        let number = descriptor.rawValue
+        let flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW
+        return OwnedDescriptor(takingOver: try SystemCall.checked { unsafe openat(number, name, flags) })
+    }
+
+    /// Makes a file that only its owner can read, and opens it for writing.
+    ///
+    /// The corresponding C function is `openat` with `O_CREAT` and `O_EXCL`.
+    ///
+    /// - Parameter name: Its name.
+    /// - Returns: The open file.
+    /// - Throws: The error of the call: `EEXIST` when anything has the name.
+    public func create(_ name: String) throws(Errno) -> OwnedDescriptor {
+        let number = descriptor.rawValue
+        let flags = O_WRONLY | O_CLOEXEC | O_CREAT | O_EXCL | O_NOFOLLOW
+        return OwnedDescriptor(takingOver: try SystemCall.checked { unsafe openat(number, name, flags, 0o600) })
+    }
+
+    /// Gives a file of the directory another name, in the place of the file that has it.
+    ///
+    /// The corresponding C function is `renameat`.
+    ///
+    /// - Parameters:
+    ///   - name: Its name.
+    ///   - newName: Its new name.
+    /// - Throws: The error of the call.
+    public func rename(_ name: String, to newName: String) throws(Errno) {
+        let number = descriptor.rawValue
+        try SystemCall.checked { unsafe renameat(number, name, number, newName) }
+    }
+
+    /// Removes a file from the directory.
+    ///
+    /// The corresponding C function is `unlinkat`.
+    ///
+    /// - Parameter name: Its name.
+    /// - Throws: The error of the call: `ENOENT` when there is none.
+    public func remove(_ name: String) throws(Errno) {
+        let number = descriptor.rawValue
+        try SystemCall.checked { unsafe unlinkat(number, name, 0) }
+    }
+}
+
+extension FilePath {
+    /// The path from the root; a relative one starts at the working directory.
+    ///
+    /// The corresponding C function is `getcwd`. Without a working directory, the path is as it was.
+    public var fromRoot: FilePath {
+        guard !isAbsolute, let directory = unsafe getcwd(nil, 0) else { return self }
+        defer { unsafe free(directory) }
+        return unsafe FilePath(platformString: directory).pushing(self)
+    }
+}

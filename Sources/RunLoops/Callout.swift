@@ -1,0 +1,180 @@
+import CRecoveryPoint
+import LinuxSystem
+import Synchronization
+
+/// The one way from the loop into user code.
+extension HostRunLoop {
+    /// Calls `body(argument)` on a callout stack above a recovery point.
+    ///
+    /// Returns when the call returned or was abandoned; what is to be done afterwards is the same for both. Called on the
+    /// loop's thread, without a lock.
+    @inline(__always)
+    private func callOut(
+        _ kind: CalloutKind,
+        _ name: CName,
+        _ item: UInt64,
+        in mode: LoopMode,
+        _ argument: UnsafeMutableRawPointer?,
+        _ body: HFBody
+    ) {
+        guard let stack = unsafe stackPool.take(size: stackSize.load(ordering: .relaxed)) else {
+            unsafe callOutWithoutStack(argument, body)
+            return
+        }
+        var info = unsafe HFCalloutInfo(
+            mode: mode.cName.pointer,
+            label: name.pointer,
+            item: item,
+            pass: passes.load(ordering: .relaxed),
+            kind: kind.recoveryKind,
+            activity: stage.rawValue,
+            nesting: UInt32(truncatingIfNeeded: depth.load(ordering: .relaxed)),
+            reserved: 0
+        )
+        let stageBefore = stage
+        let outcome = unsafe hf_recovery_run(stack, &info, body, argument)
+        // A nested run leaves its own stage behind.
+        stage = stageBefore
+        switch outcome {
+        case .returned: unsafe stackPool.giveBack(stack)
+        case .abandoned: unsafe abandon(kind, name, item, in: mode, stack)
+        }
+        // The recovery point refers to both by address.
+        withExtendedLifetime((name, mode)) {}
+    }
+
+    /// Calls `body(argument)` without a recovery point: there is no memory for a callout stack.
+    private func callOutWithoutStack(_ argument: UnsafeMutableRawPointer?, _ body: HFBody) {
+        // The one that may be current belongs to another callout.
+        let suspended = unsafe hf_recovery_suspend()
+        unsafe body(argument)
+        unsafe hf_recovery_restore(suspended)
+    }
+
+    /// Reports an abandoned callout. The stack is never used again.
+    private func abandon(
+        _ kind: CalloutKind,
+        _ name: CName,
+        _ item: UInt64,
+        in mode: LoopMode,
+        _ stack: UnsafeMutablePointer<HFCalloutStack>
+    ) {
+        let abandoned = AbandonedCallout(
+            kind: kind,
+            label: name.text,
+            item: item,
+            mode: mode.name,
+            nesting: nesting,
+            pass: passCount,
+            activity: stage,
+            stack: unsafe AbandonedStack(stack)
+        )
+        guard let handler = lock.withLock({ abandonHandler }) else {
+            abandoned.stack.bury()
+            return
+        }
+        handler(abandoned)
+    }
+
+    // MARK: One for every kind of item
+
+    /// Performs a source.
+    func callOut(to source: Source, in mode: LoopMode) {
+        let argument = unsafe Unmanaged.passUnretained(source).toOpaque()
+        unsafe callOut(.source, source.name, source.identifier, in: mode, argument) { argument in
+            guard let argument = unsafe argument else { return }
+            unsafe Unmanaged<Source>.fromOpaque(argument).takeUnretainedValue().perform()
+        }
+    }
+
+    /// Fires a timer.
+    func callOut(to timer: Timer, in mode: LoopMode) {
+        let argument = unsafe Unmanaged.passUnretained(timer).toOpaque()
+        unsafe callOut(.timer, timer.name, timer.identifier, in: mode, argument) { argument in
+            guard let argument = unsafe argument else { return }
+            let timer = unsafe Unmanaged<Timer>.fromOpaque(argument).takeUnretainedValue()
+            timer.perform(timer)
+        }
+    }
+
+    /// Runs a block.
+    func callOut(to block: QueuedBlock, in mode: LoopMode) {
+        let argument = unsafe Unmanaged.passUnretained(block).toOpaque()
+        unsafe callOut(.block, block.name, block.identifier, in: mode, argument) { argument in
+            guard let argument = unsafe argument else { return }
+            unsafe Unmanaged<QueuedBlock>.fromOpaque(argument).takeUnretainedValue().body()
+        }
+    }
+
+    private struct ObserverCall {
+        let observer: Observer
+        let activity: Activity
+    }
+
+    /// Tells an observer of a stage.
+    func callOut(to observer: Observer, _ activity: Activity, in mode: LoopMode) {
+        var call = ObserverCall(observer: observer, activity: activity)
+        unsafe withUnsafeMutablePointer(to: &call) { pointer in
+            let argument = UnsafeMutableRawPointer(pointer)
+            unsafe callOut(.observer, observer.name, observer.identifier, in: mode, argument) { argument in
+                guard let call = unsafe argument?.assumingMemoryBound(to: ObserverCall.self).pointee else { return }
+                call.observer.perform(call.observer, call.activity)
+            }
+        }
+    }
+
+    private struct PortCall {
+        let source: PortSource
+        let readiness: PortSource.Readiness
+    }
+
+    /// Tells a port source what its descriptor is ready for.
+    func callOut(to source: PortSource, _ readiness: PortSource.Readiness, in mode: LoopMode) {
+        var call = PortCall(source: source, readiness: readiness)
+        unsafe withUnsafeMutablePointer(to: &call) { pointer in
+            let argument = UnsafeMutableRawPointer(pointer)
+            unsafe callOut(.port, source.name, source.identifier, in: mode, argument) { argument in
+                guard let call = unsafe argument?.assumingMemoryBound(to: PortCall.self).pointee else { return }
+                call.source.perform(call.readiness)
+            }
+        }
+    }
+
+    private struct MembershipCall {
+        let closure: @Sendable (HostRunLoop, Mode) -> Void
+        let loop: HostRunLoop
+        let mode: LoopMode
+    }
+
+    /// Calls a source's `schedule` or `cancel` closure.
+    ///
+    /// On another thread than the loop's it is an ordinary call: that thread has no recovery points.
+    func callOut(
+        to closure: (@Sendable (HostRunLoop, Mode) -> Void)?,
+        of source: Source,
+        in mode: LoopMode
+    ) {
+        guard let closure else { return }
+        guard isCurrent else {
+            closure(self, mode.name)
+            return
+        }
+        var call = MembershipCall(closure: closure, loop: self, mode: mode)
+        unsafe withUnsafeMutablePointer(to: &call) { pointer in
+            let argument = UnsafeMutableRawPointer(pointer)
+            unsafe callOut(.source, source.name, source.identifier, in: mode, argument) { argument in
+                guard let call = unsafe argument?.assumingMemoryBound(to: MembershipCall.self).pointee else { return }
+                call.closure(call.loop, call.mode.name)
+            }
+        }
+    }
+
+    private static let mainQueueName = CName.interned("main queue")
+
+    /// Drains the main dispatch queue.
+    func callOutToMainQueue(in mode: LoopMode) {
+        unsafe callOut(.mainQueue, Self.mainQueueName, 0, in: mode, nil) { _ in
+            MainDispatchQueue.drain()
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import CRecoveryPoint
+
+/// The callout stacks of one loop that are not in use. Touched by the loop's thread only.
+@safe
+struct CalloutStackPool {
+    /// More than the deepest nesting of callouts that is common: a stack beyond that is given back to the kernel.
+    private static var capacity: Int { 8 }
+
+    private var idle: [UnsafeMutablePointer<HFCalloutStack>] = unsafe []
+
+    /// Takes a healthy stack, or makes one; `nil` when there is no memory for one.
+    @inline(__always)
+    mutating func take(size: Int) -> UnsafeMutablePointer<HFCalloutStack>? {
+        while let stack = unsafe idle.popLast() {
+            if unsafe Int(stack.pointee.high - stack.pointee.low) >= size { return unsafe stack }
+            // Made when the size was smaller.
+            unsafe hf_callout_stack_destroy(stack)
+        }
+        return unsafe hf_callout_stack_create(size)
+    }
+
+    /// Takes back a stack on which a callout returned.
+    @inline(__always)
+    mutating func giveBack(_ stack: UnsafeMutablePointer<HFCalloutStack>) {
+        if unsafe idle.count < Self.capacity {
+            unsafe idle.append(stack)
+        } else {
+            unsafe hf_callout_stack_destroy(stack)
+        }
+    }
+
+    /// Unmaps the stacks that are not in use.
+    mutating func destroyAll() {
+        while let stack = unsafe idle.popLast() {
+            unsafe hf_callout_stack_destroy(stack)
+        }
+    }
+}

@@ -1,0 +1,170 @@
+import LinuxSystem
+import Synchronization
+
+/// What a pass does with each kind of item. Every function leaves the same state behind whether its callouts return or are
+/// abandoned.
+extension HostRunLoop {
+    // MARK: Observers
+
+    /// Calls the observers of a stage (CFRunLoop.c:2089).
+    func notify(_ activity: Activity, in mode: LoopMode) {
+        stage = activity
+        guard mode.observedActivities.load(ordering: .acquiring) & activity.rawValue != 0 else { return }
+        // A snapshot: one that is removed now is still called, one that is added now is not, one that is invalidated now
+        // is not.
+        let observers = lock.withLock { mode.observers }
+        for observer in observers where observer.activities.contains(activity) {
+            // A run that is nested in the observer's own callout does not call it again.
+            guard observer.isValid, observer.beginFiring() else { continue }
+            callOut(to: observer, activity, in: mode)
+            if !observer.repeats {
+                observer.invalidate()
+            }
+            observer.endFiring()
+        }
+    }
+
+    // MARK: Sources
+
+    /// A source with what it is sorted by.
+    struct SignalledSource {
+        let source: Source
+        let signalNumber: UInt64
+    }
+
+    /// Performs the sources that are signalled now and says whether there were any (CFRunLoop.c:2141).
+    func performSources(in mode: LoopMode, stopAfterFirst: Bool) -> Bool {
+        guard
+            mode.hasSignals.load(ordering: .relaxed),
+            mode.hasSignals.exchange(false, ordering: .acquiringAndReleasing)
+        else { return false }
+        var batch = spareSources
+        spareSources = []
+        lock.withLock {
+            mode.sources.forEach { source in
+                let number = source.signalNumber
+                if number != 0 {
+                    batch.append(SignalledSource(source: source, signalNumber: number))
+                }
+            }
+        }
+        if batch.count > 1 {
+            // Last first: they are taken from the end.
+            batch.sort { ($0.source.order, $0.signalNumber) > ($1.source.order, $1.signalNumber) }
+            // What this batch does not get to is for a nested run, or the next one.
+            mode.hasSignals.store(true, ordering: .releasing)
+        }
+        var handled = false
+        while let next = batch.popLast() {
+            // A source that a nested run performed meanwhile has no signal any more.
+            guard next.source.takeSignal() else { continue }
+            callOut(to: next.source, in: mode)
+            handled = true
+            if stopAfterFirst { break }
+        }
+        batch.removeAll(keepingCapacity: true)
+        spareSources = batch
+        return handled
+    }
+
+    // MARK: Timers
+
+    /// A timer with its place in the order at the time when it was found due.
+    struct DueTimer {
+        let timer: Timer
+        let key: TimerHeap<Timer>.Key
+    }
+
+    /// Fires the timers that are due now (CFRunLoop.c:2611).
+    func fireTimers(in mode: LoopMode) {
+        let limit = MonotonicClock.nanoseconds
+        var due = spareTimers
+        spareTimers = []
+        lock.withLock {
+            mode.timers.forEachDue(at: limit) { timer, key in
+                due.append(DueTimer(timer: timer, key: key))
+            }
+        }
+        if due.count > 1 {
+            // Last first: they are taken from the end.
+            due.sort { $0.key > $1.key }
+        }
+        while let next = due.popLast() {
+            let timer = next.timer
+            guard let fired = lock.withLock({ timer.beginFiring(limit: limit, in: self) }) else { continue }
+            callOut(to: timer, in: mode)
+            timer.endFiring(fired: fired)
+        }
+        spareTimers = due
+    }
+
+    // MARK: Ports
+
+    /// Tells a port source that its descriptor is ready, and says whether it was still there.
+    func servePort(_ token: UInt64, _ events: Epoll.Events, in mode: LoopMode) -> Bool {
+        guard let (source, readiness) = portSource(for: token, events, in: mode) else { return false }
+        callOut(to: source, readiness, in: mode)
+        return true
+    }
+
+    /// Returns the source that a harvested event belongs to, if that is still there and still interested.
+    func portSource(
+        for token: UInt64,
+        _ events: Epoll.Events,
+        in mode: LoopMode
+    ) -> (source: PortSource, readiness: PortSource.Readiness)? {
+        guard let source = lock.withLock({ mode.ports.source(for: token) }), source.isValid else { return nil }
+        let readiness = PortSource.Readiness(events, interest: source.interest)
+        return readiness.isEmpty ? nil : (source, readiness)
+    }
+
+    // MARK: The main dispatch queue
+
+    /// Says whether the main dispatch queue is served in a mode now (CFRunLoop.c:2948).
+    ///
+    /// Not from inside its own callout: draining is not re-entrant.
+    func hostsMainQueue(in mode: LoopMode) -> Bool {
+        guard isMain, mainQueueDescriptor.load(ordering: .acquiring) >= 0 else { return false }
+        guard !isInMainQueueCallout.load(ordering: .acquiring) else { return false }
+        return lock.withLock { commonModes.contains(mode.name) }
+    }
+
+    /// Whether the main dispatch queue has work.
+    var isMainQueueReady: Bool {
+        !Readiness.now(of: mainQueueDescriptor.load(ordering: .relaxed), for: .readable).isEmpty
+    }
+
+    /// Makes the main dispatch queue's descriptor end a mode's waits exactly while it may be served there.
+    func prepareMainQueue(for mode: LoopMode) {
+        guard isMain else { return }
+        if mainQueueDescriptor.load(ordering: .relaxed) < 0 {
+            guard let descriptor = MainDispatchQueue.handle() else { return }
+            mainQueueDescriptor.store(descriptor, ordering: .releasing)
+        }
+        let descriptor = mainQueueDescriptor.load(ordering: .relaxed)
+        let isWanted = hostsMainQueue(in: mode)
+        guard isWanted != mode.watchesMainQueue else { return }
+        do {
+            if isWanted {
+                try mode.epoll.add(descriptor, events: .readable, token: PortTable.mainQueueToken)
+                mode.descriptorCount.add(1, ordering: .releasing)
+            } else {
+                try mode.epoll.remove(descriptor)
+                mode.descriptorCount.subtract(1, ordering: .releasing)
+            }
+        } catch {
+            preconditionFailure("the main dispatch queue's descriptor cannot be watched: \(error)")
+        }
+        mode.watchesMainQueue = isWanted
+    }
+
+    /// Drains the main dispatch queue.
+    func serveMainQueue(in mode: LoopMode) {
+        EventDescriptor.clear(mainQueueDescriptor.load(ordering: .relaxed))
+        isInMainQueueCallout.store(true, ordering: .releasing)
+        callOutToMainQueue(in: mode)
+        isInMainQueueCallout.store(false, ordering: .releasing)
+        // A run that was nested in the callout took it out of its mode.
+        prepareMainQueue(for: mode)
+    }
+}

@@ -1,0 +1,196 @@
+import CRecoveryPoint
+import LinuxSystem
+import Synchronization
+
+/// Running the loop. The numbers are those of the phases in CFRunLoop.c, `__CFRunLoopRun`.
+extension HostRunLoop {
+    /// Runs the loop in the default mode until it is stopped or the mode is empty.
+    ///
+    /// To be called on the loop's own thread.
+    public func run() {
+        // As CFRunLoopRun does it: a limit beyond the longest is none.
+        while true {
+            switch run(in: .default, for: .seconds(10_000_000_000)) {
+            case .finished, .stopped: return
+            case .timedOut, .handledSource: continue
+            }
+        }
+    }
+
+    /// Runs the loop in a mode. To be called on the loop's own thread, also from inside a callout.
+    ///
+    /// After the observers of `entry`, passes follow each other; one pass is, in this order:
+    /// 1. wake-ups count again;
+    /// 2. observers of `beforeTimers`;
+    /// 3. observers of `beforeSources`;
+    /// 4. the blocks that are queued;
+    /// 5. the sources that are signalled;
+    /// 6. if there were any, the blocks that are queued;
+    /// 7. the pass only polls if a source was handled or the limit is zero;
+    /// 8. the main dispatch queue, if it was not served in the pass before;
+    /// 9. unless polling, observers of `beforeWaiting`;
+    /// 10. the wait for a port, a timer or a wake-up;
+    /// 11. unless polling, observers of `afterWaiting`;
+    /// 12. exactly one of: all timers that are due, one port source, the main queue, a wake-up;
+    /// 13. the blocks that are queued;
+    /// 14. the end, if there is a reason, in the order: source handled, time over, stopped, nothing left.
+    ///
+    /// At the end the observers of `exit` are called. A run in an empty mode returns at once and calls nobody.
+    ///
+    /// - Parameters:
+    ///   - mode: The mode; nothing runs in `.common`.
+    ///   - limit: How long at most. Zero or less means one pass that does not wait; more than sixteen years means for ever.
+    ///   - returnAfterSourceHandled: Whether to end after the first pass in which a source or a port was handled.
+    /// - Returns: Why the run ended.
+    @discardableResult
+    public func run(
+        in mode: Mode = .default,
+        for limit: Duration,
+        returnAfterSourceHandled: Bool = false
+    ) -> RunResult {
+        precondition(isCurrent, "a run loop can only be run on its own thread")
+        // Inside a callout, the loop's own code must not be resumed at that callout's recovery point.
+        let suspended = unsafe hf_recovery_suspend()
+        defer { unsafe hf_recovery_restore(suspended) }
+
+        guard mode != .common, let loopMode = lock.withLock({ modes[mode] }) else { return .finished }
+        prepareMainQueue(for: loopMode)
+        guard !isEmpty(loopMode) else { return .finished }
+
+        let outer = beginRun(in: loopMode)
+        notify(.entry, in: loopMode)
+        let result = runPasses(in: loopMode, limit: limit, returnAfterSourceHandled: returnAfterSourceHandled)
+        notify(.exit, in: loopMode)
+        endRun(outer)
+        return result
+    }
+
+    private func runPasses(in mode: LoopMode, limit: Duration, returnAfterSourceHandled: Bool) -> RunResult {
+        if takeStop() { return .stopped }
+
+        let deadline = pushDeadline(limit)
+        defer { deadlines.removeLast() }
+        let hostsMainQueue = hostsMainQueue(in: mode)
+        var servedMainQueue = true
+
+        while true {
+            passes.wrappingAdd(1, ordering: .relaxed)
+            // 1.
+            wakeState.accept()
+            // 2.
+            notify(.beforeTimers, in: mode)
+            // 3.
+            notify(.beforeSources, in: mode)
+            // 4.
+            performBlocks(in: mode)
+            // 5. and 6.
+            var handledSource = performSources(in: mode, stopAfterFirst: returnAfterSourceHandled)
+            if handledSource {
+                performBlocks(in: mode)
+            }
+            // 7.
+            let polls = handledSource || deadline == .poll
+            // 8. Skips 9 to 11.
+            let event: LoopEvent
+            if hostsMainQueue && !servedMainQueue && isMainQueueReady {
+                event = .mainQueue
+            } else {
+                // 9.
+                if !polls {
+                    notify(.beforeWaiting, in: mode)
+                }
+                // 10.
+                event = nextEvent(in: mode, polls: polls)
+                // 11.
+                wakeState.ignore()
+                if !polls {
+                    notify(.afterWaiting, in: mode)
+                }
+            }
+            // 12.
+            wakeState.ignore()
+            stage = .afterWaiting
+            servedMainQueue = false
+            switch event {
+            case .none, .wakeUp:
+                break
+            case .timers:
+                fireTimers(in: mode)
+            case .port(let token, let events):
+                if servePort(token, events, in: mode) {
+                    handledSource = true
+                }
+            case .mainQueue:
+                serveMainQueue(in: mode)
+                servedMainQueue = true
+                handledSource = true
+            }
+            // 13.
+            performBlocks(in: mode)
+            // 14.
+            if handledSource && returnAfterSourceHandled { return .handledSource }
+            if deadline.isOver { return .timedOut }
+            if takeStop() { return .stopped }
+            if isEmpty(mode) { return .finished }
+        }
+    }
+
+    // MARK: The stack of runs
+
+    /// What the end of a run restores.
+    private struct OuterRun {
+        let mode: LoopMode?
+        let isStopped: Bool
+        let ignoredWakeUps: Bool
+        let stage: Activity
+    }
+
+    private func beginRun(in mode: LoopMode) -> OuterRun {
+        runNumber += 1
+        let ignoredWakeUps = wakeState.accept()
+        return lock.withLock {
+            let outer = OuterRun(
+                mode: runningMode,
+                isStopped: isStopped.load(ordering: .relaxed),
+                ignoredWakeUps: ignoredWakeUps,
+                stage: stage
+            )
+            runningMode = mode
+            isStopped.store(false, ordering: .relaxed)
+            depth.add(1, ordering: .releasing)
+            return outer
+        }
+    }
+
+    private func endRun(_ outer: OuterRun) {
+        runNumber += 1
+        lock.withLock {
+            runningMode = outer.mode
+            isStopped.store(outer.isStopped, ordering: .relaxed)
+            depth.subtract(1, ordering: .releasing)
+        }
+        stage = outer.stage
+        if outer.ignoredWakeUps {
+            wakeState.ignore()
+        } else {
+            wakeState.accept()
+        }
+    }
+
+    /// Takes the order to stop this run, if there is one.
+    private func takeStop() -> Bool {
+        guard isStopped.load(ordering: .acquiring) else { return false }
+        isStopped.store(false, ordering: .relaxed)
+        return true
+    }
+
+    private func pushDeadline(_ limit: Duration) -> RunDeadline {
+        if !deadlines.isEmpty {
+            // Those that have passed by now have had their wake-up.
+            markOverdueRuns()
+        }
+        let deadline = RunDeadline(limit: limit)
+        deadlines.append(deadline)
+        return deadline
+    }
+}

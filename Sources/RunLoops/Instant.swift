@@ -1,0 +1,69 @@
+import LinuxSystem
+
+extension HostRunLoop {
+    /// A point on the clock of all run loops: `CLOCK_MONOTONIC`, in nanoseconds.
+    ///
+    /// It does not follow changes of the wall clock and stands still in suspend.
+    public struct Instant: InstantProtocol, Sendable, CustomStringConvertible {
+        /// Nanoseconds on the monotonic clock.
+        public let nanoseconds: Int64
+
+        /// Makes a point from a reading of the monotonic clock.
+        ///
+        /// - Parameter nanoseconds: Nanoseconds on `CLOCK_MONOTONIC`.
+        public init(nanoseconds: Int64) {
+            self.nanoseconds = nanoseconds
+        }
+
+        /// The present.
+        public static var now: Instant { Instant(nanoseconds: MonotonicClock.nanoseconds) }
+
+        /// A point that is never reached.
+        public static let distantFuture = Instant(nanoseconds: .max)
+
+        /// Returns the point that lies some time later; it saturates instead of overflowing.
+        ///
+        /// - Parameter duration: How much later; may be negative.
+        /// - Returns: The later point.
+        public func advanced(by duration: Duration) -> Instant {
+            let (sum, overflow) = nanoseconds.addingReportingOverflow(duration.saturatingNanoseconds)
+            guard overflow else { return Instant(nanoseconds: sum) }
+            return Instant(nanoseconds: duration < .zero ? .min : .max)
+        }
+
+        /// Returns the time from this point to another; it saturates instead of overflowing.
+        ///
+        /// - Parameter other: The other point.
+        /// - Returns: The time; negative when the other point is earlier.
+        public func duration(to other: Instant) -> Duration {
+            let (difference, overflow) = other.nanoseconds.subtractingReportingOverflow(nanoseconds)
+            guard overflow else { return .nanoseconds(difference) }
+            return .nanoseconds(other.nanoseconds < nanoseconds ? Int64.min : Int64.max)
+        }
+
+        /// Says whether one point comes before another.
+        ///
+        /// - Parameters:
+        ///   - left: One point.
+        ///   - right: The other point.
+        /// - Returns: Whether the first is earlier.
+        public static func < (left: Instant, right: Instant) -> Bool {
+            left.nanoseconds < right.nanoseconds
+        }
+
+        /// The reading of the clock in nanoseconds.
+        public var description: String { "\(nanoseconds) ns" }
+    }
+}
+
+extension Duration {
+    /// Whole nanoseconds, clamped to 292 years either way.
+    var saturatingNanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        guard !overflow else { return seconds < 0 ? .min : .max }
+        let (sum, sumOverflow) = whole.addingReportingOverflow(attoseconds / 1_000_000_000)
+        guard !sumOverflow else { return seconds < 0 ? .min : .max }
+        return sum
+    }
+}

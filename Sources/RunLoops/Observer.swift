@@ -1,0 +1,118 @@
+import Synchronization
+
+extension HostRunLoop {
+    /// Is told when a run reaches certain stages.
+    ///
+    /// It may be in many modes of one loop. Observers do not keep a mode from being empty. Callable from any thread.
+    public final class Observer: LoopItem, @unchecked Sendable {
+        /// The identity of the item, unique in the process: what `AbandonedCallout.item` names.
+        public let identifier = ItemIdentifier.next()
+        let name: CName
+        let perform: @Sendable (Observer, Activity) -> Void
+        private let lock = CriticalLock()
+        private let valid = Atomic<Bool>(true)
+        private let firing = Atomic<Bool>(false)
+        // Protected by `lock`.
+        var memberships: [Membership] = []
+
+        static var belongsToOneLoop: Bool { true }
+        static var keepsModeAlive: Bool { false }
+
+        /// The stages at which it is called.
+        public let activities: Activity
+        /// Whether it is called more than once.
+        public let repeats: Bool
+        /// At the same stage, observers of a lower order are called first.
+        public let order: Int
+
+        /// Makes an observer that is in no loop yet.
+        ///
+        /// - Parameters:
+        ///   - label: What a crash report calls it.
+        ///   - activities: The stages at which it is called.
+        ///   - repeats: Whether it is called more than once; if not, it is invalidated after the first call.
+        ///   - order: Its place among observers of the same stage; equal orders go by the time of adding.
+        ///   - perform: Called on the loop's thread, with the observer and the stage.
+        public init(
+            label: String,
+            activities: Activity,
+            repeats: Bool = true,
+            order: Int = 0,
+            perform: @escaping @Sendable (Observer, Activity) -> Void
+        ) {
+            name = CName(label)
+            self.activities = activities
+            self.repeats = repeats
+            self.order = order
+            self.perform = perform
+        }
+
+        /// What a crash report calls it.
+        public var label: String { name.text }
+
+        /// Whether it was not invalidated.
+        public var isValid: Bool { valid.load(ordering: .acquiring) }
+
+        /// Ends its life: it leaves every mode and is never called again.
+        public func invalidate() {
+            guard valid.exchange(false, ordering: .acquiringAndReleasing) else { return }
+            removeFromAllLoops()
+        }
+
+        /// Marks it as being called; `false` if it is already, further down on the stack.
+        func beginFiring() -> Bool { !firing.exchange(true, ordering: .relaxed) }
+
+        /// Marks it as not being called any more.
+        func endFiring() { firing.store(false, ordering: .relaxed) }
+
+        // MARK: LoopItem
+
+        func withItemLock<Value, Failure>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
+            try lock.withLock(body)
+        }
+
+        func enter(_ mode: LoopMode) throws(RunLoopError) -> Int {
+            let place = mode.observers.firstIndex { $0.order > order } ?? mode.observers.count
+            mode.observers.insert(self, at: place)
+            mode.observedActivities.bitwiseOr(activities.rawValue, ordering: .releasing)
+            return 0
+        }
+
+        func leave(_ mode: LoopMode, slot: Int) {
+            mode.observers.removeAll { $0 === self }
+        }
+    }
+
+    /// Adds an observer to a mode.
+    ///
+    /// Callable from any thread; does not wake the loop.
+    ///
+    /// - Parameters:
+    ///   - observer: The observer; nothing happens if it is invalid, in the mode already or in another loop.
+    ///   - mode: The mode, which is made if it is new, or `.common`.
+    public func add(_ observer: Observer, to mode: Mode = .default) {
+        // Never throws: only descriptors can be refused.
+        _ = try? insert(observer, into: mode)
+    }
+
+    /// Removes an observer from a mode; it stays valid and can be added again.
+    ///
+    /// Callable from any thread.
+    ///
+    /// - Parameters:
+    ///   - observer: The observer.
+    ///   - mode: The mode, or `.common` for all common modes if it was added to those.
+    public func remove(_ observer: Observer, from mode: Mode = .default) {
+        withdraw(observer, from: mode)
+    }
+
+    /// Says whether an observer is in a mode.
+    ///
+    /// - Parameters:
+    ///   - observer: The observer.
+    ///   - mode: The mode, or `.common` to ask whether it was added to the common modes.
+    /// - Returns: Whether it is there.
+    public func contains(_ observer: Observer, in mode: Mode = .default) -> Bool {
+        holds(observer, in: mode)
+    }
+}

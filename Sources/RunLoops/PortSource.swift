@@ -1,0 +1,161 @@
+import LinuxSystem
+import Synchronization
+
+extension HostRunLoop {
+    /// Calls a closure while a descriptor is ready, once per pass: level-triggered, and never reading from it.
+    ///
+    /// The descriptor is borrowed: the loop neither reads, writes nor closes it. Invalidate the source before closing it.
+    /// Readiness is what the kernel said a moment ago; if something else may have emptied the descriptor meanwhile, make
+    /// it nonblocking. The source may be in many modes of many loops. Callable from any thread.
+    public final class PortSource: LoopItem, @unchecked Sendable {
+        /// The identity of the item, unique in the process: what `AbandonedCallout.item` names.
+        public let identifier = ItemIdentifier.next()
+        let name: CName
+        let perform: @Sendable (Readiness) -> Void
+        private let lock = CriticalLock()
+        private let valid = Atomic<Bool>(true)
+        private let interestBits: Atomic<UInt32>
+        // Protected by `lock`.
+        var memberships: [Membership] = []
+
+        static var belongsToOneLoop: Bool { false }
+        static var keepsModeAlive: Bool { true }
+
+        /// The descriptor, which belongs to whoever made the source.
+        public let descriptor: CInt
+
+        /// Makes a port source that is in no loop yet.
+        ///
+        /// - Parameters:
+        ///   - label: What a crash report calls it.
+        ///   - descriptor: An open descriptor of anything that can be polled.
+        ///   - interest: What to wait for.
+        ///   - perform: Called on the loop's thread, with what the descriptor is ready for.
+        public init(
+            label: String,
+            descriptor: CInt,
+            interest: Interest = .readable,
+            perform: @escaping @Sendable (Readiness) -> Void
+        ) {
+            name = CName(label)
+            self.descriptor = descriptor
+            interestBits = Atomic(interest.rawValue)
+            self.perform = perform
+        }
+
+        /// What a crash report calls it.
+        public var label: String { name.text }
+
+        /// Whether it was not invalidated.
+        public var isValid: Bool { valid.load(ordering: .acquiring) }
+
+        /// What is waited for; may be changed at any time, also by its own closure.
+        ///
+        /// While it is empty nothing is reported, not even that the other end is gone.
+        public var interest: Interest {
+            get { Interest(rawValue: interestBits.load(ordering: .acquiring)) }
+            set {
+                let old = interestBits.exchange(newValue.rawValue, ordering: .acquiringAndReleasing)
+                guard old != newValue.rawValue else { return }
+                for membership in lock.withLock({ memberships }) {
+                    updateRegistration(membership)
+                }
+            }
+        }
+
+        /// Ends its life: it leaves every mode of every loop, and events that were harvested for it are dropped.
+        public func invalidate() {
+            guard valid.exchange(false, ordering: .acquiringAndReleasing) else { return }
+            removeFromAllLoops()
+        }
+
+        /// Brings the kernel's registration in line with the interest.
+        private func updateRegistration(_ membership: Membership) {
+            let mode = membership.mode
+            membership.loop.lock.withLock {
+                lock.withLock {
+                    guard
+                        memberships.contains(where: { $0.mode === mode && $0.slot == membership.slot }),
+                        mode.ports.owns(descriptor, slot: membership.slot)
+                    else { return }
+                    let token = mode.ports.token(of: membership.slot)
+                    let events = interest.events
+                    // Errors mean that the descriptor was closed behind our back: then there is nothing to wait for.
+                    if events.isEmpty {
+                        try? mode.epoll.remove(descriptor)
+                        return
+                    }
+                    do {
+                        try mode.epoll.modify(descriptor, events: events, token: token)
+                    } catch {
+                        try? mode.epoll.add(descriptor, events: events, token: token)
+                    }
+                }
+            }
+        }
+
+        // MARK: LoopItem
+
+        func withItemLock<Value, Failure>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
+            try lock.withLock(body)
+        }
+
+        func enter(_ mode: LoopMode) throws(RunLoopError) -> Int {
+            let slot = mode.ports.insert(self)
+            do {
+                try mode.epoll.add(descriptor, events: interest.events, token: mode.ports.token(of: slot))
+                if interest.isEmpty {
+                    try mode.epoll.remove(descriptor)
+                }
+            } catch {
+                _ = mode.ports.remove(slot: slot, descriptor: descriptor)
+                throw RunLoopError(addingDescriptor: error)
+            }
+            mode.ports.claim(descriptor, for: slot)
+            mode.descriptorCount.add(1, ordering: .releasing)
+            return slot
+        }
+
+        func leave(_ mode: LoopMode, slot: Int) {
+            mode.descriptorCount.subtract(1, ordering: .releasing)
+            if mode.ports.remove(slot: slot, descriptor: descriptor) {
+                // ENOENT or EBADF: nothing was asked for, or the descriptor was closed behind our back.
+                try? mode.epoll.remove(descriptor)
+            }
+        }
+    }
+
+    /// Adds a port source to a mode; it is served even if the loop is asleep now.
+    ///
+    /// Callable from any thread.
+    ///
+    /// - Parameters:
+    ///   - source: The source; nothing happens if it is invalid or in the mode already.
+    ///   - mode: The mode, which is made if it is new, or `.common`.
+    /// - Throws: `RunLoopError` if the kernel cannot wait for the descriptor: it is a regular file, closed, or in the
+    ///   mode already with another source.
+    public func add(_ source: PortSource, to mode: Mode = .default) throws(RunLoopError) {
+        _ = try insert(source, into: mode)
+    }
+
+    /// Removes a port source from a mode; it stays valid and can be added again.
+    ///
+    /// Callable from any thread.
+    ///
+    /// - Parameters:
+    ///   - source: The source.
+    ///   - mode: The mode, or `.common` for all common modes if it was added to those.
+    public func remove(_ source: PortSource, from mode: Mode = .default) {
+        withdraw(source, from: mode)
+    }
+
+    /// Says whether a port source is in a mode.
+    ///
+    /// - Parameters:
+    ///   - source: The source.
+    ///   - mode: The mode, or `.common` to ask whether it was added to the common modes.
+    /// - Returns: Whether it is there.
+    public func contains(_ source: PortSource, in mode: Mode = .default) -> Bool {
+        holds(source, in: mode)
+    }
+}

@@ -1,0 +1,199 @@
+import LinuxSystem
+import Synchronization
+
+extension HostRunLoop {
+    /// Calls a closure at a time, once or again and again.
+    ///
+    /// It may be in many modes of one loop, with one fire date for all. Missed fires of a repeating timer are one, and its
+    /// phase is kept. Callable from any thread.
+    public final class Timer: LoopItem, @unchecked Sendable {
+        /// The identity of the item, unique in the process: what `AbandonedCallout.item` names.
+        public let identifier = ItemIdentifier.next()
+        let name: CName
+        let perform: @Sendable (Timer) -> Void
+        private let lock = CriticalLock()
+        private let valid = Atomic<Bool>(true)
+        // Protected by `lock`.
+        var memberships: [Membership] = []
+        private var fireTime: Int64
+        private var isFiring = false
+
+        static var belongsToOneLoop: Bool { true }
+        static var keepsModeAlive: Bool { true }
+
+        /// The time between two fires; zero for a timer that fires once.
+        public let interval: Duration
+        private let intervalNanoseconds: Int64
+
+        /// Makes a timer that is in no loop yet.
+        ///
+        /// - Parameters:
+        ///   - label: What a crash report calls it.
+        ///   - fireAt: When it fires first; the past means now.
+        ///   - interval: The time between two fires; zero or less for a timer that fires once.
+        ///   - perform: Called on the loop's thread, with the timer.
+        public init(
+            label: String,
+            fireAt: Instant,
+            interval: Duration = .zero,
+            perform: @escaping @Sendable (Timer) -> Void
+        ) {
+            name = CName(label)
+            fireTime = max(fireAt, .now).nanoseconds
+            self.interval = max(interval, .zero)
+            intervalNanoseconds = self.interval.saturatingNanoseconds
+            self.perform = perform
+        }
+
+        /// Makes a timer that is in no loop yet and fires some time from now.
+        ///
+        /// - Parameters:
+        ///   - label: What a crash report calls it.
+        ///   - delay: How long after the present it fires first.
+        ///   - interval: The time between two fires; zero or less for a timer that fires once.
+        ///   - perform: Called on the loop's thread, with the timer.
+        public convenience init(
+            label: String,
+            after delay: Duration,
+            repeating interval: Duration = .zero,
+            perform: @escaping @Sendable (Timer) -> Void
+        ) {
+            self.init(label: label, fireAt: .now.advanced(by: delay), interval: interval, perform: perform)
+        }
+
+        /// What a crash report calls it.
+        public var label: String { name.text }
+
+        /// Whether it will fire again: it was not invalidated, and if it fires once, it has not finished that.
+        public var isValid: Bool { valid.load(ordering: .acquiring) }
+
+        /// When it fires next; setting it does not change the interval, and the past means now.
+        ///
+        /// Set from another thread it wakes the loop. Set from its own closure it counts only if it is later than the
+        /// fire date that just came.
+        public var nextFireDate: Instant {
+            get { Instant(nanoseconds: lock.withLock { fireTime }) }
+            set { reschedule(at: max(newValue, .now).nanoseconds) }
+        }
+
+        /// Ends its life: it leaves every mode and never fires again.
+        public func invalidate() {
+            guard valid.exchange(false, ordering: .acquiringAndReleasing) else { return }
+            removeFromAllLoops()
+        }
+
+        // MARK: Firing, on the loop's thread
+
+        /// Takes the timer out of the order of all its modes for the time of a callout, if it is still to fire.
+        ///
+        /// Called with the loop's lock held.
+        ///
+        /// - Returns: The fire time that has come, or `nil` if it is invalid, postponed, firing or not in the loop.
+        func beginFiring(limit: Int64, in loop: HostRunLoop) -> Int64? {
+            lock.withLock {
+                guard isValid, !isFiring, fireTime <= limit, memberships.first?.loop === loop else { return nil }
+                isFiring = true
+                for membership in memberships {
+                    membership.mode.timers.park(membership.slot)
+                    membership.mode.timersChanged()
+                }
+                return fireTime
+            }
+        }
+
+        /// Puts the timer back at its next fire time, or invalidates it if it fires once.
+        ///
+        /// - Parameter fired: The fire time that had come.
+        func endFiring(fired: Int64) {
+            guard intervalNanoseconds > 0 else {
+                invalidate()
+                lock.withLock { isFiring = false }
+                return
+            }
+            updateSchedule {
+                isFiring = false
+                // A date that was set during the callout counts if it is later than the old one (CFRunLoop.c:2560).
+                if fireTime <= fired {
+                    fireTime = nextFireTime(after: fired, now: MonotonicClock.nanoseconds)
+                }
+            }
+        }
+
+        /// Returns the first time of the schedule that is strictly in the future.
+        private func nextFireTime(after fired: Int64, now: Int64) -> Int64 {
+            let missed = now < fired ? 0 : (now &- fired) / intervalNanoseconds
+            let (distance, overflow) = intervalNanoseconds.multipliedReportingOverflow(by: missed + 1)
+            guard !overflow else { return .max }
+            let (next, sumOverflow) = fired.addingReportingOverflow(distance)
+            return sumOverflow ? .max : next
+        }
+
+        private func reschedule(at time: Int64) {
+            let loop = updateSchedule { fireTime = time }
+            if let loop, !loop.isCurrent {
+                loop.wakeUp()
+            }
+        }
+
+        /// Changes the fire time and brings the heaps of all its modes up to date.
+        ///
+        /// - Returns: The loop that it is in.
+        @discardableResult
+        private func updateSchedule(_ change: () -> Void) -> HostRunLoop? {
+            while true {
+                let owner = lock.withLock { memberships.first?.loop }
+                guard let owner else {
+                    // In no loop: unless it was added to one just now, its own lock is enough.
+                    let done = lock.withLock {
+                        guard memberships.isEmpty else { return false }
+                        change()
+                        return true
+                    }
+                    if done { return nil }
+                    continue
+                }
+                let newTime = owner.lock.withLock {
+                    lock.withLock { () -> Int64? in
+                        guard memberships.first?.loop === owner else { return nil }
+                        change()
+                        scheduleInAllModes()
+                        return fireTime
+                    }
+                }
+                if let newTime {
+                    owner.interruptSleep(ifLaterThan: newTime)
+                    return owner
+                }
+            }
+        }
+
+        /// Called with both locks held.
+        private func scheduleInAllModes() {
+            guard !isFiring else { return }
+            for membership in memberships {
+                membership.mode.timers.schedule(membership.slot, at: fireTime)
+                membership.mode.timersChanged()
+            }
+        }
+
+        // MARK: LoopItem
+
+        func withItemLock<Value, Failure>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
+            try lock.withLock(body)
+        }
+
+        func enter(_ mode: LoopMode) throws(RunLoopError) -> Int {
+            let slot = mode.timers.insertParked(self)
+            if !isFiring {
+                mode.timers.schedule(slot, at: fireTime)
+                mode.timersChanged()
+            }
+            return slot
+        }
+
+        func leave(_ mode: LoopMode, slot: Int) {
+            _ = mode.timers.remove(slot)
+            mode.timersChanged()
+        }
+    }
+}

@@ -1,0 +1,64 @@
+/// Which faults may be resumed at all; whether one is depends on where it happened, too (`VerdictRule`).
+public struct RecoveryPolicy: Sendable, Hashable {
+    /// Failed checks of Swift code, `abort` and `assert` of the application, `ud2`, `int3`.
+    public var resumesTraps: Bool
+    /// Divisions by zero and other SIGFPE.
+    public var resumesArithmeticFaults: Bool
+    /// Accesses below page one, where no object lies.
+    public var resumesNullAccesses: Bool
+    /// Any other memory fault: the memory that was missed may have been hit before.
+    public var resumesMemoryFaults: Bool
+    /// Overflows of the callout stack in the application's own frames.
+    public var resumesStackOverflows: Bool
+
+    /// Makes a policy of your own.
+    public init(
+        resumesTraps: Bool,
+        resumesArithmeticFaults: Bool,
+        resumesNullAccesses: Bool,
+        resumesMemoryFaults: Bool,
+        resumesStackOverflows: Bool
+    ) {
+        self.resumesTraps = resumesTraps
+        self.resumesArithmeticFaults = resumesArithmeticFaults
+        self.resumesNullAccesses = resumesNullAccesses
+        self.resumesMemoryFaults = resumesMemoryFaults
+        self.resumesStackOverflows = resumesStackOverflows
+    }
+
+    /// Failed checks of Swift code only.
+    public static let swiftTraps = RecoveryPolicy(
+        resumesTraps: true,
+        resumesArithmeticFaults: false,
+        resumesNullAccesses: false,
+        resumesMemoryFaults: false,
+        resumesStackOverflows: false
+    )
+
+    /// Traps, arithmetic faults and accesses below page one: faults that say themselves that nothing else was touched.
+    public static let `default` = RecoveryPolicy(
+        resumesTraps: true,
+        resumesArithmeticFaults: true,
+        resumesNullAccesses: true,
+        resumesMemoryFaults: false,
+        resumesStackOverflows: false
+    )
+
+    /// Every fault that leaves the heap and the locks alone, stack overflows included.
+    public static let allMemoryFaults = RecoveryPolicy(
+        resumesTraps: true,
+        resumesArithmeticFaults: true,
+        resumesNullAccesses: true,
+        resumesMemoryFaults: true,
+        resumesStackOverflows: true
+    )
+
+    /// No fault: capture and restart only.
+    public static let never = RecoveryPolicy(
+        resumesTraps: false,
+        resumesArithmeticFaults: false,
+        resumesNullAccesses: false,
+        resumesMemoryFaults: false,
+        resumesStackOverflows: false
+    )
+}

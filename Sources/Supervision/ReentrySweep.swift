@@ -1,0 +1,75 @@
+public import RunLoops
+
+/// The way back after a fault: all modes of the loop in short slices, until a probation passes without another fault.
+///
+/// The recipe is that of the iOS crash handlers that "cycle the modes quickly", made safe: the common-modes name and empty modes
+/// are skipped, and the thread sleeps in the loop's parent epoll while no mode has anything to do (run-loop.md 1.12: the
+/// naive loop burns a core when every mode is empty).
+public struct ReentrySweep: Sendable {
+    /// How a sweep ended.
+    public enum Result: Sendable, Hashable {
+        /// A probation passed without a fault.
+        case clean
+        /// The caller's `shouldStop` said so.
+        case stopped
+    }
+
+    /// How long the loop must run without a fault.
+    public var probation: Duration
+    /// The longest sleep between two rounds.
+    public var slice: Duration
+
+    /// Makes a sweep.
+    public init(probation: Duration = .milliseconds(100), slice: Duration = .milliseconds(20)) {
+        self.probation = probation
+        self.slice = slice
+    }
+
+    /// Runs the sweep on the loop of the calling thread, outside of any run.
+    ///
+    /// - Parameters:
+    ///   - loop: The loop.
+    ///   - faultCount: Says how many faults there were so far; each new one starts the probation again.
+    ///   - shouldStop: Asked after each slice.
+    /// - Returns: How it ended.
+    public func run(
+        on loop: HostRunLoop,
+        faultCount: () -> Int,
+        shouldStop: () -> Bool
+    ) -> Result {
+        var progress = SweepProgress(probation: probation, faults: faultCount(), now: .now)
+        // Every mode, whichever the loop ran in: a mode that is never run again could be the one that is broken.
+        while true {
+            let modes = loop.allModes.filter { $0 != .common && !loop.isEmpty($0) }.sorted { $0.rawValue < $1.rawValue }
+            for mode in modes {
+                _ = loop.run(in: mode, for: .zero)
+                if shouldStop() { return .stopped }
+            }
+            guard let remaining = progress.remaining(faults: faultCount(), now: .now) else { return .clean }
+            if modes.isEmpty { return .clean }
+            _ = loop.waitUntilAnyModeIsReady(modes, for: min(remaining, slice))
+        }
+    }
+}
+
+/// How far a probation is: a pure count over times that the caller gives.
+struct SweepProgress: Sendable {
+    private let probation: Duration
+    private var faults: Int
+    private var end: HostRunLoop.Instant
+
+    init(probation: Duration, faults: Int, now: HostRunLoop.Instant) {
+        self.probation = probation
+        self.faults = faults
+        end = now.advanced(by: probation)
+    }
+
+    /// What is left of the probation, nil when it is over; a new fault starts it again.
+    mutating func remaining(faults: Int, now: HostRunLoop.Instant) -> Duration? {
+        if faults != self.faults {
+            self.faults = faults
+            end = now.advanced(by: probation)
+        }
+        return now < end ? now.duration(to: end) : nil
+    }
+}

@@ -1,0 +1,114 @@
+internal import CElfutils
+
+/// One entry of the debug information, such as a function, an inlined call, a block or a type.
+///
+/// Valid as long as the debug information that it comes from is open.
+@safe
+struct DebugEntry {
+    private var die: Dwarf_Die
+
+    init(_ die: Dwarf_Die) {
+        unsafe self.die = die
+    }
+
+    /// The tag, or 0 for a damaged entry.
+    var tag: CInt {
+        mutating get { unsafe dwarf_tag(&die) }
+    }
+
+    /// The first entry inside this one.
+    mutating func firstChild() -> DebugEntry? {
+        var child = unsafe Dwarf_Die()
+        return unsafe dwarf_child(&die, &child) == 0 ? DebugEntry(child) : nil
+    }
+
+    /// The entry that follows this one inside the same parent.
+    mutating func nextSibling() -> DebugEntry? {
+        var sibling = unsafe Dwarf_Die()
+        return unsafe dwarf_siblingof(&die, &sibling) == 0 ? DebugEntry(sibling) : nil
+    }
+
+    /// Whether the entry's code contains an address.
+    mutating func contains(_ address: UInt64) -> Bool {
+        unsafe dwarf_haspc(&die, address) == 1
+    }
+
+    /// The address ranges of the entry's code, at most so many.
+    mutating func ranges(limit: Int) -> [Range<UInt64>] {
+        var found: [Range<UInt64>] = []
+        var (offset, base, start, end) = (0, UInt64(0), UInt64(0), UInt64(0))
+        while found.count < limit {
+            offset = unsafe dwarf_ranges(&die, offset, &base, &start, &end)
+            guard offset > 0 else { break }
+            if start < end {
+                found.append(start..<end)
+            }
+        }
+        return found
+    }
+
+    /// The function's name for linkers, or its plain name, where it or the declaration that it came from has one.
+    mutating func functionName() -> String? {
+        for name in [DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name] {
+            if let text = text(name) {
+                return text
+            }
+        }
+        return nil
+    }
+
+    /// The directory that the unit with this entry at its root was compiled in.
+    mutating func compilationDirectory() -> String? {
+        text(DW_AT_comp_dir)
+    }
+
+    /// Where an inlined function was called, read from its entry.
+    mutating func callSite(files: SourceFiles) -> SourceLocation {
+        let file = number(DW_AT_call_file).flatMap { files.path(at: $0) }
+        return SourceLocation(file: file, line: number(DW_AT_call_line) ?? 0, column: number(DW_AT_call_column) ?? 0)
+    }
+
+    /// The table of source files of the unit that has this entry at its root.
+    mutating func sourceFiles() -> SourceFiles {
+        var files: OpaquePointer?
+        var count = 0
+        let status = unsafe dwarf_getsrcfiles(&die, &files, &count)
+        return unsafe SourceFiles(files: status == 0 ? files : nil, count: status == 0 ? count : 0)
+    }
+
+    /// What the line table of the unit that has this entry at its root says of an address.
+    mutating func location(of address: UInt64) -> SourceLocation {
+        guard let row = unsafe dwarf_getsrc_die(&die, address) else { return .unknown }
+        var (line, column) = (CInt(0), CInt(0))
+        unsafe dwarf_lineno(row, &line)
+        unsafe dwarf_linecol(row, &column)
+        let file = unsafe dwarf_linesrc(row, nil, nil).map { unsafe String(cString: $0) }
+        return SourceLocation(file: file, line: Int(line), column: Int(column))
+    }
+
+    private mutating func text(_ name: Int) -> String? {
+        var attribute = unsafe Dwarf_Attribute()
+        guard unsafe dwarf_attr_integrate(&die, UInt32(name), &attribute) != nil else { return nil }
+        return unsafe dwarf_formstring(&attribute).map { unsafe String(cString: $0) }
+    }
+
+    private mutating func number(_ name: Int) -> Int? {
+        var attribute = unsafe Dwarf_Attribute()
+        var value: Dwarf_Word = 0
+        guard unsafe dwarf_attr(&die, UInt32(name), &attribute) != nil, unsafe dwarf_formudata(&attribute, &value) == 0
+        else { return nil }
+        return Int(exactly: value)
+    }
+}
+
+/// The numbered source files of one unit.
+@safe
+struct SourceFiles {
+    fileprivate let files: OpaquePointer?
+    fileprivate let count: Int
+
+    func path(at index: Int) -> String? {
+        guard let files = unsafe files, index >= 0, index < count else { return nil }
+        return unsafe dwarf_filesrc(files, index, nil, nil).map { unsafe String(cString: $0) }
+    }
+}

@@ -1,0 +1,90 @@
+internal import Glibc
+
+/// Turns linker names into names for readers.
+public enum Demangler {
+    /// Longer names are left as they are: demangling can grow a hostile name without bound.
+    private static let longestName = 16384
+
+    /// Demangles a Swift or C++ name.
+    ///
+    /// Safe to call from any thread.
+    ///
+    /// - Parameter name: The name for linkers.
+    /// - Returns: The name for readers, or the same name when it is not mangled.
+    public static func demangle(_ name: String) -> String {
+        guard name.utf8.count <= longestName else { return name }
+        if swiftPrefixes.contains(where: name.hasPrefix) {
+            return demangleSwift(name) ?? name
+        }
+        if name.hasPrefix("_Z") {
+            return demangleCxx(name) ?? name
+        }
+        return name
+    }
+
+    /// Whether a linker name is that of glue which the Swift compiler made and which only calls another function.
+    ///
+    /// - Parameter name: The name for linkers.
+    /// - Returns: True for partial application forwarders, reabstraction thunks, protocol witnesses and dispatch thunks.
+    static func isThunk(_ name: String) -> Bool {
+        guard swiftPrefixes.contains(where: name.hasPrefix) else { return false }
+        // What LLVM appends (".llvm.123", ".cold") is not part of the mangling.
+        var mangled = name.prefix { $0 != "." }
+        // One part of an asynchronous function: TY<n>_ after a suspension, TQ<n>_ after a call.
+        if mangled.hasSuffix("_"), let part = mangled.dropLast().lastIndex(where: { !$0.isNumber }),
+            mangled[...part].hasSuffix("TY") || mangled[...part].hasSuffix("TQ")
+        {
+            mangled = mangled[...part].dropLast(2)
+        }
+        return thunkSuffixes.contains(where: mangled.hasSuffix)
+    }
+
+    private static let swiftPrefixes = ["$s", "_$s", "$S", "_$S", "$e", "_$e", "_T0"]
+
+    private static let thunkSuffixes = ["TA", "Ta", "To", "TO", "TR", "Tr", "TW", "Tj", "TV", "Tc"]
+
+    private static func demangleSwift(_ name: String) -> String? {
+        var name = name
+        return name.withUTF8 { bytes in
+            unsafe takeString(
+                bytes.withMemoryRebound(to: CChar.self) {
+                    unsafe swiftDemangle($0.baseAddress, UInt($0.count), nil, nil, 0)
+                }
+            )
+        }
+    }
+
+    private static func demangleCxx(_ name: String) -> String? {
+        guard let function = unsafe cxxDemangle else { return nil }
+        var status: CInt = 0
+        return unsafe takeString(function(name, nil, nil, &status))
+    }
+
+    /// Copies a string that was allocated for the caller, and frees it.
+    private static func takeString(_ allocated: UnsafeMutablePointer<CChar>?) -> String? {
+        guard let allocated = unsafe allocated else { return nil }
+        defer { unsafe free(allocated) }
+        return unsafe String(cString: allocated)
+    }
+}
+
+/// The Swift runtime's own demangler, exported by the standard library.
+@_silgen_name("swift_demangle")
+private func swiftDemangle(
+    _ name: UnsafePointer<CChar>?,
+    _ length: UInt,
+    _ output: UnsafeMutablePointer<CChar>?,
+    _ outputSize: UnsafeMutablePointer<UInt>?,
+    _ flags: UInt32
+) -> UnsafeMutablePointer<CChar>?
+
+private typealias CxxDemangle =
+    @convention(c) (
+        UnsafePointer<CChar>?, UnsafeMutablePointer<CChar>?, UnsafeMutablePointer<Int>?, UnsafeMutablePointer<CInt>?
+    ) -> UnsafeMutablePointer<CChar>?
+
+/// The C++ runtime's demangler, looked up because a process may well have no C++ runtime.
+private let cxxDemangle: CxxDemangle? = {
+    guard let address = unsafe dlsym(nil, "__cxa_demangle") else { return nil }
+    return unsafe unsafeBitCast(address, to: CxxDemangle.self)
+}()

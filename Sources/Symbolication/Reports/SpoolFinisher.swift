@@ -1,0 +1,108 @@
+public import CrashReports
+internal import Glibc
+internal import SystemPackage
+
+/// Makes reports of the records that dead processes left in the spool.
+///
+/// A spool file is locked as long as its process runs, so several processes and several `crashreport`s do this side by side: each
+/// file is finished by whoever gets its lock.
+public struct SpoolFinisher: Sendable {
+    /// What was done.
+    public struct Outcome: Sendable {
+        /// The reports that were written.
+        public var reports: [ReportID] = []
+        /// What went wrong, in words, a line each; the files stay where they are.
+        public var problems: [String] = []
+    }
+
+    private let store: ReportStore
+
+    /// Makes a finisher for a store.
+    public init(store: ReportStore) {
+        self.store = store
+    }
+
+    /// Finishes every spool file that no process holds. Does nothing where there is no spool.
+    public func finish() -> Outcome {
+        var outcome = Outcome()
+        guard let folder = unsafe opendir(store.spoolPath.string) else { return outcome }
+        defer { unsafe closedir(folder) }
+        while let entry = unsafe readdir(folder) {
+            let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            // A name of the form `.….tmp` is a file whose process died before it was ready, or is about to be.
+            guard name.hasSuffix(".spool") || name.hasSuffix(".tmp") else { continue }
+            finish(store.spoolPath.appending(name), &outcome)
+        }
+        return outcome
+    }
+
+    private func finish(_ path: FilePath, _ outcome: inout Outcome) {
+        // O_NONBLOCK: a FIFO by that name must not hold us up.
+        let descriptor = unsafe open(path.string, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            if errno != ENOENT { outcome.problems.append("\(path): \(Errno(rawValue: errno))") }
+            return
+        }
+        defer { close(descriptor) }
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid() else {
+            outcome.problems.append("\(path): not a file of yours; remove it")
+            return
+        }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return }
+        // Another may have finished and removed it between open(2) and flock(2).
+        guard unsafe fstat(descriptor, &status) == 0, status.st_nlink > 0 else { return }
+        do {
+            let contents = try SpoolContents(bytes: read(descriptor, size: Int(status.st_size)))
+            try write(contents, &outcome)
+        } catch let error as SpoolContents.Malformed where path.extension == "spool" {
+            // Kept for whoever wants to look at it, under a name that is not tried again.
+            let kept = path.string + ".damaged"
+            unsafe rename(path.string, kept)
+            outcome.problems.append("\(path): \(error.description); kept as \(kept)")
+            return
+        } catch is SpoolContents.Malformed {
+            // A temporary file without a process holds nothing.
+        } catch {
+            outcome.problems.append("\(path): \(error)")
+            return
+        }
+        unsafe unlink(path.string)
+    }
+
+    private func read(_ descriptor: CInt, size: Int) throws -> [UInt8] {
+        let size = min(max(0, size), SpoolContents.maximumSize)
+        var bytes = [UInt8](repeating: 0, count: size)
+        let count = try FileDescriptor(rawValue: descriptor).retryingRead(&bytes)
+        return Array(bytes.prefix(count))
+    }
+
+    private func write(_ contents: SpoolContents, _ outcome: inout Outcome) throws {
+        guard !contents.records.isEmpty else { return }
+        try store.create()
+        let builder = ReportBuilder(process: contents.process)
+        for record in contents.records {
+            let note = "the report was finished after the process had ended"
+            let report = builder.report(of: record, images: contents.images, notes: [note])
+            try store.write(report)
+            outcome.reports.append(report.id)
+        }
+    }
+}
+
+extension FileDescriptor {
+    /// Reads until the buffer is full or the file ends.
+    fileprivate func retryingRead(_ bytes: inout [UInt8]) throws -> Int {
+        try unsafe bytes.withUnsafeMutableBytes { buffer in
+            var done = 0
+            while done < buffer.count {
+                let count = try unsafe read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[done...]))
+                if count == 0 { break }
+                done += count
+            }
+            return done
+        }
+    }
+}

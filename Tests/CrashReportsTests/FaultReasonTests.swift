@@ -1,0 +1,76 @@
+import CrashReports
+import Testing
+
+@Suite struct FaultReasonTests {
+    private static let other = CrashReport.Fault.Sender(pid: 12, uid: 0)
+    private static let own = CrashReport.Fault.Sender(pid: 7, uid: 0)
+    private static let place = "demo/main.swift:4: "
+
+    private static let cases: [(FaultReason, String)] = [
+        (.init(signal: 4, code: 2, message: place + "Fatal error: Unexpectedly found nil"), "Unexpectedly found nil"),
+        (.init(signal: 4, code: 2, message: "Fatal error: boom\nmore\n"), "boom"),
+        (.init(signal: 4, code: 2, message: place + "Fatal error"), "fatal error"),
+        (.init(signal: 4, code: 2, message: place + "Fatal error", runtimeFailure: "nil"), "nil"),
+        (.init(signal: 4, code: 2, message: place + "Precondition failed: x > 0"), "Precondition failed: x > 0"),
+        (.init(signal: 4, code: 2, runtimeFailure: "arithmetic overflow"), "arithmetic overflow"),
+        (.init(signal: 4, code: 2), "illegal instruction"),
+        (.init(signal: 4, code: 5), "privileged instruction"),
+        (.init(signal: 5, code: 1), "breakpoint trap"),
+        (.init(signal: 5, code: 0x80), "breakpoint trap"),
+        (.init(signal: 6, code: -6), "abort"),
+        (.init(signal: 6, code: -6, sender: own, pid: 7), "abort"),
+        (.init(signal: 6, code: -6, sender: other, pid: 7), "killed by SIGABRT from pid 12 (uid 0)"),
+        (
+            .init(signal: 6, code: -6, message: "double free or corruption (out)\n"),
+            "abort: double free or corruption (out)"
+        ),
+        (.init(signal: 7, code: 2), "bus error past the end of a mapped file"),
+        (.init(signal: 7, code: 1, address: .init(3), access: .read), "misaligned read of address 0x3"),
+        (.init(signal: 8, code: 1), "division by zero"),
+        (.init(signal: 8, code: 7), "arithmetic fault (FPE_FLTINV)"),
+        (.init(signal: 11, code: 1, address: .init(8), access: .read), "read of address 0x8 (null page)"),
+        (.init(signal: 11, code: 1, address: .init(0x5000), access: .write), "write to address 0x5000 (unmapped)"),
+        (
+            .init(signal: 11, code: 2, address: .init(0x5000), access: .write, addressKind: .readOnly),
+            "write to address 0x5000 (read-only memory)"
+        ),
+        (.init(signal: 11, code: 1, address: .init(0), access: .execute), "jump to address 0x0 (null page)"),
+        (.init(signal: 11, code: 2, address: .init(0x5000), addressKind: .stackGuard), "stack overflow"),
+        (.init(signal: 11, code: 0x80, addressKind: .nonCanonical), "access to a non-canonical address"),
+        (.init(signal: 11, code: 0, sender: other, pid: 7), "killed by SIGSEGV from pid 12 (uid 0)"),
+        (.init(signal: 11, code: -6, sender: own, pid: 7), "SIGSEGV raised by the process itself"),
+        (.init(signal: 11, code: 1, message: "Fatal error: old"), "access to an unknown address (unmapped)"),
+        (.init(signal: 31, code: 1), "forbidden system call"),
+        (.init(signal: 99, code: 7), "signal 99 (7)"),
+        (.init(signal: .max, code: .max), "signal 9223372036854775807 (9223372036854775807)"),
+        (.init(signal: .min, code: .min), "killed by signal -9223372036854775808"),
+    ]
+
+    @Test(arguments: cases)
+    func `A fault has a plain reason`(fault: FaultReason, text: String) {
+        #expect(fault.text == text)
+    }
+
+    @Test func `A reason is one line and not long`() {
+        let fault = FaultReason(signal: 6, code: -6, message: String(repeating: "x", count: 10_000))
+        #expect(fault.text.count < 400)
+    }
+
+    @Test(arguments: [
+        (1, "SIGHUP"), (4, "SIGILL"), (11, "SIGSEGV"), (31, "SIGSYS"), (34, "SIGRTMIN"), (37, "SIGRTMIN+3"),
+        (64, "SIGRTMIN+30"), (0, "signal 0"), (32, "signal 32"), (-1, "signal -1"),
+    ])
+    func `Signals have names`(number: Int, name: String) {
+        #expect(SignalNames.signal(number) == name)
+    }
+
+    @Test(arguments: [
+        (11, 1, "SEGV_MAPERR"), (11, 2, "SEGV_ACCERR"), (11, 0x80, "SI_KERNEL"), (11, 0, "SI_USER"),
+        (6, -6, "SI_TKILL"), (6, -1, "SI_QUEUE"), (4, 1, "ILL_ILLOPC"), (4, 2, "ILL_ILLOPN"), (8, 1, "FPE_INTDIV"),
+        (8, 7, "FPE_FLTINV"), (7, 2, "BUS_ADRERR"), (5, 1, "TRAP_BRKPT"), (31, 1, "SYS_SECCOMP"), (11, 77, "77"),
+        (10, 5, "5"),
+    ])
+    func `Causes have names`(signal: Int, code: Int, name: String) {
+        #expect(SignalNames.code(code, ofSignal: signal) == name)
+    }
+}

@@ -1,0 +1,24 @@
+// What a fault handler does to abandon a callout, without the fault.
+
+#ifndef HF_RECOVERY_TEST_SUPPORT_H
+#define HF_RECOVERY_TEST_SUPPORT_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Leaves the running callout the way a resumed fault does: nothing is unwound, nothing is released.
+///
+/// Aborts when no callout is running. Not safe to call from a signal handler.
+_Noreturn void hf_test_abandon_callout(void);
+
+/// Returns the lowest address of the callout stack that the running callout is on, or 0 outside of callouts.
+uintptr_t hf_test_current_callout_stack(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,121 @@
+import RunLoops
+import Testing
+
+@Suite("Blocks", .timeLimit(.minutes(1)))
+struct BlockTests {
+    @Test("Blocks run once, in order; those queued meanwhile wait for the next turn of the pass")
+    func order() throws {
+        let entries = try onNewThread { loop in
+            let trace = Trace()
+            let observer = loop.traceStages(trace)
+            loop.perform {
+                trace.add("a")
+                loop.perform { trace.add("late") }
+            }
+            loop.perform { trace.add("b") }
+            loop.run(in: .default, for: .zero)
+            observer.invalidate()
+            trace.add("\(loop.run(in: .default, for: .zero))")
+            return trace.entries
+        }
+        #expect(entries == ["entry", "timers?", "sources?", "a", "b", "late", "exit", "finished"])
+    }
+
+    @Test("A block runs in the first matching mode; common modes are looked up when it runs")
+    func modes() throws {
+        let entries = try onNewThread { loop in
+            let trace = Trace()
+            for mode in ["x", "y"] as [HostRunLoop.Mode] { loop.addIdleSource(to: mode) }
+            loop.perform(in: "x") { trace.add("x") }
+            loop.perform(in: .common) { trace.add("common") }
+            loop.perform(inAnyOf: ["x", "y"]) { trace.add("any") }
+            loop.perform(inAnyOf: []) { trace.add("none") }
+            loop.run(in: "y", for: .zero)
+            loop.addCommonMode("y")
+            loop.run(in: "y", for: .zero)
+            loop.run(in: "x", for: .zero)
+            loop.run(in: "x", for: .zero)
+            return trace.entries
+        }
+        #expect(entries == ["any", "common", "x"])
+    }
+
+    @Test("Blocks that do not match keep their place in front of newer ones")
+    func keptOrder() throws {
+        let entries = try onNewThread { loop in
+            let trace = Trace()
+            loop.addIdleSource()
+            loop.perform(in: "x") { trace.add("first") }
+            loop.perform { loop.perform(in: "x") { trace.add("second") } }
+            loop.run(in: .default, for: .zero)
+            loop.run(in: "x", for: .zero)
+            return trace.entries
+        }
+        #expect(entries == ["first", "second"])
+    }
+
+    @Test("A run that is nested in a block sees only newer blocks")
+    func nested() throws {
+        let entries = try onNewThread { loop in
+            let trace = Trace()
+            loop.addIdleSource()
+            loop.perform {
+                loop.perform { trace.add("new") }
+                loop.run(in: .default, for: .zero)
+                trace.add("back")
+            }
+            loop.perform { trace.add("rest") }
+            loop.run(in: .default, for: .zero)
+            return trace.entries
+        }
+        #expect(entries == ["new", "back", "rest"])
+    }
+
+    @Test("Queueing a block does not wake the loop")
+    func noWake() throws {
+        let trace = Trace()
+        let thread = NewThread { loop in
+            loop.addIdleSource()
+            trace.add("\(loop.run(in: .default, for: .seconds(50), returnAfterSourceHandled: true))")
+            return loop.passCount
+        }
+        let loop = thread.loop
+        waitUntilAsleep(loop)
+        loop.perform {
+            trace.add("block")
+            loop.stop()
+        }
+        #expect(loop.isWaiting)
+        #expect(trace.entries == [])
+        loop.wakeUp()
+        // The block runs in the pass that the wake-up ends: phase 13.
+        #expect(try thread.join() == 1)
+        #expect(trace.entries == ["block", "stopped"])
+    }
+
+    @Test("A block is released as soon as it has run, and the releases run no code under the loop's lock")
+    func release() throws {
+        let entries = try onNewThread { loop in
+            let trace = Trace()
+            let first = AtDeinit { trace.add("released \(loop.allModes.count)") }
+            loop.perform { _ = first }
+            loop.perform { trace.add("second") }
+            return trace
+        }
+        // `first` lives as long as the body above; what matters is that nothing deadlocked.
+        #expect(entries.entries.contains { $0.hasPrefix("released") })
+    }
+}
+
+/// Runs a closure when it is released.
+private final class AtDeinit: Sendable {
+    private let body: @Sendable () -> Void
+
+    init(_ body: @escaping @Sendable () -> Void) {
+        self.body = body
+    }
+
+    deinit {
+        body()
+    }
+}

@@ -1,0 +1,178 @@
+import RunLoops
+import Testing
+
+@Suite("Timers", .timeLimit(.minutes(1)))
+struct TimerTests {
+    typealias Timer = HostRunLoop.Timer
+    typealias Instant = HostRunLoop.Instant
+
+    @Test("Timers fire by date, those that are due together in one pass")
+    func order() throws {
+        let (entries, passes) = try onNewThread { loop in
+            let trace = Trace()
+            let start = Instant.now
+            for (label, delay) in [("a", 3), ("b", 1), ("c", 2), ("d", 1)] {
+                loop.add(Timer(label: label, fireAt: start.advanced(by: .milliseconds(delay))) { timer in
+                    trace.add(timer.label)
+                })
+            }
+            while Instant.now < start.advanced(by: .milliseconds(4)) {}
+            loop.run(in: .default, for: .zero)
+            return (trace.entries, loop.passCount)
+        }
+        #expect(entries == ["b", "d", "c", "a"])
+        #expect(passes == 1)
+    }
+
+    @Test("A timer never fires early, and missed fires are one that keeps the phase")
+    func phase() throws {
+        let fires = try onNewThread { loop in
+            let fires = Cell<[Int64]>([])
+            let interval: Int64 = 2_000_000
+            let start = Instant.now.nanoseconds + interval
+            let timer = Timer(label: "t", fireAt: Instant(nanoseconds: start), interval: .nanoseconds(interval)) { timer in
+                fires.value.append(Instant.now.nanoseconds - start)
+                if fires.value.count == 1 {
+                    // Misses the next three.
+                    while Instant.now.nanoseconds < start + 3 * interval + interval / 2 {}
+                }
+                if fires.value.count == 3 { timer.invalidate() }
+            }
+            loop.add(timer)
+            loop.run(in: .default, for: .seconds(10))
+            return fires.value.map { Double($0) / Double(interval) }
+        }
+        #expect(fires.count == 3)
+        #expect(fires[0] >= 0 && fires[1] >= 4 && fires[2] >= 5)
+    }
+
+    @Test("A timer that fires once is valid during its callout, invalid afterwards, and cannot revive itself")
+    func once() throws {
+        let entries = try onNewThread { loop in
+            let trace = Trace()
+            let timer = Timer(label: "t", fireAt: .now) { timer in
+                trace.add("\(timer.isValid) \(loop.contains(timer))")
+                timer.nextFireDate = .now.advanced(by: .milliseconds(1))
+            }
+            loop.add(timer)
+            trace.add("\(loop.run(in: .default, for: .seconds(10)))")
+            trace.add("\(timer.isValid) \(loop.contains(timer))")
+            loop.add(timer)
+            trace.add("\(loop.contains(timer))")
+            return trace.entries
+        }
+        #expect(entries == ["true true", "finished", "false false", "false"])
+    }
+
+    @Test("Of the due timers, one that is invalidated, postponed or removed is skipped; one in another mode fires")
+    func skipped() throws {
+        let entries = try onNewThread { loop in
+            let trace = Trace()
+            let tracing: @Sendable (Timer) -> Void = { trace.add($0.label) }
+            let now = Instant.now
+            let invalidated = Timer(label: "invalidated", fireAt: now, perform: tracing)
+            let postponed = Timer(label: "postponed", fireAt: now, perform: tracing)
+            let removed = Timer(label: "removed", fireAt: now, perform: tracing)
+            let elsewhere = Timer(label: "elsewhere", fireAt: now, perform: tracing)
+            let added = Timer(label: "added", fireAt: now, perform: tracing)
+            loop.add(Timer(label: "first", fireAt: now) { _ in
+                invalidated.invalidate()
+                postponed.nextFireDate = .now.advanced(by: .seconds(100))
+                loop.remove(removed)
+                loop.remove(elsewhere)
+                loop.add(added)
+            })
+            for timer in [invalidated, postponed, removed, elsewhere] { loop.add(timer) }
+            loop.add(elsewhere, to: "other")
+            loop.run(in: .default, for: .zero)
+            trace.add("-")
+            loop.run(in: .default, for: .zero)
+            return trace.entries
+        }
+        #expect(entries == ["elsewhere", "-", "added"])
+    }
+
+    @Test("A firing timer is left out of nested runs, in which others fire")
+    func nested() throws {
+        let entries = try onNewThread { loop in
+            let trace = Trace()
+            let now = Instant.now
+            loop.add(Timer(label: "a", fireAt: now, interval: .seconds(100)) { _ in
+                trace.add("a")
+                trace.add("\(loop.nextTimerFireDate(in: .default).map { $0 <= .now } ?? false)")
+                loop.run(in: .default, for: .zero)
+                trace.add("back")
+            })
+            loop.add(Timer(label: "b", fireAt: now) { _ in trace.add("b") })
+            loop.run(in: .default, for: .zero)
+            return trace.entries
+        }
+        #expect(entries == ["a", "true", "b", "back"])
+    }
+
+    @Test("A timer in two modes has one date: a fire in one counts for both")
+    func twoModes() throws {
+        let entries = try onNewThread { loop in
+            let trace = Trace()
+            let timer = Timer(label: "t", fireAt: .now, interval: .seconds(100)) { _ in trace.add("t") }
+            loop.add(timer)
+            loop.add(timer, to: "other")
+            loop.run(in: .default, for: .zero)
+            loop.run(in: "other", for: .zero)
+            trace.add("\(loop.nextTimerFireDate(in: "other") == timer.nextFireDate)")
+            trace.add("\(timer.nextFireDate > Instant.now.advanced(by: .seconds(50)))")
+            return trace.entries
+        }
+        #expect(entries == ["t", "true", "true"])
+    }
+
+    @Test("A date set during the callout counts if it is later than the one that came")
+    func rescheduled() throws {
+        let entries = try onNewThread { loop in
+            let trace = Trace()
+            let timer = Timer(label: "t", fireAt: .now, interval: .seconds(100)) { timer in
+                trace.add("t")
+                if trace.count("t") < 3 { timer.nextFireDate = Instant(nanoseconds: 0) }
+            }
+            loop.add(timer)
+            for _ in 0..<4 { loop.run(in: .default, for: .zero) }
+            return trace.entries
+        }
+        #expect(entries == ["t", "t", "t"])
+    }
+
+    @Test("Dates and intervals beyond the end of the clock neither overflow nor fire")
+    func huge() throws {
+        let entries = try onNewThread { loop in
+            let trace = Trace()
+            loop.add(Timer(label: "future", fireAt: .distantFuture) { _ in trace.add("future") })
+            loop.add(Timer(label: "huge", after: .seconds(Int64.max)) { _ in trace.add("huge") })
+            let repeating = Timer(label: "r", after: .zero, repeating: .seconds(Int64.max)) { _ in trace.add("r") }
+            loop.add(repeating)
+            loop.run(in: .default, for: .milliseconds(1))
+            trace.add("\(repeating.nextFireDate == .distantFuture)")
+            return trace.entries
+        }
+        #expect(entries == ["r", "true"])
+    }
+
+    @Test("A timer that is added or brought forward by another thread interrupts the sleep without a wake-up")
+    func fromAnotherThread() throws {
+        let trace = Trace()
+        let slow = Timer(label: "slow", after: .seconds(100)) { _ in trace.add("slow") }
+        let thread = NewThread { loop in
+            loop.add(slow)
+            loop.traceStages(trace)
+            trace.add("\(loop.run(in: .default, for: .seconds(50)))")
+            return loop.passCount
+        }
+        let loop = thread.loop
+        waitUntilAsleep(loop)
+        loop.add(Timer(label: "quick", after: .milliseconds(1)) { _ in
+            trace.add("quick")
+            slow.invalidate()
+        })
+        #expect(try thread.join() == 1)
+        #expect(trace.entries == ["entry", "timers?", "sources?", "sleep", "woke", "quick", "exit", "finished"])
+    }
+}
