@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <stddef.h>
+#include <ucontext.h>
 
 #ifndef CLOSE_RANGE_CLOEXEC
 #define CLOSE_RANGE_CLOEXEC (1U << 2)
@@ -44,24 +45,41 @@ static void set_default_action(int signal) {
     HF_SYSCALL4(SYS_rt_sigaction, signal, &action, 0, HF_KERNEL_SIGSET_SIZE);
 }
 
+/// Calls a handler with the signal mask that the kernel would have given it (sigaction(2)). Swift's backtracer, for one, probes
+/// memory under handlers of its own for SIGSEGV and SIGBUS: with those blocked, its first probe killed the process.
+static void call_with_own_mask(const struct sigaction *action, int signal, siginfo_t *info, void *context) {
+    const ucontext_t *interrupted = context;
+    uint64_t mask = 0;
+    uint64_t added = 0;
+    __builtin_memcpy(&mask, &interrupted->uc_sigmask, sizeof mask);
+    __builtin_memcpy(&added, &action->sa_mask, sizeof added);
+    mask |= added;
+    mask |= (action->sa_flags & SA_NODEFER) != 0 ? 0 : 1ULL << (signal - 1);
+    HF_SYSCALL4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, HF_KERNEL_SIGSET_SIZE);
+    if ((action->sa_flags & SA_SIGINFO) != 0) {
+        action->sa_sigaction(signal, info, context);
+    } else {
+        action->sa_handler(signal);
+    }
+}
+
 static void call_previous_handler(int signal, siginfo_t *info, void *context) {
     for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
         if (hf_async_fault_signals[i] != signal) {
             continue;
         }
         const struct sigaction *previous = &hf_capture_state.previous[i];
-        if ((previous->sa_flags & SA_SIGINFO) != 0) {
-            if (previous->sa_sigaction != NULL) {
-                previous->sa_sigaction(signal, info, context);
-            }
-        } else if (previous->sa_handler != SIG_DFL && previous->sa_handler != SIG_IGN) {
-            previous->sa_handler(signal);
+        if (previous->sa_handler != SIG_DFL && previous->sa_handler != SIG_IGN) {
+            call_with_own_mask(previous, signal, info, context);
         }
     }
 }
 
 void hf_async_terminate(int signal, siginfo_t *info, void *context) {
-    call_previous_handler(signal, info, context);
+    // A fault of that handler comes back here, and must not begin again.
+    if (!atomic_exchange_explicit(&hf_capture_state.terminating, true, memory_order_acq_rel)) {
+        call_previous_handler(signal, info, context);
+    }
     // Whatever that handler did, the process ends now, and as the signal says: an outer supervisor and a core dump see the
     // truth. A re-executed fault could be repaired by another thread meanwhile, so the siginfo is queued again instead;
     // the kernel lets a process send itself any code (kernel/signal.c, do_rt_tgsigqueueinfo).

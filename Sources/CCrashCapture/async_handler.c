@@ -76,7 +76,8 @@ static HFRecord *wait_for_slot(void) {
 }
 
 void hf_async_handle_fault(int signal, siginfo_t *info, void *context) {
-    if (!atomic_load_explicit(&hf_capture_state.installed, memory_order_acquire)) {
+    if (!atomic_load_explicit(&hf_capture_state.installed, memory_order_acquire) ||
+        atomic_load_explicit(&hf_capture_state.terminating, memory_order_acquire)) {
         hf_async_terminate(signal, info, context);
         return;
     }

@@ -23,6 +23,8 @@ typedef struct HFAbortMessage {
 typedef struct HFCaptureState {
     /// Set last at install and cleared first at uninstall.
     _Atomic(bool) installed;
+    /// Set once the process ends as a signal says: a second fault then skips the handlers that stood before ours.
+    _Atomic(bool) terminating;
     HFCaptureConfiguration configuration;
     HFRecord *slots;
     uint32_t slot_count;

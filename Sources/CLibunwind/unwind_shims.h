@@ -61,10 +61,28 @@ static inline void hf_unwind_capture(ucontext_t *_Nonnull context) {
     getcontext(context);
 }
 
-/// Begins a walk at a context that a signal handler was given: its program counter is exact, not a return address.
+/// Begins a walk at a context that a signal handler was given. Its program counter is exact, or a return address.
 static inline int hf_unwind_begin(
-    const HFUnwindLibrary *_Nonnull library, unw_cursor_t *_Nonnull cursor, void *_Nonnull context) {
-    return library->init_local2(cursor, (unw_context_t *)context, UNW_INIT_SIGNAL_FRAME);
+    const HFUnwindLibrary *_Nonnull library, unw_cursor_t *_Nonnull cursor, ucontext_t *_Nonnull context, bool is_exact) {
+    return library->init_local2(cursor, (unw_context_t *)context, is_exact ? UNW_INIT_SIGNAL_FRAME : 0);
+}
+
+// REG_RSP and REG_RIP of sys/ucontext.h, which hides them from whoever does not define _GNU_SOURCE, as Swift's importer does not.
+enum { HF_UNWIND_GREG_RSP = 15, HF_UNWIND_GREG_RIP = 16 };
+
+/// The registers of a context that a walk begins with.
+static inline uint64_t hf_unwind_program_counter(const ucontext_t *_Nonnull context) {
+    return (uint64_t)context->uc_mcontext.gregs[HF_UNWIND_GREG_RIP];
+}
+
+static inline uint64_t hf_unwind_stack_pointer(const ucontext_t *_Nonnull context) {
+    return (uint64_t)context->uc_mcontext.gregs[HF_UNWIND_GREG_RSP];
+}
+
+/// Undoes a call: the context as it was in the caller, at the return address.
+static inline void hf_unwind_undo_call(ucontext_t *_Nonnull context, uint64_t return_address) {
+    context->uc_mcontext.gregs[HF_UNWIND_GREG_RIP] = (greg_t)return_address;
+    context->uc_mcontext.gregs[HF_UNWIND_GREG_RSP] += 8;
 }
 
 /// Finds the unwind description of `ip` in an image whose .eh_frame_hdr has a binary search table at `table` with
@@ -87,7 +105,6 @@ static inline int hf_unwind_search(
 
 enum {
     HF_UNWIND_REGISTER_IP = UNW_X86_64_RIP,
-    HF_UNWIND_REGISTER_SP = UNW_X86_64_RSP,
     HF_UNWIND_NO_INFORMATION = -UNW_ENOINFO,
     HF_UNWIND_INVALID = -UNW_EINVAL,
 };

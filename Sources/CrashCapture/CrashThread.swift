@@ -60,7 +60,7 @@ final class CrashThread {
     private func warmUp() {
         var context = unsafe ucontext_t()
         unsafe hf_unwind_capture(&context)
-        _ = unsafe walker?.walk(context: &context) { _ in true }
+        _ = unsafe walker?.walk(context: &context) { _ in }
     }
 
     private func run() -> Never {
@@ -96,7 +96,7 @@ final class CrashThread {
     // MARK: The walk
 
     private func walk(_ record: UnsafeMutablePointer<HFRecord>) -> FaultSummary.Walk {
-        guard let walker, let context = unsafe UnsafeMutableRawPointer(bitPattern: UInt(record.pointee.context)) else {
+        guard let walker, let context = unsafe UnsafeMutablePointer<ucontext_t>(bitPattern: UInt(record.pointee.context)) else {
             unsafe record.pointee.frames.0 = record.pointee.registers.16
             unsafe record.pointee.frame_count = 1
             unsafe record.pointee.head_frame_count = 1
@@ -105,17 +105,16 @@ final class CrashThread {
         var frames = unsafe FrameList(record)
         var judge = WalkJudge()
         var reached = false
-        let complete = unsafe walker.walk(context: context) { step in
+        let complete = unsafe walker.walk(context: context) { programCounter in
             // A call's last instruction may be the last of its function: look a return address up inside the call.
-            let address = frames.isEmpty ? step.programCounter : step.programCounter &- 1
-            frames.add(step.programCounter)
+            let address = frames.isEmpty ? programCounter : programCounter &- 1
+            frames.add(programCounter)
             if isRecoverySwitch(address) {
                 if !reached { judge.reachRecoveryPoint() }
                 reached = true
             } else {
                 judge.add(classify(address))
             }
-            return true
         }
         frames.finish()
         let end: FaultSummary.Walk.End = reached ? .recoveryPoint : complete ? .outermost : .broken

@@ -37,6 +37,12 @@ internal import CCrashCapture
         return nil
     }
 
+    /// Whether an address lies in the code of an image.
+    func isCode(_ address: UInt64) -> Bool {
+        guard let image = unsafe image(at: address) else { return false }
+        return unsafe address >= image.pointee.code.0 && address < image.pointee.code.1
+    }
+
     /// Whether `count` bytes at an address lie in a segment that is mapped for reading only, so that a load cannot fault.
     func isReadOnlyImageMemory(_ address: UInt64, count: UInt64) -> Bool {
         guard let image = unsafe image(at: address) else { return false }

@@ -7,14 +7,6 @@ internal import CLibunwind
 /// lock (measured: until SIGKILL). Here it is given its unwind tables from `LoadedImages` and its memory from `MemoryWindow`.
 /// Used by the crash thread alone.
 @safe final class StackWalker {
-    /// Where a walk stands.
-    struct Step {
-        /// The program counter: exact in the innermost frame, a return address in every other.
-        var programCounter: UInt64
-        /// The stack pointer of the frame.
-        var stackPointer: UInt64
-    }
-
     /// More than any stack of 8 MiB holds.
     private static let maximumSteps = 400_000
 
@@ -45,24 +37,40 @@ internal import CLibunwind
         _ = unsafe library.set_caching_policy?(space, UNW_CACHE_GLOBAL)
     }
 
-    /// Calls `body` for each frame of the context, innermost first, until it returns false.
+    /// Calls `body` for each program counter of the context's stack, innermost first.
     ///
     /// Returns whether the outermost frame was reached.
-    func walk(context: UnsafeMutableRawPointer, _ body: (Step) -> Bool) -> Bool {
+    func walk(context: UnsafeMutablePointer<ucontext_t>, _ body: (UInt64) -> Void) -> Bool {
         unsafe activeWalker = self
         window.reset()
+        // A copy: what is parked is resumed or reported as it was.
+        var start = unsafe context.pointee
+        let isExact = unsafe undoWildCall(&start, body)
         var cursor = unw_cursor_t()
-        guard unsafe hf_unwind_begin(&library, &cursor, context) == 0 else { return false }
+        guard unsafe hf_unwind_begin(&library, &cursor, &start, isExact) == 0 else { return false }
         for _ in 0..<Self.maximumSteps {
-            var step = Step(programCounter: 0, stackPointer: 0)
-            guard unsafe library.get_reg?(&cursor, CInt(HF_UNWIND_REGISTER_IP), &step.programCounter) == 0,
-                unsafe library.get_reg?(&cursor, CInt(HF_UNWIND_REGISTER_SP), &step.stackPointer) == 0
-            else { return false }
-            if !body(step) { return true }
+            var address: UInt64 = 0
+            guard unsafe library.get_reg?(&cursor, CInt(HF_UNWIND_REGISTER_IP), &address) == 0 else { return false }
+            body(address)
             let result = unsafe library.step?(&cursor) ?? -1
             if result == 0 { return true }
             if result < 0 { return false }
         }
+        return false
+    }
+
+    /// A call through a bad pointer leaves no frame: there is no unwind table for where it went, but the return address is on
+    /// top of the stack. Without this the caller itself, which is the one at fault, would be passed over.
+    ///
+    /// Returns whether the context's program counter is exact.
+    private func undoWildCall(_ context: inout ucontext_t, _ body: (UInt64) -> Void) -> Bool {
+        let address = unsafe hf_unwind_program_counter(&context)
+        guard !images.isCode(address),
+            let returnAddress = unsafe window.word(at: hf_unwind_stack_pointer(&context)),
+            images.isCode(returnAddress)
+        else { return true }
+        body(address)
+        unsafe hf_unwind_undo_call(&context, returnAddress)
         return false
     }
 

@@ -10,7 +10,7 @@ public struct RestartHistory: Sendable, Hashable {
     /// A process that lived longer than this was healthy.
     public static let healthyAfter: Duration = .seconds(10)
     /// After so many early restarts the next fault ends the process: restarting does not help.
-    public static let earlyRestartLimit = 5
+    public static let earlyRestartLimit = 16
 
     static let restartsKey = "HOLDFAST_RESTARTS"
     static let earlyKey = "HOLDFAST_EARLY_RESTARTS"

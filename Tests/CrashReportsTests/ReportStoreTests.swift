@@ -94,9 +94,10 @@ import Testing
         #expect(try store.last()?.occurrences.count == 41)
     }
 
-    @Test func `What a writer left that died is ignored, and replaced`() throws {
+    @Test func `What a writer left that died is ignored, then removed`() throws {
         let report = SampleReport.minimal()
         try temporary.plant("{".utf8, name: ".\(report.id).tmp")
+        try temporary.plant("{".utf8, name: ".\(ReportID(time: .now)).tmp")
         #expect(try store.summaries().summaries.isEmpty)
         #expect(try store.summaries().problems.isEmpty)
         #expect(try store.last() == nil)

@@ -35,6 +35,13 @@ import Testing
         #expect(result.exitCode == 0, "\(result.output)\(result.errors)")
     }
 
+    @Test func `The example in the documentation is the fixture`() throws {
+        let page = Fixture.package.appendingPathComponent("Documentation/CrashReportFormat.md")
+        let text = try String(contentsOf: page, encoding: .utf8)
+        let fixture = String(decoding: try Fixture.bytes("v1.json"), as: UTF8.self)
+        #expect(text.contains("```json\n\(fixture)```\n"))
+    }
+
     @Test func `Reports are valid with and without what is optional`() throws {
         var full = try CrashReport(json: try Fixture.bytes("v1.json"))
         full.fault.sender = .init(pid: 1, uid: 0)

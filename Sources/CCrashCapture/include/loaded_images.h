@@ -25,6 +25,8 @@ typedef struct HFLoadedImage {
     uint64_t end;
     /// The address of its .eh_frame_hdr, or 0.
     uint64_t unwind_table;
+    /// Its executable segment, [start, end).
+    uint64_t code[2];
     HFImageKind kind;
     uint32_t segment_count;
     /// Segments that are mapped readable and not writable: [start, end) pairs, safe to load from while the image stays loaded.

@@ -8,12 +8,13 @@ extension ReportStore {
     /// new one. The directories are made if they are missing.
     ///
     /// - Parameter report: The report.
-    /// - Throws: `ReportStoreError`; the store is as it was then, but for a temporary file that readers ignore.
+    /// - Throws: `ReportStoreError`; the store is as it was then.
     public func write(_ report: CrashReport) throws(ReportStoreError) {
         let bytes = try encode(report)
         try create()
         guard let directory = try openReports() else { throw ReportStoreError(.unwritable, reportsPath) }
         try lock(directory)
+        removeLeftovers(in: directory)
         try replace(report.id, with: bytes, in: directory)
     }
 
@@ -67,7 +68,7 @@ extension ReportStore {
     ) throws(ReportStoreError) {
         let temporary = ".\(id).tmp"
         do {
-            // What a writer that died has left. Nobody else is writing it: the directory is locked.
+            // What a writer that died has left.
             do { try directory.remove(temporary) } catch .noSuchFileOrDirectory {}
             let file = try directory.create(temporary)
             try file.writeAll(bytes)
@@ -75,7 +76,16 @@ extension ReportStore {
             try directory.rename(temporary, to: Self.fileName(id))
             try directory.descriptor.synchronize()
         } catch {
+            try? directory.remove(temporary)
             throw ReportStoreError(.unwritable, path(of: id), error)
+        }
+    }
+
+    /// Removes what writers that died have left: the directory is locked, so nobody is writing.
+    private func removeLeftovers(in directory: borrowing FileDirectory) {
+        // Readers ignore whatever stays.
+        for name in (try? directory.names()) ?? [] where name.hasPrefix(".") && name.hasSuffix(".tmp") {
+            try? directory.remove(name)
         }
     }
 }

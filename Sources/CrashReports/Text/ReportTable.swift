@@ -65,17 +65,19 @@ public struct ReportTable {
         var widths = Self.titles.indices.map { column in
             rows.reduce(Self.titles[column].count) { max($0, $1[column].count) }
         }
-        guard let width else { return widths }
-        func excess() -> Int { widths.reduce(2 * (widths.count - 1), +) - width }
-        // What is most telling is cut last; the wider one of the two texts gives first.
-        let gap = min(max(0, excess()), max(0, widths[Self.reason] - widths[Self.place]))
-        widths[Self.reason] = max(Self.narrowest, widths[Self.reason] - gap)
-        let gapOfPlace = min(max(0, excess()), max(0, widths[Self.place] - widths[Self.reason]))
-        widths[Self.place] = max(Self.narrowest, widths[Self.place] - gapOfPlace)
-        for (column, share) in [(Self.reason, 2), (Self.place, 1), (Self.process, 1)] {
-            let wanted = max(0, excess() + share - 1) / share
-            widths[column] = max(min(widths[column], Self.narrowest), widths[column] - wanted)
+        func excess() -> Int {
+            width.map { max(0, widths.reduce(2 * (widths.count - 1), +) - $0) } ?? 0
         }
+        // The two texts share what room there is; the shorter one leaves the longer what it does not need.
+        if excess() > 0 {
+            let isReasonLonger = widths[Self.reason] >= widths[Self.place]
+            let (long, short) = isReasonLonger ? (Self.reason, Self.place) : (Self.place, Self.reason)
+            let room = widths[long] + widths[short] - excess()
+            widths[short] = min(widths[short], max(Self.narrowest, room / 2))
+            widths[long] = min(widths[long], max(Self.narrowest, room - widths[short]))
+        }
+        let process = widths[Self.process]
+        widths[Self.process] = min(process, max(Self.narrowest, process - excess()))
         return widths
     }
 
