@@ -111,19 +111,27 @@ let package = Package(
         ),
         .executableTarget(
             name: "holdfast-benchmark",
-            dependencies: ["Holdfast", "RunLoops", "FaultInjection", argumentParser],
+            dependencies: ["Holdfast", "CRecoveryPoint", "FaultInjection", argumentParser, logging, system],
             path: "Tools/holdfast-benchmark",
             swiftSettings: sourceSettings
         ),
 
+        // Tests, and what they are made with.
+        .target(
+            name: "RecoveryTestSupport",
+            dependencies: ["CRecoveryPoint"],
+            path: "Tests/RecoveryTestSupport",
+            cSettings: cSettings
+        ),
         .testTarget(
             name: "RunLoopsTests",
-            dependencies: ["RunLoops", "LinuxSystem", system],
+            dependencies: ["RunLoops", "LinuxSystem", "RecoveryTestSupport", system],
             swiftSettings: swiftSettings
         ),
         .testTarget(
             name: "CrashReportsTests",
             dependencies: ["CrashReports", "LinuxSystem", "crashreport", system],
+            exclude: ["Fixtures"],
             swiftSettings: swiftSettings
         ),
         .testTarget(

@@ -46,8 +46,7 @@ struct ProcessIdentity {
         var system = utsname()
         if unsafe uname(&system) == 0 {
             unsafe Self.copy(Self.text(&system.nodename), to: &header.pointee.host)
-            let kernel = "\(Self.text(&system.sysname)) \(Self.text(&system.release))"
-            unsafe Self.copy(kernel, to: &header.pointee.kernel)
+            unsafe Self.copy(Self.text(&system.release), to: &header.pointee.kernel)
             unsafe Self.copy(Self.text(&system.machine), to: &header.pointee.architecture)
         }
         unsafe Self.copy(Self.operatingSystem(), to: &header.pointee.operating_system)

@@ -32,8 +32,8 @@ public final class EventHost {
         public var item: UInt64
     }
 
-    /// The version of Holdfast, for reports.
-    public nonisolated static let version = "0.1.0"
+    /// The version of Holdfast.
+    public nonisolated static var version: String { HoldfastVersion.current }
 
     /// The main loop.
     public let loop = HostRunLoop.main
@@ -55,7 +55,7 @@ public final class EventHost {
     var isHealthy = false
     private let buried: BuriedStacks
 
-    /// Installs crash capture and prepares the main loop. One host a process, on the main thread.
+    /// Installs crash capture and prepares the main loop. One host a process, on the main thread. Ignores SIGPIPE from then on.
     ///
     /// - Parameter configuration: What the host is made with.
     /// - Throws: `EventHostError`.
@@ -112,6 +112,8 @@ public final class EventHost {
     }
 
     private func start() throws(EventHostError) {
+        // A write to a connection whose peer is gone is that connection's EPIPE, not the end of the agent.
+        signal(SIGPIPE, SIG_IGN)
         loop.calloutStackSize = configuration.calloutStackSize
         // On the thread that faulted, between the abandoned callout and the next: the runtime's text is cleared before it can be
         // taken for the next fault's, and the part of the stack below the fault goes back to the kernel.
@@ -174,6 +176,13 @@ public final class EventHost {
     public func close() {
         writer.flush(limit: .seconds(5))
         capture.uninstall()
+    }
+
+    /// Waits until the reports of all faults so far are in the store.
+    ///
+    /// - Parameter limit: How long to wait at most.
+    public func flushReports(within limit: Duration) {
+        writer.flush(limit: limit)
     }
 
     /// Faults of this process so far.

@@ -22,17 +22,29 @@ public struct Epoll: ~Copyable, Sendable {
             self.rawValue = rawValue
         }
 
-        /// Data can be read, or end of file. The corresponding C constant is `EPOLLIN`.
+        /// Data can be read, or end of file.
+        ///
+        /// The corresponding C constant is `EPOLLIN`.
         public static var readable: Events { Events(rawValue: EPOLLIN.rawValue) }
-        /// Data can be written. The corresponding C constant is `EPOLLOUT`.
+        /// Data can be written.
+        ///
+        /// The corresponding C constant is `EPOLLOUT`.
         public static var writable: Events { Events(rawValue: EPOLLOUT.rawValue) }
-        /// There is urgent data. The corresponding C constant is `EPOLLPRI`.
+        /// There is urgent data.
+        ///
+        /// The corresponding C constant is `EPOLLPRI`.
         public static var priority: Events { Events(rawValue: EPOLLPRI.rawValue) }
-        /// The peer closed its writing half. The corresponding C constant is `EPOLLRDHUP`.
+        /// The peer closed its writing half.
+        ///
+        /// The corresponding C constant is `EPOLLRDHUP`.
         public static var peerClosed: Events { Events(rawValue: EPOLLRDHUP.rawValue) }
-        /// The other end is gone. The corresponding C constant is `EPOLLHUP`.
+        /// The other end is gone.
+        ///
+        /// The corresponding C constant is `EPOLLHUP`.
         public static var hangUp: Events { Events(rawValue: EPOLLHUP.rawValue) }
-        /// The descriptor is in error. The corresponding C constant is `EPOLLERR`.
+        /// The descriptor is in error.
+        ///
+        /// The corresponding C constant is `EPOLLERR`.
         public static var error: Events { Events(rawValue: EPOLLERR.rawValue) }
     }
 

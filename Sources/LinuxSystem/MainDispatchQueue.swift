@@ -10,7 +10,9 @@ public enum MainDispatchQueue {
         return handle >= 0 ? handle : nil
     }
 
-    /// Runs what is queued. To be called on the main thread, never from inside itself.
+    /// Runs what is queued.
+    ///
+    /// To be called on the main thread, never from inside itself.
     public static func drain() {
         hf_main_queue_drain()
     }

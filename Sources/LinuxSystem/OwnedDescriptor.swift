@@ -1,6 +1,5 @@
 import Glibc
 
-
 /// A file descriptor that is closed at the end of its life.
 public struct OwnedDescriptor: ~Copyable, Sendable {
     /// The number of the descriptor, for the length of this value's life.

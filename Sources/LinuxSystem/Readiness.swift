@@ -1,7 +1,6 @@
 import CLinuxShims
 import Glibc
 
-
 /// Asks after single descriptors, without waiting.
 public enum Readiness {
     /// Says whether a descriptor is ready right now for one of some conditions, or in error.

@@ -1,9 +1,9 @@
+import Glibc
+public import SystemPackage
+
 #if !os(Linux)
 #error("Holdfast runs on Linux only: epoll and eventfd have no counterpart here.")
 #endif
-
-import Glibc
-public import SystemPackage
 
 /// Calls into the C library, with their error channel turned into typed throws.
 ///

@@ -51,7 +51,9 @@ extension HostRunLoop {
         unsafe hf_recovery_restore(suspended)
     }
 
-    /// Reports an abandoned callout. The stack is never used again.
+    /// Reports an abandoned callout.
+    ///
+    /// The stack is never used again.
     private func abandon(
         _ kind: CalloutKind,
         _ name: CName,

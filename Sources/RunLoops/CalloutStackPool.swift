@@ -1,6 +1,8 @@
 import CRecoveryPoint
 
-/// The callout stacks of one loop that are not in use. Touched by the loop's thread only.
+/// The callout stacks of one loop that are not in use.
+///
+/// Touched by the loop's thread only.
 @safe
 struct CalloutStackPool {
     /// More than the deepest nesting of callouts that is common: a stack beyond that is given back to the kernel.

@@ -56,9 +56,9 @@ extension HostRunLoop {
             var left: [(item: any LoopItem, mode: LoopMode)] = []
             for mode in modes.values {
                 var items: [any LoopItem] = []
-                mode.sources.forEach { items.append($0) }
-                mode.ports.forEach { items.append($0) }
-                mode.timers.forEach { items.append($0) }
+                mode.sources.visitAll { items.append($0) }
+                mode.ports.visitAll { items.append($0) }
+                mode.timers.visitAll { items.append($0) }
                 items.append(contentsOf: mode.observers as [any LoopItem])
                 for item in items where take(item, outOf: mode) {
                     left.append((item, mode))

@@ -89,7 +89,9 @@ extension HostRunLoop {
 
     // MARK: With the lock held
 
-    /// Returns a mode, made now if it is new. Called with the lock held.
+    /// Returns a mode, made now if it is new.
+    ///
+    /// Called with the lock held.
     func loopMode(creating name: Mode) -> LoopMode {
         if let mode = modes[name] { return mode }
         let mode = LoopMode(name: name, wakeDescriptor: wakeDescriptor.rawValue)
@@ -97,7 +99,9 @@ extension HostRunLoop {
         return mode
     }
 
-    /// Takes an item out of a mode and says whether it was there. Called with the lock held.
+    /// Takes an item out of a mode and says whether it was there.
+    ///
+    /// Called with the lock held.
     func take(_ item: some LoopItem, outOf mode: LoopMode) -> Bool {
         item.withItemLock {
             guard let index = item.memberships.firstIndex(where: { $0.mode === mode }) else { return false }
@@ -110,7 +114,9 @@ extension HostRunLoop {
         }
     }
 
-    /// Puts an item into a mode and says whether it is new there. Called with the lock held.
+    /// Puts an item into a mode and says whether it is new there.
+    ///
+    /// Called with the lock held.
     private func put(_ item: some LoopItem, into mode: LoopMode) throws(RunLoopError) -> Bool {
         guard canTake(item) else { return false }
         return try item.withItemLock { () throws(RunLoopError) -> Bool in

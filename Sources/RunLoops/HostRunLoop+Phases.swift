@@ -41,7 +41,7 @@ extension HostRunLoop {
         var batch = spareSources
         spareSources = []
         lock.withLock {
-            mode.sources.forEach { source in
+            mode.sources.visitAll { source in
                 let number = source.signalNumber
                 if number != 0 {
                     batch.append(SignalledSource(source: source, signalNumber: number))
@@ -81,7 +81,7 @@ extension HostRunLoop {
         var due = spareTimers
         spareTimers = []
         lock.withLock {
-            mode.timers.forEachDue(at: limit) { timer, key in
+            mode.timers.visitAllDue(at: limit) { timer, key in
                 due.append(DueTimer(timer: timer, key: key))
             }
         }

@@ -17,7 +17,9 @@ extension HostRunLoop {
         }
     }
 
-    /// Runs the loop in a mode. To be called on the loop's own thread, also from inside a callout.
+    /// Runs the loop in a mode.
+    ///
+    /// To be called on the loop's own thread, also from inside a callout.
     ///
     /// After the observers of `entry`, passes follow each other; one pass is, in this order:
     /// 1. wake-ups count again;

@@ -47,7 +47,7 @@ extension HostRunLoop {
             }
             // A timer that is firing counts with the date that has come, as in CFRunLoop.
             var earliest = Instant.distantFuture
-            mode.timers.forEach { earliest = min(earliest, $0.nextFireDate) }
+            mode.timers.visitAll { earliest = min(earliest, $0.nextFireDate) }
             return earliest
         }
     }

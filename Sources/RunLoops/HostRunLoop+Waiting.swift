@@ -99,22 +99,22 @@ extension HostRunLoop {
 
     // MARK: Deadlines of runs
 
-    /// The earliest deadline of this run and those that it is nested in that has not ended a wait yet.
+    /// The deadline of this run, or that of a run around it that is earlier and has not ended a wait yet.
     private var earliestRunDeadline: Int64 {
-        var earliest = Int64.max
+        var earliest = deadlines.last?.time ?? .max
         for deadline in deadlines where !deadline.hasWoken {
             earliest = min(earliest, deadline.time)
         }
         return earliest
     }
 
-    /// Marks the deadlines that have come, and says whether there were any.
+    /// Marks the deadlines that have come, and says whether this run is over or another one was marked now.
     ///
     /// CFRunLoop's helper timer wakes the loop once, whichever run it belongs to (run-loop item 63).
     @discardableResult
     func markOverdueRuns() -> Bool {
         let now = MonotonicClock.nanoseconds
-        var isAnyOver = false
+        var isAnyOver = deadlines.last.map { $0.time < now } ?? false
         for index in deadlines.indices where !deadlines[index].hasWoken && deadlines[index].time < now {
             deadlines[index].hasWoken = true
             isAnyOver = true

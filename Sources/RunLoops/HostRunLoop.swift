@@ -28,9 +28,13 @@ public final class HostRunLoop: @unchecked Sendable {
 
     let wakeState = WakeState()
     let wakeDescriptor: EventDescriptor
-    /// Whether the innermost run was told to stop. Written with the lock held.
+    /// Whether the innermost run was told to stop.
+    ///
+    /// Written with the lock held.
     let isStopped = Atomic<Bool>(false)
-    /// How many blocks are queued. Written with the lock held.
+    /// How many blocks are queued.
+    ///
+    /// Written with the lock held.
     let blockCount = Atomic<Int>(0)
     /// When the present sleep ends by itself; `Int64.max` while that is not known.
     let sleepDeadline = Atomic<Int64>(.max)

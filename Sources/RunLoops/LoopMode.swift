@@ -13,7 +13,9 @@ final class LoopMode: @unchecked Sendable {
     var sources = SlotTable<HostRunLoop.Source>()
     var ports = PortTable()
     var timers = TimerHeap<HostRunLoop.Timer>()
-    /// By order, equal orders in the order of adding. Copied on write, so that a snapshot costs a retain.
+    /// By order, equal orders in the order of adding.
+    ///
+    /// Copied on write, so that a snapshot costs a retain.
     var observers: [HostRunLoop.Observer] = []
 
     // Written under the loop's lock, read by its thread without.
@@ -50,7 +52,9 @@ final class LoopMode: @unchecked Sendable {
         }
     }
 
-    /// Publishes the earliest deadline. Called with the loop's lock held, after every change of `timers`.
+    /// Publishes the earliest deadline.
+    ///
+    /// Called with the loop's lock held, after every change of `timers`.
     ///
     /// - Returns: Whether it became earlier.
     @discardableResult

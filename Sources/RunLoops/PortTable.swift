@@ -6,7 +6,9 @@ struct PortTable {
     static var mainQueueToken: UInt64 { .max - 1 }
 
     private var table = SlotTable<HostRunLoop.PortSource>()
-    /// Which slot registered a descriptor number last. An older one must not touch the kernel's registration any more:
+    /// Which slot registered a descriptor number last.
+    ///
+    /// An older one must not touch the kernel's registration any more:
     /// its file was closed and the number given to another.
     private var slotOfDescriptor: [CInt: Int] = [:]
 
@@ -42,5 +44,5 @@ struct PortTable {
     func source(for token: UInt64) -> HostRunLoop.PortSource? { table.element(for: token) }
 
     /// Calls `body` with every source.
-    func forEach(_ body: (HostRunLoop.PortSource) -> Void) { table.forEach(body) }
+    func visitAll(_ body: (HostRunLoop.PortSource) -> Void) { table.visitAll(body) }
 }

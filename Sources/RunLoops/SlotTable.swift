@@ -52,7 +52,7 @@ struct SlotTable<Element> {
     }
 
     /// Calls `body` with every element, in the order of the places.
-    func forEach(_ body: (Element) -> Void) {
+    func visitAll(_ body: (Element) -> Void) {
         for slot in slots {
             if let element = slot.element {
                 body(element)

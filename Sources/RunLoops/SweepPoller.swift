@@ -1,7 +1,9 @@
 import LinuxSystem
 import Synchronization
 
-/// The parent epoll instance of a loop: it is ready when that of any enrolled mode is. Touched by the loop's thread only.
+/// The parent epoll instance of a loop: it is ready when that of any enrolled mode is.
+///
+/// Touched by the loop's thread only.
 final class SweepPoller {
     private let epoll: Epoll
     private var events = EventQueue()
@@ -92,7 +94,7 @@ extension HostRunLoop {
         guard mode.hasSignals.load(ordering: .acquiring) else { return false }
         return lock.withLock {
             var isAnySignalled = false
-            mode.sources.forEach { isAnySignalled = isAnySignalled || $0.isSignalled }
+            mode.sources.visitAll { isAnySignalled = isAnySignalled || $0.isSignalled }
             return isAnySignalled
         }
     }

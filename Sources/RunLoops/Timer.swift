@@ -41,7 +41,8 @@ extension HostRunLoop {
             name = CName(label)
             fireTime = max(fireAt, .now).nanoseconds
             self.interval = max(interval, .zero)
-            intervalNanoseconds = self.interval.saturatingNanoseconds
+            // A positive interval stays one, however short.
+            intervalNanoseconds = interval > .zero ? max(1, interval.saturatingNanoseconds) : 0
             self.perform = perform
         }
 

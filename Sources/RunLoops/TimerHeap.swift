@@ -82,12 +82,12 @@ struct TimerHeap<Element> {
     }
 
     /// Calls `body` with every scheduled element whose deadline is not after `limit`, in no order; O(number of them).
-    func forEachDue(at limit: Int64, _ body: (Element, Key) -> Void) {
+    func visitAllDue(at limit: Int64, _ body: (Element, Key) -> Void) {
         visitDue(0, limit, body)
     }
 
     /// Calls `body` with every element, parked ones included.
-    func forEach(_ body: (Element) -> Void) {
+    func visitAll(_ body: (Element) -> Void) {
         for slot in slots {
             if let element = slot.element {
                 body(element)

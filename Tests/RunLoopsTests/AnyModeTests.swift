@@ -23,7 +23,10 @@ struct AnyModeTests {
             var states: [Bool] = []
             let long = Duration.seconds(50)
             let pipe = TestPipe()
-            try loop.add(HostRunLoop.PortSource(label: "p", descriptor: pipe.readEnd) { _ in pipe.takeByte() }, to: "port")
+            try loop.add(
+                HostRunLoop.PortSource(label: "p", descriptor: pipe.readEnd) { _ in pipe.takeByte() },
+                to: "port"
+            )
             states.append(loop.waitUntilAnyModeIsReady(["port"], for: .zero))
             pipe.fill()
             states.append(loop.waitUntilAnyModeIsReady(["port", .default], for: long))

@@ -57,7 +57,9 @@ struct ModeTests {
         #expect(entries == ["+\(standard)", "+second", "true true", "s", "-second", "true true", "-\(standard)"])
     }
 
-    @Test("Removing from the common modes takes out what was also added by itself; without being common it does nothing")
+    @Test(
+        "Removing from the common modes takes out what was also added by itself; without being common it does nothing"
+    )
     func removal() throws {
         let states = try onNewThread { loop in
             let source = HostRunLoop.Source(label: "s") {}
@@ -99,6 +101,20 @@ struct ModeTests {
             }
         }
         #expect(states == [false, false, false, true, true, true, true])
+    }
+
+    @Test("A loop is released with its thread, whatever is left in it")
+    func release() throws {
+        let loop = try onNewThread { loop in
+            loop.addIdleSource()
+            loop.addIdleSource(to: .common)
+            loop.add(HostRunLoop.Timer(label: "t", after: .seconds(9)) { _ in }, to: .common)
+            loop.add(HostRunLoop.Observer(label: "o", activities: .all) { _, _ in }, to: "other")
+            loop.perform {}
+            loop.run(in: .default, for: .zero)
+            return WeakLoop(loop)
+        }
+        #expect(loop.value == nil)
     }
 
     @Test("Nothing can be added to the loop of a thread that has ended")
@@ -151,5 +167,14 @@ struct ModeTests {
             return states
         }
         #expect(states == [true, true, true, false])
+    }
+}
+
+/// Refers to a loop without keeping it.
+private final class WeakLoop: @unchecked Sendable {
+    weak var value: HostRunLoop?
+
+    init(_ value: HostRunLoop) {
+        self.value = value
     }
 }

@@ -11,9 +11,11 @@ struct ObserverTests {
             let trace = Trace()
             loop.addIdleSource()
             for (label, order) in [("a", 1), ("b", 0), ("c", 1), ("d", 0)] {
-                loop.add(Observer(label: label, activities: .entry, order: order) { observer, _ in
-                    trace.add(observer.label)
-                })
+                loop.add(
+                    Observer(label: label, activities: .entry, order: order) { observer, _ in
+                        trace.add(observer.label)
+                    }
+                )
             }
             loop.run(in: .default, for: .zero)
             return trace.entries
@@ -32,11 +34,13 @@ struct ObserverTests {
             let removed = Observer(label: "removed", activities: .beforeTimers, order: 1, perform: tracing)
             let invalidated = Observer(label: "invalidated", activities: .beforeTimers, order: 1, perform: tracing)
             let added = Observer(label: "added", activities: .beforeTimers, order: 1, perform: tracing)
-            loop.add(Observer(label: "first", activities: .beforeTimers) { _, _ in
-                loop.remove(removed)
-                invalidated.invalidate()
-                loop.add(added)
-            })
+            loop.add(
+                Observer(label: "first", activities: .beforeTimers) { _, _ in
+                    loop.remove(removed)
+                    invalidated.invalidate()
+                    loop.add(added)
+                }
+            )
             loop.add(removed)
             loop.add(invalidated)
             loop.run(in: .default, for: .zero)
@@ -69,10 +73,12 @@ struct ObserverTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             loop.addIdleSource()
-            loop.add(Observer(label: "o", activities: .beforeTimers) { _, _ in
-                trace.add("outer")
-                loop.run(in: .default, for: .zero)
-            })
+            loop.add(
+                Observer(label: "o", activities: .beforeTimers) { _, _ in
+                    trace.add("outer")
+                    loop.run(in: .default, for: .zero)
+                }
+            )
             loop.add(Observer(label: "p", activities: .beforeTimers) { _, _ in trace.add("p") })
             loop.run(in: .default, for: .zero)
             loop.run(in: .default, for: .zero)
@@ -86,9 +92,11 @@ struct ObserverTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             loop.addIdleSource()
-            loop.add(Observer(label: "o", activities: [.beforeWaiting, .afterWaiting]) { _, activity in
-                trace.add("\(activity.token) \(loop.isWaiting)")
-            })
+            loop.add(
+                Observer(label: "o", activities: [.beforeWaiting, .afterWaiting]) { _, activity in
+                    trace.add("\(activity.token) \(loop.isWaiting)")
+                }
+            )
             loop.run(in: .default, for: .milliseconds(1))
             return trace.entries
         }

@@ -8,17 +8,21 @@ struct PassOrderTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             loop.traceStages(trace)
-            loop.add(HostRunLoop.Timer(label: "t", after: .milliseconds(1)) { _ in
-                trace.add("timer")
-                loop.perform { trace.add("block of timer") }
-            })
+            loop.add(
+                HostRunLoop.Timer(label: "t", after: .milliseconds(1)) { _ in
+                    trace.add("timer")
+                    loop.perform { trace.add("block of timer") }
+                }
+            )
             loop.perform { trace.add("block") }
             trace.add("\(loop.run(in: .default, for: .seconds(10)))")
             return trace.entries
         }
-        #expect(entries == [
-            "entry", "timers?", "sources?", "block", "sleep", "woke", "timer", "block of timer", "exit", "finished",
-        ])
+        #expect(
+            entries == [
+                "entry", "timers?", "sources?", "block", "sleep", "woke", "timer", "block of timer", "exit", "finished",
+            ]
+        )
     }
 
     @Test("A source makes the pass poll: no sleep, and its blocks run before the port is served")
@@ -33,18 +37,22 @@ struct PassOrderTests {
             loop.add(source)
             let pipe = TestPipe()
             pipe.fill()
-            try loop.add(HostRunLoop.PortSource(label: "p", descriptor: pipe.readEnd) { _ in
-                trace.add("port")
-                loop.perform { trace.add("block of port") }
-            })
+            try loop.add(
+                HostRunLoop.PortSource(label: "p", descriptor: pipe.readEnd) { _ in
+                    trace.add("port")
+                    loop.perform { trace.add("block of port") }
+                }
+            )
             source.signal()
             trace.add("\(loop.run(in: .default, for: .seconds(10), returnAfterSourceHandled: true))")
             return trace.entries
         }
-        #expect(entries == [
-            "entry", "timers?", "sources?", "source", "block of source", "port", "block of port", "exit",
-            "handledSource",
-        ])
+        #expect(
+            entries == [
+                "entry", "timers?", "sources?", "source", "block of source", "port", "block of port", "exit",
+                "handledSource",
+            ]
+        )
     }
 
     @Test("A limit of zero is one whole pass without sleep, in which a due timer fires")
@@ -58,10 +66,12 @@ struct PassOrderTests {
             trace.add("\(loop.run(in: .default, for: .seconds(-10)))")
             return trace.entries
         }
-        #expect(entries == [
-            "entry", "timers?", "sources?", "timer", "exit", "timedOut",
-            "entry", "timers?", "sources?", "exit", "timedOut",
-        ])
+        #expect(
+            entries == [
+                "entry", "timers?", "sources?", "timer", "exit", "timedOut",
+                "entry", "timers?", "sources?", "exit", "timedOut",
+            ]
+        )
     }
 
     @Test("Ports that are ready together are served one per pass")
@@ -71,10 +81,12 @@ struct PassOrderTests {
             let pipes = (0..<3).map { _ in TestPipe() }
             for (index, pipe) in pipes.enumerated() {
                 pipe.fill()
-                try loop.add(HostRunLoop.PortSource(label: "p", descriptor: pipe.readEnd) { _ in
-                    pipe.takeByte()
-                    trace.add("port \(index)")
-                })
+                try loop.add(
+                    HostRunLoop.PortSource(label: "p", descriptor: pipe.readEnd) { _ in
+                        pipe.takeByte()
+                        trace.add("port \(index)")
+                    }
+                )
             }
             for _ in 0..<4 {
                 let before = trace.entries.count
@@ -109,11 +121,13 @@ struct PassOrderTests {
             trace.add("\(loop.nesting) \(loop.currentMode?.rawValue ?? "none")")
             return trace.entries
         }
-        #expect(entries == [
-            "entry", "timers?", "sources?", "1 kCFRunLoopDefaultMode",
-            "entry", "timers?", "sources?", "2 inner", "exit", "timedOut",
-            "1 kCFRunLoopDefaultMode", "exit", "0 none",
-        ])
+        #expect(
+            entries == [
+                "entry", "timers?", "sources?", "1 kCFRunLoopDefaultMode",
+                "entry", "timers?", "sources?", "2 inner", "exit", "timedOut",
+                "1 kCFRunLoopDefaultMode", "exit", "0 none",
+            ]
+        )
     }
 
     @Test("A source that signals itself starves neither timers nor ports")
@@ -126,11 +140,15 @@ struct PassOrderTests {
             let source = HostRunLoop.Source(label: "s") { cell.value?.signal() }
             cell.value = source
             loop.add(source)
-            try loop.add(HostRunLoop.PortSource(label: "p", descriptor: pipe.readEnd) { _ in
-                trace.add("port")
-                if trace.count("port") == 20 { loop.stop() }
-            })
-            loop.add(HostRunLoop.Timer(label: "t", after: .zero, repeating: .nanoseconds(1)) { _ in trace.add("timer") })
+            try loop.add(
+                HostRunLoop.PortSource(label: "p", descriptor: pipe.readEnd) { _ in
+                    trace.add("port")
+                    if trace.count("port") == 20 { loop.stop() }
+                }
+            )
+            loop.add(
+                HostRunLoop.Timer(label: "t", after: .zero, repeating: .nanoseconds(1)) { _ in trace.add("timer") }
+            )
             source.signal()
             loop.run(in: .default, for: .seconds(10))
             cell.value = nil

@@ -13,18 +13,22 @@ struct PortSourceTests {
             let trace = Trace()
             let pipe = TestPipe()
             pipe.fill(2)
-            try loop.add(PortSource(label: "p", descriptor: pipe.readEnd) { readiness in
-                trace.add("\(readiness == .readable)")
-                if trace.entries.count > 1 { pipe.takeByte() }
-            })
+            try loop.add(
+                PortSource(label: "p", descriptor: pipe.readEnd) { readiness in
+                    trace.add("\(readiness == .readable)")
+                    if trace.entries.count > 1 { pipe.takeByte() }
+                }
+            )
             for _ in 0..<5 {
                 trace.add("\(loop.run(in: .default, for: .zero, returnAfterSourceHandled: true))")
             }
             return trace.entries
         }
-        #expect(entries == [
-            "true", "handledSource", "true", "handledSource", "true", "handledSource", "timedOut", "timedOut",
-        ])
+        #expect(
+            entries == [
+                "true", "handledSource", "true", "handledSource", "true", "handledSource", "timedOut", "timedOut",
+            ]
+        )
     }
 
     @Test("What is not a pollable descriptor is refused with a clear error")
@@ -55,7 +59,7 @@ struct PortSourceTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             let ends = try socketPair()
-            defer { ends.forEach { close($0) } }
+            defer { closeAll(ends) }
             let cell = Cell<PortSource?>(nil)
             let source = PortSource(label: "p", descriptor: ends[0], interest: []) { readiness in
                 trace.add(readiness == .writable ? "write" : "\(readiness.rawValue)")
@@ -87,7 +91,7 @@ struct PortSourceTests {
                 pipe.fill()
                 let source = PortSource(label: "p", descriptor: pipe.readEnd) { _ in
                     trace.add("port")
-                    sources.value.forEach { $0.invalidate() }
+                    for source in sources.value { source.invalidate() }
                 }
                 sources.value.append(source)
                 try loop.add(source)
@@ -115,7 +119,7 @@ struct PortSourceTests {
             pipe.fill()
             loop.run(in: .default, for: .zero)
             new.invalidate()
-            ends.forEach { close($0) }
+            closeAll(ends)
             return trace.entries
         }
         #expect(entries == ["new"])
@@ -157,16 +161,22 @@ struct PortSourceTests {
             let pipes = (0..<2).map { _ in TestPipe() }
             for pipe in pipes {
                 pipe.fill()
-                try loop.add(PortSource(label: "p", descriptor: pipe.readEnd) { _ in
-                    // Empties both.
-                    pipes.forEach { $0.takeByte() }
-                    trace.add("port")
-                })
+                try loop.add(
+                    PortSource(label: "p", descriptor: pipe.readEnd) { _ in
+                        // Empties both.
+                        for pipe in pipes { pipe.takeByte() }
+                        trace.add("port")
+                    }
+                )
             }
             for _ in 0..<3 { loop.run(in: .default, for: .zero) }
             return trace.entries
         }
         #expect(entries == ["port"])
+    }
+
+    private func closeAll(_ descriptors: [CInt]) {
+        for descriptor in descriptors { close(descriptor) }
     }
 
     /// Makes two connected sockets.

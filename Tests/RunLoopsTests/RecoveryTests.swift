@@ -10,10 +10,12 @@ struct RecoveryTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             let now = HostRunLoop.Instant.now
-            loop.add(HostRunLoop.Timer(label: "bad", fireAt: now, interval: .nanoseconds(1)) { _ in
-                trace.add("bad")
-                if trace.count("bad") == 1 { hf_test_abandon_callout() }
-            })
+            loop.add(
+                HostRunLoop.Timer(label: "bad", fireAt: now, interval: .nanoseconds(1)) { _ in
+                    trace.add("bad")
+                    if trace.count("bad") == 1 { hf_test_abandon_callout() }
+                }
+            )
             let once = HostRunLoop.Timer(label: "once", fireAt: now) { _ in
                 trace.add("once")
                 hf_test_abandon_callout()
@@ -69,10 +71,12 @@ struct RecoveryTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             loop.addIdleSource()
-            loop.add(HostRunLoop.Observer(label: "o", activities: .beforeTimers) { _, _ in
-                trace.add("bad")
-                hf_test_abandon_callout()
-            })
+            loop.add(
+                HostRunLoop.Observer(label: "o", activities: .beforeTimers) { _, _ in
+                    trace.add("bad")
+                    hf_test_abandon_callout()
+                }
+            )
             let once = HostRunLoop.Observer(label: "once", activities: .exit, repeats: false) { _, _ in
                 hf_test_abandon_callout()
             }
@@ -91,12 +95,14 @@ struct RecoveryTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             let pipes = (0..<2).map { _ in TestPipe() }
-            try loop.add(HostRunLoop.PortSource(label: "bad", descriptor: pipes[0].readEnd) { _ in
-                trace.add("bad")
-                hf_test_abandon_callout()
-            })
+            try loop.add(
+                HostRunLoop.PortSource(label: "bad", descriptor: pipes[0].readEnd) { _ in
+                    trace.add("bad")
+                    hf_test_abandon_callout()
+                }
+            )
             try loop.add(HostRunLoop.PortSource(label: "good", descriptor: pipes[1].readEnd) { _ in trace.add("good") })
-            pipes.forEach { $0.fill() }
+            for pipe in pipes { pipe.fill() }
             for _ in 0..<6 { loop.run(in: .default, for: .zero) }
             return trace.entries
         }
@@ -200,9 +206,12 @@ struct RecoveryTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             loop.addIdleSource(to: "inner")
-            loop.add(HostRunLoop.Observer(label: "o", activities: .entry) { _, _ in
-                trace.add("\(hf_test_current_callout_stack() != 0)")
-            }, to: "inner")
+            loop.add(
+                HostRunLoop.Observer(label: "o", activities: .entry) { _, _ in
+                    trace.add("\(hf_test_current_callout_stack() != 0)")
+                },
+                to: "inner"
+            )
             loop.perform {
                 let outer = hf_test_current_callout_stack()
                 loop.run(in: "inner", for: .zero)

@@ -88,10 +88,12 @@ struct RunResultTests {
             return (trace.entries, timed)
         }
         #expect(timed == .timedOut)
-        #expect(entries == [
-            "entry", "timers?", "sources?", "block", "sleep", "woke", "exit",
-            "entry", "timers?", "sources?", "sleep", "woke", "exit", "finished",
-        ])
+        #expect(
+            entries == [
+                "entry", "timers?", "sources?", "block", "sleep", "woke", "exit",
+                "entry", "timers?", "sources?", "sleep", "woke", "exit", "finished",
+            ]
+        )
     }
 
     @Test("A run of a long time is one sleep: an idle loop makes no wake-ups")

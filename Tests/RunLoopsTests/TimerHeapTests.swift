@@ -56,7 +56,7 @@ struct TimerHeapTests {
         #expect(heap.hasParkedElements)
         #expect(heap.earliestDeadline == 2)
         var due: [String] = []
-        heap.forEachDue(at: 5) { element, _ in due.append(element) }
+        heap.visitAllDue(at: 5) { element, _ in due.append(element) }
         #expect(due == ["b"])
     }
 
@@ -67,7 +67,7 @@ struct TimerHeapTests {
             heap.schedule(heap.insertParked(deadline), at: Int64(deadline))
         }
         var due: Set<Int> = []
-        heap.forEachDue(at: 41) { element, _ in due.insert(element) }
+        heap.visitAllDue(at: 41) { element, _ in due.insert(element) }
         #expect(due == Set(0...41))
     }
 
@@ -76,7 +76,7 @@ struct TimerHeapTests {
         var result: [Int] = []
         while let deadline = heap.earliestDeadline {
             var due: [(key: TimerHeap<Int>.Key, element: Int)] = []
-            heap.forEachDue(at: deadline) { element, key in due.append((key, element)) }
+            heap.visitAllDue(at: deadline) { element, key in due.append((key, element)) }
             due.sort { $0.key < $1.key }
             for (_, element) in due {
                 result.append(element)

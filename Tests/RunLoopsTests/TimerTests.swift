@@ -12,9 +12,11 @@ struct TimerTests {
             let trace = Trace()
             let start = Instant.now
             for (label, delay) in [("a", 3), ("b", 1), ("c", 2), ("d", 1)] {
-                loop.add(Timer(label: label, fireAt: start.advanced(by: .milliseconds(delay))) { timer in
-                    trace.add(timer.label)
-                })
+                loop.add(
+                    Timer(label: label, fireAt: start.advanced(by: .milliseconds(delay))) { timer in
+                        trace.add(timer.label)
+                    }
+                )
             }
             while Instant.now < start.advanced(by: .milliseconds(4)) {}
             loop.run(in: .default, for: .zero)
@@ -30,7 +32,8 @@ struct TimerTests {
             let fires = Cell<[Int64]>([])
             let interval: Int64 = 2_000_000
             let start = Instant.now.nanoseconds + interval
-            let timer = Timer(label: "t", fireAt: Instant(nanoseconds: start), interval: .nanoseconds(interval)) { timer in
+            let timer = Timer(label: "t", fireAt: Instant(nanoseconds: start), interval: .nanoseconds(interval)) {
+                timer in
                 fires.value.append(Instant.now.nanoseconds - start)
                 if fires.value.count == 1 {
                     // Misses the next three.
@@ -69,21 +72,24 @@ struct TimerTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             let tracing: @Sendable (Timer) -> Void = { trace.add($0.label) }
-            let now = Instant.now
+            let now = Instant.now.advanced(by: .milliseconds(1))
             let invalidated = Timer(label: "invalidated", fireAt: now, perform: tracing)
             let postponed = Timer(label: "postponed", fireAt: now, perform: tracing)
             let removed = Timer(label: "removed", fireAt: now, perform: tracing)
             let elsewhere = Timer(label: "elsewhere", fireAt: now, perform: tracing)
             let added = Timer(label: "added", fireAt: now, perform: tracing)
-            loop.add(Timer(label: "first", fireAt: now) { _ in
-                invalidated.invalidate()
-                postponed.nextFireDate = .now.advanced(by: .seconds(100))
-                loop.remove(removed)
-                loop.remove(elsewhere)
-                loop.add(added)
-            })
+            loop.add(
+                Timer(label: "first", fireAt: now) { _ in
+                    invalidated.invalidate()
+                    postponed.nextFireDate = .now.advanced(by: .seconds(100))
+                    loop.remove(removed)
+                    loop.remove(elsewhere)
+                    loop.add(added)
+                }
+            )
             for timer in [invalidated, postponed, removed, elsewhere] { loop.add(timer) }
             loop.add(elsewhere, to: "other")
+            while Instant.now < now {}
             loop.run(in: .default, for: .zero)
             trace.add("-")
             loop.run(in: .default, for: .zero)
@@ -97,12 +103,14 @@ struct TimerTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             let now = Instant.now
-            loop.add(Timer(label: "a", fireAt: now, interval: .seconds(100)) { _ in
-                trace.add("a")
-                trace.add("\(loop.nextTimerFireDate(in: .default).map { $0 <= .now } ?? false)")
-                loop.run(in: .default, for: .zero)
-                trace.add("back")
-            })
+            loop.add(
+                Timer(label: "a", fireAt: now, interval: .seconds(100)) { _ in
+                    trace.add("a")
+                    trace.add("\(loop.nextTimerFireDate(in: .default).map { $0 <= .now } ?? false)")
+                    loop.run(in: .default, for: .zero)
+                    trace.add("back")
+                }
+            )
             loop.add(Timer(label: "b", fireAt: now) { _ in trace.add("b") })
             loop.run(in: .default, for: .zero)
             return trace.entries
@@ -168,10 +176,12 @@ struct TimerTests {
         }
         let loop = thread.loop
         waitUntilAsleep(loop)
-        loop.add(Timer(label: "quick", after: .milliseconds(1)) { _ in
-            trace.add("quick")
-            slow.invalidate()
-        })
+        loop.add(
+            Timer(label: "quick", after: .milliseconds(1)) { _ in
+                trace.add("quick")
+                slow.invalidate()
+            }
+        )
         #expect(try thread.join() == 1)
         #expect(trace.entries == ["entry", "timers?", "sources?", "sleep", "woke", "quick", "exit", "finished"])
     }

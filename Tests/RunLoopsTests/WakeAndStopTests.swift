@@ -24,10 +24,12 @@ struct WakeAndStopTests {
     func window(activity: HostRunLoop.Activity, expected: UInt64) throws {
         let passes = try onNewThread { loop in
             loop.addIdleSource()
-            loop.add(HostRunLoop.Observer(label: "o", activities: activity, repeats: false) { _, _ in
-                loop.wakeUp()
-                loop.wakeUp()
-            })
+            loop.add(
+                HostRunLoop.Observer(label: "o", activities: activity, repeats: false) { _, _ in
+                    loop.wakeUp()
+                    loop.wakeUp()
+                }
+            )
             loop.run(in: .default, for: .milliseconds(5))
             return loop.passCount
         }

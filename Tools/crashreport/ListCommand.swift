@@ -30,7 +30,7 @@ struct ListCommand: ParsableCommand {
         let store: ReportStore
         let listing: ReportListing
         do {
-            store = try options.open()
+            store = try options.openFinished()
             listing = try store.summaries(limit: limit == 0 ? nil : limit)
         } catch {
             throw Failure.exit(for: error)

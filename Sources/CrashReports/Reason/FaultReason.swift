@@ -17,6 +17,8 @@ public struct FaultReason: Sendable, Hashable {
     public var addressKind: CrashReport.Fault.AddressKind?
     /// What the runtime or the C library said, if anything.
     public var message: String?
+    /// Whether the message is the Swift runtime's, which says what failed, rather than the C library's.
+    public var isRuntimeMessage: Bool
     /// Which check of the compiler failed, such as `arithmetic overflow`, if debug information says so.
     public var runtimeFailure: String?
     /// Who sent the signal, if it was sent.
@@ -33,6 +35,7 @@ public struct FaultReason: Sendable, Hashable {
     ///   - access: What the access was for.
     ///   - addressKind: What lies at the address, if that is known.
     ///   - message: What the runtime or the C library said, if anything.
+    ///   - isRuntimeMessage: Whether the message is the Swift runtime's.
     ///   - runtimeFailure: Which check of the compiler failed, if debug information says so.
     ///   - sender: Who sent the signal, if it was sent.
     ///   - pid: The process that faulted.
@@ -43,6 +46,7 @@ public struct FaultReason: Sendable, Hashable {
         access: CrashReport.Fault.Access = .unknown,
         addressKind: CrashReport.Fault.AddressKind? = nil,
         message: String? = nil,
+        isRuntimeMessage: Bool = false,
         runtimeFailure: String? = nil,
         sender: CrashReport.Fault.Sender? = nil,
         pid: Int? = nil
@@ -53,6 +57,7 @@ public struct FaultReason: Sendable, Hashable {
         self.access = access
         self.addressKind = addressKind
         self.message = message
+        self.isRuntimeMessage = isRuntimeMessage
         self.runtimeFailure = runtimeFailure
         self.sender = sender
         self.pid = pid
@@ -87,7 +92,7 @@ public struct FaultReason: Sendable, Hashable {
         guard let message, let line = RuntimeMessage(message) else { return nil }
         if let error = line.fatalError { return error.isEmpty ? runtimeFailure ?? "fatal error" : error }
         if let check = line.failedCheck { return check }
-        return signal == Int(SIGABRT) ? "abort: \(line.text)" : line.text
+        return signal == Int(SIGABRT) && !isRuntimeMessage ? "abort: \(line.text)" : line.text
     }
 
     private var byTheKernel: String {

@@ -138,6 +138,7 @@ public final class ReportBuilder {
             access: place.access,
             addressKind: place.kind,
             message: text,
+            isRuntimeMessage: !record.message.isEmpty,
             runtimeFailure: runtimeFailure,
             sender: sender,
             pid: process.pid

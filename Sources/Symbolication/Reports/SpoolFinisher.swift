@@ -25,8 +25,17 @@ public struct SpoolFinisher: Sendable {
     /// Finishes every spool file that no process holds. Does nothing where there is no spool.
     public func finish() -> Outcome {
         var outcome = Outcome()
-        guard let folder = unsafe opendir(store.spoolPath.string) else { return outcome }
+        let descriptor = unsafe open(store.spoolPath.string, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard descriptor >= 0, let folder = unsafe fdopendir(descriptor) else {
+            if errno != ENOENT { outcome.problems.append("\(store.spoolPath): \(Errno(rawValue: errno))") }
+            return outcome
+        }
         defer { unsafe closedir(folder) }
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0, status.st_uid == geteuid() else {
+            outcome.problems.append("\(store.spoolPath): not a folder of yours; name another store")
+            return outcome
+        }
         while let entry = unsafe readdir(folder) {
             let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
                 unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)

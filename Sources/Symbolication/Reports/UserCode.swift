@@ -7,9 +7,13 @@ enum UserCode {
         "8Holdfast", "8RunLoops", "11Supervision", "12CrashCapture", "12CrashReports", "13Symbolication", "11LinuxSystem",
     ]
 
+    private static let glue = ["reabstraction thunk", "partial apply forwarder", "protocol witness for"]
+
     /// Whether a frame of the executable is the user's.
     static func contains(_ frame: SymbolicatedFrame) -> Bool {
         guard let name = frame.rawName ?? frame.function, !frame.isRuntimeFailure, !frame.isThunk else { return false }
+        // A specialised thunk is glue, too, but not by its last letters.
+        if let function = frame.function, glue.contains(where: { function.contains($0) }) { return false }
         if name.hasPrefix("hf_") || name == "_start" { return false }
         guard name.hasPrefix("$s") else { return true }
         let mangled = name.dropFirst(2)

@@ -13,12 +13,17 @@ final class NewThread<Value: Sendable>: @unchecked Sendable {
     init(_ body: @escaping @Sendable (HostRunLoop) throws -> Value) {
         self.body = body
         let argument = Unmanaged.passRetained(self).toOpaque()
-        let error = pthread_create(&thread, nil, { argument in
-            guard let argument else { return nil }
-            let object = Unmanaged<AnyObject>.fromOpaque(argument).takeRetainedValue()
-            (object as? any ThreadBody)?.run()
-            return nil
-        }, argument)
+        let error = pthread_create(
+            &thread,
+            nil,
+            { argument in
+                guard let argument else { return nil }
+                let object = Unmanaged<AnyObject>.fromOpaque(argument).takeRetainedValue()
+                (object as? any ThreadBody)?.run()
+                return nil
+            },
+            argument
+        )
         precondition(error == 0, "no thread for a test")
     }
 

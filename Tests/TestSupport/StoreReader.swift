@@ -1,0 +1,88 @@
+public import CrashReports
+import Foundation
+import SystemPackage
+
+/// A store of reports, as `crashreport` and as a validator of JSON Schema see it.
+public final class StoreReader: Sendable {
+    private let folder: TemporaryFolder
+    /// The store.
+    public let path: String
+
+    /// Names a store that is not there yet, in a folder of its own that goes with this object.
+    public init() throws {
+        folder = try TemporaryFolder()
+        path = folder.path + "/store"
+    }
+
+    /// The paths of the reports that are whole.
+    public func reportPaths() throws -> [String] {
+        let reports = path + "/reports"
+        return try FileManager.default.contentsOfDirectory(atPath: reports).filter { $0.hasSuffix(".json") }
+            .map { "\(reports)/\($0)" }
+    }
+
+    /// Waits until the store has so many reports: they are written in the background.
+    public func waitForReports(_ count: Int) throws {
+        try FolderWatch.wait(at: path + "/reports", for: "\(count) reports") {
+            try reportPaths().count >= count ? () : nil
+        }
+    }
+
+    /// Runs `crashreport` on the store.
+    public func crashreport(_ arguments: [String]) throws -> (end: ChildProcess.End, output: String, errors: String) {
+        try ProgramRun.run(BuiltProduct.path(of: "crashreport"), arguments + ["--store", path])
+    }
+
+    /// What `crashreport list` lists, the newest first.
+    public func list() throws -> [ReportSummary] {
+        let run = try crashreport(["list", "--json", "--limit", "0"])
+        guard run.end == .exited(0) || run.end == .exited(1), run.errors.isEmpty || run.end == .exited(1) else {
+            throw HarnessError("crashreport list: \(run.end) \(run.errors)")
+        }
+        return try JSONDecoder().decode([ReportSummary].self, from: Data(run.output.utf8))
+    }
+
+    /// What `crashreport show` shows.
+    public func show(_ id: String) throws -> CrashReport {
+        let run = try crashreport(["show", id, "--json"])
+        guard run.end == .exited(0) else { throw HarnessError("crashreport show \(id): \(run.end) \(run.errors)") }
+        return try CrashReport(json: Array(run.output.utf8))
+    }
+
+    /// The only report.
+    public func onlyReport() throws -> CrashReport {
+        let summaries = try list()
+        guard summaries.count == 1, let summary = summaries.first else {
+            throw HarnessError("\(summaries.count) reports, not one: \(summaries.map(\.reason))")
+        }
+        return try show(summary.id.rawValue)
+    }
+
+    /// All reports, in no order, from their files.
+    public func reports() throws -> [CrashReport] {
+        try reportPaths().map { try CrashReport(json: Array(Data(contentsOf: URL(fileURLWithPath: $0)))) }
+    }
+
+    private static let validator = """
+        import json, sys
+        from jsonschema import Draft202012Validator
+        validator = Draft202012Validator(json.load(open(sys.argv[1])))
+        count = 0
+        for path in sys.argv[2:]:
+            count += 1
+            for error in validator.iter_errors(json.load(open(path))):
+                print(path, error.json_path, error.message)
+        print(count, "reports")
+        """
+
+    /// What an independent validator has against the reports, and how many it saw.
+    public func violations() throws -> (texts: [String], count: Int) {
+        let schema = BuiltProduct.package.appendingPathComponent("Documentation/crash-report.schema.json").path
+        let run = try ProgramRun.run("/usr/bin/env", ["python3", "-c", Self.validator, schema] + reportPaths())
+        var lines = run.output.split(separator: "\n").map(String.init)
+        guard run.end == .exited(0), let count = lines.popLast()?.split(separator: " ").first.flatMap({ Int($0) }) else {
+            throw HarnessError("the validator failed: \(run.errors)")
+        }
+        return (lines, count)
+    }
+}

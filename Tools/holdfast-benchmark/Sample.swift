@@ -1,0 +1,25 @@
+import Glibc
+
+/// Times in nanoseconds, sorted.
+struct Sample {
+    private let values: [Double]
+
+    init(_ values: [Double]) {
+        self.values = values.sorted()
+    }
+
+    var median: Double { percentile(50) }
+
+    /// The value that so many percent do not exceed; NaN without any.
+    func percentile(_ percent: Double) -> Double {
+        guard !values.isEmpty else { return .nan }
+        return values[min(values.count - 1, Int(Double(values.count) * percent / 100))]
+    }
+}
+
+/// CLOCK_MONOTONIC in nanoseconds.
+func now() -> Double {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+    return Double(time.tv_sec) * 1e9 + Double(time.tv_nsec)
+}
