@@ -87,7 +87,8 @@ let package = Package(
         .target(
             name: "Holdfast",
             dependencies: [
-                "RunLoops", "CrashReports", "CrashCapture", "Symbolication", "Supervision", "LinuxSystem", logging, system,
+                "RunLoops", "CrashReports", "CrashCapture", "Symbolication", "Supervision", "LinuxSystem", logging,
+                system,
             ],
             swiftSettings: sourceSettings
         ),
@@ -137,6 +138,36 @@ let package = Package(
         .testTarget(
             name: "SymbolicationTests",
             dependencies: ["Symbolication", "CrashReports", "FaultInjection"],
+            swiftSettings: swiftSettings
+        ),
+        .target(name: "TestSupport", dependencies: ["CrashReports"], path: "Tests/TestSupport", swiftSettings: swiftSettings),
+        .testTarget(
+            name: "AgentTests",
+            dependencies: [
+                "TestSupport", "CrashReports", "FaultInjection", "RunLoops", "holdfast-agent", "crashreport",
+            ],
+            swiftSettings: swiftSettings
+        ),
+        .testTarget(
+            name: "CrashCaptureTests",
+            dependencies: ["TestSupport", "CrashCapture", "CCrashCapture", "CrashReports"],
+            swiftSettings: swiftSettings
+        ),
+        .testTarget(
+            name: "SupervisionTests",
+            dependencies: ["Supervision", "CrashCapture", "RunLoops"],
+            swiftSettings: swiftSettings
+        ),
+        .executableTarget(
+            name: "recovery-probe",
+            dependencies: ["Holdfast", "FaultInjection", "CrashReports", system],
+            path: "Tests/HoldfastTests/Probe",
+            swiftSettings: swiftSettings
+        ),
+        .testTarget(
+            name: "HoldfastTests",
+            dependencies: ["TestSupport", "Holdfast", "CrashReports", "recovery-probe"],
+            exclude: ["Probe"],
             swiftSettings: swiftSettings
         ),
     ],

@@ -3,14 +3,20 @@ internal import CRecoveryPoint
 internal import Glibc
 internal import SystemPackage
 
-/// The capture of this process's faults: handlers, crash thread and spool file. A process has one.
+/// The capture of this process's faults: handlers, crash thread and spool file.
+///
+/// A process has one.
 @safe
 public final class CrashCapture: Sendable {
     /// What capture is set up with.
     public struct Configuration: Sendable {
-        /// The folder for the spool file; made 0700 if it is not there. Its parent must exist.
+        /// The folder for the spool file; made 0700 if it is not there.
+        ///
+        /// Its parent must exist.
         public var spoolFolder: String
-        /// How long a parked thread waits for its verdict. A deadline that passes means that a lock is held.
+        /// How long a parked thread waits for its verdict.
+        ///
+        /// A deadline that passes means that a lock is held.
         public var deadline: Duration
         /// What is done when no verdict came in time: never resume.
         public var verdictAtDeadline: Verdict
@@ -122,7 +128,9 @@ public final class CrashCapture: Sendable {
         return (Int(counts.captured), Int(counts.lost))
     }
 
-    /// Forgets the texts of a fault that was resumed. Call once for each, on the loop's thread.
+    /// Forgets the texts of a fault that was resumed.
+    ///
+    /// Call once for each, on the loop's thread.
     public func clearMessages() {
         hf_capture_clear_messages()
     }
@@ -136,7 +144,9 @@ public final class CrashCapture: Sendable {
         unsafe hf_capture_set_kept_descriptors(kept, UInt32(descriptors.count))
     }
 
-    /// Replaces the process by a fresh one in place. Returns only when that failed.
+    /// Replaces the process by a fresh one in place.
+    ///
+    /// Returns only when that failed.
     public func restart() {
         hf_async_restart()
     }

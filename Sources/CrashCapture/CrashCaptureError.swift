@@ -24,7 +24,8 @@ public struct CrashCaptureError: Error, Sendable, CustomStringConvertible {
             case .handlers: "cannot install the fault handlers"
             case .thread: "cannot start the crash thread or map a signal stack"
             case .alreadyInstalled: "crash capture is installed already; a process has one EventHost"
-            case .signal: "this signal cannot be observed; faults are captured, SIGKILL and SIGSTOP belong to the kernel"
+            case .signal:
+                "this signal cannot be observed; faults are captured, SIGKILL and SIGSTOP belong to the kernel"
             }
         }
     }

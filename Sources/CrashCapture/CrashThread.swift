@@ -96,7 +96,9 @@ final class CrashThread {
     // MARK: The walk
 
     private func walk(_ record: UnsafeMutablePointer<HFRecord>) -> FaultSummary.Walk {
-        guard let walker, let context = unsafe UnsafeMutablePointer<ucontext_t>(bitPattern: UInt(record.pointee.context)) else {
+        guard let walker,
+            let context = unsafe UnsafeMutablePointer<ucontext_t>(bitPattern: UInt(record.pointee.context))
+        else {
             unsafe record.pointee.frames.0 = record.pointee.registers.16
             unsafe record.pointee.frame_count = 1
             unsafe record.pointee.head_frame_count = 1

@@ -109,7 +109,9 @@ public enum Verdict: Sendable {
 public struct Decision: Sendable {
     /// What is done.
     public var verdict: Verdict
-    /// Why, for the report. A literal, because nothing may be allocated when it is given.
+    /// Why, for the report.
+    ///
+    /// A literal, because nothing may be allocated when it is given.
     public var reason: StaticString
 
     /// Makes a decision.

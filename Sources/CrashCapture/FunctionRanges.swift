@@ -25,7 +25,9 @@ struct FunctionRanges {
     }
 
     /// How the Swift runtime ends a process whose own code is at fault (swift/stdlib/public/core/AssertCommon.swift,
-    /// swift/stdlib/public/runtime/Casting.cpp and Exclusivity.cpp). No lock of the runtime is held when they are called.
+    /// swift/stdlib/public/runtime/Casting.cpp and Exclusivity.cpp).
+    ///
+    /// No lock of the runtime is held when they are called.
     static var swiftFailures: FunctionRanges {
         FunctionRanges([
             // _assertionFailure(_:_:file:line:flags:), with a StaticString and with a String as message

@@ -23,7 +23,8 @@ struct ProcessIdentity {
         let count = unsafe buffer.withUnsafeMutableBytes { bytes in
             unsafe bytes.baseAddress.map { unsafe readlink("/proc/self/exe", $0, bytes.count) } ?? -1
         }
-        executable = count > 0 ? String(decoding: buffer.prefix(count), as: UTF8.self) : CommandLine.arguments.first ?? ""
+        executable =
+            count > 0 ? String(decoding: buffer.prefix(count), as: UTF8.self) : CommandLine.arguments.first ?? ""
     }
 
     /// Writes the header of a fresh spool file, the magic last.

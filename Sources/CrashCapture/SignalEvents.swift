@@ -27,7 +27,9 @@ public enum SignalEvents {
         guard error == 0 else { throw CrashCaptureError(.signal, Errno(rawValue: error)) }
     }
 
-    /// Takes the oldest event. For one thread at a time.
+    /// Takes the oldest event.
+    ///
+    /// For one thread at a time.
     public static func next() -> SignalEvent? {
         var event = HFSignalEvent()
         guard unsafe hf_signal_next(&event) else { return nil }

@@ -59,8 +59,10 @@ internal import CLibunwind
         return false
     }
 
-    /// A call through a bad pointer leaves no frame: there is no unwind table for where it went, but the return address is on
-    /// top of the stack. Without this the caller itself, which is the one at fault, would be passed over.
+    /// A call through a bad pointer leaves no frame: there is no unwind table for where it went, but the return address
+    /// is on top of the stack.
+    ///
+    /// Without this the caller itself, which is the one at fault, would be passed over.
     ///
     /// Returns whether the context's program counter is exact.
     private func undoWildCall(_ context: inout ucontext_t, _ body: (UInt64) -> Void) -> Bool {
@@ -115,12 +117,16 @@ internal import CLibunwind
     }
 
     private func load(_ address: UInt64) -> UInt64? {
-        if images.isReadOnlyImageMemory(address, count: 8), let pointer = unsafe UnsafeRawPointer(bitPattern: UInt(address)) {
+        if images.isReadOnlyImageMemory(address, count: 8),
+            let pointer = unsafe UnsafeRawPointer(bitPattern: UInt(address))
+        {
             return unsafe pointer.loadUnaligned(as: UInt64.self)
         }
         return window.word(at: address)
     }
 }
 
-/// The walker whose walk is under way. Protected by: walks happen on the crash thread alone, one at a time.
+/// The walker whose walk is under way.
+///
+/// Protected by: walks happen on the crash thread alone, one at a time.
 private nonisolated(unsafe) var activeWalker: StackWalker! = nil

@@ -55,7 +55,9 @@ public final class EventHost {
     var isHealthy = false
     private let buried: BuriedStacks
 
-    /// Installs crash capture and prepares the main loop. One host a process, on the main thread. Ignores SIGPIPE from then on.
+    /// Installs crash capture and prepares the main loop.
+    ///
+    /// One host a process, on the main thread. Ignores SIGPIPE from then on.
     ///
     /// - Parameter configuration: What the host is made with.
     /// - Throws: `EventHostError`.
@@ -166,7 +168,9 @@ public final class EventHost {
         writer.flush(limit: .seconds(5))
     }
 
-    /// Ends `run()` after the callout that is running. Reports that wait are written first.
+    /// Ends `run()` after the callout that is running.
+    ///
+    /// Reports that wait are written first.
     public func stop() {
         isStopping = true
         loop.stop()
@@ -200,7 +204,9 @@ public final class EventHost {
         restartHandlers.append(handler)
     }
 
-    /// Restarts the process in place now: same pid, same arguments, kept descriptors. Returns only when that failed.
+    /// Restarts the process in place now: same pid, same arguments, kept descriptors.
+    ///
+    /// Returns only when that failed.
     public func restart() {
         mustRestart = false
         for handler in restartHandlers { handler() }
@@ -251,7 +257,8 @@ public final class EventHost {
     }
 
     private func stopAtTop() {
-        let observer = HostRunLoop.Observer(label: "sweep at the top", activities: .beforeTimers) { [loop] observer, _ in
+        let observer = HostRunLoop.Observer(label: "sweep at the top", activities: .beforeTimers) {
+            [loop] observer, _ in
             guard loop.nesting == 1 else { return }
             observer.invalidate()
             loop.stop()
@@ -274,7 +281,8 @@ public final class EventHost {
         // Quiet: the loop is about to sleep, nothing is ready.
         let quiet = HostRunLoop.Observer(label: "restart when quiet", activities: .beforeWaiting) { _, _ in plan() }
         loop.add(quiet, to: .default)
-        let late = HostRunLoop.Timer(label: "restart at the latest", after: limit, repeating: .seconds(1)) { _ in plan() }
+        let late = HostRunLoop.Timer(label: "restart at the latest", after: limit, repeating: .seconds(1)) { _ in plan()
+        }
         loop.add(late, to: .common)
     }
 }

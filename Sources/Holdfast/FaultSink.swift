@@ -5,7 +5,9 @@ internal import Synchronization
 /// Where the crash thread puts a resumed fault: the message for the main loop, the record for the report writer.
 final class FaultSink: Sendable {
     private let supervisor: Supervisor
-    /// Set once, before the first callout runs. Protected by its lock.
+    /// Set once, before the first callout runs.
+    ///
+    /// Protected by its lock.
     private let writer = Mutex<ReportWriter?>(nil)
 
     init(supervisor: Supervisor) {

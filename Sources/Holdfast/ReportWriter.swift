@@ -14,7 +14,9 @@ final class ReportWriter: Sendable {
     private let capture: CrashCapture
     private let store: ReportStore
     private let logger: Logger
-    /// Slots whose records wait. Protected by its lock.
+    /// Slots whose records wait.
+    ///
+    /// Protected by its lock.
     private let waiting = Mutex<[UInt32]>([])
     private let unwritten = Atomic<Int>(0)
     private let wake = Semaphore()
@@ -44,7 +46,9 @@ final class ReportWriter: Sendable {
         pthread_detach(thread)
     }
 
-    /// Queues a record. On the crash thread.
+    /// Queues a record.
+    ///
+    /// On the crash thread.
     func enqueue(slot: UInt32) {
         unwritten.add(1, ordering: .acquiringAndReleasing)
         waiting.withLock { $0.append(slot) }
@@ -78,7 +82,9 @@ final class ReportWriter: Sendable {
 
     private func finishSpool() {
         let outcome = SpoolFinisher(store: store).finish()
-        for id in outcome.reports { logger.notice("finished the report of an earlier fault", metadata: ["report": "\(id)"]) }
+        for id in outcome.reports {
+            logger.notice("finished the report of an earlier fault", metadata: ["report": "\(id)"])
+        }
         for problem in outcome.problems { logger.warning("cannot finish a spool file: \(problem)") }
     }
 

@@ -7,11 +7,11 @@ extension HostRunLoop {
     /// Calls `body(argument)` on a callout stack above a recovery point.
     ///
     /// Returns when the call returned or was abandoned; what is to be done afterwards is the same for both. Called on the
-    /// loop's thread, without a lock.
+    /// loop's thread, without a lock. The caller keeps the item, and with it the label, alive.
     @inline(__always)
     private func callOut(
         _ kind: CalloutKind,
-        _ name: CName,
+        _ label: UnsafePointer<CChar>,
         _ item: UInt64,
         in mode: LoopMode,
         _ argument: UnsafeMutableRawPointer?,
@@ -23,7 +23,7 @@ extension HostRunLoop {
         }
         var info = unsafe HFCalloutInfo(
             mode: mode.cName.pointer,
-            label: name.pointer,
+            label: label,
             item: item,
             pass: passes.load(ordering: .relaxed),
             kind: kind.recoveryKind,
@@ -37,10 +37,8 @@ extension HostRunLoop {
         stage = stageBefore
         switch outcome {
         case .returned: unsafe stackPool.giveBack(stack)
-        case .abandoned: unsafe abandon(kind, name, item, in: mode, stack)
+        case .abandoned: unsafe abandon(kind, label, item, in: mode, stack)
         }
-        // The recovery point refers to both by address.
-        withExtendedLifetime((name, mode)) {}
     }
 
     /// Calls `body(argument)` without a recovery point: there is no memory for a callout stack.
@@ -56,14 +54,14 @@ extension HostRunLoop {
     /// The stack is never used again.
     private func abandon(
         _ kind: CalloutKind,
-        _ name: CName,
+        _ label: UnsafePointer<CChar>,
         _ item: UInt64,
         in mode: LoopMode,
         _ stack: UnsafeMutablePointer<HFCalloutStack>
     ) {
         let abandoned = AbandonedCallout(
             kind: kind,
-            label: name.text,
+            label: unsafe String(cString: label),
             item: item,
             mode: mode.name,
             nesting: nesting,
@@ -83,7 +81,7 @@ extension HostRunLoop {
     /// Performs a source.
     func callOut(to source: Source, in mode: LoopMode) {
         let argument = unsafe Unmanaged.passUnretained(source).toOpaque()
-        unsafe callOut(.source, source.name, source.identifier, in: mode, argument) { argument in
+        unsafe callOut(.source, source.name.pointer, source.identifier, in: mode, argument) { argument in
             guard let argument = unsafe argument else { return }
             unsafe Unmanaged<Source>.fromOpaque(argument).takeUnretainedValue().perform()
         }
@@ -92,7 +90,7 @@ extension HostRunLoop {
     /// Fires a timer.
     func callOut(to timer: Timer, in mode: LoopMode) {
         let argument = unsafe Unmanaged.passUnretained(timer).toOpaque()
-        unsafe callOut(.timer, timer.name, timer.identifier, in: mode, argument) { argument in
+        unsafe callOut(.timer, timer.name.pointer, timer.identifier, in: mode, argument) { argument in
             guard let argument = unsafe argument else { return }
             let timer = unsafe Unmanaged<Timer>.fromOpaque(argument).takeUnretainedValue()
             timer.perform(timer)
@@ -102,42 +100,43 @@ extension HostRunLoop {
     /// Runs a block.
     func callOut(to block: QueuedBlock, in mode: LoopMode) {
         let argument = unsafe Unmanaged.passUnretained(block).toOpaque()
-        unsafe callOut(.block, block.name, block.identifier, in: mode, argument) { argument in
+        unsafe callOut(.block, block.name.pointer, block.identifier, in: mode, argument) { argument in
             guard let argument = unsafe argument else { return }
             unsafe Unmanaged<QueuedBlock>.fromOpaque(argument).takeUnretainedValue().body()
         }
     }
 
     private struct ObserverCall {
-        let observer: Observer
+        let observer: Unmanaged<Observer>
         let activity: Activity
     }
 
     /// Tells an observer of a stage.
     func callOut(to observer: Observer, _ activity: Activity, in mode: LoopMode) {
-        var call = ObserverCall(observer: observer, activity: activity)
+        var call = unsafe ObserverCall(observer: .passUnretained(observer), activity: activity)
         unsafe withUnsafeMutablePointer(to: &call) { pointer in
             let argument = UnsafeMutableRawPointer(pointer)
-            unsafe callOut(.observer, observer.name, observer.identifier, in: mode, argument) { argument in
+            unsafe callOut(.observer, observer.name.pointer, observer.identifier, in: mode, argument) { argument in
                 guard let call = unsafe argument?.assumingMemoryBound(to: ObserverCall.self).pointee else { return }
-                call.observer.perform(call.observer, call.activity)
+                let observer = unsafe call.observer.takeUnretainedValue()
+                unsafe observer.perform(observer, call.activity)
             }
         }
     }
 
     private struct PortCall {
-        let source: PortSource
+        let source: Unmanaged<PortSource>
         let readiness: PortSource.Readiness
     }
 
     /// Tells a port source what its descriptor is ready for.
     func callOut(to source: PortSource, _ readiness: PortSource.Readiness, in mode: LoopMode) {
-        var call = PortCall(source: source, readiness: readiness)
+        var call = unsafe PortCall(source: .passUnretained(source), readiness: readiness)
         unsafe withUnsafeMutablePointer(to: &call) { pointer in
             let argument = UnsafeMutableRawPointer(pointer)
-            unsafe callOut(.port, source.name, source.identifier, in: mode, argument) { argument in
+            unsafe callOut(.port, source.name.pointer, source.identifier, in: mode, argument) { argument in
                 guard let call = unsafe argument?.assumingMemoryBound(to: PortCall.self).pointee else { return }
-                call.source.perform(call.readiness)
+                unsafe call.source.takeUnretainedValue().perform(call.readiness)
             }
         }
     }
@@ -164,7 +163,7 @@ extension HostRunLoop {
         var call = MembershipCall(closure: closure, loop: self, mode: mode)
         unsafe withUnsafeMutablePointer(to: &call) { pointer in
             let argument = UnsafeMutableRawPointer(pointer)
-            unsafe callOut(.source, source.name, source.identifier, in: mode, argument) { argument in
+            unsafe callOut(.source, source.name.pointer, source.identifier, in: mode, argument) { argument in
                 guard let call = unsafe argument?.assumingMemoryBound(to: MembershipCall.self).pointee else { return }
                 call.closure(call.loop, call.mode.name)
             }
@@ -175,7 +174,7 @@ extension HostRunLoop {
 
     /// Drains the main dispatch queue.
     func callOutToMainQueue(in mode: LoopMode) {
-        unsafe callOut(.mainQueue, Self.mainQueueName, 0, in: mode, nil) { _ in
+        unsafe callOut(.mainQueue, Self.mainQueueName.pointer, 0, in: mode, nil) { _ in
             MainDispatchQueue.drain()
         }
     }

@@ -14,10 +14,9 @@ final class QueuedBlock: Sendable {
     let target: Target
     let body: @Sendable () -> Void
 
-    private static let defaultName = CName.interned("block")
 
     init(label: String, target: Target, body: @escaping @Sendable () -> Void) {
-        name = label == "block" ? Self.defaultName : CName(label)
+        name = label == "block" ? CName.interned("block") : CName(label)
         self.target = target
         self.body = body
     }

@@ -1,6 +1,8 @@
 /// How many faults may be resumed before the process is restarted: each costs what the abandoned frames owned.
 public struct FaultBudget: Sendable, Hashable {
-    /// Faults in the life of the process. Each keeps a mapping (vm.max_map_count is 65,530 by default) and a page or more.
+    /// Faults in the life of the process.
+    ///
+    /// Each keeps a mapping (vm.max_map_count is 65,530 by default) and a page or more.
     public var perProcess: Int
     /// Faults within `window`.
     public var perWindow: Int

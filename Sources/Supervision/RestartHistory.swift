@@ -46,6 +46,7 @@ public struct RestartHistory: Sendable, Hashable {
     ///   - base: The environment of this process, as `key=value`.
     ///   - isHealthy: Whether this process lived long enough.
     ///   - keeping: Descriptors that stay open, by name.
+    /// - Returns: The environment, as `key=value`.
     public func environmentForRestart(
         base: [String],
         isHealthy: Bool,

@@ -30,7 +30,9 @@ public final class Supervisor: Sendable {
     /// How many faults were resumed.
     public var resumedFaults: Int { resumed.load(ordering: .acquiring) }
 
-    /// Gives the verdict on a fault. On the crash thread: allocates nothing.
+    /// Gives the verdict on a fault.
+    ///
+    /// On the crash thread: allocates nothing.
     public func decide(_ fault: FaultSummary) -> Decision {
         let now = start.duration(to: .now)
         let hasBudget = state.withLock { $0.ledger.allows(at: now) }
@@ -42,7 +44,9 @@ public final class Supervisor: Sendable {
         return decision
     }
 
-    /// Posts the message of a fault that was resumed. On the crash thread, after the verdict: may allocate.
+    /// Posts the message of a fault that was resumed.
+    ///
+    /// On the crash thread, after the verdict: may allocate.
     public func post(_ message: CrashMessage) {
         state.withLock { $0.messages.append(message) }
         event.notify()

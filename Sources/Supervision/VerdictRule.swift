@@ -36,7 +36,10 @@ public struct VerdictRule: Sendable {
     /// Gives the verdict on a fault; `hasBudget` says whether one more may be resumed.
     public func decide(_ fault: FaultSummary, hasBudget: Bool) -> Decision {
         if fault.code <= 0, fault.sender != pid {
-            return Decision(.terminate, because: "another process sent the signal: that is an order to end, not a fault")
+            return Decision(
+                .terminate,
+                because: "another process sent the signal: that is an order to end, not a fault"
+            )
         }
         if fault.code <= 0, fault.signal != SIGABRT {
             return deny("the process raised the signal itself, so that nothing is known of what failed")

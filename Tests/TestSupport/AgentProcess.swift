@@ -1,6 +1,6 @@
 import CrashReports
 import Foundation
-import Glibc
+public import Glibc
 
 /// An agent that runs beside the tests, with a store of its own.
 public final class AgentProcess: Sendable {

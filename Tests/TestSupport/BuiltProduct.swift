@@ -4,7 +4,7 @@ import Foundation
 public enum BuiltProduct {
     /// The root of the package.
     public static let package = URL(fileURLWithPath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().path
 
     /// Whether the tests are of a build without optimisation.
     public static let isDebug: Bool = {

@@ -18,7 +18,7 @@ public enum FolderWatch {
         until condition: () throws -> Value?
     ) throws -> Value {
         let deadline = Deadline(limit)
-        let descriptor = inotify_init1(CInt(IN_CLOEXEC.rawValue | IN_NONBLOCK.rawValue))
+        let descriptor = inotify_init1(CInt(IN_CLOEXEC | IN_NONBLOCK))
         guard descriptor >= 0 else { throw HarnessError(call: "inotify_init1", code: errno) }
         defer { close(descriptor) }
         let mask = UInt32(IN_MODIFY | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_CLOSE_WRITE)

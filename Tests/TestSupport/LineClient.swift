@@ -66,7 +66,7 @@ public final class LineClient: Sendable {
     }
 
     private func sendOnce(_ bytes: ArraySlice<UInt8>) -> Int {
-        bytes.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL.rawValue)) }
+        bytes.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
     }
 
     /// The next line; nil when the other side ended the connection.

@@ -133,7 +133,10 @@ final class Agent {
     private func observeSignals() throws {
         for signal in [SIGTERM, SIGINT] {
             try host.onSignal(signal) { [weak self] event in
-                self?.logger.notice("stopping", metadata: ["signal": "\(event.signal)", "sender": "\(event.senderPid)"])
+                self?.logger.notice(
+                    "stopping",
+                    metadata: ["signal": "\(event.signal)", "sender": "\(event.senderPid)"]
+                )
                 self?.host.stop()
             }
         }
@@ -141,7 +144,8 @@ final class Agent {
     }
 
     private func startTimers() {
-        let heartbeat = HostRunLoop.Timer(label: "heartbeat", after: .seconds(1), repeating: .seconds(1)) { [weak self] _ in
+        let heartbeat = HostRunLoop.Timer(label: "heartbeat", after: .seconds(1), repeating: .seconds(1)) {
+            [weak self] _ in
             MainActor.assumeIsolated { self?.heartbeats += 1 }
         }
         host.loop.add(heartbeat, to: .common)

@@ -38,14 +38,17 @@ final class Client {
 
     /// Begins to serve the connection on a loop.
     func start(on loop: HostRunLoop) throws {
-        let source = HostRunLoop.PortSource(label: "client \(descriptor)", descriptor: descriptor) { [weak self] readiness in
+        let source = HostRunLoop.PortSource(label: "client \(descriptor)", descriptor: descriptor) {
+            [weak self] readiness in
             MainActor.assumeIsolated { self?.serve(readiness) }
         }
         self.source = source
         try loop.add(source, to: .common)
     }
 
-    /// Ends the connection. Also for one whose callout was abandoned: nothing in it counts on how far that came.
+    /// Ends the connection.
+    ///
+    /// Also for one whose callout was abandoned: nothing in it counts on how far that came.
     func close() {
         guard let source else { return }
         self.source = nil
@@ -89,7 +92,12 @@ final class Client {
         while pending > 0 {
             let start = written
             let count = unsafe output.withUnsafeBytes { bytes in
-                unsafe send(descriptor, bytes.baseAddress.map { unsafe $0 + start }, bytes.count - start, CInt(MSG_NOSIGNAL))
+                unsafe send(
+                    descriptor,
+                    bytes.baseAddress.map { unsafe $0 + start },
+                    bytes.count - start,
+                    CInt(MSG_NOSIGNAL)
+                )
             }
             if count > 0 {
                 written += count

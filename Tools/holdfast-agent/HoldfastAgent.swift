@@ -24,7 +24,10 @@ struct HoldfastAgent: ParsableCommand {
     @Option(help: "A fault to commit at start: FAULT@PLACE[:COUNT]. Places: \(Injection.Place.list). May be repeated.")
     var inject: [Injection] = []
 
-    @Option(help: "What follows a fault that was resumed: keep-going or restart. The values live in memory, so keep-going is the default.")
+    @Option(
+        help:
+            "What follows a fault that was resumed: keep-going or restart. The values live in memory, so keep-going is the default."
+    )
     var afterFault: AfterFaultChoice = .keepGoing
 
     @Option(help: "A file of values to begin with, a line 'key value' each; read again on SIGHUP.")

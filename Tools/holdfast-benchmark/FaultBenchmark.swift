@@ -57,9 +57,17 @@ struct FaultBenchmark {
 
     nonisolated static func rows(_ faults: Result, _ restarts: RestartBenchmark.Result) -> [Row] {
         [
-            Row("nil unwrap to next callout", faults.trap.median, peer: ("restart, to first answer", restarts.spawn.median)),
+            Row(
+                "nil unwrap to next callout",
+                faults.trap.median,
+                peer: ("restart, to first answer", restarts.spawn.median)
+            ),
             Row("nil unwrap to next callout, p99", faults.trap.percentile(99)),
-            Row("null write to next callout", faults.nullWrite.median, peer: ("restart, to first answer", restarts.spawn.median)),
+            Row(
+                "null write to next callout",
+                faults.nullWrite.median,
+                peer: ("restart, to first answer", restarts.spawn.median)
+            ),
             Row("null write to next callout, p99", faults.nullWrite.percentile(99)),
             Row(
                 "restart in place, fault to first answer",

@@ -7,7 +7,8 @@ struct HoldfastBenchmark: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "holdfast-benchmark",
         abstract: "Measures what recovery costs, against what it replaces.",
-        discussion: "Lower is better in every row. Times are medians; the ratio is that of the row to its peer in the same run."
+        discussion:
+            "Lower is better in every row. Times are medians; the ratio is that of the row to its peer in the same run."
     )
 
     @Option(help: "The agent whose restart is measured.")

@@ -37,7 +37,11 @@ struct RecoveryPointBenchmark {
     }
 }
 
-/// What the measured body changes. Protected by: one thread.
+/// What the measured body changes.
+///
+/// Protected by: one thread.
 private nonisolated(unsafe) var counter: UInt64 = 0
-/// Keeps the compiler from knowing what a pointer points to. Protected by: one thread.
+/// Keeps the compiler from knowing what a pointer points to.
+///
+/// Protected by: one thread.
 private nonisolated(unsafe) var hidden: UnsafeMutableRawPointer?

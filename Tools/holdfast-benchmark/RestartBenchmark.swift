@@ -56,7 +56,7 @@ struct AgentProcess {
         var child: pid_t = 0
         let error = unsafe posix_spawn(&child, executable, &actions, nil, &arguments, environ)
         unsafe posix_spawn_file_actions_destroy(&actions)
-        for unsafe argument in unsafe arguments { unsafe free(argument) }
+        for unsafeargument in unsafe arguments { unsafe free(argument) }
         close(ends[1])
         guard error == 0 else { throw AgentError(description: "cannot start \(executable)") }
         pid = child
@@ -64,8 +64,12 @@ struct AgentProcess {
         let count = unsafe read(ends[0], &line, line.count)
         close(ends[0])
         // "listening 127.0.0.1:PORT pid PID"
-        let words = String(decoding: line.prefix(max(0, count)), as: UTF8.self).split(whereSeparator: { $0 == ":" || $0 == " " })
-        guard words.count > 2, let port = UInt16(words[2]) else { throw AgentError(description: "the agent did not start") }
+        let words = String(decoding: line.prefix(max(0, count)), as: UTF8.self).split(whereSeparator: {
+            $0 == ":" || $0 == " "
+        })
+        guard words.count > 2, let port = UInt16(words[2]) else {
+            throw AgentError(description: "the agent did not start")
+        }
         self.port = port
     }
 

@@ -110,7 +110,8 @@ public struct FaultRecord: Sendable, Hashable {
         code = Int(bytes.integer(28, as: Int32.self))
         address = bytes.integer(32, as: UInt64.self)
         let senderPid = Int(bytes.integer(40, as: Int32.self))
-        sender = code <= 0 ? CrashReport.Fault.Sender(pid: senderPid, uid: Int(bytes.integer(44, as: UInt32.self))) : nil
+        sender =
+            code <= 0 ? CrashReport.Fault.Sender(pid: senderPid, uid: Int(bytes.integer(44, as: UInt32.self))) : nil
         thread = Int(bytes.integer(48, as: Int32.self))
         facts = Facts(rawValue: bytes.integer(52, as: UInt32.self))
         threadName = bytes.text(56, 16)

@@ -38,7 +38,8 @@ public struct SpoolContents: Sendable {
         let offset = Int(file.integer(32, as: UInt32.self))
         let size = Int(file.integer(36, as: UInt32.self))
         let count = Int(file.integer(40, as: UInt32.self))
-        guard size >= FaultRecord.size, size <= 65536, count <= 4096, offset <= file.count, count * size <= file.count - offset
+        guard size >= FaultRecord.size, size <= 65536, count <= 4096, offset <= file.count,
+            count * size <= file.count - offset
         else {
             throw Malformed(description: "the spool file is cut off or damaged")
         }

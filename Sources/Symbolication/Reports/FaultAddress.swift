@@ -7,7 +7,9 @@ struct FaultAddress {
     let access: CrashReport.Fault.Access
     let kind: CrashReport.Fault.AddressKind?
 
-    /// Page-fault error code (Intel SDM vol. 3, "Page-Fault Exceptions"): bit 1 is a write, bit 4 an instruction fetch.
+    /// Page-fault error code (Intel SDM vol.
+    ///
+    /// 3, "Page-Fault Exceptions"): bit 1 is a write, bit 4 an instruction fetch.
     private static let writeBit: UInt64 = 1 << 1
     private static let fetchBit: UInt64 = 1 << 4
     private static let pageFault: UInt64 = 14
@@ -33,7 +35,9 @@ struct FaultAddress {
         if record.code == Self.kernelCode {
             // A general protection fault comes without an address.
             address = nil
-            kind = record.registers.contains { Self.isPointer($0.key) && Self.isNonCanonical($0.value) } ? .nonCanonical : nil
+            kind =
+                record.registers.contains { Self.isPointer($0.key) && Self.isNonCanonical($0.value) }
+                ? .nonCanonical : nil
             return
         }
         address = HexAddress(record.address)

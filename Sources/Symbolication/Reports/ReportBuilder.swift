@@ -93,7 +93,9 @@ public final class ReportBuilder {
             let image = images.firstIndex { address >= $0.base.rawValue && address < $0.end.rawValue }
             let symbols = symbolicator.symbolicate(address: address, isReturnAddress: position > 0)
             if position == 0, let failure = symbols.first(where: \.isRuntimeFailure)?.function {
-                runtimeFailure = failure.hasPrefix(Self.failurePrefix) ? String(failure.dropFirst(Self.failurePrefix.count)) : failure
+                runtimeFailure =
+                    failure.hasPrefix(Self.failurePrefix)
+                    ? String(failure.dropFirst(Self.failurePrefix.count)) : failure
             }
             for symbol in symbols.isEmpty ? [SymbolicatedFrame.unknown] : symbols {
                 frames.append(
@@ -203,5 +205,10 @@ private struct RecordGenerator: RandomNumberGenerator {
 }
 
 extension SymbolicatedFrame {
-    fileprivate static let unknown = SymbolicatedFrame(rawName: nil, functionOffset: nil, location: .unknown, inlined: false)
+    fileprivate static let unknown = SymbolicatedFrame(
+        rawName: nil,
+        functionOffset: nil,
+        location: .unknown,
+        inlined: false
+    )
 }

@@ -22,7 +22,9 @@ public struct SpoolFinisher: Sendable {
         self.store = store
     }
 
-    /// Finishes every spool file that no process holds. Does nothing where there is no spool.
+    /// Finishes every spool file that no process holds.
+    ///
+    /// Does nothing where there is no spool.
     public func finish() -> Outcome {
         var outcome = Outcome()
         let descriptor = unsafe open(store.spoolPath.string, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -56,7 +58,8 @@ public struct SpoolFinisher: Sendable {
         }
         defer { close(descriptor) }
         var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid() else {
+        guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid()
+        else {
             outcome.problems.append("\(path): not a file of yours; remove it")
             return
         }

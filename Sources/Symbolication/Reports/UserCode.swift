@@ -4,7 +4,8 @@ internal import CrashReports
 enum UserCode {
     /// Modules of ours, as their names stand in mangled names.
     private static let ownModules = [
-        "8Holdfast", "8RunLoops", "11Supervision", "12CrashCapture", "12CrashReports", "13Symbolication", "11LinuxSystem",
+        "8Holdfast", "8RunLoops", "11Supervision", "12CrashCapture", "12CrashReports", "13Symbolication",
+        "11LinuxSystem",
     ]
 
     private static let glue = ["reabstraction thunk", "partial apply forwarder", "protocol witness for"]
