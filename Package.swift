@@ -140,7 +140,12 @@ let package = Package(
             dependencies: ["Symbolication", "CrashReports", "FaultInjection"],
             swiftSettings: swiftSettings
         ),
-        .target(name: "TestSupport", dependencies: ["CrashReports"], path: "Tests/TestSupport", swiftSettings: swiftSettings),
+        .target(
+            name: "TestSupport",
+            dependencies: ["CrashReports"],
+            path: "Tests/TestSupport",
+            swiftSettings: swiftSettings
+        ),
         .testTarget(
             name: "AgentTests",
             dependencies: [

@@ -56,7 +56,7 @@ static uint32_t wait_for_verdict(HFRecord *record) {
             &record->verdict, &expected, verdict, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         return expected;
     }
-    record->facts |= HF_FACT_DEADLINE;
+    __atomic_fetch_or(&record->facts, HF_FACT_DEADLINE, __ATOMIC_RELAXED);
     return verdict;
 }
 

@@ -33,7 +33,9 @@ struct SpoolFile {
         let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
         descriptor = unsafe open(temporary, flags, 0o600)
         guard descriptor >= 0 else { throw CrashCaptureError(.spool, path: temporary, Errno(rawValue: errno)) }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, posix_fallocate(descriptor, 0, off_t(size)) == 0,
+        // posix_fallocate: a page that cannot be written later, because the disk is full, would be a SIGBUS in the handler.
+        errno = posix_fallocate(descriptor, 0, off_t(size))
+        guard errno == 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0,
             let mapping = unsafe mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0),
             unsafe mapping != MAP_FAILED
         else {

@@ -78,8 +78,11 @@ extension HostRunLoop {
 
     // MARK: One for every kind of item
 
+    // The recovery point and the callout refer to the item by address: each function keeps it alive to its own end.
+
     /// Performs a source.
     func callOut(to source: Source, in mode: LoopMode) {
+        defer { withExtendedLifetime(source) {} }
         let argument = unsafe Unmanaged.passUnretained(source).toOpaque()
         unsafe callOut(.source, source.name.pointer, source.identifier, in: mode, argument) { argument in
             guard let argument = unsafe argument else { return }
@@ -89,6 +92,7 @@ extension HostRunLoop {
 
     /// Fires a timer.
     func callOut(to timer: Timer, in mode: LoopMode) {
+        defer { withExtendedLifetime(timer) {} }
         let argument = unsafe Unmanaged.passUnretained(timer).toOpaque()
         unsafe callOut(.timer, timer.name.pointer, timer.identifier, in: mode, argument) { argument in
             guard let argument = unsafe argument else { return }
@@ -99,6 +103,7 @@ extension HostRunLoop {
 
     /// Runs a block.
     func callOut(to block: QueuedBlock, in mode: LoopMode) {
+        defer { withExtendedLifetime(block) {} }
         let argument = unsafe Unmanaged.passUnretained(block).toOpaque()
         unsafe callOut(.block, block.name.pointer, block.identifier, in: mode, argument) { argument in
             guard let argument = unsafe argument else { return }
@@ -106,13 +111,14 @@ extension HostRunLoop {
         }
     }
 
-    private struct ObserverCall {
+    @unsafe private struct ObserverCall {
         let observer: Unmanaged<Observer>
         let activity: Activity
     }
 
     /// Tells an observer of a stage.
     func callOut(to observer: Observer, _ activity: Activity, in mode: LoopMode) {
+        defer { withExtendedLifetime(observer) {} }
         var call = unsafe ObserverCall(observer: .passUnretained(observer), activity: activity)
         unsafe withUnsafeMutablePointer(to: &call) { pointer in
             let argument = UnsafeMutableRawPointer(pointer)
@@ -124,13 +130,14 @@ extension HostRunLoop {
         }
     }
 
-    private struct PortCall {
+    @unsafe private struct PortCall {
         let source: Unmanaged<PortSource>
         let readiness: PortSource.Readiness
     }
 
     /// Tells a port source what its descriptor is ready for.
     func callOut(to source: PortSource, _ readiness: PortSource.Readiness, in mode: LoopMode) {
+        defer { withExtendedLifetime(source) {} }
         var call = unsafe PortCall(source: .passUnretained(source), readiness: readiness)
         unsafe withUnsafeMutablePointer(to: &call) { pointer in
             let argument = UnsafeMutableRawPointer(pointer)
@@ -160,6 +167,7 @@ extension HostRunLoop {
             closure(self, mode.name)
             return
         }
+        defer { withExtendedLifetime(source) {} }
         var call = MembershipCall(closure: closure, loop: self, mode: mode)
         unsafe withUnsafeMutablePointer(to: &call) { pointer in
             let argument = UnsafeMutableRawPointer(pointer)

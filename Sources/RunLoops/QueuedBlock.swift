@@ -14,7 +14,6 @@ final class QueuedBlock: Sendable {
     let target: Target
     let body: @Sendable () -> Void
 
-
     init(label: String, target: Target, body: @escaping @Sendable () -> Void) {
         name = label == "block" ? CName.interned("block") : CName(label)
         self.target = target

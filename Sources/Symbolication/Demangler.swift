@@ -22,6 +22,28 @@ public enum Demangler {
         return name
     }
 
+    /// Demangles a name as briefly as a stack is read: without modules, return types and generic arguments.
+    ///
+    /// Safe to call from any thread.
+    ///
+    /// - Parameter name: The name for linkers.
+    /// - Returns: Such as `Agent.answer(_:)`, or what `demangle(_:)` gives where there is no brief form.
+    public static func brief(_ name: String) -> String {
+        guard name.utf8.count <= longestName, swiftPrefixes.contains(where: name.hasPrefix),
+            let function = unsafe backtraceDemangle
+        else { return demangle(name) }
+        var copy = name
+        let text = copy.withUTF8 { bytes in
+            unsafe takeString(
+                bytes.withMemoryRebound(to: CChar.self) {
+                    unsafe function($0.baseAddress, UInt($0.count), nil, nil)
+                }
+            )
+        }
+        guard let text, text != name else { return demangle(name) }
+        return text
+    }
+
     /// Whether a linker name is that of glue which the Swift compiler made and which only calls another function.
     ///
     /// - Parameter name: The name for linkers.
@@ -87,4 +109,15 @@ private typealias CxxDemangle =
 private let cxxDemangle: CxxDemangle? = {
     guard let address = unsafe dlsym(nil, "__cxa_demangle") else { return nil }
     return unsafe unsafeBitCast(address, to: CxxDemangle.self)
+}()
+
+private typealias BacktraceDemangle =
+    @convention(c) (
+        UnsafePointer<CChar>?, UInt, UnsafeMutablePointer<CChar>?, UnsafeMutablePointer<UInt>?
+    ) -> UnsafeMutablePointer<CChar>?
+
+/// What Swift's own backtracer demangles with (swift/stdlib/public/runtime/Backtrace.cpp). Not public ABI, so it is looked up.
+private let backtraceDemangle: BacktraceDemangle? = {
+    guard let address = unsafe dlsym(nil, "_swift_backtrace_demangle") else { return nil }
+    return unsafe unsafeBitCast(address, to: BacktraceDemangle.self)
 }()

@@ -1,6 +1,6 @@
 /// What is known of one function that was active at an address: the physical one, or one inlined into it.
 public struct SymbolicatedFrame: Sendable, Equatable {
-    /// The function's name for readers, demangled.
+    /// The function's name for readers, demangled as briefly as a stack is read.
     public var function: String?
 
     /// The function's name for linkers.
@@ -35,7 +35,7 @@ public struct SymbolicatedFrame: Sendable, Equatable {
     ///   - location: Where in the source the frame is.
     ///   - inlined: Whether the function was inlined into the one of the next frame.
     init(rawName: String?, functionOffset: UInt64?, location: SourceLocation, inlined: Bool) {
-        self.function = rawName.map(Demangler.demangle)
+        self.function = rawName.map(Demangler.brief)
         self.rawName = rawName
         self.functionOffset = functionOffset
         self.file = location.file

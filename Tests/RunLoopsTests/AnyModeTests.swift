@@ -24,7 +24,7 @@ struct AnyModeTests {
             let long = Duration.seconds(50)
             let pipe = TestPipe()
             try loop.add(
-                HostRunLoop.PortSource(label: "p", descriptor: pipe.readEnd) { _ in pipe.takeByte() },
+                pipe.portSource("p") { _ in pipe.takeByte() },
                 to: "port"
             )
             states.append(loop.waitUntilAnyModeIsReady(["port"], for: .zero))
@@ -69,7 +69,7 @@ struct AnyModeTests {
         loop.add(HostRunLoop.Timer(label: "t", after: .milliseconds(1)) { _ in })
         while trace.entries.count < 2 {}
         waitUntilAsleep(loop)
-        try loop.add(HostRunLoop.PortSource(label: "p", descriptor: pipe.readEnd) { _ in })
+        try loop.add(pipe.portSource("p") { _ in })
         pipe.fill()
         try thread.join()
         #expect(trace.entries == ["true", "true", "true"])

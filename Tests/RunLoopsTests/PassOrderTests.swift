@@ -38,7 +38,7 @@ struct PassOrderTests {
             let pipe = TestPipe()
             pipe.fill()
             try loop.add(
-                HostRunLoop.PortSource(label: "p", descriptor: pipe.readEnd) { _ in
+                pipe.portSource("p") { _ in
                     trace.add("port")
                     loop.perform { trace.add("block of port") }
                 }
@@ -82,7 +82,7 @@ struct PassOrderTests {
             for (index, pipe) in pipes.enumerated() {
                 pipe.fill()
                 try loop.add(
-                    HostRunLoop.PortSource(label: "p", descriptor: pipe.readEnd) { _ in
+                    pipe.portSource("p") { _ in
                         pipe.takeByte()
                         trace.add("port \(index)")
                     }
@@ -141,7 +141,7 @@ struct PassOrderTests {
             cell.value = source
             loop.add(source)
             try loop.add(
-                HostRunLoop.PortSource(label: "p", descriptor: pipe.readEnd) { _ in
+                pipe.portSource("p") { _ in
                     trace.add("port")
                     if trace.count("port") == 20 { loop.stop() }
                 }

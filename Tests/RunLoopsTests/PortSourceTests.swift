@@ -14,7 +14,7 @@ struct PortSourceTests {
             let pipe = TestPipe()
             pipe.fill(2)
             try loop.add(
-                PortSource(label: "p", descriptor: pipe.readEnd) { readiness in
+                pipe.portSource("p") { readiness in
                     trace.add("\(readiness == .readable)")
                     if trace.entries.count > 1 { pipe.takeByte() }
                 }
@@ -37,7 +37,7 @@ struct PortSourceTests {
             let file = open("/proc/self/exe", O_RDONLY)
             defer { close(file) }
             let pipe = TestPipe()
-            try loop.add(PortSource(label: "p", descriptor: pipe.readEnd) { _ in }, to: "a")
+            try loop.add(pipe.portSource("p") { _ in }, to: "a")
             var errors: [RunLoopError] = []
             for (descriptor, mode) in [(file, "b"), (-1, "c"), (pipe.readEnd, "a")] {
                 let source = PortSource(label: "s", descriptor: descriptor) { _ in }
@@ -89,7 +89,7 @@ struct PortSourceTests {
             let sources = Cell<[PortSource]>([])
             for pipe in pipes {
                 pipe.fill()
-                let source = PortSource(label: "p", descriptor: pipe.readEnd) { _ in
+                let source = pipe.portSource("p") { _ in
                     trace.add("port")
                     for source in sources.value { source.invalidate() }
                 }
@@ -110,8 +110,8 @@ struct PortSourceTests {
             let ends = try socketPair()
             let old = PortSource(label: "old", descriptor: ends[0]) { _ in trace.add("old") }
             try loop.add(old)
-            close(ends[0])
             let pipe = TestPipe()
+            // Closes the socket and takes its number in one step: other tests open descriptors meanwhile.
             precondition(dup2(pipe.readEnd, ends[0]) == ends[0])
             let new = PortSource(label: "new", descriptor: ends[0]) { _ in trace.add("new") }
             try loop.add(new)
@@ -148,7 +148,7 @@ struct PortSourceTests {
             return loop.run(in: .default, for: .seconds(50), returnAfterSourceHandled: true)
         }
         waitUntilAsleep(thread.loop)
-        try thread.loop.add(PortSource(label: "p", descriptor: pipe.readEnd) { _ in trace.add("port") })
+        try thread.loop.add(pipe.portSource("p") { _ in trace.add("port") })
         pipe.fill()
         #expect(try thread.join() == .handledSource)
         #expect(trace.entries == ["port"])
@@ -162,7 +162,7 @@ struct PortSourceTests {
             for pipe in pipes {
                 pipe.fill()
                 try loop.add(
-                    PortSource(label: "p", descriptor: pipe.readEnd) { _ in
+                    pipe.portSource("p") { _ in
                         // Empties both.
                         for pipe in pipes { pipe.takeByte() }
                         trace.add("port")

@@ -96,12 +96,12 @@ struct RecoveryTests {
             let trace = Trace()
             let pipes = (0..<2).map { _ in TestPipe() }
             try loop.add(
-                HostRunLoop.PortSource(label: "bad", descriptor: pipes[0].readEnd) { _ in
+                pipes[0].portSource("bad") { _ in
                     trace.add("bad")
                     hf_test_abandon_callout()
                 }
             )
-            try loop.add(HostRunLoop.PortSource(label: "good", descriptor: pipes[1].readEnd) { _ in trace.add("good") })
+            try loop.add(pipes[1].portSource("good") { _ in trace.add("good") })
             for pipe in pipes { pipe.fill() }
             for _ in 0..<6 { loop.run(in: .default, for: .zero) }
             return trace.entries

@@ -11,8 +11,9 @@ public final class LineClient: Sendable {
     ///   - port: The port.
     ///   - receiveBuffer: How many bytes the kernel keeps for a client that does not read; nil for its own choice.
     public init(port: UInt16, receiveBuffer: Int? = nil) throws {
-        descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw HarnessError(call: "socket", code: errno) }
+        self.descriptor = descriptor
         if var size = receiveBuffer.map({ CInt($0) }) {
             setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<CInt>.size))
         }

@@ -21,6 +21,11 @@ public final class StoreReader: Sendable {
             .map { "\(reports)/\($0)" }
     }
 
+    /// The names of the files in the spool.
+    public func spoolNames() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: path + "/spool")
+    }
+
     /// Waits until the store has so many reports: they are written in the background.
     public func waitForReports(_ count: Int) throws {
         try FolderWatch.wait(at: path + "/reports", for: "\(count) reports") {

@@ -56,7 +56,9 @@ struct AgentProcess {
         var child: pid_t = 0
         let error = unsafe posix_spawn(&child, executable, &actions, nil, &arguments, environ)
         unsafe posix_spawn_file_actions_destroy(&actions)
-        for unsafeargument in unsafe arguments { unsafe free(argument) }
+        for index in unsafe arguments.indices {
+            unsafe free(arguments[index])
+        }
         close(ends[1])
         guard error == 0 else { throw AgentError(description: "cannot start \(executable)") }
         pid = child

@@ -147,7 +147,8 @@ typedef struct HFSpoolHeader {
     /// Bytes of `arguments` in use: NUL-terminated strings one after the other.
     uint32_t arguments_length;
     uint32_t argument_count;
-    uint32_t reserved;
+    /// How often a later process began to finish the records.
+    uint32_t attempts;
     char name[64];
     char executable[512];
     char host[72];

@@ -8,11 +8,16 @@ public struct SpoolContents: Sendable {
         public let description: String
     }
 
+    /// Where the header keeps the number of attempts to finish its records, 4 bytes.
+    public static let attemptsOffset = 92
+
     /// More than any spool file has.
     public static let maximumSize = 16 * 1024 * 1024
 
     /// The process.
     public var process: SpoolProcess
+    /// How often a process began to finish the records and did not get to the end.
+    public var attempts: Int
     /// Its images.
     public var images: [CrashReport.Image]
     /// The records, in the order of the faults.
@@ -34,6 +39,7 @@ public struct SpoolContents: Sendable {
             )
         }
         process = SpoolProcess(file)
+        attempts = Int(file.integer(Self.attemptsOffset, as: UInt32.self))
         images = Self.images(file)
         let offset = Int(file.integer(32, as: UInt32.self))
         let size = Int(file.integer(36, as: UInt32.self))

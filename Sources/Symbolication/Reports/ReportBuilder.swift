@@ -6,12 +6,18 @@ internal import Glibc
 /// Keeps what it read of the images' files for the next record. For one thread at a time.
 public final class ReportBuilder {
     private let process: SpoolProcess
+    private let namesFunctions: Bool
     private var images: [CrashReport.Image] = []
     private var symbolicator = Symbolicator(images: [])
 
     /// Makes a builder for the records of one process.
-    public init(process: SpoolProcess) {
+    ///
+    /// - Parameters:
+    ///   - process: The process.
+    ///   - namesFunctions: Whether to read the images' files; without, frames have image and offset only.
+    public init(process: SpoolProcess, namesFunctions: Bool = true) {
         self.process = process
+        self.namesFunctions = namesFunctions
     }
 
     /// Makes the report of a record.
@@ -75,6 +81,7 @@ public final class ReportBuilder {
     private func use(_ images: [CrashReport.Image]) {
         guard images != self.images else { return }
         self.images = images
+        guard namesFunctions else { return }
         symbolicator = Symbolicator(
             images: images.map {
                 SymbolImage(path: $0.path, base: $0.base.rawValue, end: $0.end.rawValue, buildID: $0.buildID)
@@ -131,7 +138,8 @@ public final class ReportBuilder {
         // The runtime's text is of the last fatal error, which a memory fault is not.
         let says = signal == SIGILL || signal == SIGTRAP || signal == SIGABRT
         let message = record.message.isEmpty ? record.abortMessage : record.message
-        let text = says && !message.isEmpty ? message : nil
+        let trimmed = message.reversed().drop(while: \.isWhitespace).reversed()
+        let text = says && !trimmed.isEmpty ? String(trimmed) : nil
         let sender = record.sender.flatMap { $0.pid == 0 ? nil : $0 }
         let reason = FaultReason(
             signal: record.signal,

@@ -17,6 +17,9 @@ public struct SpoolFinisher: Sendable {
 
     private let store: ReportStore
 
+    /// Reading the images' files is the part that could kill a process: given up after so many who did not get to the end.
+    private static let maximumNamingAttempts = 2
+
     /// Makes a finisher for a store.
     public init(store: ReportStore) {
         self.store = store
@@ -68,6 +71,7 @@ public struct SpoolFinisher: Sendable {
         guard unsafe fstat(descriptor, &status) == 0, status.st_nlink > 0 else { return }
         do {
             let contents = try SpoolContents(bytes: read(descriptor, size: Int(status.st_size)))
+            noteAttempt(contents.attempts + 1, descriptor)
             try write(contents, &outcome)
         } catch let error as SpoolContents.Malformed where path.extension == "spool" {
             // Kept for whoever wants to look at it, under a name that is not tried again.
@@ -84,6 +88,12 @@ public struct SpoolFinisher: Sendable {
         unsafe unlink(path.string)
     }
 
+    /// Counts an attempt before it is made: whoever dies of these records must not take its successors along.
+    private func noteAttempt(_ number: Int, _ descriptor: CInt) {
+        var count = UInt32(clamping: number)
+        _ = unsafe pwrite(descriptor, &count, MemoryLayout<UInt32>.size, off_t(SpoolContents.attemptsOffset))
+    }
+
     private func read(_ descriptor: CInt, size: Int) throws -> [UInt8] {
         let size = min(max(0, size), SpoolContents.maximumSize)
         var bytes = [UInt8](repeating: 0, count: size)
@@ -94,10 +104,12 @@ public struct SpoolFinisher: Sendable {
     private func write(_ contents: SpoolContents, _ outcome: inout Outcome) throws {
         guard !contents.records.isEmpty else { return }
         try store.create()
-        let builder = ReportBuilder(process: contents.process)
+        let namesFunctions = contents.attempts < Self.maximumNamingAttempts
+        let builder = ReportBuilder(process: contents.process, namesFunctions: namesFunctions)
         for record in contents.records {
-            let note = "the report was finished after the process had ended"
-            let report = builder.report(of: record, images: contents.images, notes: [note])
+            var notes = ["the report was finished after the process had ended"]
+            if !namesFunctions { notes.append("its functions are not named: whoever tried before did not get to the end") }
+            let report = builder.report(of: record, images: contents.images, notes: notes)
             try store.write(report)
             outcome.reports.append(report.id)
         }

@@ -1,4 +1,5 @@
 import Glibc
+import RunLoops
 
 /// A pipe whose ends are closed when it goes.
 final class TestPipe: Sendable {
@@ -26,5 +27,15 @@ final class TestPipe: Sendable {
     func takeByte() {
         var byte: UInt8 = 0
         precondition(read(readEnd, &byte, 1) == 1)
+    }
+
+    /// Makes a port source for the read end, which keeps the pipe open.
+    func portSource(
+        _ label: String,
+        perform: @escaping @Sendable (HostRunLoop.PortSource.Readiness) -> Void
+    ) -> HostRunLoop.PortSource {
+        HostRunLoop.PortSource(label: label, descriptor: readEnd) { readiness in
+            withExtendedLifetime(self) { perform(readiness) }
+        }
     }
 }
