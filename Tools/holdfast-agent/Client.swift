@@ -18,6 +18,8 @@ final class Client {
     private var input = LineBuffer()
     private var output: [UInt8] = []
     private var written = 0
+    /// Whether the input may hold another whole line.
+    private var hasLines = false
     private var atEnd = false
 
     /// Takes over a connection.
@@ -61,7 +63,11 @@ final class Client {
         if !readiness.isDisjoint(with: [.readable, .hangUp, .error, .peerClosed]), !atEnd, pending < Self.highWater {
             read()
         }
-        write()
+        // Answers make room for more answers as long as the peer takes them.
+        repeat {
+            answerLines()
+            write()
+        } while pending == 0 && hasLines
         guard let source else { return }
         if atEnd && pending == 0 {
             close()
@@ -77,14 +83,21 @@ final class Client {
     private func read() {
         let count = unsafe Glibc.read(descriptor, Self.buffer.baseAddress, Self.buffer.count)
         if count > 0 {
-            for event in unsafe input.append(Self.buffer[..<count]) {
-                switch event {
-                case .line(let line): output += Array((answer(line) + "\n").utf8)
-                case .tooLong: output += Array("ERR line too long\n".utf8)
-                }
-            }
+            unsafe input.append(Self.buffer[..<count])
+            hasLines = true
         } else if count == 0 || errno != EAGAIN && errno != EINTR {
             atEnd = true
+        }
+    }
+
+    /// Answers lines until there are no more, or enough answers wait.
+    private func answerLines() {
+        while hasLines && pending < Self.highWater {
+            switch input.next() {
+            case .line(let line): output += Array((answer(line) + "\n").utf8)
+            case .tooLong: output += Array("ERR line too long\n".utf8)
+            case nil: hasLines = false
+            }
         }
     }
 

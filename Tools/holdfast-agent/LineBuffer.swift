@@ -1,4 +1,6 @@
 /// Splits a stream of bytes into lines, however they arrive, and refuses over-long ones without keeping them.
+///
+/// Lines are taken one by one, so that whoever cannot answer now leaves the rest where it is.
 struct LineBuffer {
     /// What was found in the stream.
     enum Event: Equatable {
@@ -11,36 +13,55 @@ struct LineBuffer {
     static let limit = 8192
 
     private var bytes: [UInt8] = []
+    /// Bytes before this one were taken.
+    private var start = 0
+    /// Bytes before this one hold no end of a line.
+    private var searched = 0
     private var isSkipping = false
 
-    /// Takes the next bytes and returns what they complete.
-    mutating func append(_ piece: some RandomAccessCollection<UInt8>) -> [Event] {
-        var events: [Event] = []
-        var rest = piece[...]
-        while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
-            let part = rest[..<end]
-            rest = rest[rest.index(after: end)...]
-            if isSkipping {
-                isSkipping = false
-            } else if bytes.count + part.count > Self.limit {
-                events.append(.tooLong)
-            } else {
-                events.append(.line(Self.text(bytes + part)))
-            }
-            bytes.removeAll(keepingCapacity: true)
+    /// Takes the next bytes of the stream.
+    mutating func append(_ piece: some Collection<UInt8>) {
+        if start > 0 {
+            bytes.removeFirst(start)
+            searched -= start
+            start = 0
         }
-        if !isSkipping {
-            bytes += rest
-            if bytes.count > Self.limit {
-                events.append(.tooLong)
-                bytes.removeAll()
-                isSkipping = true
-            }
-        }
-        return events
+        bytes += piece
     }
 
-    private static func text(_ line: [UInt8]) -> String {
-        String(decoding: line.last == UInt8(ascii: "\r") ? line.dropLast() : line[...], as: UTF8.self)
+    /// Takes the next line, nil if there is no whole one.
+    mutating func next() -> Event? {
+        while true {
+            guard let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n")) else {
+                searched = bytes.count
+                guard !isSkipping else {
+                    drop(to: bytes.count)
+                    return nil
+                }
+                guard bytes.count - start > Self.limit else { return nil }
+                isSkipping = true
+                drop(to: bytes.count)
+                return .tooLong
+            }
+            let line = bytes[start..<end]
+            let wasSkipping = isSkipping
+            isSkipping = false
+            drop(to: end + 1)
+            if wasSkipping { continue }
+            return line.count > Self.limit ? .tooLong : .line(Self.text(line))
+        }
+    }
+
+    private mutating func drop(to end: Int) {
+        start = end
+        searched = end
+        guard start == bytes.count else { return }
+        bytes.removeAll(keepingCapacity: true)
+        start = 0
+        searched = 0
+    }
+
+    private static func text(_ line: ArraySlice<UInt8>) -> String {
+        String(decoding: line.last == UInt8(ascii: "\r") ? line.dropLast() : line, as: UTF8.self)
     }
 }

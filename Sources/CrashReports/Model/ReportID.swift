@@ -1,6 +1,6 @@
 /// The name of a report: 32 lowercase hexadecimal digits that sort by time.
 ///
-/// The first 12 digits are the Unix time in milliseconds, the other 20 are random. Because nothing else gets in, an
+/// The first 12 digits are the Unix time in milliseconds, the other 20 tell apart. Because nothing else gets in, an
 /// identifier is safe as a file name.
 public struct ReportID: RawRepresentable, Sendable, Hashable, Comparable, CustomStringConvertible {
     /// The 32 digits.

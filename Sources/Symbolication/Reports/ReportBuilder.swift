@@ -72,6 +72,7 @@ public final class ReportBuilder {
     /// releasing its record) is one file.
     private func id(of record: FaultRecord) -> ReportID {
         var generator = RecordGenerator(
+            number: record.number,
             seed: UInt64(truncatingIfNeeded: process.pid) << 32 ^ UInt64(truncatingIfNeeded: record.number)
                 ^ UInt64(bitPattern: process.startTime.microsecondsSinceEpoch) << 16
         )
@@ -195,15 +196,25 @@ public final class ReportBuilder {
     }
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014): bits that follow from a seed.
+/// SplitMix64 (Steele, Lea, Flood 2014): bits that follow from a seed. The first ones begin with the number of the fault, so that
+/// the ids of one millisecond sort as the faults came.
 private struct RecordGenerator: RandomNumberGenerator {
     private var state: UInt64
+    private var number: UInt64?
 
-    init(seed: UInt64) {
+    init(number: Int, seed: UInt64) {
+        self.number = UInt64(truncatingIfNeeded: number)
         state = seed
     }
 
     mutating func next() -> UInt64 {
+        let bits = nextBits()
+        guard let number else { return bits }
+        self.number = nil
+        return number << 40 | bits >> 24
+    }
+
+    private mutating func nextBits() -> UInt64 {
         state &+= 0x9e37_79b9_7f4a_7c15
         var bits = state
         bits = (bits ^ (bits >> 30)) &* 0xbf58_476d_1ce4_e5b9

@@ -18,7 +18,8 @@ public struct SpoolFinisher: Sendable {
     private let store: ReportStore
 
     /// Reading the images' files is the part that could kill a process: given up after so many who did not get to the end.
-    private static let maximumNamingAttempts = 2
+    /// More than `RestartHistory.earlyRestartLimit`, for most of those died of something else.
+    private static let maximumNamingAttempts = 24
 
     /// Makes a finisher for a store.
     public init(store: ReportStore) {

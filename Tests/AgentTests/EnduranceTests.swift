@@ -1,0 +1,64 @@
+import CrashReports
+import TestSupport
+import Testing
+
+/// As many faults as the process may resume in a test's time.
+@Suite(.timeLimit(.minutes(3))) struct EnduranceTests {
+    /// Debug builds take longer for each.
+    private static let count = BuiltProduct.isDebug ? 2000 : 10_000
+
+    /// What one fault may cost: the page of the buried stack that holds its frames, the page that the frames below them begin in,
+    /// and what they owned.
+    private static let bytesPerFault = 12 * 1024
+
+    @Test func `Thousands of resumed faults in one process: it serves on, all are accounted for, memory grows by a bound`() throws {
+        let agent = try AgentProcess()
+        let witness = try agent.connect()
+        #expect(try witness.ask("SET key kept") == "OK")
+        // What is allocated once is not counted for each.
+        for _ in 0..<100 { try fault(agent) }
+        let before = try agent.process.residentBytes()
+        let buriedBefore = try witness.statistics().buriedStackBytes
+        let clock = ContinuousClock()
+        let start = clock.now
+        for index in 0..<Self.count - 100 {
+            try fault(agent)
+            if index.isMultiple(of: 500) { try #require(try witness.ask("GET key") == "VALUE kept") }
+        }
+        let duration = start.duration(to: clock.now)
+        let growth = try agent.process.residentBytes() - before
+
+        let statistics = try witness.statistics()
+        #expect(statistics.faultsResumed == Self.count)
+        #expect(statistics.restarts == 0)
+        #expect(statistics.pid == agent.pid)
+        #expect(statistics.connections == 1)
+        let perFault = growth / (Self.count - 100)
+        let buried = (statistics.buriedStackBytes - buriedBefore) / (Self.count - 100)
+        print("\(Self.count) resumed faults in \(duration): \(perFault) bytes of resident memory each, of stacks \(buried)")
+        #expect(perFault < Self.bytesPerFault)
+
+        #expect(try witness.ask("GET key") == "VALUE kept")
+        #expect(try agent.stop() == .exited(0))
+        try checkReports(agent)
+    }
+
+    private func fault(_ agent: AgentProcess) throws {
+        let victim = try agent.connect()
+        try victim.send("FAULT nil-unwrap\n")
+        try #require(try victim.line() == nil)
+    }
+
+    private func checkReports(_ agent: AgentProcess) throws {
+        let listed = try agent.store.list()
+        let reports = try agent.store.reports()
+        #expect(Set(listed.map(\.id)) == Set(reports.map(\.id)))
+        let groups = reports.filter { $0.occurrences.count > 1 }
+        let occurrences = reports.reduce(0) { $0 + $1.occurrences.count }
+        print("\(reports.count) reports, of which \(groups.count) are groups, for \(occurrences) faults")
+        #expect(occurrences == Self.count)
+        #expect(reports.allSatisfy { $0.occurrences.first <= $0.occurrences.last })
+        #expect(reports.count < 1000, "a flood of equal faults is folded")
+        #expect(reports.allSatisfy { !$0.notes.contains { $0.contains("found no room") } }, "no fault was lost")
+    }
+}

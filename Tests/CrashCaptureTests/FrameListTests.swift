@@ -1,0 +1,68 @@
+import CCrashCapture
+import Testing
+
+@testable import CrashCapture
+
+/// Which program counters of a walk are kept.
+@Suite struct FrameListTests {
+    private static let head = Int(HF_MAXIMUM_HEAD_FRAMES)
+    private static let most = Int(HF_MAXIMUM_FRAMES)
+    private static let tail = most - head
+
+    private struct Kept: Equatable {
+        var frames: [UInt64]
+        var head: Int
+        var omitted: Int
+    }
+
+    /// Adds the numbers from 1 and returns what the record has.
+    private static func keep(_ count: Int) -> Kept {
+        let record = UnsafeMutablePointer<HFRecord>.allocate(capacity: 1)
+        record.initialize(to: HFRecord())
+        defer { record.deallocate() }
+        var list = FrameList(record)
+        for number in 0..<count { list.add(UInt64(number + 1)) }
+        list.finish()
+        let frames = withUnsafeBytes(of: &record.pointee.frames) { bytes in
+            Array(bytes.bindMemory(to: UInt64.self).prefix(Int(record.pointee.frame_count)))
+        }
+        return Kept(
+            frames: frames,
+            head: Int(record.pointee.head_frame_count),
+            omitted: Int(record.pointee.frames_omitted)
+        )
+    }
+
+    @Test(arguments: [0, 1, 2, head - 1, head, head + 1, most - 1, most])
+    func `Frames that fit are kept in their order`(count: Int) {
+        #expect(Self.keep(count) == Kept(frames: (0..<count).map { UInt64($0 + 1) }, head: min(count, Self.head), omitted: 0))
+    }
+
+    @Test(
+        arguments: [
+            most + 1, most + 2, most + tail - 1, most + tail, most + tail + 1, most + 2 * tail, 3 * most, 1000, 99_999, 400_000,
+        ]
+    )
+    func `Of more than fit the innermost and the outermost are kept`(count: Int) {
+        let first = UInt64(1)...UInt64(Self.head)
+        let last = UInt64(count - Self.tail + 1)...UInt64(count)
+        #expect(Self.keep(count) == Kept(frames: Array(first) + Array(last), head: Self.head, omitted: count - Self.most))
+    }
+
+    @Test func `Every count around the ring's turns keeps its order`() {
+        for count in Self.most...Self.most + 3 * Self.tail {
+            let kept = Self.keep(count)
+            #expect(kept.frames == kept.frames.sorted() && kept.frames.last == UInt64(count) && kept.frames.count == Self.most)
+        }
+    }
+
+    @Test func `A list is empty until the first frame`() {
+        let record = UnsafeMutablePointer<HFRecord>.allocate(capacity: 1)
+        record.initialize(to: HFRecord())
+        defer { record.deallocate() }
+        var list = FrameList(record)
+        #expect(list.isEmpty)
+        list.add(1)
+        #expect(!list.isEmpty)
+    }
+}

@@ -1,0 +1,82 @@
+import Testing
+
+@testable import CrashCapture
+
+/// What a walk is judged to be, frame by frame from the innermost.
+@Suite struct WalkJudgeTests {
+    typealias Walk = FaultSummary.Walk
+
+    private static func judge(_ frames: [WalkJudge.Frame], reaches: Bool = true) -> Walk {
+        var judge = WalkJudge()
+        for frame in frames { judge.add(frame) }
+        if reaches { judge.reachRecoveryPoint() }
+        return judge.walk(end: reaches ? .recoveryPoint : .outermost)
+    }
+
+    private static let application: [WalkJudge.Frame] = [.application, .application]
+
+    @Test(
+        arguments: [
+            ([], Walk.Prefix.none),
+            ([.nullPage], .none),
+            ([.swiftFailure], .swiftFailure),
+            ([.swiftCore, .swiftFailure], .swiftFailure),
+            ([.swiftFailure, .swiftCore], .swiftFailure),
+            ([.c, .abortFunction, .swiftCore, .swiftFailure], .swiftFailure),
+            ([.swiftCore], .swiftCode),
+            ([.swiftCore, .swiftCore], .swiftCode),
+            ([.c, .swiftCore], .foreign),
+            ([.abortFunction, .swiftCore], .foreign),
+            ([.abortFunction], .ownAbort),
+            ([.c, .abortFunction], .ownAbort),
+            ([.c, .c, .abortFunction, .abortFunction], .ownAbort),
+            ([.c], .foreign),
+            ([.c, .abortFunction, .c], .foreign),
+            ([.other], .foreign),
+            ([.other, .swiftFailure], .foreign),
+            ([.c, .abortFunction, .other], .foreign),
+            ([.swiftCore, .other], .foreign),
+            ([.nullPage, .nullPage], .none),
+            ([.c, .nullPage], .foreign),
+            ([.nullPage, .c], .foreign),
+        ] as [([WalkJudge.Frame], Walk.Prefix)]
+    )
+    func `What stands above the application is told by its frames`(above: [WalkJudge.Frame], prefix: Walk.Prefix) {
+        let walk = Self.judge(above + Self.application)
+        #expect(walk == Walk(end: .recoveryPoint, prefix: prefix, hasForeignFrame: false))
+    }
+
+    @Test(arguments: [WalkJudge.Frame.swiftFailure, .swiftCore, .abortFunction, .c, .nullPage, .other])
+    func `Any other frame between two of the application is foreign`(frame: WalkJudge.Frame) {
+        let walk = Self.judge([.application, frame, .application])
+        #expect(walk == Walk(end: .recoveryPoint, prefix: .none, hasForeignFrame: true))
+    }
+
+    @Test(arguments: [WalkJudge.Frame.swiftFailure, .swiftCore, .abortFunction, .c, .nullPage, .other])
+    func `A frame between the application and the recovery point is foreign`(frame: WalkJudge.Frame) {
+        #expect(Self.judge([.application, frame]).hasForeignFrame)
+    }
+
+    @Test func `A failure function between two of the application does not become the prefix`() {
+        let walk = Self.judge([.c, .abortFunction, .application, .swiftFailure, .application])
+        #expect(walk == Walk(end: .recoveryPoint, prefix: .ownAbort, hasForeignFrame: true))
+    }
+
+    @Test func `Frames of the loop, below the recovery point, do not count`() {
+        var judge = WalkJudge()
+        judge.add(.application)
+        judge.reachRecoveryPoint()
+        for frame in [WalkJudge.Frame.c, .other, .swiftCore, .application] { judge.add(frame) }
+        #expect(judge.walk(end: .recoveryPoint) == Walk(end: .recoveryPoint))
+    }
+
+    @Test func `No frame at all is no foreign one`() {
+        #expect(Self.judge([]) == Walk(end: .recoveryPoint))
+        #expect(Self.judge([], reaches: false) == Walk(end: .outermost))
+    }
+
+    @Test func `How the walk ended is told as it was`() {
+        let judge = WalkJudge()
+        for end in [Walk.End.recoveryPoint, .outermost, .broken] { #expect(judge.walk(end: end).end == end) }
+    }
+}
