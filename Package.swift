@@ -155,7 +155,9 @@ let package = Package(
         ),
         .testTarget(
             name: "CrashCaptureTests",
-            dependencies: ["TestSupport", "CrashCapture", "CCrashCapture", "CrashReports"],
+            dependencies: [
+                "TestSupport", "CrashCapture", "CCrashCapture", "CrashReports", "FaultInjection", "LinuxSystem",
+            ],
             swiftSettings: swiftSettings
         ),
         .testTarget(

@@ -117,6 +117,9 @@ public final class CrashCapture: Sendable {
         return unsafe Array(UnsafeRawBufferPointer(start: record, count: MemoryLayout<HFRecord>.size))
     }
 
+    /// How many faults have no report yet.
+    public var slotsInUse: Int { Int(hf_capture_slots_in_use()) }
+
     /// Frees a slot whose report is in the store.
     public func release(slot: UInt32) {
         hf_capture_release(slot)
@@ -154,7 +157,7 @@ public final class CrashCapture: Sendable {
     /// Puts the handlers back that stood before, and removes the spool file if every record in it was released.
     public func uninstall() {
         hf_capture_uninstall()
-        if hf_capture_slots_in_use() == 0 {
+        if slotsInUse == 0 {
             _ = unsafe unlink(spoolPath)
         }
     }

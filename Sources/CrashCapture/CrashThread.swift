@@ -85,6 +85,7 @@ final class CrashThread {
             address: record.pointee.address,
             sender: record.pointee.sender_pid,
             hasRecoveryPoint: facts & UInt32(HF_FACT_RECOVERY_POINT) != 0,
+            isMainThread: facts & UInt32(HF_FACT_MAIN_THREAD) != 0,
             isStackOverflow: facts & UInt32(HF_FACT_STACK_OVERFLOW) != 0,
             isInTask: facts & UInt32(HF_FACT_TASK) != 0,
             isInCriticalSection: facts & UInt32(HF_FACT_CRITICAL_SECTION) != 0,

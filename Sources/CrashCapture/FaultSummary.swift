@@ -56,6 +56,8 @@ public struct FaultSummary: Sendable {
     public var sender: CInt
     /// Whether the thread was in a callout, on its callout stack, above an armed recovery point.
     public var hasRecoveryPoint: Bool
+    /// Whether it is the thread that the process began with.
+    public var isMainThread: Bool
     /// Whether the callout stack overflowed.
     public var isStackOverflow: Bool
     /// Whether a Swift task was current on the thread.
@@ -75,6 +77,7 @@ public struct FaultSummary: Sendable {
         address: UInt64 = 0,
         sender: CInt = 0,
         hasRecoveryPoint: Bool = true,
+        isMainThread: Bool = true,
         isStackOverflow: Bool = false,
         isInTask: Bool = false,
         isInCriticalSection: Bool = false,
@@ -87,6 +90,7 @@ public struct FaultSummary: Sendable {
         self.address = address
         self.sender = sender
         self.hasRecoveryPoint = hasRecoveryPoint
+        self.isMainThread = isMainThread
         self.isStackOverflow = isStackOverflow
         self.isInTask = isInTask
         self.isInCriticalSection = isInCriticalSection

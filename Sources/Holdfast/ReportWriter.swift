@@ -18,7 +18,6 @@ final class ReportWriter: Sendable {
     ///
     /// Protected by its lock.
     private let waiting = Mutex<[UInt32]>([])
-    private let unwritten = Atomic<Int>(0)
     private let wake = Semaphore()
     private let drained = Semaphore()
 
@@ -50,15 +49,15 @@ final class ReportWriter: Sendable {
     ///
     /// On the crash thread.
     func enqueue(slot: UInt32) {
-        unwritten.add(1, ordering: .acquiringAndReleasing)
         waiting.withLock { $0.append(slot) }
         wake.signal()
     }
 
-    /// Waits until every queued record is in the store, or the limit has passed.
+    /// Waits until every record is in the store, or the limit has passed.
     func flush(limit: Duration) {
         let end = MonotonicClock.nanoseconds &+ Int64(clamping: limit.components.seconds) * 1_000_000_000
-        while unwritten.load(ordering: .acquiring) > 0, MonotonicClock.nanoseconds < end {
+        // The slots, and not the queue: a record is queued only after the thread that faulted goes on.
+        while capture.slotsInUse > 0, MonotonicClock.nanoseconds < end {
             drained.wait(atMost: .milliseconds(20))
         }
     }
@@ -94,7 +93,6 @@ final class ReportWriter: Sendable {
         let (done, error) = batch.write(slots.map { ($0, capture.recordBytes(slot: $0)) }, spool: capture.spoolBytes)
         for slot in done {
             capture.release(slot: slot)
-            unwritten.subtract(1, ordering: .acquiringAndReleasing)
         }
         if let error { logger.error("cannot write a crash report, its record stays in the spool: \(error)") }
         return slots.filter { !done.contains($0) }

@@ -27,9 +27,10 @@ final class SignalPort {
 
     private func deliver() {
         event.clear()
-        while let signal = SignalEvents.next() {
-            for handler in handlers[signal.signal] ?? [] { handler(signal) }
-        }
+        guard let signal = SignalEvents.next() else { return }
+        // One a callout, and the next is asked for first: a handler that faults must not keep the others back.
+        event.notify()
+        for handler in handlers[signal.signal] ?? [] { handler(signal) }
     }
 }
 

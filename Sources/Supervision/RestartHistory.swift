@@ -27,14 +27,19 @@ public struct RestartHistory: Sendable, Hashable {
 
     /// Reads it from an environment; what is not understood counts as none.
     public init(environment: [String: String]) {
-        restarts = environment[Self.restartsKey].flatMap(Int.init).map { max(0, $0) } ?? 0
-        earlyRestarts = environment[Self.earlyKey].flatMap(Int.init).map { max(0, $0) } ?? 0
+        restarts = Self.count(environment[Self.restartsKey])
+        earlyRestarts = Self.count(environment[Self.earlyKey])
         keptDescriptors = [:]
         for pair in environment[Self.keptKey]?.split(separator: ",") ?? [] {
             let parts = pair.split(separator: "=", maxSplits: 1)
             guard parts.count == 2, let number = CInt(parts[1]), number > 2 else { continue }
             keptDescriptors[String(parts[0])] = number
         }
+    }
+
+    /// A number that can still be counted up, whatever the environment says.
+    private static func count(_ text: String?) -> Int {
+        min(max(0, text.flatMap(Int.init) ?? 0), Int.max - 1)
     }
 
     /// Whether the process is in a crash loop, so that it must not be restarted again.

@@ -11,7 +11,10 @@ public final class Supervisor: Sendable {
         var messages: [CrashMessage] = []
     }
 
-    /// Protected by its lock, which the crash thread takes only for instants in which nothing is called.
+    /// Protected by its lock.
+    ///
+    /// The crash thread takes it for a verdict, while a thread is parked that does not hold it: a fault under the lock
+    /// is one of the loop's own code, which has no recovery point, and ends by the deadline.
     private let state: Mutex<State>
     private let rule: VerdictRule
     private let start = HostRunLoop.Instant.now
@@ -64,10 +67,10 @@ public final class Supervisor: Sendable {
     ) throws(RunLoopError) {
         let port = HostRunLoop.PortSource(label: "crash messages", descriptor: event.rawValue) { [self] _ in
             event.clear()
-            // One at a time: what `receive` does may fault, and the rest must not be lost with it.
-            while let message = takeMessage() {
-                receive(message)
-            }
+            guard let message = takeMessage() else { return }
+            // One a callout, and the next is asked for first: what `receive` does may fault.
+            event.notify()
+            receive(message)
         }
         try loop.add(port, to: .common)
     }

@@ -46,6 +46,7 @@ public struct VerdictRule: Sendable {
         }
         if let obstacle { return deny(obstacle) }
         if !fault.hasRecoveryPoint { return deny("it happened outside of a callout of the loop") }
+        if !fault.isMainThread { return deny("it happened on another thread than the main loop's") }
         if fault.isInTask { return deny("a Swift task was running, and would never be resumed") }
         if fault.isInCriticalSection { return deny("it happened inside a critical section") }
         if let reason = objectionToKind(of: fault) { return deny(reason) }

@@ -116,7 +116,9 @@ private typealias BacktraceDemangle =
         UnsafePointer<CChar>?, UInt, UnsafeMutablePointer<CChar>?, UnsafeMutablePointer<UInt>?
     ) -> UnsafeMutablePointer<CChar>?
 
-/// What Swift's own backtracer demangles with (swift/stdlib/public/runtime/Backtrace.cpp). Not public ABI, so it is looked up.
+/// What Swift's own backtracer demangles with (swift/stdlib/public/runtime/Backtrace.cpp).
+///
+/// Not public ABI, so it is looked up.
 private let backtraceDemangle: BacktraceDemangle? = {
     guard let address = unsafe dlsym(nil, "_swift_backtrace_demangle") else { return nil }
     return unsafe unsafeBitCast(address, to: BacktraceDemangle.self)

@@ -62,7 +62,7 @@ struct FaultExpectation {
 extension Fault {
     /// The faults of which the issue says that 99 other connections go on.
     static let named: [Fault] = [
-        .nilUnwrap, .indexOutOfRange, .overflow, .precondition, .fatalError, .tryBang, .nullRead, .nullWrite, .divideByZero,
-        .stackOverflow,
+        .nilUnwrap, .indexOutOfRange, .overflow, .precondition, .fatalError, .tryBang, .nullRead, .nullWrite,
+        .divideByZero, .stackOverflow,
     ]
 }

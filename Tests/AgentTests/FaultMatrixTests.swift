@@ -44,7 +44,7 @@ import Testing
         #expect(try agent.store.spoolNames().isEmpty)
     }
 
-    @Test func `All faults one after the other in one process, and each report is valid by the published schema`() throws {
+    @Test func `All faults in turn in one process, and each report is valid by the published schema`() throws {
         let agent = try AgentProcess()
         var restarts = 0
         // Faults are counted from 1 again after a restart.

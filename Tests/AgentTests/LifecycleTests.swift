@@ -46,7 +46,7 @@ import Testing
     private func reload(_ agent: AgentProcess, times: Int) throws {
         agent.process.kill(SIGHUP)
         try FolderWatch.wait(at: agent.process.errorPath, for: "the values to be loaded") {
-            agent.process.errors.split(separator: "loaded values", omittingEmptySubsequences: false).count > times ? () : nil
+            agent.process.errors.ranges(of: "loaded values").count >= times ? () : nil
         }
     }
 
@@ -68,9 +68,9 @@ import Testing
     @Test func `--list-faults lists all faults by name, and nothing else`() throws {
         let names = [
             "nil-unwrap", "index-out-of-range", "overflow", "precondition", "fatal-error", "try-bang", "as-bang",
-            "duplicate-key", "exclusivity", "null-read", "null-write", "wild-pointer", "non-canonical", "read-only-write",
-            "null-call", "data-jump", "divide-by-zero", "ud2", "int3", "abort", "assert", "bus-past-eof", "stack-overflow",
-            "double-free", "heap-smash", "cxx-exception", "raise-segv",
+            "duplicate-key", "exclusivity", "null-read", "null-write", "wild-pointer", "non-canonical",
+            "read-only-write", "null-call", "data-jump", "divide-by-zero", "ud2", "int3", "abort", "assert",
+            "bus-past-eof", "stack-overflow", "double-free", "heap-smash", "cxx-exception", "raise-segv",
         ]
         let run = try ProgramRun.run(BuiltProduct.path(of: "holdfast-agent"), ["--list-faults"])
         #expect(run.end == .exited(0))
@@ -124,8 +124,9 @@ import Testing
         try victim.send("FAULT nil-unwrap\n")
         #expect(try victim.line() == nil)
         #expect(try agent.stop() == .exited(0))
-        try withKnownIssue("the end does not wait for a record that is not queued yet", isIntermittent: true) {
-            #expect(try agent.store.spoolNames().isEmpty)
+        let left = try agent.store.spoolNames()
+        withKnownIssue("the end does not wait for a record that is not queued yet", isIntermittent: true) {
+            #expect(left.isEmpty)
         }
         #expect(try agent.store.list().count == 1)
     }

@@ -42,7 +42,8 @@ import Testing
             ("", "ERR unknown command"), ("ping", "ERR unknown command"), ("QUIT", "ERR unknown command"),
             ("PING twice", "ERR unknown command"), ("STATS now", "ERR unknown command"),
             ("SET", "ERR usage: SET key value"), ("SET key", "ERR usage: SET key value"),
-            ("SET  value", "ERR usage: SET key value"), ("GET", "ERR usage: GET key"), ("GET a b", "ERR usage: GET key"),
+            ("SET  value", "ERR usage: SET key value"), ("GET", "ERR usage: GET key"),
+            ("GET a b", "ERR usage: GET key"),
             ("GET ", "ERR usage: GET key"), ("FAULT", "ERR usage: FAULT name"),
             ("FAULT a b", "ERR usage: FAULT name"), ("FAULT no-such", "ERR no such fault; see --list-faults"),
         ]
@@ -108,7 +109,8 @@ import Testing
 
     @Test func `A client that sends no more gets its answers`() throws {
         let count = 1000
-        try client.send("SET key \(String(repeating: "v", count: 1000))\n" + String(repeating: "GET key\n", count: count))
+        let value = String(repeating: "v", count: 1000)
+        try client.send("SET key \(value)\n" + String(repeating: "GET key\n", count: count))
         client.finishSending()
         var answers = 0
         while try client.line() != nil { answers += 1 }

@@ -35,24 +35,27 @@ import Testing
 
     @Test(arguments: [0, 1, 2, head - 1, head, head + 1, most - 1, most])
     func `Frames that fit are kept in their order`(count: Int) {
-        #expect(Self.keep(count) == Kept(frames: (0..<count).map { UInt64($0 + 1) }, head: min(count, Self.head), omitted: 0))
+        let all = (0..<count).map { UInt64($0 + 1) }
+        #expect(Self.keep(count) == Kept(frames: all, head: min(count, Self.head), omitted: 0))
     }
 
     @Test(
         arguments: [
-            most + 1, most + 2, most + tail - 1, most + tail, most + tail + 1, most + 2 * tail, 3 * most, 1000, 99_999, 400_000,
+            most + 1, most + 2, most + tail - 1, most + tail, most + tail + 1, most + 2 * tail, 3 * most, 99_999,
         ]
     )
     func `Of more than fit the innermost and the outermost are kept`(count: Int) {
         let first = UInt64(1)...UInt64(Self.head)
         let last = UInt64(count - Self.tail + 1)...UInt64(count)
-        #expect(Self.keep(count) == Kept(frames: Array(first) + Array(last), head: Self.head, omitted: count - Self.most))
+        let ends = Array(first) + Array(last)
+        #expect(Self.keep(count) == Kept(frames: ends, head: Self.head, omitted: count - Self.most))
     }
 
     @Test func `Every count around the ring's turns keeps its order`() {
         for count in Self.most...Self.most + 3 * Self.tail {
             let kept = Self.keep(count)
-            #expect(kept.frames == kept.frames.sorted() && kept.frames.last == UInt64(count) && kept.frames.count == Self.most)
+            #expect(kept.frames == kept.frames.sorted() && kept.frames.count == Self.most)
+            #expect(kept.frames.last == UInt64(count))
         }
     }
 

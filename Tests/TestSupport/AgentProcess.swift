@@ -17,6 +17,7 @@ public final class AgentProcess: Sendable {
     ///   - arguments: More options.
     ///   - environment: More of the environment.
     ///   - store: A store that another agent left; nil for a fresh one.
+    /// - Throws: `HarnessError`, with what the agent wrote to its standard error.
     public init(_ arguments: [String] = [], environment: [String: String] = [:], store: StoreReader? = nil) throws {
         let store = try store ?? StoreReader()
         self.store = store

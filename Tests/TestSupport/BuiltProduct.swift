@@ -9,7 +9,13 @@ public enum BuiltProduct {
     /// Whether the tests are of a build without optimisation.
     public static let isDebug: Bool = {
         var isDebug = false
-        assert({ isDebug = true; return true }())
+        // Its argument runs in a debug build only.
+        assert(
+            {
+                isDebug = true
+                return true
+            }()
+        )
         return isDebug
     }()
 

@@ -47,6 +47,7 @@ public final class ChildProcess: Sendable {
     ///   - path: The program.
     ///   - arguments: Its arguments, without its name.
     ///   - environment: What is added to the little that is handed on; its backtracer is off unless this says otherwise.
+    /// - Throws: `HarnessError`.
     public init(_ path: String, _ arguments: [String], environment: [String: String] = [:]) throws {
         _ = Self.noCoreFiles
         folder = try TemporaryFolder()

@@ -10,6 +10,7 @@ public final class LineClient: Sendable {
     /// - Parameters:
     ///   - port: The port.
     ///   - receiveBuffer: How many bytes the kernel keeps for a client that does not read; nil for its own choice.
+    /// - Throws: `HarnessError`.
     public init(port: UInt16, receiveBuffer: Int? = nil) throws {
         let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw HarnessError(call: "socket", code: errno) }
@@ -48,24 +49,6 @@ public final class LineClient: Sendable {
         }
     }
 
-    /// Sends as much of a text as the other side takes without being read from, and returns how many bytes that were.
-    ///
-    /// - Parameter quiet: The other side has had enough when it took nothing for so long.
-    public func sendUntilRefused(_ text: String, quiet: Duration) throws -> Int {
-        var rest = Array(text.utf8)[...]
-        while !rest.isEmpty {
-            let count = sendOnce(rest)
-            if count >= 0 {
-                rest = rest.dropFirst(count)
-            } else if errno == EAGAIN {
-                do { try Deadline(quiet).wait(for: descriptor, POLLOUT, "room") } catch { break }
-            } else if errno != EINTR {
-                throw HarnessError(call: "send", code: errno)
-            }
-        }
-        return text.utf8.count - rest.count
-    }
-
     private func sendOnce(_ bytes: ArraySlice<UInt8>) -> Int {
         bytes.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
     }
@@ -78,7 +61,9 @@ public final class LineClient: Sendable {
     /// Sends a line and returns the answer.
     public func ask(_ line: String) throws -> String {
         try send(line + "\n")
-        guard let answer = try self.line() else { throw HarnessError("the connection ended instead of an answer to \(line)") }
+        guard let answer = try self.line() else {
+            throw HarnessError("the connection ended instead of an answer to \(line)")
+        }
         return answer
     }
 

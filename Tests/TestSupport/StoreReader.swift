@@ -85,7 +85,8 @@ public final class StoreReader: Sendable {
         let schema = BuiltProduct.package + "/Documentation/crash-report.schema.json"
         let run = try ProgramRun.run("/usr/bin/env", ["python3", "-c", Self.validator, schema] + reportPaths())
         var lines = run.output.split(separator: "\n").map(String.init)
-        guard run.end == .exited(0), let count = lines.popLast()?.split(separator: " ").first.flatMap({ Int($0) }) else {
+        guard run.end == .exited(0), let count = lines.popLast()?.split(separator: " ").first.flatMap({ Int($0) })
+        else {
             throw HarnessError("the validator failed: \(run.errors)")
         }
         return (lines, count)

@@ -5,20 +5,42 @@ extension ReportText {
         let name = thread.name.map { " \"\($0)\"" } ?? ""
         output.heading("Thread \(thread.id)\(name)\(thread.isMain ? ", the main thread" : "")")
         let digits = String(thread.frames.last?.index ?? 0).count
-        for frame in thread.frames {
-            // Without colours, the mark makes user code stand out.
-            output.add(frame.isApplicationCode ? "> " : "  ", .bold)
-            output.add(String(frame.index).leftPadded(digits) + "  ", .faint)
-            output.add(frame.function ?? frame.imageLocation ?? frame.address.description, style(of: frame))
-            if let offset = frame.functionOffset { output.add(" + \(offset)", .faint) }
-            if frame.inlined { output.add(" [inlined]", .faint) }
-            if let source = sourceText(of: frame) { output.add(" at \(source)") }
-            if let image = frame.imageName, frame.function != nil { output.add(" in \(image)", .faint) }
-            output.end()
+        var next = 0
+        for run in FrameRuns(thread.frames) {
+            if let first = run.first, first.index > next {
+                output.end(
+                    "   " + String(repeating: " ", count: digits) + "… \(first.index - next) frames are left out",
+                    .faint
+                )
+            }
+            // A recursion is told by its head, its length and its tail.
+            let isLong = run.count > Self.longestRun
+            for frame in isLong ? run.prefix(2) : run { addFrame(frame, digits, to: &output) }
+            if isLong, let last = run.last {
+                output.end(
+                    "   " + String(repeating: " ", count: digits) + "… \(run.count - 3) more calls of the same",
+                    .faint
+                )
+                addFrame(last, digits, to: &output)
+            }
+            next = (run.last?.index ?? next) + 1
         }
         if thread.frames.isEmpty { output.end("  no frames") }
-        if thread.framesOmitted > 0 { output.end("  \(thread.framesOmitted) frames are left out") }
         if thread.framesTruncated { output.end("  the walk ended before the end of the stack") }
+    }
+
+    private static let longestRun = 6
+
+    private func addFrame(_ frame: CrashReport.Frame, _ digits: Int, to output: inout StyledText) {
+        // Without colours, the mark makes user code stand out.
+        output.add(frame.isApplicationCode ? "> " : "  ", .bold)
+        output.add(String(frame.index).leftPadded(digits) + "  ", .faint)
+        output.add(frame.function ?? frame.imageLocation ?? frame.address.description, style(of: frame))
+        if let offset = frame.functionOffset { output.add(" + \(offset)", .faint) }
+        if frame.inlined { output.add(" [inlined]", .faint) }
+        if let source = sourceText(of: frame) { output.add(" at \(source)") }
+        if let image = frame.imageName, frame.function != nil { output.add(" in \(image)", .faint) }
+        output.end()
     }
 
     func addExcerpt(to output: inout StyledText, _ excerpt: (String, Int) -> SourceExcerpt?) {

@@ -196,8 +196,9 @@ public final class ReportBuilder {
     }
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014): bits that follow from a seed. The first ones begin with the number of the fault, so that
-/// the ids of one millisecond sort as the faults came.
+/// SplitMix64 (Steele, Lea, Flood 2014): bits that follow from a seed.
+///
+/// The first ones begin with the number of the fault, so that the ids of one millisecond sort as the faults came.
 private struct RecordGenerator: RandomNumberGenerator {
     private var state: UInt64
     private var number: UInt64?

@@ -17,7 +17,9 @@ public struct SpoolFinisher: Sendable {
 
     private let store: ReportStore
 
-    /// Reading the images' files is the part that could kill a process: given up after so many who did not get to the end.
+    /// Reading the images' files is the part that could kill a process: given up after so many who did not get to the
+    /// end.
+    ///
     /// More than `RestartHistory.earlyRestartLimit`, for most of those died of something else.
     private static let maximumNamingAttempts = 24
 
@@ -109,7 +111,9 @@ public struct SpoolFinisher: Sendable {
         let builder = ReportBuilder(process: contents.process, namesFunctions: namesFunctions)
         for record in contents.records {
             var notes = ["the report was finished after the process had ended"]
-            if !namesFunctions { notes.append("its functions are not named: whoever tried before did not get to the end") }
+            if !namesFunctions {
+                notes.append("its functions are not named: whoever tried before did not get to the end")
+            }
             let report = builder.report(of: record, images: contents.images, notes: notes)
             try store.write(report)
             outcome.reports.append(report.id)

@@ -1,0 +1,123 @@
+import CCrashCapture
+import CrashReports
+import Glibc
+import Testing
+
+/// What the handlers write by the C header is what the decoder reads without it.
+@Suite struct RecordLayoutTests {
+    @Test func `Every field of a record is decoded`() throws {
+        #expect(MemoryLayout<HFRecord>.size == FaultRecord.size)
+        let record = try #require(FaultRecord(bytes: bytes(of: sampleRecord())))
+        #expect(record.stage == .decided)
+        #expect(record.number == 7)
+        #expect(record.time.microsecondsSinceEpoch == 1_795_243_212_123_456)
+        #expect(record.uptimeSeconds == 2.5)
+        #expect(record.signal == Int(SIGSEGV))
+        #expect(record.code == 2)
+        #expect(record.address == 0x1234_5678_9abc)
+        #expect(record.sender == nil, "the kernel raised it")
+        #expect(record.thread == 815)
+        #expect(record.threadName == "agent-thread")
+        #expect(record.facts == [.mainThread, .walkComplete])
+        #expect(record.verdict == .restart)
+        #expect(record.verdictReason == "a reason")
+        #expect(record.message == "a message")
+        #expect(record.abortMessage == "an abort message")
+        #expect(record.frames == (0..<256).map { 0x4000 + UInt64($0) })
+        #expect(record.headFrameCount == 192)
+        #expect(record.framesOmitted == 99)
+        let loop = try #require(record.loop)
+        #expect(loop.mode == "a mode")
+        #expect(loop.activity == "afterWaiting")
+        #expect(loop.callout?.kind == .timer)
+        #expect(loop.callout?.label == "a label")
+        #expect(loop.callout?.item == 42)
+        #expect(loop.nesting == 2)
+        #expect(loop.pass == 4242)
+    }
+
+    @Test func `Registers have the names of their places in the kernel's list`() throws {
+        let record = try #require(FaultRecord(bytes: bytes(of: sampleRecord())))
+        // sys/ucontext.h
+        let places = [
+            "r8": 0, "r9": 1, "r15": 7, "rdi": 8, "rsi": 9, "rbp": 10, "rbx": 11, "rdx": 12, "rax": 13, "rcx": 14,
+            "rsp": 15,
+            "rip": 16, "eflags": 17, "csgsfs": 18, "err": 19, "trapno": 20, "oldmask": 21, "cr2": 22,
+        ]
+        for (name, place) in places { #expect(record.registers[name] == 0x1000 + UInt64(place), "\(name)") }
+        #expect(record.registers.count == Int(HF_REGISTER_COUNT))
+    }
+
+    @Test(
+        arguments: [
+            (HF_FACT_MAIN_THREAD, FaultRecord.Facts.mainThread), (HF_FACT_RECOVERY_POINT, .recoveryPoint),
+            (HF_FACT_STACK_OVERFLOW, .stackOverflow), (HF_FACT_TASK, .task),
+            (HF_FACT_CRITICAL_SECTION, .criticalSection), (HF_FACT_CAPTURE_THREAD, .captureThread),
+            (HF_FACT_DEADLINE, .deadline), (HF_FACT_WALK_COMPLETE, .walkComplete), (HF_FACT_WALK_BROKEN, .walkBroken),
+        ].map { (UInt32($0.0), $0.1) }
+    )
+    func `Every fact has its bit`(bit: UInt32, fact: FaultRecord.Facts) {
+        #expect(fact.rawValue == bit)
+    }
+
+    @Test func `Every state, verdict, kind and activity is decoded`() throws {
+        func decoded(_ change: (inout HFRecord) -> Void) -> FaultRecord? {
+            var record = sampleRecord()
+            change(&record)
+            return FaultRecord(bytes: bytes(of: record))
+        }
+        #expect(decoded { $0.state = UInt32(HF_SLOT_FREE) } == nil)
+        #expect(decoded { $0.state = 4 } == nil)
+        #expect(decoded { $0.state = UInt32(HF_SLOT_CLAIMED) }?.stage == .incomplete)
+        #expect(decoded { $0.state = UInt32(HF_SLOT_CAPTURED) }?.stage == .captured)
+        #expect(decoded { $0.verdict = UInt32(HF_VERDICT_PENDING) }?.verdict == nil)
+        #expect(decoded { $0.verdict = UInt32(HF_VERDICT_RESUME) }?.verdict == .resume)
+        #expect(decoded { $0.verdict = UInt32(HF_VERDICT_TERMINATE) }?.verdict == .terminate)
+        #expect(decoded { $0.callout_kind = 0 }?.loop == nil, "not in a callout")
+        let kinds = (1...6).map { kind in decoded { $0.callout_kind = kind }?.loop?.callout?.kind }
+        #expect(kinds == [.source, .port, .timer, .observer, .block, .mainQueue])
+        let activities = [0, 1, 2, 5, 6, 7, 9].map { bit in decoded { $0.activity = 1 << bit }?.loop?.activity }
+        #expect(
+            activities == [
+                "entry", "beforeTimers", "beforeSources", "beforeWaiting", "afterWaiting", "exit", "unknown",
+            ]
+        )
+        #expect(decoded { $0.code = 0 }?.sender?.pid == 4711)
+        #expect(decoded { $0.code = -6 }?.sender?.uid == 1001)
+    }
+
+    @Test func `Every field of a spool file is decoded`() throws {
+        var second = sampleRecord()
+        second.number = 3
+        let spool = try SpoolContents(bytes: sampleSpool([sampleRecord(), HFRecord(), second]))
+        #expect(spool.records.map(\.number) == [3, 7], "in the order of the faults, without the free one")
+        #expect(spool.attempts == 1)
+        let process = spool.process
+        #expect(process.pid == 4711)
+        #expect(process.parentPid == 815)
+        #expect(process.restarts == 3)
+        #expect(process.startTime.microsecondsSinceEpoch == 1_795_243_200_000_001)
+        #expect(process.name == "a name")
+        #expect(process.executable == "/an/executable")
+        #expect(process.arguments == ["agent", "--flag", ""])
+        #expect(process.faultsLost == 5)
+        #expect(process.host.name == "a host")
+        #expect(process.host.kernel == "a kernel")
+        #expect(process.host.os == "a system")
+        #expect(process.host.architecture == "x86_64")
+        #expect(process.host.processors == 8)
+        #expect(process.runtime.holdfast == "0.1.0")
+        #expect(process.runtime.swift == "6.3")
+        #expect(process.runtime.libc == "glibc 2.36")
+    }
+
+    @Test func `Images of a spool file are decoded`() throws {
+        let images = try SpoolContents(bytes: sampleSpool([])).images
+        #expect(images.map(\.path) == ["/lib/image0.so", "/lib/image1.so", "/lib/image2.so"])
+        #expect(images.map(\.name) == ["image0.so", "image1.so", "image2.so"])
+        #expect(images.map(\.base.rawValue) == [0x10000, 0x20000, 0x30000])
+        #expect(images.map(\.end.rawValue) == [0x18000, 0x28000, 0x38000])
+        #expect(images[0].buildID == nil)
+        #expect(images[2].buildID == "ab" + String(repeating: "00", count: 18) + "02")
+    }
+}

@@ -1,0 +1,24 @@
+import CrashReports
+import TestSupport
+
+/// A scenario of `recovery-probe`, run to its end.
+struct ProbeRun {
+    let end: ChildProcess.End
+    let lines: [String]
+    /// The oldest first.
+    let reports: [CrashReport]
+
+    init(_ scenario: String, environment: [String: String] = [:]) throws {
+        let store = try StoreReader()
+        let run = try ProgramRun.run(
+            BuiltProduct.path(of: "recovery-probe"),
+            [scenario, store.path],
+            environment: environment
+        )
+        end = run.end
+        lines = run.output.split(separator: "\n").map(String.init)
+        // What the process left in the spool is finished by this.
+        _ = try store.list()
+        reports = try store.reports().sorted { $0.timestamp < $1.timestamp }
+    }
+}
