@@ -129,6 +129,12 @@ let package = Package(
             dependencies: ["RunLoops", "LinuxSystem", "RecoveryTestSupport", system],
             swiftSettings: swiftSettings
         ),
+        // Compares with the CFRunLoop of the toolchain.
+        .testTarget(
+            name: "RunLoopOracleTests",
+            dependencies: ["RunLoops", "LinuxSystem", system],
+            swiftSettings: swiftSettings
+        ),
         .testTarget(
             name: "CrashReportsTests",
             dependencies: ["CrashReports", "LinuxSystem", "crashreport", system],

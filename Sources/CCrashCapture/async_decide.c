@@ -32,6 +32,10 @@ uint32_t hf_capture_slots_in_use(void) {
     return count;
 }
 
+void hf_capture_add_facts(HFRecord *record, uint32_t facts) {
+    __atomic_fetch_or(&record->facts, facts, __ATOMIC_RELAXED);
+}
+
 HFRecord *hf_capture_record(uint32_t slot) { return &hf_capture_state.slots[slot]; }
 
 /// The captured record that has waited longest, or the slot count.

@@ -13,23 +13,26 @@
 
 void hf_async_restart(void) {
     const HFCaptureConfiguration *configuration = &hf_capture_state.configuration;
-    char *const *environment = atomic_load_explicit(&hf_capture_state.environment, memory_order_acquire);
-    if (configuration->executable == NULL || configuration->arguments == NULL || environment == NULL) {
+    const HFRestartPlan *plan = atomic_load_explicit(&hf_capture_state.restart_plan, memory_order_acquire);
+    if (configuration->executable == NULL || configuration->arguments == NULL || plan == NULL) {
         return;
     }
     // Everything but the standard three and what is marked to be kept closes, whoever opened it.
     HF_SYSCALL3(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC);
-    const int *kept = atomic_load_explicit(&hf_capture_state.kept_descriptors, memory_order_acquire);
-    uint32_t count = atomic_load_explicit(&hf_capture_state.kept_descriptor_count, memory_order_acquire);
-    for (uint32_t i = 0; kept != NULL && i < count; i += 1) {
-        HF_SYSCALL3(SYS_fcntl, kept[i], F_SETFD, 0);
+    for (uint32_t i = 0; i < plan->descriptor_count; i += 1) {
+        HF_SYSCALL3(SYS_fcntl, plan->descriptors[i], F_SETFD, 0);
     }
-    // execve(2) keeps the signal mask: a child that begins with the fault signals blocked would die unreported.
-    HF_SYSCALL4(SYS_rt_sigprocmask, SIG_SETMASK, &hf_capture_state.initial_mask, 0, HF_KERNEL_SIGSET_SIZE);
-    HF_SYSCALL3(SYS_execve, configuration->executable, configuration->arguments, environment);
+    // execve(2) keeps the signal mask: a process that begins with the fault signals blocked would die unreported. The observed
+    // ones wait until it has handlers for them again (hf_signal_release): by default it would die of a SIGHUP now.
+    uint64_t before = 0;
+    uint64_t mask = hf_capture_state.initial_mask |
+                    atomic_load_explicit(&hf_capture_state.observed_signals, memory_order_relaxed);
+    HF_SYSCALL4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, &before, HF_KERNEL_SIGSET_SIZE);
+    HF_SYSCALL3(SYS_execve, configuration->executable, configuration->arguments, plan->environment);
     if (configuration->fallback_executable != NULL) {
-        HF_SYSCALL3(SYS_execve, configuration->fallback_executable, configuration->arguments, environment);
+        HF_SYSCALL3(SYS_execve, configuration->fallback_executable, configuration->arguments, plan->environment);
     }
+    HF_SYSCALL4(SYS_rt_sigprocmask, SIG_SETMASK, &before, 0, HF_KERNEL_SIGSET_SIZE);
 }
 
 /// The layout that rt_sigaction(2) takes, which is not that of glibc.
@@ -77,14 +80,14 @@ static void call_previous_handler(int signal, siginfo_t *info, void *context) {
 
 void hf_async_terminate(int signal, siginfo_t *info, void *context) {
     // A fault of that handler comes back here, and must not begin again.
-    if (!atomic_exchange_explicit(&hf_capture_state.terminating, true, memory_order_acq_rel)) {
+    int32_t pid = (int32_t)HF_SYSCALL0(SYS_getpid);
+    if (atomic_exchange_explicit(&hf_capture_state.terminating, pid, memory_order_acq_rel) != pid) {
         call_previous_handler(signal, info, context);
     }
     // Whatever that handler did, the process ends now, and as the signal says: an outer supervisor and a core dump see the
     // truth. A re-executed fault could be repaired by another thread meanwhile, so the siginfo is queued again instead;
     // the kernel lets a process send itself any code (kernel/signal.c, do_rt_tgsigqueueinfo).
     set_default_action(signal);
-    long pid = HF_SYSCALL0(SYS_getpid);
     long thread = HF_SYSCALL0(SYS_gettid);
     HF_SYSCALL4(SYS_rt_tgsigqueueinfo, pid, thread, signal, info);
     uint64_t mask = ~(1ULL << (signal - 1));

@@ -56,7 +56,7 @@ static uint32_t wait_for_verdict(HFRecord *record) {
             &record->verdict, &expected, verdict, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         return expected;
     }
-    __atomic_fetch_or(&record->facts, HF_FACT_DEADLINE, __ATOMIC_RELAXED);
+    hf_capture_add_facts(record, HF_FACT_DEADLINE);
     return verdict;
 }
 
@@ -76,8 +76,11 @@ static HFRecord *wait_for_slot(void) {
 }
 
 void hf_async_handle_fault(int signal, siginfo_t *info, void *context) {
-    if (!atomic_load_explicit(&hf_capture_state.installed, memory_order_acquire) ||
-        atomic_load_explicit(&hf_capture_state.terminating, memory_order_acquire)) {
+    int32_t pid = (int32_t)HF_SYSCALL0(SYS_getpid);
+    // A forked child has no crash thread, and neither the spool nor the restart is its own.
+    if (pid != hf_capture_state.pid ||
+        !atomic_load_explicit(&hf_capture_state.installed, memory_order_acquire) ||
+        atomic_load_explicit(&hf_capture_state.terminating, memory_order_acquire) == pid) {
         hf_async_terminate(signal, info, context);
         return;
     }
@@ -87,14 +90,9 @@ void hf_async_handle_fault(int signal, siginfo_t *info, void *context) {
         __atomic_add_fetch(&hf_capture_state.configuration.spool->faults_lost, 1, __ATOMIC_RELAXED);
     } else {
         hf_async_fill_record(record, signal, info, context);
-        // Nobody decides for the deciding thread, nor before there is one, nor in a forked child, where it does not exist.
-        int32_t pid = (int32_t)HF_SYSCALL0(SYS_getpid);
-        bool decidable = pid == hf_capture_state.configuration.spool->pid &&
-                         atomic_load_explicit(&hf_capture_state.decider, memory_order_acquire) != 0 &&
+        // Nobody decides for the deciding thread, nor before there is one.
+        bool decidable = atomic_load_explicit(&hf_capture_state.decider, memory_order_acquire) != 0 &&
                          (record->facts & HF_FACT_CAPTURE_THREAD) == 0;
-        if (pid != hf_capture_state.configuration.spool->pid) {
-            verdict = HF_VERDICT_TERMINATE;
-        }
         if (decidable) {
             verdict = wait_for_verdict(record);
         } else {
@@ -107,6 +105,10 @@ void hf_async_handle_fault(int signal, siginfo_t *info, void *context) {
         return;
     case HF_VERDICT_RESTART:
         hf_async_restart();
+        if (record != NULL) {
+            __atomic_store_n(&record->verdict, HF_VERDICT_TERMINATE, __ATOMIC_RELEASE);
+            hf_capture_add_facts(record, HF_FACT_RESTART_FAILED);
+        }
         break;
     default:
         break;

@@ -109,7 +109,7 @@ void hf_async_fill_record(HFRecord *record, int signal, const siginfo_t *info, v
         judge_stack(record, point, record->registers[REG_RSP]);
         copy_loop_state(record, point->info);
     }
-    if (hf_capture_state.current_task != NULL && hf_capture_state.current_task() != NULL) {
+    if (hf_run_is_in_task) {
         record->facts |= HF_FACT_TASK;
     }
 

@@ -23,8 +23,11 @@ typedef struct HFAbortMessage {
 typedef struct HFCaptureState {
     /// Set last at install and cleared first at uninstall.
     _Atomic(bool) installed;
-    /// Set once the process ends as a signal says: a second fault then skips the handlers that stood before ours.
-    _Atomic(bool) terminating;
+    /// The process that capture was installed in. In private memory: a forked child has a copy, and another pid.
+    int32_t pid;
+    /// The pid of the process that ends as a signal says: a second fault of it skips the handlers that stood before ours. A pid
+    /// and no flag, because a vfork(2) child shares this memory.
+    _Atomic(int32_t) terminating;
     HFCaptureConfiguration configuration;
     HFRecord *slots;
     uint32_t slot_count;
@@ -36,16 +39,14 @@ typedef struct HFCaptureState {
     _Atomic(int32_t) decider;
     /// The signal mask that a restarted process begins with.
     uint64_t initial_mask;
-    /// The environment for a restart.
-    char *const *_Atomic environment;
-    const int *_Atomic kept_descriptors;
-    _Atomic(uint32_t) kept_descriptor_count;
+    /// What a restart begins with, replaced as a whole.
+    const HFRestartPlan *_Atomic restart_plan;
+    /// Signals that are observed, as bits: held back across a restart, whose process would die of them.
+    _Atomic(uint64_t) observed_signals;
     /// Where the Swift runtime keeps the text of a fatal error, or NULL (swift/stdlib/public/runtime/Errors.cpp).
     _Atomic(const char *) *fatal_error_message;
     /// Where glibc keeps the reason of an abort, or NULL.
     HFAbortMessage **abort_message;
-    /// swift_task_getCurrent, or NULL when the concurrency runtime is not loaded.
-    void *(*current_task)(void);
 } HFCaptureState;
 
 extern HFCaptureState hf_capture_state;

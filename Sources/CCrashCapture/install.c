@@ -13,10 +13,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 // Not public ABI of the Swift runtime: weak, so that a runtime without them costs their use and not the link.
 extern _Atomic(const char *) *swift_getFatalErrorMessageBuffer(void) __attribute__((weak));
-extern void *swift_task_getCurrent(void) __attribute__((weak));
 extern void swift_retain(void *) __attribute__((weak));
 
 /// Finds what handlers read and resolves it now: a lazy binding inside a handler would take the loader's lock.
@@ -25,10 +25,6 @@ static void resolve_runtime(void) {
         hf_capture_state.fatal_error_message = swift_getFatalErrorMessageBuffer();
     }
     hf_capture_state.abort_message = dlsym(RTLD_DEFAULT, "__abort_msg");
-    hf_capture_state.current_task = swift_task_getCurrent;
-    if (hf_capture_state.current_task != NULL) {
-        (void)hf_capture_state.current_task();
-    }
     // The compiler may turn loops into calls of these.
     char from[64] = {0};
     char to[64];
@@ -54,10 +50,21 @@ static void fault_signal_set(sigset_t *set) {
     }
 }
 
+/// In a forked child: the lock of the spool file is its parent's.
+static void close_spool_in_child(void) {
+    if (hf_capture_state.configuration.spool_descriptor >= 0) {
+        close(hf_capture_state.configuration.spool_descriptor);
+    }
+}
+
 int hf_capture_install(const HFCaptureConfiguration *configuration) {
-    if (atomic_load(&hf_capture_state.installed)) {
+    // Once a process: the crash thread of the first never ends.
+    if (hf_capture_state.pid != 0) {
         return EALREADY;
     }
+    hf_capture_state.pid = (int32_t)getpid();
+    // The mapping, too, would hold the file open, and with it the lock.
+    pthread_atfork(NULL, NULL, close_spool_in_child);
     HFSpoolHeader *spool = configuration->spool;
     hf_capture_state.configuration = *configuration;
     hf_capture_state.slots = (HFRecord *)((char *)spool + spool->slot_offset);
@@ -69,6 +76,7 @@ int hf_capture_install(const HFCaptureConfiguration *configuration) {
     fault_signal_set(&faults);
     pthread_sigmask(SIG_UNBLOCK, &faults, &mask);
     memcpy(&hf_capture_state.initial_mask, &mask, HF_KERNEL_SIGSET_SIZE);
+    hf_capture_state.initial_mask &= ~configuration->held_signals;
     for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
         // A restarted process must not begin with a fault signal blocked.
         hf_capture_state.initial_mask &= ~(1ULL << (hf_async_fault_signals[i] - 1));
@@ -108,14 +116,19 @@ void hf_capture_uninstall(void) {
     }
 }
 
-void hf_capture_set_environment(char *const *environment) {
-    atomic_store_explicit(&hf_capture_state.environment, environment, memory_order_release);
+void hf_capture_set_restart_plan(const HFRestartPlan *plan) {
+    atomic_store_explicit(&hf_capture_state.restart_plan, plan, memory_order_release);
 }
 
-void hf_capture_set_kept_descriptors(const int *descriptors, uint32_t count) {
-    atomic_store_explicit(&hf_capture_state.kept_descriptor_count, 0, memory_order_release);
-    atomic_store_explicit(&hf_capture_state.kept_descriptors, descriptors, memory_order_release);
-    atomic_store_explicit(&hf_capture_state.kept_descriptor_count, count, memory_order_release);
+void hf_signal_release(uint64_t signals) {
+    sigset_t set;
+    sigemptyset(&set);
+    for (int signal = 1; signal <= 64; signal += 1) {
+        if ((signals & (1ULL << (signal - 1))) != 0) {
+            sigaddset(&set, signal);
+        }
+    }
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
 void hf_capture_clear_messages(void) {
@@ -149,5 +162,10 @@ int hf_signal_observe(int signal, int descriptor) {
     for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
         sigdelset(&action.sa_mask, hf_async_fault_signals[i]);
     }
-    return sigaction(signal, &action, NULL) == 0 ? 0 : errno;
+    if (sigaction(signal, &action, NULL) != 0) {
+        return errno;
+    }
+    atomic_fetch_or(&hf_capture_state.observed_signals, 1ULL << (signal - 1));
+    hf_signal_release(1ULL << (signal - 1));
+    return 0;
 }

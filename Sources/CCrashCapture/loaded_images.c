@@ -112,14 +112,22 @@ static int add_image(struct dl_phdr_info *info, size_t size, void *argument) {
 }
 
 uint32_t hf_loaded_images_snapshot(HFSpoolHeader *spool, HFLoadedImage *images, uint32_t capacity) {
-    Snapshot snapshot = {
-        .spool = spool,
-        .images = images,
-        .table = (HFImage *)((char *)spool + spool->image_offset),
-        .capacity = capacity < spool->image_capacity ? capacity : spool->image_capacity,
-    };
+    capacity = capacity < spool->image_capacity ? capacity : spool->image_capacity;
+    HFImage *fresh = calloc(capacity, sizeof *fresh);
+    if (fresh == NULL) {
+        return 0;
+    }
+    Snapshot snapshot = {.spool = spool, .images = images, .table = fresh, .capacity = capacity};
     dl_iterate_phdr(add_image, &snapshot);
+    // Entry by entry, and only those that changed: somebody may be reading the table, or the process may die.
+    HFImage *table = (HFImage *)((char *)spool + spool->image_offset);
+    for (uint32_t i = 0; i < snapshot.count; i += 1) {
+        if (memcmp(&table[i], &fresh[i], sizeof *fresh) != 0) {
+            table[i] = fresh[i];
+        }
+    }
     __atomic_store_n(&spool->image_count, snapshot.count, __ATOMIC_RELEASE);
+    free(fresh);
     return snapshot.count;
 }
 

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 // The handler itself needs little, but handlers that we chain to may not: 16 KiB was too little for others (Wasmtime,
 // folly), and a frame larger than a small guard steps over it.
@@ -22,6 +23,8 @@ static void free_stack(void *mapping) {
 }
 
 static void make_key(void) { key_error = pthread_key_create(&key, free_stack); }
+
+void hf_capture_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
 
 int hf_capture_prepare_thread(void) {
     pthread_once(&key_once, make_key);

@@ -6,6 +6,7 @@
 
 _Thread_local HFRecoveryPoint *hf_current_recovery_point;
 _Thread_local uint32_t hf_critical_depth;
+_Thread_local bool hf_run_is_in_task;
 
 HFOutcome hf_recovery_switch_call(HFRecoveryPoint *point, HFBody body, void *argument, uintptr_t stack_top)
     __asm__("hf_recovery_switch");
@@ -15,11 +16,17 @@ HFOutcome hf_recovery_switch_call(HFRecoveryPoint *point, HFBody body, void *arg
 extern void swift_task_enterThreadLocalContext(char *state) __attribute__((weak));
 extern void swift_task_exitThreadLocalContext(char *state) __attribute__((weak));
 
+extern void *swift_task_getCurrent(void) __attribute__((weak));
+
 _Static_assert(offsetof(HFRecoveryPoint, stack_pointer) == 0, "async_recovery_switch.S stores it there");
 _Static_assert(offsetof(HFRecoveryPoint, frame_pointer) == 8, "async_recovery_switch.S stores it there");
 
 bool hf_recovery_tracks_exclusivity(void) {
     return swift_task_enterThreadLocalContext != NULL && swift_task_exitThreadLocalContext != NULL;
+}
+
+void hf_recovery_begin_run(void) {
+    hf_run_is_in_task = swift_task_getCurrent != NULL && swift_task_getCurrent() != NULL;
 }
 
 HFOutcome hf_recovery_run(HFCalloutStack *stack, const HFCalloutInfo *info, HFBody body, void *argument) {

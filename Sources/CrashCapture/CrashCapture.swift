@@ -20,6 +20,8 @@ public final class CrashCapture: Sendable {
         public var deadline: Duration
         /// What is done when no verdict came in time: never resume.
         public var verdictAtDeadline: Verdict
+        /// Signals that the process before this one held back for it, as bits.
+        public var heldSignals: UInt64
         /// How often this process was restarted in place so far.
         public var restarts: Int
         /// Holdfast's own version, for reports.
@@ -30,12 +32,14 @@ public final class CrashCapture: Sendable {
             spoolFolder: String,
             deadline: Duration = .seconds(2),
             verdictAtDeadline: Verdict = .restart,
+            heldSignals: UInt64 = 0,
             restarts: Int = 0,
             version: String
         ) {
             self.spoolFolder = spoolFolder
             self.deadline = deadline
             self.verdictAtDeadline = verdictAtDeadline
+            self.heldSignals = heldSignals
             self.restarts = restarts
             self.version = version
         }
@@ -43,6 +47,8 @@ public final class CrashCapture: Sendable {
 
     /// The path of the spool file.
     public let spoolPath: String
+    /// Whether records outlive the process: not when there was no room for the spool file.
+    public let isPersistent: Bool
     /// Written by handlers; read by copying alone.
     private nonisolated(unsafe) let spool: UnsafeRawPointer
     private let spoolSize: Int
@@ -77,6 +83,7 @@ public final class CrashCapture: Sendable {
         let identity = ProcessIdentity(restarts: configuration.restarts, holdfastVersion: configuration.version)
         let spool = try SpoolFile(folder: configuration.spoolFolder, identity: identity)
         spoolPath = spool.path
+        isPersistent = spool.isPersistent
         unsafe self.spool = unsafe UnsafeRawPointer(spool.header)
         spoolSize = spool.size
         let thread = unsafe CrashThread(spool: spool.header, decide: decide, resumed: resumed)
@@ -87,6 +94,8 @@ public final class CrashCapture: Sendable {
             deadline_nanoseconds: UInt64(max(0, seconds.seconds)) * 1_000_000_000
                 + UInt64(max(0, seconds.attoseconds / 1_000_000_000)),
             verdict_at_deadline: configuration.verdictAtDeadline.rawCode,
+            spool_descriptor: spool.descriptor,
+            held_signals: configuration.heldSignals,
             executable: strdup(identity.executable),
             fallback_executable: strdup("/proc/self/exe"),
             arguments: CStringList.make(identity.arguments)
@@ -96,14 +105,25 @@ public final class CrashCapture: Sendable {
             spool.remove()
             throw CrashCaptureError(error == EALREADY ? .alreadyInstalled : .handlers, Errno(rawValue: error))
         }
-        try Self.prepareThread()
-        try thread.start()
+        do {
+            try Self.prepareThread()
+            try thread.start()
+        } catch {
+            hf_capture_uninstall()
+            spool.remove()
+            throw error
+        }
     }
 
     /// Gives the calling thread a guarded alternate signal stack, so that a stack overflow of it is captured.
     public static func prepareThread() throws(CrashCaptureError) {
         let error = hf_capture_prepare_thread()
         guard error == 0 else { throw CrashCaptureError(.thread, Errno(rawValue: error)) }
+    }
+
+    /// Names the calling thread, for reports; up to 15 bytes count.
+    public static func nameThread(_ name: String) {
+        unsafe hf_capture_name_thread(name)
     }
 
     /// The bytes of the whole spool file as they are now: the process, its images, and every record.
@@ -140,11 +160,18 @@ public final class CrashCapture: Sendable {
 
     /// Sets what a restart in place begins with: the whole environment, and the descriptors that stay open.
     public func prepareRestart(environment: [String], keeping descriptors: [CInt]) {
-        unsafe hf_capture_set_environment(CStringList.make(environment))
+        // Never freed: a handler may be reading the one that this one replaces. They are few and short.
         let kept = UnsafeMutablePointer<CInt>.allocate(capacity: max(1, descriptors.count))
         unsafe kept.initialize(from: descriptors, count: descriptors.count)
-        // Never freed: a handler may be reading the list that this one replaces. They are few and short.
-        unsafe hf_capture_set_kept_descriptors(kept, UInt32(descriptors.count))
+        let plan = UnsafeMutablePointer<HFRestartPlan>.allocate(capacity: 1)
+        unsafe plan.initialize(
+            to: HFRestartPlan(
+                environment: CStringList.make(environment),
+                descriptors: UnsafePointer(kept),
+                descriptor_count: UInt32(descriptors.count)
+            )
+        )
+        unsafe hf_capture_set_restart_plan(plan)
     }
 
     /// Replaces the process by a fresh one in place.
@@ -157,7 +184,7 @@ public final class CrashCapture: Sendable {
     /// Puts the handlers back that stood before, and removes the spool file if every record in it was released.
     public func uninstall() {
         hf_capture_uninstall()
-        if slotsInUse == 0 {
+        if isPersistent, slotsInUse == 0 {
             _ = unsafe unlink(spoolPath)
         }
     }

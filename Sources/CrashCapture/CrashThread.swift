@@ -56,11 +56,24 @@ final class CrashThread {
         while !hf_capture_has_decider() { sched_yield() }
     }
 
-    /// libunwind's first walk sets itself up under a lock of its own.
+    /// Does everything once: libunwind's first walk sets itself up under a lock of its own.
     private func warmUp() {
         var context = unsafe ucontext_t()
         unsafe hf_unwind_capture(&context)
-        _ = unsafe walker?.walk(context: &context) { _ in }
+        unsafe withUnsafeMutablePointer(to: &context) { context in
+            _ = unsafe walker?.walk(context: context) { _ in }
+        }
+        // -Onone builds look types up at first use, which allocates: not while somebody is parked.
+        let record = UnsafeMutablePointer<HFRecord>.allocate(capacity: 1)
+        unsafe UnsafeMutableRawPointer(record).initializeMemory(
+            as: UInt8.self,
+            repeating: 0,
+            count: MemoryLayout<HFRecord>.size
+        )
+        let fault = unsafe summary(of: record, walk: walk(record))
+        let decision = Decision(fault.hasRecoveryPoint ? .terminate : .restart, because: "nothing happened")
+        unsafe write(decision.reason, to: record)
+        unsafe record.deallocate()
     }
 
     private func run() -> Never {
@@ -121,8 +134,8 @@ final class CrashThread {
         }
         frames.finish()
         let end: FaultSummary.Walk.End = reached ? .recoveryPoint : complete ? .outermost : .broken
-        unsafe record.pointee.facts |= reached ? UInt32(HF_FACT_WALK_COMPLETE) : 0
-        unsafe record.pointee.facts |= complete ? 0 : UInt32(HF_FACT_WALK_BROKEN)
+        unsafe hf_capture_add_facts(record, reached ? UInt32(HF_FACT_WALK_COMPLETE) : 0)
+        unsafe hf_capture_add_facts(record, complete ? 0 : UInt32(HF_FACT_WALK_BROKEN))
         return judge.walk(end: end)
     }
 

@@ -35,12 +35,15 @@ public struct FaultSummary: Sendable {
         public var prefix: Prefix
         /// Whether a frame that is not the application's lies between two that are.
         public var hasForeignFrame: Bool
+        /// Whether the process was ending itself: `abort` lies above the innermost frame of the application.
+        public var hasAbort: Bool
 
         /// Makes a walk's result.
-        public init(end: End, prefix: Prefix = .none, hasForeignFrame: Bool = false) {
+        public init(end: End, prefix: Prefix = .none, hasForeignFrame: Bool = false, hasAbort: Bool = false) {
             self.end = end
             self.prefix = prefix
             self.hasForeignFrame = hasForeignFrame
+            self.hasAbort = hasAbort
         }
     }
 

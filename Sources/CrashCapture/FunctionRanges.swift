@@ -43,6 +43,10 @@ struct FunctionRanges {
             "swift_dynamicCastClassUnconditional",
             "swift_dynamicCastUnknownClassUnconditional",
             "swift_deletedMethodError",
+            "swift_abortRetainUnowned",
+            "swift_unownedCheck",
+            "swift_unownedRetainStrong",
+            "swift_unownedRetainStrongAndRelease",
         ])
     }
 

@@ -43,6 +43,13 @@ public enum SignalEvents {
         )
     }
 
+    /// Lets signals through that the process before this one held back for it, as bits.
+    ///
+    /// Call it when their observers are in place; those of observed ones are let through by `observe`.
+    public static func release(_ signals: UInt64) {
+        hf_signal_release(signals)
+    }
+
     /// How many signals found the ring full since the last call.
     public static func takeDropped() -> UInt64 {
         hf_signal_take_dropped()

@@ -14,12 +14,17 @@ struct SpoolFile {
 
     let header: UnsafeMutablePointer<HFSpoolHeader>
     let size: Int
-    private let descriptor: CInt
+    /// -1 when there was no room for a file.
+    let descriptor: CInt
     let path: String
+
+    /// Whether the records outlive the process: not when the disk was full.
+    var isPersistent: Bool { descriptor >= 0 }
 
     /// Makes the spool folder, 0700, and the file in it, 0600.
     ///
-    /// The file appears under its name only when it is locked and its header is complete.
+    /// The file appears under its name only when it is locked and its header is complete. With a full disk the records are in
+    /// memory only: an agent that cannot start is worse than one whose last report is lost.
     init(folder: String, identity: ProcessIdentity) throws(CrashCaptureError) {
         let imageOffset = (MemoryLayout<HFSpoolHeader>.size + 63) & ~63
         let slotOffset = (imageOffset + MemoryLayout<HFImage>.size * Self.imageCapacity + 63) & ~63
@@ -27,36 +32,63 @@ struct SpoolFile {
         path = "\(folder)/\(identity.pid)-\(identity.startUnixNanoseconds).spool"
         let temporary = "\(folder)/.\(identity.pid)-\(identity.startUnixNanoseconds).tmp"
 
-        if unsafe mkdir(folder, 0o700) != 0, errno != EEXIST {
+        if unsafe mkdir(folder, 0o700) != 0, errno != EEXIST, !Self.isFull(errno) {
             throw CrashCaptureError(.spool, path: folder, Errno(rawValue: errno))
         }
-        let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
-        descriptor = unsafe open(temporary, flags, 0o600)
-        guard descriptor >= 0 else { throw CrashCaptureError(.spool, path: temporary, Errno(rawValue: errno)) }
-        // posix_fallocate: a page that cannot be written later, because the disk is full, would be a SIGBUS in the handler.
-        errno = posix_fallocate(descriptor, 0, off_t(size))
-        guard errno == 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0,
-            let mapping = unsafe mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0),
-            unsafe mapping != MAP_FAILED
-        else {
+        descriptor = try Self.makeFile(temporary, size)
+        let flags = descriptor >= 0 ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS
+        let mapping = unsafe mmap(nil, size, PROT_READ | PROT_WRITE, flags, descriptor, 0)
+        guard let mapping = unsafe mapping, unsafe mapping != MAP_FAILED else {
             let error = Errno(rawValue: errno)
-            close(descriptor)
-            _ = unsafe unlink(temporary)
+            Self.discard(temporary, descriptor)
             throw CrashCaptureError(.spool, path: temporary, error)
         }
+        // A forked child must not keep the file open, and with it the lock, by the mapping.
+        unsafe madvise(mapping, size, MADV_DONTFORK)
         unsafe header = mapping.assumingMemoryBound(to: HFSpoolHeader.self)
         unsafe header.pointee.image_offset = UInt32(imageOffset)
         unsafe header.pointee.slot_offset = UInt32(slotOffset)
         unsafe identity.write(to: header)
-        guard unsafe rename(temporary, path) == 0 else {
+        guard unsafe descriptor < 0 || rename(temporary, path) == 0 else {
             let error = Errno(rawValue: errno)
-            _ = unsafe unlink(temporary)
+            Self.discard(temporary, descriptor)
             throw CrashCaptureError(.spool, path: path, error)
         }
     }
 
+    /// Makes the file, locked and with all its pages; -1 when the disk is full.
+    private static func makeFile(_ path: String, _ size: Int) throws(CrashCaptureError) -> CInt {
+        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            if isFull(errno) { return -1 }
+            throw CrashCaptureError(.spool, path: path, Errno(rawValue: errno))
+        }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            let error = Errno(rawValue: errno)
+            discard(path, descriptor)
+            throw CrashCaptureError(.spool, path: path, error)
+        }
+        // A page that cannot be written later, because the disk is full, would be a SIGBUS in the handler.
+        let error = posix_fallocate(descriptor, 0, off_t(size))
+        if error == 0 { return descriptor }
+        discard(path, descriptor)
+        if isFull(error) { return -1 }
+        throw CrashCaptureError(.spool, path: path, Errno(rawValue: error))
+    }
+
+    private static func isFull(_ error: CInt) -> Bool {
+        error == ENOSPC || error == EDQUOT
+    }
+
+    private static func discard(_ path: String, _ descriptor: CInt) {
+        guard descriptor >= 0 else { return }
+        close(descriptor)
+        _ = unsafe unlink(path)
+    }
+
     /// Removes the file: for a process that ends in order and left no record.
     func remove() {
+        guard isPersistent else { return }
         _ = unsafe unlink(path)
     }
 }

@@ -12,7 +12,13 @@ internal import CLibunwind
 
     private var library: HFUnwindLibrary
     private(set) var images: LoadedImages
+    /// The context that a walk begins with.
+    ///
+    /// Allocated once, for ever: walks must not allocate.
+    private let start = UnsafeMutablePointer<ucontext_t>.allocate(capacity: 1)
+    /// Stack memory, and memory of images that may be unloaded: apart, for a walk goes back and forth between them.
     private var window = MemoryWindow()
+    private var imageWindow = MemoryWindow()
 
     /// Loads libunwind and gives it our accessors; nil when it is not there.
     init?(spool: UnsafeMutablePointer<HFSpoolHeader>) {
@@ -43,11 +49,12 @@ internal import CLibunwind
     func walk(context: UnsafeMutablePointer<ucontext_t>, _ body: (UInt64) -> Void) -> Bool {
         unsafe activeWalker = self
         window.reset()
-        // A copy: what is parked is resumed or reported as it was.
-        var start = unsafe context.pointee
-        let isExact = unsafe undoWildCall(&start, body)
+        imageWindow.reset()
+        // A copy, which libunwind reads to the end of the walk: what is parked is resumed or reported as it was.
+        unsafe start.pointee = unsafe context.pointee
+        let isExact = unsafe undoWildCall(&start.pointee, body)
         var cursor = unw_cursor_t()
-        guard unsafe hf_unwind_begin(&library, &cursor, &start, isExact) == 0 else { return false }
+        guard unsafe hf_unwind_begin(&library, &cursor, start, isExact) == 0 else { return false }
         for _ in 0..<Self.maximumSteps {
             var address: UInt64 = 0
             guard unsafe library.get_reg?(&cursor, CInt(HF_UNWIND_REGISTER_IP), &address) == 0 else { return false }
@@ -93,14 +100,15 @@ internal import CLibunwind
         let header = unsafe image.pointee.unwind_table
         // Version 1, then the encodings of the frame pointer, the count (udata4) and the table (sdata4, data-relative): the
         // only ones that linkers write (LSB, "The .eh_frame_hdr section").
-        guard header != 0, images.isReadOnlyImageMemory(header, count: 12),
-            let raw = unsafe UnsafeRawPointer(bitPattern: UInt(header)),
-            unsafe raw.load(as: UInt8.self) == 1,
-            unsafe raw.load(fromByteOffset: 2, as: UInt8.self) == 0x03,
-            unsafe raw.load(fromByteOffset: 3, as: UInt8.self) == 0x3b
+        guard header != 0, images.isReadOnlyImageMemory(header, count: 16),
+            let encodings = load(header), encodings & 0xff == 1, encodings >> 16 & 0xffff == 0x3b03,
+            let counts = load(header + 8)
         else { return CInt(HF_UNWIND_NO_INFORMATION) }
-        let count = unsafe UInt64(raw.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
-        guard images.isReadOnlyImageMemory(header + 12, count: count * 8) else { return CInt(HF_UNWIND_NO_INFORMATION) }
+        let count = counts & 0xffff_ffff
+        // libunwind searches the table by loads of its own: both ends must be there, of an image that may be unloaded, too.
+        guard count > 0, images.isReadOnlyImageMemory(header + 12, count: count * 8),
+            load(header + 12) != nil, load(header + 12 + (count - 1) * 8) != nil
+        else { return CInt(HF_UNWIND_NO_INFORMATION) }
         return unsafe hf_unwind_search(
             &library,
             space,
@@ -117,12 +125,15 @@ internal import CLibunwind
     }
 
     private func load(_ address: UInt64) -> UInt64? {
-        if images.isReadOnlyImageMemory(address, count: 8),
-            let pointer = unsafe UnsafeRawPointer(bitPattern: UInt(address))
-        {
-            return unsafe pointer.loadUnaligned(as: UInt64.self)
+        guard let image = unsafe images.image(at: address), images.isReadOnlyImageMemory(address, count: 8) else {
+            return window.word(at: address)
         }
-        return window.word(at: address)
+        // The executable, libc and the Swift runtime are never unloaded.
+        guard unsafe image.pointee.kind != .other, let pointer = unsafe UnsafeRawPointer(bitPattern: UInt(address))
+        else {
+            return imageWindow.word(at: address)
+        }
+        return unsafe pointer.loadUnaligned(as: UInt64.self)
     }
 }
 

@@ -33,8 +33,8 @@ struct WalkJudge {
     private var sawSwiftCore = false
     private var sawOther = false
     private var sawC = false
+    private var sawAbort = false
     private var isEmpty = true
-    private var lastOfPrefix = Frame.application
     private var hasForeignFrame = false
     private var isDone = false
 
@@ -51,12 +51,15 @@ struct WalkJudge {
         case .prefix:
             if case .nullPage = frame, isEmpty { return }
             isEmpty = false
-            lastOfPrefix = frame
             switch frame {
             case .swiftFailure: sawSwiftFailure = true
             case .swiftCore: sawSwiftCore = true
             case .other: sawOther = true
-            case .abortFunction, .c: sawC = true
+            case .c: sawC = true
+            case .abortFunction:
+                // What lies above `abort` is how it raises its signal.
+                sawC = false
+                sawAbort = true
             case .nullPage: sawOther = true
             case .application: break
             }
@@ -70,15 +73,15 @@ struct WalkJudge {
 
     /// What was found.
     func walk(end: FaultSummary.Walk.End) -> FaultSummary.Walk {
-        FaultSummary.Walk(end: end, prefix: prefix, hasForeignFrame: hasForeignFrame)
+        FaultSummary.Walk(end: end, prefix: prefix, hasForeignFrame: hasForeignFrame, hasAbort: sawAbort)
     }
 
     private var prefix: FaultSummary.Walk.Prefix {
         if isEmpty { return .none }
-        if sawOther { return .foreign }
+        // A C frame that is not above `abort` is somebody's who called it, or who faulted: the heap's, for one.
+        if sawOther || sawC { return .foreign }
         if sawSwiftFailure { return .swiftFailure }
-        if sawSwiftCore { return sawC ? .foreign : .swiftCode }
-        if case .abortFunction = lastOfPrefix { return .ownAbort }
-        return .foreign
+        if sawSwiftCore { return sawAbort ? .foreign : .swiftCode }
+        return sawAbort ? .ownAbort : .foreign
     }
 }

@@ -1,5 +1,7 @@
 internal import CrashCapture
 internal import Glibc
+internal import Logging
+internal import RunLoops
 internal import Supervision
 
 extension EventHost {
@@ -23,13 +25,61 @@ extension EventHost {
         return descriptor
     }
 
+    /// Restarts the process in place now: same pid, same arguments, kept descriptors.
+    ///
+    /// Returns only when that failed; a planned restart is then tried again after a while.
+    public func restart() {
+        mustRestart = false
+        for handler in restartHandlers { handler() }
+        writer.flush(limit: .seconds(2))
+        configuration.logger.notice("restarting in place", metadata: ["resumed": "\(faults.resumed)"])
+        capture.restart()
+        configuration.logger.critical("cannot restart in place; going on")
+        restartRefusedUntil = .now.advanced(by: .seconds(30))
+    }
+
+    /// Plans the hand-over to a fresh process, if that is what follows a fault.
+    func taint() {
+        guard case .restartWhenQuiet(let limit) = configuration.afterFault.value, !isTainted else { return }
+        isTainted = true
+        if history.isCrashLoop {
+            configuration.logger.critical("faults follow each restart; going on without another one")
+            return
+        }
+        // Quiet: the loop is about to sleep, and the sweep has found it clean.
+        let quiet = HostRunLoop.Observer(label: "restart when quiet", activities: .beforeWaiting) { [weak self] _, _ in
+            MainActor.assumeIsolated {
+                guard let self, !self.needsSweep, self.loop.nesting == 1 else { return }
+                self.planRestart()
+            }
+        }
+        loop.add(quiet, to: .default)
+        // At the latest: whatever the loop is doing, and however many faults come.
+        let late = HostRunLoop.Timer(
+            label: "restart at the latest",
+            after: limit,
+            repeating: .seconds(1)
+        ) { [weak self] _ in
+            MainActor.assumeIsolated { self?.planRestart() }
+        }
+        loop.add(late, to: .common)
+    }
+
+    private func planRestart() {
+        guard restartRefusedUntil <= .now else { return }
+        mustRestart = true
+        endRun()
+    }
+
     func prepareRestart(isHealthy: Bool) {
         self.isHealthy = isHealthy
         capture.prepareRestart(
             environment: history.environmentForRestart(
                 base: ProcessEnvironment.entries,
                 isHealthy: isHealthy,
-                keeping: kept
+                keeping: kept,
+                holding: signalPort.observedSignals,
+                pid: getpid()
             ),
             keeping: Array(kept.values)
         )

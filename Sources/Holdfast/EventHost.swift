@@ -47,11 +47,12 @@ public final class EventHost {
     let signalPort: SignalPort
     var kept: [String: CInt] = [:]
     private var faultHandlers: [@MainActor (FaultNotice) -> Void] = []
-    private var restartHandlers: [@MainActor () -> Void] = []
+    var restartHandlers: [@MainActor () -> Void] = []
     private var isStopping = false
-    private var needsSweep = false
-    private var mustRestart = false
-    private var isTainted = false
+    var needsSweep = false
+    var mustRestart = false
+    var restartRefusedUntil = HostRunLoop.Instant.now
+    var isTainted = false
     var isHealthy = false
     private let buried: BuriedStacks
 
@@ -63,7 +64,9 @@ public final class EventHost {
     /// - Throws: `EventHostError`.
     public init(_ configuration: Configuration = Configuration()) throws(EventHostError) {
         self.configuration = configuration
-        history = RestartHistory(environment: ProcessEnvironment.values)
+        history = RestartHistory(environment: ProcessEnvironment.values, pid: getpid())
+        // A child that this process starts is not the one that was restarted.
+        for variable in RestartHistory.variables { _ = unsafe unsetenv(variable) }
         let store = try Self.openStore(configuration)
         let rule = VerdictRule(
             policy: configuration.policy,
@@ -86,6 +89,7 @@ public final class EventHost {
                     spoolFolder: store.spoolPath.string,
                     deadline: configuration.verdictDeadline,
                     verdictAtDeadline: rule.otherwise,
+                    heldSignals: history.heldSignals,
                     restarts: history.restarts,
                     version: Self.version
                 ),
@@ -136,6 +140,9 @@ public final class EventHost {
         } catch {
             throw EventHostError(error)
         }
+        if !capture.isPersistent {
+            configuration.logger.error("no room for the spool file: a fault that ends the process will have no report")
+        }
         prepareRestart(isHealthy: false)
         let healthy = HostRunLoop.Timer(label: "healthy", after: RestartHistory.healthyAfter) { [weak self] _ in
             MainActor.assumeIsolated { self?.prepareRestart(isHealthy: true) }
@@ -154,12 +161,14 @@ public final class EventHost {
     /// (`ReentrySweep`).
     public func run() {
         isStopping = false
+        // What came while the process before this one was replaced: its observers are in place by now.
+        SignalEvents.release(history.heldSignals)
         while !isStopping {
-            if needsSweep {
+            if mustRestart {
+                restart()
+            } else if needsSweep {
                 needsSweep = false
                 sweep()
-            } else if mustRestart {
-                restart()
             } else {
                 // Longer than CFRunLoop's own notion of for ever (CFRunLoop.c, TIMER_INTERVAL_LIMIT).
                 _ = loop.run(in: .default, for: .seconds(1_000_000_000))
@@ -173,7 +182,13 @@ public final class EventHost {
     /// Reports that wait are written first.
     public func stop() {
         isStopping = true
+        endRun()
+    }
+
+    /// Ends the run at the top: now, or as soon as the runs that are nested in it have ended.
+    func endRun() {
         loop.stop()
+        if loop.nesting > 1 { stopAtTop() }
     }
 
     /// Takes the handlers away and removes the spool file: call it last, when `run()` has returned.
@@ -204,18 +219,6 @@ public final class EventHost {
         restartHandlers.append(handler)
     }
 
-    /// Restarts the process in place now: same pid, same arguments, kept descriptors.
-    ///
-    /// Returns only when that failed.
-    public func restart() {
-        mustRestart = false
-        for handler in restartHandlers { handler() }
-        writer.flush(limit: .seconds(2))
-        configuration.logger.notice("restarting in place", metadata: ["resumed": "\(faults.resumed)"])
-        capture.restart()
-        configuration.logger.critical("cannot restart in place; going on")
-    }
-
     /// Runs code in which a fault is never resumed, because it would leave something half done that others rely on.
     public nonisolated static func withCriticalSection<Result, Failure: Error>(
         _ body: () throws(Failure) -> Result
@@ -231,7 +234,7 @@ public final class EventHost {
         let result = ReentrySweep().run(
             on: loop,
             faultCount: { supervisor.resumedFaults },
-            shouldStop: { isStopping }
+            shouldStop: { isStopping || mustRestart }
         )
         if result == .clean {
             configuration.logger.info("the loop is clean again", metadata: ["resumed": "\(faults.resumed)"])
@@ -252,6 +255,10 @@ public final class EventHost {
             stopAtTop()
         }
         taint()
+        guard message.item != supervisor.portItem else {
+            configuration.logger.error("a handler of faults faulted itself; it is not told")
+            return
+        }
         let notice = FaultNotice(number: message.number, signal: message.signal, item: message.item)
         for handler in faultHandlers { handler(notice) }
     }
@@ -264,25 +271,5 @@ public final class EventHost {
             loop.stop()
         }
         loop.add(observer, to: .common)
-    }
-
-    /// Plans the hand-over to a fresh process, if that is what follows a fault.
-    private func taint() {
-        guard case .restartWhenQuiet(let limit) = configuration.afterFault.value, !isTainted else { return }
-        isTainted = true
-        let plan: @Sendable () -> Void = { [weak self, loop] in
-            guard loop.nesting == 1 else { return }
-            MainActor.assumeIsolated {
-                guard let self, !self.needsSweep else { return }
-                self.mustRestart = true
-                self.loop.stop()
-            }
-        }
-        // Quiet: the loop is about to sleep, nothing is ready.
-        let quiet = HostRunLoop.Observer(label: "restart when quiet", activities: .beforeWaiting) { _, _ in plan() }
-        loop.add(quiet, to: .default)
-        let late = HostRunLoop.Timer(label: "restart at the latest", after: limit, repeating: .seconds(1)) { _ in plan()
-        }
-        loop.add(late, to: .common)
     }
 }

@@ -5,10 +5,11 @@ enum ProcessEnvironment {
     /// As `key=value`, in its order.
     static var entries: [String] {
         var entries: [String] = []
-        var next = unsafe environ
-        while let entry = unsafe next.pointee {
+        // NULL after clearenv(3).
+        var next = unsafe Optional(environ)
+        while let place = unsafe next, let entry = unsafe place.pointee {
             unsafe entries.append(String(cString: entry))
-            unsafe next += 1
+            unsafe next = unsafe place + 1
         }
         return entries
     }

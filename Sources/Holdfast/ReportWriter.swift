@@ -1,8 +1,8 @@
 internal import CrashCapture
 internal import CrashReports
 internal import Glibc
-internal import LinuxSystem
 internal import Logging
+internal import RunLoops
 internal import Symbolication
 internal import Synchronization
 internal import SystemPackage
@@ -37,6 +37,7 @@ final class ReportWriter: Sendable {
             { argument in
                 guard let argument = unsafe argument else { return nil }
                 try? CrashCapture.prepareThread()
+                CrashCapture.nameThread(FaultRecord.reportWriterThreadName)
                 unsafe Unmanaged<ReportWriter>.fromOpaque(argument).takeUnretainedValue().run()
             },
             argument
@@ -55,9 +56,9 @@ final class ReportWriter: Sendable {
 
     /// Waits until every record is in the store, or the limit has passed.
     func flush(limit: Duration) {
-        let end = MonotonicClock.nanoseconds &+ Int64(clamping: limit.components.seconds) * 1_000_000_000
+        let end = HostRunLoop.Instant.now.advanced(by: limit)
         // The slots, and not the queue: a record is queued only after the thread that faulted goes on.
-        while capture.slotsInUse > 0, MonotonicClock.nanoseconds < end {
+        while capture.slotsInUse > 0, .now < end {
             drained.wait(atMost: .milliseconds(20))
         }
     }
@@ -67,7 +68,9 @@ final class ReportWriter: Sendable {
         var batch = ReportBatch(store: store)
         var retried: [UInt32] = []
         while true {
-            wake.wait(atMost: retried.isEmpty ? nil : .seconds(1))
+            // What could not be written is tried again after a while, whatever else comes.
+            if retried.isEmpty { wake.wait() } else { wake.wait(atMost: .seconds(1)) }
+            wake.drain()
             let slots =
                 retried
                 + waiting.withLock { waiting in

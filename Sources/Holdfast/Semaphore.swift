@@ -16,6 +16,11 @@ final class Semaphore: Sendable {
         unsafe semaphore.deallocate()
     }
 
+    /// Takes the signals that came meanwhile, without waiting.
+    func drain() {
+        while unsafe sem_trywait(semaphore) == 0 {}
+    }
+
     func signal() {
         unsafe sem_post(semaphore)
     }

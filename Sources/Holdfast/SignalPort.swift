@@ -20,9 +20,20 @@ final class SignalPort {
         try loop.add(port, to: .common)
     }
 
+    /// The signals that are observed, as bits.
+    var observedSignals: UInt64 {
+        handlers.filter { !$0.value.isEmpty }.keys.reduce(0) { $0 | 1 << UInt64($1 - 1) }
+    }
+
     func observe(_ signal: CInt, _ handler: @escaping @MainActor (SignalEvent) -> Void) throws(CrashCaptureError) {
+        // The handler first: the signal may be waiting already.
         handlers[signal, default: []].append(handler)
-        try SignalEvents.observe(signal, on: event.rawValue)
+        do {
+            try SignalEvents.observe(signal, on: event.rawValue)
+        } catch {
+            handlers[signal]?.removeLast()
+            throw error
+        }
     }
 
     private func deliver() {
@@ -46,5 +57,6 @@ extension EventHost {
         _ handler: @escaping @MainActor (SignalEvent) -> Void
     ) throws(CrashCaptureError) {
         try signalPort.observe(signal, handler)
+        prepareRestart(isHealthy: isHealthy)
     }
 }

@@ -69,7 +69,8 @@ extension HostRunLoop {
     public func addCommonMode(_ mode: Mode) {
         guard mode != .common else { return }
         let entered = lock.withLock { () -> [(source: Source, mode: LoopMode)] in
-            guard !isTornDown, commonModes.insert(mode).inserted, !commonItems.isEmpty else { return [] }
+            guard !isTornDown, commonModes.insert(mode).inserted else { return [] }
+            guard commonItems.values.contains(where: { $0.isValid }) else { return [] }
             let target = loopMode(creating: mode)
             var entered: [(source: Source, mode: LoopMode)] = []
             for (_, item) in commonItems.sorted(by: { $0.key < $1.key }) {

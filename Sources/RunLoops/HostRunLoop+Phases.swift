@@ -91,7 +91,7 @@ extension HostRunLoop {
         }
         while let next = due.popLast() {
             let timer = next.timer
-            guard let fired = lock.withLock({ timer.beginFiring(limit: limit, in: self) }) else { continue }
+            guard let fired = lock.withLock({ timer.beginFiring(in: self) }) else { continue }
             callOut(to: timer, in: mode)
             timer.endFiring(fired: fired)
         }

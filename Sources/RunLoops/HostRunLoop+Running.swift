@@ -54,6 +54,7 @@ extension HostRunLoop {
         // Inside a callout, the loop's own code must not be resumed at that callout's recovery point.
         let suspended = unsafe hf_recovery_suspend()
         defer { unsafe hf_recovery_restore(suspended) }
+        hf_recovery_begin_run()
 
         guard mode != .common, let loopMode = lock.withLock({ modes[mode] }) else { return .finished }
         prepareMainQueue(for: loopMode)
@@ -93,7 +94,7 @@ extension HostRunLoop {
             // 7.
             let polls = handledSource || deadline == .poll
             // 8. Skips 9 to 11.
-            let event: LoopEvent
+            var event: LoopEvent
             if hostsMainQueue && !servedMainQueue && isMainQueueReady {
                 event = .mainQueue
             } else {
@@ -106,7 +107,12 @@ extension HostRunLoop {
                 // 11.
                 wakeState.ignore()
                 if !polls {
+                    let run = runNumber
                     notify(.afterWaiting, in: mode)
+                    if run != runNumber {
+                        // A run inside an observer may have served it.
+                        event = presentEvent(event, in: mode)
+                    }
                 }
             }
             // 12.

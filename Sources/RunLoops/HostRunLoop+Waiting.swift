@@ -75,6 +75,14 @@ extension HostRunLoop {
         return nil
     }
 
+    /// Returns what is left of an event after another run.
+    func presentEvent(_ event: LoopEvent, in mode: LoopMode) -> LoopEvent {
+        guard case .port(let token, let events) = event else { return event }
+        guard let (source, _) = portSource(for: token, events, in: mode) else { return .none }
+        let present = Readiness.now(of: source.descriptor, for: events)
+        return portSource(for: token, present, in: mode) == nil ? .none : .port(token: token, events: present)
+    }
+
     /// Asks the kernel for events of a mode, all earlier ones being taken.
     func harvest(_ mode: LoopMode, nanoseconds: Int64?) {
         mode.epoll.wait(into: &mode.events, nanoseconds: nanoseconds)

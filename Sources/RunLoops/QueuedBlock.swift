@@ -85,21 +85,22 @@ extension HostRunLoop {
         // The detached queue is this thread's own: what a nested run detaches goes into another array.
         var detached = spareBlocks
         spareBlocks = []
-        let kept = lock.withLock {
-            let isCommon = commonModes.contains(mode.name)
+        lock.withLock {
             swap(&detached, &blocks)
             blockCount.store(0, ordering: .releasing)
-            let kept = detached.filter { !$0.matches(mode.name, isCommon: isCommon) }
-            if !kept.isEmpty {
-                detached.removeAll { !$0.matches(mode.name, isCommon: isCommon) }
-            }
-            return kept
         }
-        let performed = !detached.isEmpty
+        var kept: [QueuedBlock] = []
+        var performed = false
         // From the end, so that each block is released as soon as it has run.
         detached.reverse()
         while let block = detached.popLast() {
+            // Asked for each: an earlier block may have declared the mode common.
+            guard block.matches(mode.name, isCommon: lock.withLock { commonModes.contains(mode.name) }) else {
+                kept.append(block)
+                continue
+            }
             callOut(to: block, in: mode)
+            performed = true
         }
         spareBlocks = detached
         if !kept.isEmpty {

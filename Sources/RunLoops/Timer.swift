@@ -90,9 +90,13 @@ extension HostRunLoop {
         /// Called with the loop's lock held.
         ///
         /// - Returns: The fire time that has come, or `nil` if it is invalid, postponed, firing or not in the loop.
-        func beginFiring(limit: Int64, in loop: HostRunLoop) -> Int64? {
+        func beginFiring(in loop: HostRunLoop) -> Int64? {
             lock.withLock {
-                guard isValid, !isFiring, fireTime <= limit, memberships.first?.loop === loop else { return nil }
+                // The present, not the time at which the batch was found: one that was set to fire at once still fires in
+                // it (CFRunLoop.c:2515).
+                guard
+                    isValid, !isFiring, fireTime <= MonotonicClock.nanoseconds, memberships.first?.loop === loop
+                else { return nil }
                 isFiring = true
                 for membership in memberships {
                     membership.mode.timers.park(membership.slot)

@@ -20,6 +20,7 @@ public final class Supervisor: Sendable {
     private let start = HostRunLoop.Instant.now
     private let event: EventDescriptor
     private let resumed = Atomic<Int>(0)
+    private let portIdentifier = Atomic<UInt64>(0)
 
     /// Makes a supervisor.
     ///
@@ -28,7 +29,12 @@ public final class Supervisor: Sendable {
         self.rule = rule
         state = Mutex(State(ledger: BudgetLedger(budget)))
         event = try EventDescriptor()
+        // -Onone builds look types up at first use, which allocates: not while somebody is parked. Denied, so nothing is spent.
+        _ = decide(FaultSummary(signal: 0, code: 1, hasRecoveryPoint: false))
     }
+
+    /// The identity of the port source for crash messages, 0 until there is one.
+    public var portItem: UInt64 { portIdentifier.load(ordering: .acquiring) }
 
     /// How many faults were resumed.
     public var resumedFaults: Int { resumed.load(ordering: .acquiring) }
@@ -72,6 +78,7 @@ public final class Supervisor: Sendable {
             event.notify()
             receive(message)
         }
+        portIdentifier.store(port.identifier, ordering: .releasing)
         try loop.add(port, to: .common)
     }
 

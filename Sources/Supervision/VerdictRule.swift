@@ -41,7 +41,7 @@ public struct VerdictRule: Sendable {
                 because: "another process sent the signal: that is an order to end, not a fault"
             )
         }
-        if fault.code <= 0, fault.signal != SIGABRT {
+        if fault.code <= 0, fault.signal != SIGABRT || fault.code != SI_TKILL {
             return deny("the process raised the signal itself, so that nothing is known of what failed")
         }
         if let obstacle { return deny(obstacle) }
@@ -89,7 +89,7 @@ public struct VerdictRule: Sendable {
         case .none:
             return fault.signal == SIGABRT ? "the signal came from nowhere" : nil
         case .swiftFailure:
-            return isTrap || fault.signal == SIGABRT ? nil : "the Swift runtime itself faulted"
+            return isTrap || fault.signal == SIGABRT && fault.walk.hasAbort ? nil : "the Swift runtime itself faulted"
         case .swiftCode:
             return isTrap ? nil : "the Swift runtime itself faulted"
         case .ownAbort:
@@ -99,6 +99,9 @@ public struct VerdictRule: Sendable {
         }
     }
 }
+
+/// `SI_TKILL` of siginfo.h: what `abort` and `raise` send.
+private let SI_TKILL: CInt = -6
 
 /// `SI_KERNEL` of siginfo.h, which Swift does not import.
 private let SI_KERNEL = 128

@@ -23,6 +23,10 @@ import Testing
             ([.swiftCore, .swiftFailure], .swiftFailure),
             ([.swiftFailure, .swiftCore], .swiftFailure),
             ([.c, .abortFunction, .swiftCore, .swiftFailure], .swiftFailure),
+            // The heap found itself broken while the runtime wrote its message: what it called is not above `abort`.
+            ([.c, .abortFunction, .c, .swiftCore, .swiftFailure], .foreign),
+            ([.c, .abortFunction, .c, .c, .abortFunction, .swiftFailure], .swiftFailure),
+            ([.c, .swiftFailure], .foreign),
             ([.swiftCore], .swiftCode),
             ([.swiftCore, .swiftCore], .swiftCode),
             ([.c, .swiftCore], .foreign),
@@ -43,7 +47,15 @@ import Testing
     )
     func `What stands above the application is told by its frames`(above: [WalkJudge.Frame], prefix: Walk.Prefix) {
         let walk = Self.judge(above + Self.application)
-        #expect(walk == Walk(end: .recoveryPoint, prefix: prefix, hasForeignFrame: false))
+        #expect(
+            walk
+                == Walk(
+                    end: .recoveryPoint,
+                    prefix: prefix,
+                    hasForeignFrame: false,
+                    hasAbort: above.contains(.abortFunction)
+                )
+        )
     }
 
     @Test(arguments: [WalkJudge.Frame.swiftFailure, .swiftCore, .abortFunction, .c, .nullPage, .other])
@@ -59,7 +71,7 @@ import Testing
 
     @Test func `A failure function between two of the application does not become the prefix`() {
         let walk = Self.judge([.c, .abortFunction, .application, .swiftFailure, .application])
-        #expect(walk == Walk(end: .recoveryPoint, prefix: .ownAbort, hasForeignFrame: true))
+        #expect(walk == Walk(end: .recoveryPoint, prefix: .ownAbort, hasForeignFrame: true, hasAbort: true))
     }
 
     @Test func `Frames of the loop, below the recovery point, do not count`() {

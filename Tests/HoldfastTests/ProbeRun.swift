@@ -8,12 +8,13 @@ struct ProbeRun {
     /// The oldest first.
     let reports: [CrashReport]
 
-    init(_ scenario: String, environment: [String: String] = [:]) throws {
+    init(_ scenario: String, earlyRestarts: Int = 0) throws {
         let store = try StoreReader()
+        // The history counts only for the pid that it names, which a shell knows before it becomes the probe.
+        let shell = "HOLDFAST_PID=$$ HOLDFAST_EARLY_RESTARTS=\(earlyRestarts) exec \"$0\" \"$@\""
         let run = try ProgramRun.run(
-            BuiltProduct.path(of: "recovery-probe"),
-            [scenario, store.path],
-            environment: environment
+            "/bin/sh",
+            ["-c", shell, BuiltProduct.path(of: "recovery-probe"), scenario, store.path]
         )
         end = run.end
         lines = run.output.split(separator: "\n").map(String.init)

@@ -3,6 +3,9 @@ import RunLoops
 import Testing
 
 /// How many random scenarios are compared, and from which seed on.
+///
+/// The environment variables `HOLDFAST_ORACLE_SCENARIOS` and `HOLDFAST_ORACLE_SEED` say otherwise: the first for a longer
+/// run, both together (1 and the seed) to see one failure again.
 private enum Amount {
     static let scenarios = number("HOLDFAST_ORACLE_SCENARIOS") ?? 20_000
     static let firstSeed = number("HOLDFAST_ORACLE_SEED") ?? 1
@@ -15,7 +18,7 @@ private enum Amount {
     }
 }
 
-@Suite("Random scenarios on CFRunLoop and HostRunLoop")
+@Suite("Random scenarios on CFRunLoop and HostRunLoop", .oracle)
 struct RandomTests {
     @Test("Both loops do the same", arguments: 0..<Amount.lanes)
     func sameTraces(lane: Int) {
@@ -30,7 +33,9 @@ struct RandomTests {
             let small = Shrinker.shrink(comparison.scenario) { !Comparison($0).isEqual }
             Issue.record("seed \(seed) differs:\n\(Comparison(small).report)")
         }
-        coverage.expectBreadth(scenarios: Amount.scenarios / Amount.lanes)
+        if failures == 0, Amount.scenarios >= 1000 {
+            coverage.expectBreadth(scenarios: Amount.scenarios / Amount.lanes)
+        }
     }
 }
 
@@ -60,7 +65,6 @@ private struct Coverage {
     }
 
     func expectBreadth(scenarios: Int) {
-        print(self)
         #expect(whole > scenarios / 2, "too many comparisons end early: \(cuts)")
         #expect(entries > scenarios * 10)
         #expect(deepest > 2)

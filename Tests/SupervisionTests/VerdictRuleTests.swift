@@ -24,7 +24,7 @@ import Testing
         for signal in signals {
             for (code, sender) in origins {
                 for address in [0, 4095, 4096, UInt64.max] {
-                    for bits in 0..<16 {
+                    for bits in 0..<64 {
                         for end in ends {
                             for prefix in prefixes {
                                 for isForeign in [false, true] {
@@ -35,10 +35,16 @@ import Testing
                                             address: address,
                                             sender: sender,
                                             hasRecoveryPoint: bits & 1 == 0,
+                                            isMainThread: bits & 16 == 0,
                                             isStackOverflow: bits & 2 != 0,
                                             isInTask: bits & 4 != 0,
                                             isInCriticalSection: bits & 8 != 0,
-                                            walk: Walk(end: end, prefix: prefix, hasForeignFrame: isForeign)
+                                            walk: Walk(
+                                                end: end,
+                                                prefix: prefix,
+                                                hasForeignFrame: isForeign,
+                                                hasAbort: bits & 32 != 0
+                                            )
                                         )
                                     )
                                 }
@@ -53,8 +59,9 @@ import Testing
     private static func isResumable(_ fault: FaultSummary, _ policy: RecoveryPolicy) -> Bool {
         let isTrap = fault.signal == SIGILL || fault.signal == SIGTRAP
         let isAbort = fault.signal == SIGABRT
-        guard fault.code > 0 || isAbort && fault.sender == pid else { return false }
-        guard fault.hasRecoveryPoint, !fault.isInTask, !fault.isInCriticalSection else { return false }
+        guard fault.code > 0 || isAbort && fault.sender == pid && fault.code == -6 else { return false }
+        guard fault.isMainThread, fault.hasRecoveryPoint else { return false }
+        guard !fault.isInTask, !fault.isInCriticalSection else { return false }
         guard fault.walk.end == .recoveryPoint, !fault.walk.hasForeignFrame else { return false }
         let isAllowed =
             if isTrap || isAbort {
@@ -71,7 +78,7 @@ import Testing
         guard isAllowed else { return false }
         return switch fault.walk.prefix {
         case .none: !isAbort
-        case .swiftFailure: isTrap || isAbort
+        case .swiftFailure: isTrap || isAbort && fault.walk.hasAbort
         case .swiftCode: isTrap
         case .ownAbort: isAbort
         case .foreign: false
@@ -139,6 +146,7 @@ import Testing
             (FaultSummary(signal: SIGSEGV, code: 0, sender: 1), "another process sent the signal"),
             (FaultSummary(signal: SIGSEGV, code: -6, sender: pid), "raised the signal itself"),
             (FaultSummary(signal: SIGILL, code: 2, hasRecoveryPoint: false), "outside of a callout"),
+            (FaultSummary(signal: SIGILL, code: 2, isMainThread: false), "another thread"),
             (FaultSummary(signal: SIGILL, code: 2, isInTask: true), "a Swift task was running"),
             (FaultSummary(signal: SIGILL, code: 2, isInCriticalSection: true), "critical section"),
             (FaultSummary(signal: SIGSEGV, code: 2, isStackOverflow: true), "stack overflows"),

@@ -28,8 +28,8 @@ final class Agent {
         configuration.policy.resumesStackOverflows = true
         host = try EventHost(configuration)
         // A process that was restarted in place serves on the same socket: its backlog waited.
-        if let kept = host.keptDescriptor(named: "listener") {
-            listener = try Listener(keptDescriptor: kept)
+        if let kept = host.keptDescriptor(named: "listener"), let listener = try? Listener(keptDescriptor: kept) {
+            self.listener = listener
         } else {
             listener = try Listener(port: options.port)
         }

@@ -22,6 +22,10 @@ typedef struct HFCaptureConfiguration {
     uint64_t deadline_nanoseconds;
     /// HF_VERDICT_RESTART or HF_VERDICT_TERMINATE: what is done when no verdict comes in time.
     uint32_t verdict_at_deadline;
+    /// The descriptor of the spool file, closed in forked children: they must not hold its lock.
+    int spool_descriptor;
+    /// Signals that the process before this one held back, as bits: no part of the mask that a restart begins with.
+    uint64_t held_signals;
     /// For a restart: the path, the arguments and the environment for execve(2). NULL paths are not tried.
     const char *_Nullable executable;
     const char *_Nullable fallback_executable;
@@ -37,11 +41,20 @@ int hf_capture_install(const HFCaptureConfiguration *_Nonnull configuration);
 /// Puts the actions back that stood before hf_capture_install(), where the handlers are still ours.
 void hf_capture_uninstall(void);
 
-/// The environment for a restart, replaced as a whole; the old one is not freed while a handler may read it.
-void hf_capture_set_environment(char *_Nullable const *_Nullable environment);
+/// What a restart begins with.
+typedef struct HFRestartPlan {
+    /// As execve(2) takes it.
+    char *_Nullable const *_Nonnull environment;
+    /// Descriptors that stay open.
+    const int *_Nonnull descriptors;
+    uint32_t descriptor_count;
+} HFRestartPlan;
 
-/// Descriptors that a restart keeps open: `count` numbers that stay valid until the next call.
-void hf_capture_set_kept_descriptors(const int *_Nullable descriptors, uint32_t count);
+/// Replaces what a restart begins with. The plan stays valid until the process ends: a handler may read an old one.
+void hf_capture_set_restart_plan(const HFRestartPlan *_Nonnull plan);
+
+/// Lets signals through that a restart held back, as bits.
+void hf_signal_release(uint64_t signals);
 
 /// Gives the calling thread an alternate signal stack of 256 KiB with a 64 KiB guard, unless it has one of ours.
 ///
@@ -50,6 +63,9 @@ int hf_capture_prepare_thread(void);
 
 /// Declares the calling thread to be the one that decides: a fault of it is never waited for.
 void hf_capture_become_decider(void);
+
+/// Names the calling thread; up to 15 bytes count.
+void hf_capture_name_thread(const char *_Nonnull name);
 
 /// Whether a thread declared itself to be the one that decides.
 bool hf_capture_has_decider(void);
@@ -74,6 +90,9 @@ uint32_t hf_capture_wait(void);
 ///
 /// Returns false when the deadline had passed: then it was acted on without us. For the deciding thread only.
 bool hf_capture_decide(uint32_t slot, uint32_t verdict);
+
+/// Adds facts to a record. Safe to call from a signal handler.
+void hf_capture_add_facts(HFRecord *_Nonnull record, uint32_t facts);
 
 /// The record in a slot.
 HFRecord *_Nonnull hf_capture_record(uint32_t slot);

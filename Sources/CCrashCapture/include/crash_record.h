@@ -68,6 +68,8 @@ enum {
     HF_FACT_WALK_COMPLETE = 1u << 7,
     /// The walk ended in an error.
     HF_FACT_WALK_BROKEN = 1u << 8,
+    /// A restart was decided on and failed; the process ended.
+    HF_FACT_RESTART_FAILED = 1u << 9,
 };
 
 typedef struct HFImage {

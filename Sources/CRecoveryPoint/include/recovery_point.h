@@ -102,6 +102,16 @@ extern _Thread_local HFRecoveryPoint *_Nullable hf_current_recovery_point
 /// How many critical sections the running thread is in: while it is not that of the recovery point, nothing is abandoned.
 extern _Thread_local uint32_t hf_critical_depth __attribute__((tls_model("initial-exec")));
 
+/// Whether a Swift task was current when the running thread began its innermost run: see hf_recovery_begin_run().
+extern _Thread_local bool hf_run_is_in_task __attribute__((tls_model("initial-exec")));
+
+/// Notes whether a Swift task is current; to be called at the start of every run of a loop.
+///
+/// A fault handler cannot ask: swift_task_getCurrent() may allocate its thread-local storage (measured: a handler that waited
+/// for the heap for ever). A task that begins later, inside a callout, has a frame of the concurrency runtime on the stack.
+/// Not safe to call from a signal handler.
+void hf_recovery_begin_run(void);
+
 /// Runs `body(argument)` on `stack` above a recovery point and says how that ended.
 ///
 /// `info` and `stack` must stay valid until it returns. Makes no system call. Guarded calls nest, each on a

@@ -38,7 +38,12 @@ public struct FaultRecord: Sendable, Hashable {
         public static let walkComplete = Facts(rawValue: 1 << 7)
         /// The walk ended in an error.
         public static let walkBroken = Facts(rawValue: 1 << 8)
+        /// A restart was decided on and failed.
+        public static let restartFailed = Facts(rawValue: 1 << 9)
     }
+
+    /// The name of the thread that makes reports: a fault of it happened while it read other processes' leftovers.
+    public static let reportWriterThreadName = "holdfast-report"
 
     /// How many bytes a record has.
     public static let size = 4024

@@ -9,7 +9,7 @@ extension ReportText {
         for run in FrameRuns(thread.frames) {
             if let first = run.first, first.index > next {
                 output.end(
-                    "   " + String(repeating: " ", count: digits) + "… \(first.index - next) frames are left out",
+                    "   " + String(repeating: " ", count: digits) + "… \(first.index &- next) frames are left out",
                     .faint
                 )
             }
@@ -23,7 +23,7 @@ extension ReportText {
                 )
                 addFrame(last, digits, to: &output)
             }
-            next = (run.last?.index ?? next) + 1
+            next = (run.last?.index ?? next) &+ 1
         }
         if thread.frames.isEmpty { output.end("  no frames") }
         if thread.framesTruncated { output.end("  the walk ended before the end of the stack") }

@@ -172,6 +172,9 @@ public final class ReportBuilder {
         guard let decision = record.verdict else {
             return CrashReport.Verdict(decision: .terminate, reason: "the process ended before a verdict was given")
         }
+        if record.facts.contains(.restartFailed) {
+            return CrashReport.Verdict(decision: .terminate, reason: "the process could not be restarted in place")
+        }
         if record.facts.contains(.deadline) {
             return CrashReport.Verdict(
                 decision: decision,

@@ -23,6 +23,9 @@ public struct SpoolFinisher: Sendable {
     /// More than `RestartHistory.earlyRestartLimit`, for most of those died of something else.
     private static let maximumNamingAttempts = 24
 
+    /// Seconds after which a temporary file has no process any more.
+    private static let temporaryAge = 60
+
     /// Makes a finisher for a store.
     public init(store: ReportStore) {
         self.store = store
@@ -69,13 +72,21 @@ public struct SpoolFinisher: Sendable {
             outcome.problems.append("\(path): not a file of yours; remove it")
             return
         }
+        // A young temporary file is being made: its process locks it in a moment.
+        if path.extension == "tmp", status.st_mtim.tv_sec > time(nil) - Self.temporaryAge { return }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return }
         // Another may have finished and removed it between open(2) and flock(2).
         guard unsafe fstat(descriptor, &status) == 0, status.st_nlink > 0 else { return }
         do {
             let contents = try SpoolContents(bytes: read(descriptor, size: Int(status.st_size)))
             noteAttempt(contents.attempts + 1, descriptor)
-            try write(contents, &outcome)
+            do {
+                try write(contents, &outcome)
+            } catch {
+                // An orderly failure, such as a full disk, says nothing against the records.
+                noteAttempt(contents.attempts, descriptor)
+                throw error
+            }
         } catch let error as SpoolContents.Malformed where path.extension == "spool" {
             // Kept for whoever wants to look at it, under a name that is not tried again.
             let kept = path.string + ".damaged"
@@ -107,7 +118,10 @@ public struct SpoolFinisher: Sendable {
     private func write(_ contents: SpoolContents, _ outcome: inout Outcome) throws {
         guard !contents.records.isEmpty else { return }
         try store.create()
-        let namesFunctions = contents.attempts < Self.maximumNamingAttempts
+        // Who died while naming functions does not make its successor do the same.
+        let namesFunctions =
+            contents.attempts < Self.maximumNamingAttempts
+            && !contents.records.contains { $0.threadName == FaultRecord.reportWriterThreadName }
         let builder = ReportBuilder(process: contents.process, namesFunctions: namesFunctions)
         for record in contents.records {
             var notes = ["the report was finished after the process had ended"]

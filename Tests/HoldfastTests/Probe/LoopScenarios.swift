@@ -77,8 +77,9 @@ extension Probe {
         host.onFault { notice in
             Probe.say("notice \(notice.number)")
             switch notice.number {
-            case 1: Fault.nilUnwrap.commit()
-            case 2: self.perform { Fault.overflow.commit() }
+            case 1:
+                self.perform { Fault.overflow.commit() }
+                Fault.nilUnwrap.commit()
             default: self.host.stop()
             }
         }

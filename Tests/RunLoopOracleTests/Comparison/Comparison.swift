@@ -4,11 +4,20 @@ struct Comparison: Sendable {
     let expected: [TraceEntry]
     let found: [TraceEntry]
 
-    /// Plays a scenario on CFRunLoop and on another loop, HostRunLoop unless told.
-    init(_ scenario: Scenario, with make: @escaping ScenarioPlayer.MakeAdapter = { HostAdapter($0, $1) }) {
+    /// Plays a scenario on CFRunLoop and on HostRunLoop.
+    init(_ scenario: Scenario) {
+        self.init(
+            scenario,
+            expected: ScenarioPlayer.play(scenario) { OracleAdapter($0, $1) },
+            found: ScenarioPlayer.play(scenario) { HostAdapter($0, $1) }
+        )
+    }
+
+    /// Compares what was seen elsewhere.
+    init(_ scenario: Scenario, expected: [TraceEntry], found: [TraceEntry]) {
         self.scenario = scenario
-        expected = ScenarioPlayer.play(scenario) { OracleAdapter($0, $1) }
-        found = ScenarioPlayer.play(scenario, on: make)
+        self.expected = expected
+        self.found = found
     }
 
     /// Whether both loops did the same.

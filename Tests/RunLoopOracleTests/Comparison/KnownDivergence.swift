@@ -2,7 +2,7 @@
 ///
 /// The numbers are those of the items of the specification, section 1. A watched play ends at the first of these, if it
 /// is one that can change what follows; the others are made equal by the adapters.
-enum KnownDivergence: Hashable, Sendable, CaseIterable {
+enum KnownDivergence: Hashable, Sendable {
     /// Items 4 and 9: a block for the common modes makes a mode of that name in CFRunLoop only.
     ///
     /// The CFRunLoop adapter leaves it out of the set of modes.
@@ -28,9 +28,9 @@ enum KnownDivergence: Hashable, Sendable, CaseIterable {
     /// Item 60: a timer that left without firing still ends a wait of CFRunLoop.
     case ghostWakeUp
     /// Item 54: a repeating timer whose date is set in its own callout is armed again only in the mode that runs, so that
-    /// CFRunLoop never fires it in its other modes (CF:2569); HostRunLoop does.
+    /// CFRunLoop never fires it in its other modes (CFRunLoop.c:2565); HostRunLoop does.
     case movedTimerInOtherModes
-    /// The timer half of CFRunLoop's `contains` for the common modes says no while the timer is in no mode (CF:3915).
+    /// The timer half of CFRunLoop's `contains` for the common modes says no while the timer is in no mode (CFRunLoop.c:3913).
     ///
     /// The CFRunLoop adapter is not asked whether a timer is among the common items.
     case commonTimerInNoMode

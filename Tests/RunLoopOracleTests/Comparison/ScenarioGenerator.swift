@@ -21,8 +21,8 @@ struct ScenarioGenerator {
     private init(seed: UInt64) {
         random = SeededGenerator(seed: seed)
         // Fewer kinds at once: things that are ready together end the comparison (item 28).
-        hasTimers = random.chance(45)
-        hasPorts = random.chance(40)
+        hasTimers = random.chance(55)
+        hasPorts = random.chance(50)
         wakes = random.chance(hasTimers || hasPorts ? 30 : 80)
         modes = random.pick([[.default], [.default], [.default, .a], [.default, .a, .b]])
     }
@@ -56,9 +56,13 @@ struct ScenarioGenerator {
     private mutating func makeItem(_ index: Int) -> ScenarioItem {
         let order = random.pick([-1, 0, 0, 1, 2])
         switch random.count(0...99) {
-        case 0..<15 where hasTimers:
-            return .timer("t\(index)", random.chance(75) ? .due : .never, everyMilliseconds: random.pick([nil, 5_000_000]))
-        case 0..<30 where hasPorts:
+        case 0..<18 where hasTimers:
+            return .timer(
+                "t\(index)",
+                random.chance(75) ? .due : .never,
+                everyMilliseconds: random.pick([nil, 5_000_000])
+            )
+        case 0..<34 where hasPorts:
             return .port("p\(index)", isReady: random.chance(50))
         case 0..<55:
             return .source("s\(index)", order: order)

@@ -55,7 +55,7 @@ struct ReadinessLedger {
     // MARK: Runs
 
     mutating func willRun(_ mode: ScenarioMode, returnsAfterSource: Bool) {
-        if let outer = activations.last, outer.stage == .afterWaiting, outer.isServing == false,
+        if let outer = activations.last, outer.stage == .afterWaiting, !outer.isServing,
             hasDueTimer(in: outer.mode) || countReadyPorts(in: outer.mode) > 0
         {
             note(.eventTakenEarly)
@@ -108,7 +108,7 @@ struct ReadinessLedger {
             switch kinds[item] {
             case .source:
                 if !activations[last].returnsAfterSource {
-                    callout.otherSignals = signalledSources(in: activations[last].mode)
+                    callout.otherSignals = signalledSources()
                 }
             case .port:
                 readyPorts.remove(item)
@@ -186,8 +186,8 @@ struct ReadinessLedger {
                     ghosts.insert(mode)
                 }
             }
-        case .addCommonMode(let mode):
-            if addsTwins(to: mode) { note(.hashTableOrder) }
+        case .addCommonMode:
+            if hasTwins { note(.hashTableOrder) }
         default:
             break
         }
@@ -257,20 +257,17 @@ struct ReadinessLedger {
         readyPorts.count { adapter.contains($0, in: mode) }
     }
 
-    private func signalledSources(in mode: ScenarioMode) -> Set<Int> {
-        Set(
-            kinds.indices.filter {
-                if case .source = kinds[$0] { adapter.isSignalled($0) && adapter.contains($0, in: mode) } else { false }
-            }
-        )
+    /// The sources that may be in the batch that is performed, also those that left the mode meanwhile (item 43).
+    private func signalledSources() -> Set<Int> {
+        Set(kinds.indices.filter { if case .source = kinds[$0] { adapter.isSignalled($0) } else { false } })
     }
 
     private func modes(of item: Int) -> [ScenarioMode] {
         ScenarioMode.concrete.filter { adapter.contains(item, in: $0) }
     }
 
-    /// Says whether a mode would get two common observers of the same order.
-    private func addsTwins(to mode: ScenarioMode) -> Bool {
+    /// Whether two common observers have the same order.
+    private var hasTwins: Bool {
         var orders: Set<Int> = []
         for (index, kind) in kinds.enumerated() {
             guard case .observer(_, let order, _) = kind, adapter.contains(index, in: .common) else { continue }

@@ -21,6 +21,8 @@ final class ScenarioPlayer: CalloutSink, @unchecked Sendable {
     private var depth = 0
     private var isCut = false
     private var helpers: [HelperThread] = []
+    /// How many entries there were before the thread ended.
+    private var endOfSteps = 0
 
     init(_ scenario: Scenario) {
         self.scenario = scenario
@@ -36,8 +38,6 @@ final class ScenarioPlayer: CalloutSink, @unchecked Sendable {
         player.sortMemberships(from: player.endOfSteps)
         return player.entries.withLock { $0 }
     }
-
-    private var endOfSteps = 0
 
     private func playAll(_ make: MakeAdapter) {
         let adapter = make(scenario, self)
@@ -156,7 +156,7 @@ final class ScenarioPlayer: CalloutSink, @unchecked Sendable {
     private func addHooks(to mode: ScenarioMode, on adapter: any LoopAdapter) {
         adapter.addHook(to: mode, .all, order: .min) { [unowned self] stage in
             guard let adapter = self.adapter else { return }
-            record(.called("", stage, in: adapter.currentMode, depth: depth))
+            record(.called("watch", stage, in: adapter.currentMode, depth: depth))
             ledger?.reached(stage)
             cutIfDivergent()
         }
@@ -194,11 +194,7 @@ final class ScenarioPlayer: CalloutSink, @unchecked Sendable {
         }
         for (index, item) in scenario.items.enumerated() {
             var modes = Set(ScenarioMode.concrete.filter { adapter.contains(index, in: $0) })
-            // KnownDivergence.commonTimerInNoMode
-            if case .timer = item.kind, modes.isEmpty {
-            } else if adapter.contains(index, in: .common) {
-                modes.insert(.common)
-            }
+            if asksForCommon(item, modes), adapter.contains(index, in: .common) { modes.insert(.common) }
             record(
                 .item(
                     item.name,
@@ -208,6 +204,11 @@ final class ScenarioPlayer: CalloutSink, @unchecked Sendable {
                 )
             )
         }
+    }
+
+    /// Says whether the loops agree on what is a common item (`KnownDivergence.commonTimerInNoMode`).
+    private func asksForCommon(_ item: ScenarioItem, _ modes: Set<ScenarioMode>) -> Bool {
+        if case .timer = item.kind { !modes.isEmpty } else { true }
     }
 
     /// Sorts what one action made of `schedule` and `cancel` callouts (`KnownDivergence.hashTableOrder`).
