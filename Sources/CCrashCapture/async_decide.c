@@ -4,10 +4,8 @@
 #include "async_syscalls.h"
 
 #include <linux/futex.h>
-#include <sys/prctl.h>
 
 void hf_capture_become_decider(void) {
-    HF_SYSCALL2(SYS_prctl, PR_SET_NAME, "holdfast-crash");
     atomic_store_explicit(&hf_capture_state.decider, (int32_t)HF_SYSCALL0(SYS_gettid), memory_order_release);
 }
 

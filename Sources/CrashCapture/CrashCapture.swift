@@ -121,11 +121,6 @@ public final class CrashCapture: Sendable {
         guard error == 0 else { throw CrashCaptureError(.thread, Errno(rawValue: error)) }
     }
 
-    /// Names the calling thread, for reports; up to 15 bytes count.
-    public static func nameThread(_ name: String) {
-        unsafe hf_capture_name_thread(name)
-    }
-
     /// The bytes of the whole spool file as they are now: the process, its images, and every record.
     public func spoolBytes() -> [UInt8] {
         unsafe Array(UnsafeRawBufferPointer(start: spool, count: spoolSize))

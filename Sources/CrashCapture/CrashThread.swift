@@ -8,8 +8,9 @@ internal import SystemPackage
 ///
 /// It allocates nothing between a fault and its verdict: the heap may be locked by the thread that faulted. When it blocks all
 /// the same, the parked handler's deadline passes, and that is a verdict, too.
+/// Protected by: everything is in place before the thread starts, and used by it alone.
 @safe
-final class CrashThread {
+final class CrashThread: @unchecked Sendable {
     private let walker: StackWalker?
     private let swiftFailures = FunctionRanges.swiftFailures
     private let abortFunctions = FunctionRanges.abortFunctions
@@ -34,24 +35,14 @@ final class CrashThread {
 
     /// Starts the thread; it runs until the process ends.
     func start() throws(CrashCaptureError) {
-        var thread = pthread_t()
-        let argument = unsafe Unmanaged.passRetained(self).toOpaque()
-        let error = unsafe pthread_create(
-            &thread,
-            nil,
-            { argument in
-                guard let argument = unsafe argument else { return nil }
-                hf_capture_prepare_thread()
+        do {
+            try DetachedThread.start(name: "holdfast-crash") { [self] in
                 hf_capture_become_decider()
-                unsafe Unmanaged<CrashThread>.fromOpaque(argument).takeUnretainedValue().run()
-            },
-            argument
-        )
-        guard error == 0 else {
-            unsafe Unmanaged<CrashThread>.fromOpaque(argument).release()
-            throw CrashCaptureError(.thread, .init(rawValue: error))
+                run()
+            }
+        } catch {
+            throw CrashCaptureError(.thread, error)
         }
-        pthread_detach(thread)
         // A fault before the thread has said who it is would find nobody to decide.
         while !hf_capture_has_decider() { sched_yield() }
     }

@@ -1,6 +1,5 @@
 internal import CrashCapture
 internal import CrashReports
-internal import Glibc
 internal import Logging
 internal import RunLoops
 internal import Symbolication
@@ -29,21 +28,7 @@ final class ReportWriter: Sendable {
 
     /// Starts the thread; it runs until the process ends.
     func start() throws(Errno) {
-        var thread = pthread_t()
-        let argument = unsafe Unmanaged.passRetained(self).toOpaque()
-        let error = unsafe pthread_create(
-            &thread,
-            nil,
-            { argument in
-                guard let argument = unsafe argument else { return nil }
-                try? CrashCapture.prepareThread()
-                CrashCapture.nameThread(FaultRecord.reportWriterThreadName)
-                unsafe Unmanaged<ReportWriter>.fromOpaque(argument).takeUnretainedValue().run()
-            },
-            argument
-        )
-        guard error == 0 else { throw Errno(rawValue: error) }
-        pthread_detach(thread)
+        try DetachedThread.start(name: FaultRecord.reportWriterThreadName) { [self] in run() }
     }
 
     /// Queues a record.

@@ -1,4 +1,5 @@
 import CrashReports
+import Glibc
 import TestSupport
 import Testing
 
@@ -40,6 +41,19 @@ import Testing
         #expect(run.lines.filter { $0.hasPrefix("notice") } == ["notice 1", "notice 2"])
         #expect(run.lines.last == "resumed 2")
         #expect(run.reports.map(\.loop?.nesting) == [2, 3])
+    }
+
+    @Test func `A forked child that faults has no part in its parent's capture`() throws {
+        let run = try ProbeRun("forked-child")
+        #expect(run.end == .exited(0))
+        #expect(run.lines == ["child ended by signal \(SIGILL)", "resumed 1"])
+        #expect(run.reports.map(\.fault.number) == [1])
+    }
+
+    @Test func `Stopping the host inside a nested run ends both`() throws {
+        let run = try ProbeRun("stop-in-nested-run")
+        #expect(run.end == .exited(0))
+        #expect(run.lines == ["nested run ended", "resumed 0"])
     }
 
     /// Its own faults do not reach it: a handler that always faults would spend the budget on itself.

@@ -50,6 +50,15 @@ import Testing
         #expect(run.reports.dropLast().allSatisfy { $0.verdict.decision == .resume })
     }
 
+    @Test func `A broken heap that the runtime finds while it fails is not taken for the runtime's failure`() throws {
+        let run = try ProbeRun("heap-under-runtime")
+        #expect(run.end == .exited(0))
+        #expect(run.lines == ["restarted 1"])
+        let report = try #require(run.reports.first)
+        #expect(report.verdict.decision == .restart)
+        #expect(report.fault.message?.contains("corrupted top size") == true)
+    }
+
     @Test func `A critical section that has ended does not count`() throws {
         let run = try ProbeRun("critical-section-over")
         #expect(run.end == .exited(0))

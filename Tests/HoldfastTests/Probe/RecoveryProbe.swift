@@ -41,6 +41,9 @@ enum Scenario: String {
     case budget
     case faultInFaultHandler = "fault-in-fault-handler"
     case faultInSignalHandler = "fault-in-signal-handler"
+    case heapUnderRuntime = "heap-under-runtime"
+    case forkedChild = "forked-child"
+    case stopInNestedRun = "stop-in-nested-run"
 }
 
 /// A host with a scenario on its loop.
@@ -96,6 +99,9 @@ final class Probe {
         case .budget: budget()
         case .faultInFaultHandler: faultInFaultHandler()
         case .faultInSignalHandler: try faultInSignalHandler()
+        case .heapUnderRuntime: heapUnderRuntime()
+        case .forkedChild: forkedChild()
+        case .stopInNestedRun: stopInNestedRun()
         }
     }
 
