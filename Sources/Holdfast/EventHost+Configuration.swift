@@ -36,7 +36,9 @@ extension EventHost {
         public var budget: FaultBudget = .default
         /// What follows a fault that was resumed.
         public var afterFault: AfterFault = .restartWhenQuiet
-        /// Whether a fault that is not resumed restarts the process in place; else it ends as the signal says.
+        /// Whether the process is restarted in place, after a fault that is not resumed or as `afterFault` plans it.
+        ///
+        /// Else a fault that is not resumed ends it as the signal says, and a resumed one has no consequence.
         public var restartsInPlace = true
         /// How long a thread that faulted waits for its verdict.
         public var verdictDeadline: Duration = .seconds(2)

@@ -42,6 +42,8 @@ extension EventHost {
     func taint() {
         guard case .restartWhenQuiet(let limit) = configuration.afterFault.value, !isTainted else { return }
         isTainted = true
+        // Where a fault would not restart the process, a plan does not, either.
+        guard configuration.restartsInPlace else { return }
         if history.isCrashLoop {
             configuration.logger.critical("faults follow each restart; going on without another one")
             return

@@ -14,7 +14,7 @@ internal import SystemPackage
 /// restarts in place. Abandoned frames are not unwound: what they owned is leaked, and their `defer` and `deinit` do not run.
 @MainActor
 public final class EventHost {
-    /// How a run ended.
+    /// What faults have cost this process so far.
     public struct Faults: Sendable, Hashable {
         /// Faults that were resumed in this process.
         public var resumed: Int

@@ -52,7 +52,7 @@ public struct VerdictRule: Sendable {
         if let reason = objectionToKind(of: fault) { return deny(reason) }
         if let reason = objectionToStack(of: fault) { return deny(reason) }
         if !hasBudget { return deny("the budget of faults is spent") }
-        if restartsAfterEveryFault { return Decision(.restart, because: "the agent restarts after every fault") }
+        if restartsAfterEveryFault { return deny("the agent restarts after every fault") }
         return Decision(.resume, because: "only application frames lie above the recovery point")
     }
 
