@@ -2,6 +2,9 @@ import FaultInjection
 import Glibc
 import Holdfast
 
+/// Where the heap was smashed: a block that nobody could see would be optimized away, and the damage with it.
+private nonisolated(unsafe) var smashed: UnsafeMutableRawPointer?
+
 extension Probe {
     /// The heap is broken, and who notices is the runtime, while it writes its own failure's message.
     func heapUnderRuntime() {
@@ -22,6 +25,7 @@ extension Probe {
         // is usable to its last byte (malloc/malloc.c, request2size): the next chunk's size follows.
         let size = 100_008
         guard let block = malloc(size) else { return }
+        smashed = block
         (block + size).storeBytes(of: UInt.max & ~0xf, as: UInt.self)
     }
 
