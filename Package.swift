@@ -67,7 +67,7 @@ let package = Package(
         .target(name: "CrashReports", dependencies: ["LinuxSystem", system], swiftSettings: sourceSettings),
         .target(
             name: "CrashCapture",
-            dependencies: ["CCrashCapture", "CRecoveryPoint", "CLibunwind", "LinuxSystem", system],
+            dependencies: ["CCrashCapture", "CRecoveryPoint", "CLibunwind", system],
             swiftSettings: sourceSettings
         ),
 

@@ -13,15 +13,6 @@ bool hf_capture_has_decider(void) {
     return atomic_load_explicit(&hf_capture_state.decider, memory_order_acquire) != 0;
 }
 
-HFCaptureCounts hf_capture_counts(void) {
-    HFSpoolHeader *spool = hf_capture_state.configuration.spool;
-    HFCaptureCounts counts = {
-        .captured = __atomic_load_n(&spool->fault_count, __ATOMIC_RELAXED),
-        .lost = __atomic_load_n(&spool->faults_lost, __ATOMIC_RELAXED),
-    };
-    return counts;
-}
-
 uint32_t hf_capture_slots_in_use(void) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < hf_capture_state.slot_count; i += 1) {

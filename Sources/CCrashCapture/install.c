@@ -7,12 +7,9 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 // Not public ABI of the Swift runtime: weak, so that a runtime without them costs their use and not the link.

@@ -140,12 +140,6 @@ public final class CrashCapture: Sendable {
         hf_capture_release(slot)
     }
 
-    /// Faults that were captured so far, and those for which there was no slot.
-    public var counts: (captured: Int, lost: Int) {
-        let counts = hf_capture_counts()
-        return (Int(counts.captured), Int(counts.lost))
-    }
-
     /// Forgets the texts of a fault that was resumed.
     ///
     /// Call once for each, on the loop's thread.

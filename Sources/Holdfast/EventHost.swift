@@ -22,16 +22,6 @@ public final class EventHost {
         public var buriedBytes: Int
     }
 
-    /// A fault that was resumed, for the agent's own handler.
-    public struct FaultNotice: Sendable, Hashable {
-        /// Which fault of the process it was, from 1.
-        public var number: Int
-        /// The signal's number.
-        public var signal: CInt
-        /// The identity of the loop item whose callout was abandoned.
-        public var item: UInt64
-    }
-
     /// The version of Holdfast.
     public nonisolated static var version: String { HoldfastVersion.current }
 
@@ -46,7 +36,7 @@ public final class EventHost {
     let writer: ReportWriter
     let signalPort: SignalPort
     var kept: [String: CInt] = [:]
-    private var faultHandlers: [@MainActor (FaultNotice) -> Void] = []
+    private var faultHandlers: [@MainActor (CrashMessage) -> Void] = []
     var restartHandlers: [@MainActor () -> Void] = []
     private var isStopping = false
     var needsSweep = false
@@ -54,6 +44,8 @@ public final class EventHost {
     var restartRefusedUntil = HostRunLoop.Instant.now
     var isTainted = false
     var isHealthy = false
+    /// Waits for the nested runs to end, valid as long as it does.
+    private var topObserver: HostRunLoop.Observer?
     private let buried: BuriedStacks
 
     /// Installs crash capture and prepares the main loop.
@@ -210,7 +202,7 @@ public final class EventHost {
     }
 
     /// Adds a handler that is called on the main loop for every fault that was resumed.
-    public func onFault(_ handler: @escaping @MainActor (FaultNotice) -> Void) {
+    public func onFault(_ handler: @escaping @MainActor (CrashMessage) -> Void) {
         faultHandlers.append(handler)
     }
 
@@ -259,17 +251,18 @@ public final class EventHost {
             configuration.logger.error("a handler of faults faulted itself; it is not told")
             return
         }
-        let notice = FaultNotice(number: message.number, signal: message.signal, item: message.item)
-        for handler in faultHandlers { handler(notice) }
+        for handler in faultHandlers { handler(message) }
     }
 
     private func stopAtTop() {
+        guard topObserver?.isValid != true else { return }
         let observer = HostRunLoop.Observer(label: "sweep at the top", activities: .beforeTimers) {
             [loop] observer, _ in
             guard loop.nesting == 1 else { return }
             observer.invalidate()
             loop.stop()
         }
+        topObserver = observer
         loop.add(observer, to: .common)
     }
 }

@@ -70,14 +70,6 @@ void hf_capture_name_thread(const char *_Nonnull name);
 /// Whether a thread declared itself to be the one that decides.
 bool hf_capture_has_decider(void);
 
-/// Faults captured by this process, and those for which no slot was free.
-typedef struct HFCaptureCounts {
-    uint32_t captured;
-    uint32_t lost;
-} HFCaptureCounts;
-
-HFCaptureCounts hf_capture_counts(void);
-
 /// How many slots are not free.
 uint32_t hf_capture_slots_in_use(void);
 

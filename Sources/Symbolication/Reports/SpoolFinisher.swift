@@ -1,5 +1,6 @@
 public import CrashReports
 internal import Glibc
+internal import LinuxSystem
 internal import SystemPackage
 
 /// Makes reports of the records that dead processes left in the spool.
@@ -36,24 +37,18 @@ public struct SpoolFinisher: Sendable {
     /// Does nothing where there is no spool.
     public func finish() -> Outcome {
         var outcome = Outcome()
-        let descriptor = unsafe open(store.spoolPath.string, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-        guard descriptor >= 0, let folder = unsafe fdopendir(descriptor) else {
-            if errno != ENOENT { outcome.problems.append("\(store.spoolPath): \(Errno(rawValue: errno))") }
-            return outcome
-        }
-        defer { unsafe closedir(folder) }
-        var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0, status.st_uid == geteuid() else {
-            outcome.problems.append("\(store.spoolPath): not a folder of yours; name another store")
-            return outcome
-        }
-        while let entry = unsafe readdir(folder) {
-            let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        do {
+            let folder = try FileDirectory(at: store.spoolPath)
+            guard try FileStatus(of: folder.descriptor).owner == geteuid() else {
+                outcome.problems.append("\(store.spoolPath): not a folder of yours; name another store")
+                return outcome
             }
             // A name of the form `.….tmp` is a file whose process died before it was ready, or is about to be.
-            guard name.hasSuffix(".spool") || name.hasSuffix(".tmp") else { continue }
-            finish(store.spoolPath.appending(name), &outcome)
+            for name in try folder.names() where name.hasSuffix(".spool") || name.hasSuffix(".tmp") {
+                finish(store.spoolPath.appending(name), &outcome)
+            }
+        } catch {
+            if error != .noSuchFileOrDirectory { outcome.problems.append("\(store.spoolPath): \(error)") }
         }
         return outcome
     }
@@ -65,7 +60,9 @@ public struct SpoolFinisher: Sendable {
             if errno != ENOENT { outcome.problems.append("\(path): \(Errno(rawValue: errno))") }
             return
         }
-        defer { close(descriptor) }
+        let file = OwnedDescriptor(takingOver: descriptor)
+        // Open, and with it locked, until the file is removed.
+        defer { withExtendedLifetime(file) {} }
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid()
         else {
@@ -78,7 +75,7 @@ public struct SpoolFinisher: Sendable {
         // Another may have finished and removed it between open(2) and flock(2).
         guard unsafe fstat(descriptor, &status) == 0, status.st_nlink > 0 else { return }
         do {
-            let contents = try SpoolContents(bytes: read(descriptor, size: Int(status.st_size)))
+            let contents = try SpoolContents(bytes: file.readAll(limit: SpoolContents.maximumSize))
             noteAttempt(contents.attempts + 1, descriptor)
             do {
                 try write(contents, &outcome)
@@ -108,13 +105,6 @@ public struct SpoolFinisher: Sendable {
         _ = unsafe pwrite(descriptor, &count, MemoryLayout<UInt32>.size, off_t(SpoolContents.attemptsOffset))
     }
 
-    private func read(_ descriptor: CInt, size: Int) throws -> [UInt8] {
-        let size = min(max(0, size), SpoolContents.maximumSize)
-        var bytes = [UInt8](repeating: 0, count: size)
-        let count = try FileDescriptor(rawValue: descriptor).retryingRead(&bytes)
-        return Array(bytes.prefix(count))
-    }
-
     private func write(_ contents: SpoolContents, _ outcome: inout Outcome) throws {
         guard !contents.records.isEmpty else { return }
         try store.create()
@@ -131,21 +121,6 @@ public struct SpoolFinisher: Sendable {
             let report = builder.report(of: record, images: contents.images, notes: notes)
             try store.write(report)
             outcome.reports.append(report.id)
-        }
-    }
-}
-
-extension FileDescriptor {
-    /// Reads until the buffer is full or the file ends.
-    fileprivate func retryingRead(_ bytes: inout [UInt8]) throws -> Int {
-        try unsafe bytes.withUnsafeMutableBytes { buffer in
-            var done = 0
-            while done < buffer.count {
-                let count = try unsafe read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[done...]))
-                if count == 0 { break }
-                done += count
-            }
-            return done
         }
     }
 }
