@@ -124,9 +124,42 @@ let package = Package(
             path: "Tests/RecoveryTestSupport",
             cSettings: cSettings
         ),
+        .executableTarget(
+            name: "main-loop-probe",
+            dependencies: ["RunLoops", "LinuxSystem"],
+            path: "Tests/MainLoopProbe",
+            swiftSettings: swiftSettings
+        ),
+        .target(
+            name: "AllocationCounter",
+            path: "Tests/AllocationCounter",
+            cSettings: cSettings
+        ),
+        .executableTarget(
+            name: "allocation-probe",
+            dependencies: ["AllocationCounter", "RunLoops"],
+            path: "Tests/AllocationProbe",
+            swiftSettings: swiftSettings
+        ),
+        .executableTarget(
+            name: "run-loop-stress",
+            dependencies: ["RunLoops"],
+            path: "Tests/RunLoopStress",
+            swiftSettings: swiftSettings
+        ),
         .testTarget(
             name: "RunLoopsTests",
-            dependencies: ["RunLoops", "LinuxSystem", "RecoveryTestSupport", system],
+            dependencies: [
+                "RunLoops", "LinuxSystem", "CLinuxShims", "RecoveryTestSupport", "TestSupport", "main-loop-probe",
+                "allocation-probe", "message-probe", system,
+            ],
+            exclude: ["MessageProbe"],
+            swiftSettings: swiftSettings
+        ),
+        .executableTarget(
+            name: "message-probe",
+            dependencies: ["RunLoops", system],
+            path: "Tests/RunLoopsTests/MessageProbe",
             swiftSettings: swiftSettings
         ),
         // Compares with the CFRunLoop of the toolchain.

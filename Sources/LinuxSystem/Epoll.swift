@@ -42,6 +42,10 @@ public struct Epoll: ~Copyable, Sendable {
         ///
         /// The corresponding C constant is `EPOLLHUP`.
         public static var hangUp: Events { Events(rawValue: EPOLLHUP.rawValue) }
+        /// Every new event is reported once, whether or not it was dealt with.
+        ///
+        /// The corresponding C constant is `EPOLLET`.
+        public static var edgeTriggered: Events { Events(rawValue: EPOLLET.rawValue) }
         /// The descriptor is in error.
         ///
         /// The corresponding C constant is `EPOLLERR`.
@@ -106,18 +110,20 @@ public struct Epoll: ~Copyable, Sendable {
         }
     }
 
-    /// Waits until a descriptor of the set is ready, or for some time.
+    /// Takes the events of the descriptors that are ready.
     ///
-    /// The corresponding C function is `epoll_pwait2`, or `epoll_wait` where the kernel lacks it. A call that a signal
-    /// handler interrupts returns with an empty queue: how much time is left is for the caller to say.
+    /// The corresponding C function is `epoll_wait`. There is no limit of time: a `TimerDescriptor` in the set is exact.
+    /// A call that a signal handler interrupts returns with an empty queue.
     ///
     /// - Parameters:
     ///   - queue: Takes the events; must be empty.
-    ///   - nanoseconds: How long to wait; zero does not block, `nil` waits for ever.
-    public func wait(into queue: inout EventQueue, nanoseconds: Int64?) {
+    ///   - blocks: Whether to sleep until there is one.
+    public func wait(into queue: inout EventQueue, blocks: Bool) {
         let count: CInt
         do {
-            count = try unsafe wait(queue.storage, capacity: EventQueue.capacity, nanoseconds: nanoseconds)
+            count = try SystemCall.checked(retryOnInterrupt: false) {
+                unsafe epoll_wait(descriptor.rawValue, queue.storage, CInt(EventQueue.capacity), blocks ? -1 : 0)
+            }
         } catch .interrupted {
             count = 0
         } catch {
@@ -125,35 +131,5 @@ public struct Epoll: ~Copyable, Sendable {
             preconditionFailure("epoll_wait failed: \(error)")
         }
         queue.fill(count: Int(count))
-    }
-
-    private func wait(
-        _ events: UnsafeMutablePointer<epoll_event>,
-        capacity: Int,
-        nanoseconds: Int64?
-    ) throws(Errno) -> CInt {
-        if nanoseconds == 0 {
-            return try SystemCall.checked(retryOnInterrupt: false) {
-                unsafe epoll_wait(descriptor.rawValue, events, CInt(capacity), 0)
-            }
-        }
-        do {
-            return try SystemCall.checked(retryOnInterrupt: false) {
-                guard let nanoseconds else {
-                    return unsafe epoll_wait(descriptor.rawValue, events, CInt(capacity), -1)
-                }
-                var time = timespec(
-                    tv_sec: Int(nanoseconds / 1_000_000_000),
-                    tv_nsec: Int(nanoseconds % 1_000_000_000)
-                )
-                return unsafe epoll_pwait2(descriptor.rawValue, events, CInt(capacity), &time, nil)
-            }
-        } catch .noFunction {
-            // Before Linux 5.11, and in some sandboxes: whole milliseconds, rounded up so that nothing is early.
-            let milliseconds = CInt(clamping: (nanoseconds ?? 0) / 1_000_000 + 1)
-            return try SystemCall.checked(retryOnInterrupt: false) {
-                unsafe epoll_wait(descriptor.rawValue, events, CInt(capacity), milliseconds)
-            }
-        }
     }
 }

@@ -7,10 +7,19 @@ public enum MonotonicClock {
     ///
     /// The corresponding C function is `clock_gettime`.
     @inline(__always)
-    public static var nanoseconds: Int64 {
+    public static var nanoseconds: Int64 { read(CLOCK_MONOTONIC) }
+
+    /// The same as of the kernel's last tick: behind by up to ten milliseconds, and five times cheaper.
+    ///
+    /// The corresponding clock is `CLOCK_MONOTONIC_COARSE`.
+    @inline(__always)
+    public static var coarseNanoseconds: Int64 { read(CLOCK_MONOTONIC_COARSE) }
+
+    @inline(__always)
+    private static func read(_ clock: clockid_t) -> Int64 {
         var time = timespec()
-        // Cannot fail: the clock exists on every Linux, and the pointer is good.
-        unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+        // Cannot fail: the clocks exist on every Linux, and the pointer is good.
+        unsafe clock_gettime(clock, &time)
         return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
     }
 }

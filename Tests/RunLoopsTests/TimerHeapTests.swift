@@ -31,7 +31,9 @@ struct TimerHeapTests {
             heap.schedule(slot, at: deadline)
             (slots[index], deadlines[index]) = (slot, deadline)
             if let victim = slots.randomElement(), index % 3 == 0 {
-                #expect(heap.remove(victim.value) == victim.key)
+                #expect(heap.element(at: victim.value) == victim.key)
+                heap.remove(victim.value)
+                #expect(heap.element(at: victim.value) == nil)
                 (slots[victim.key], deadlines[victim.key]) = (nil, nil)
             }
             if let moved = slots.randomElement(), index % 2 == 0 {
@@ -55,35 +57,66 @@ struct TimerHeapTests {
         #expect(heap.count == 2)
         #expect(heap.hasParkedElements)
         #expect(heap.earliestDeadline == 2)
-        var due: [String] = []
-        heap.visitAllDue(at: 5) { element, _ in due.append(element) }
-        #expect(due == ["b"])
+        let taken = heap.parkFirst(notAfter: 5)
+        #expect(taken?.element == "b")
+        let nothing = heap.parkFirst(notAfter: 5)
+        #expect(nothing == nil)
+        #expect(heap.count == 2)
     }
 
-    @Test("Exactly the due elements are visited")
+    @Test("What was taken goes back where it was, in front of what came later with the same deadline")
+    func restored() throws {
+        var heap = TimerHeap<String>()
+        heap.schedule(heap.insertParked("a"), at: 1)
+        heap.schedule(heap.insertParked("b"), at: 1)
+        let parked = heap.parkFirst(notAfter: 1)
+        let first = try #require(parked)
+        heap.schedule(heap.insertParked("c"), at: 1)
+        heap.restore(first.slot, to: first.key)
+        var order: [String] = []
+        while let (element, _, _) = heap.parkFirst(notAfter: 1) { order.append(element) }
+        #expect(order == ["a", "b", "c"])
+    }
+
+    @Test("Exactly the elements up to a limit are visited, and the limit can be lowered on the way")
     func due() {
         var heap = TimerHeap<Int>()
         for deadline in (0..<100).shuffled() {
             heap.schedule(heap.insertParked(deadline), at: Int64(deadline))
         }
-        var due: Set<Int> = []
-        heap.visitAllDue(at: 41) { element, _ in due.insert(element) }
-        #expect(due == Set(0...41))
+        var visited: Set<Int> = []
+        heap.visit(notAfter: 41) { element, _ in
+            visited.insert(element)
+            return 41
+        }
+        #expect(visited == Set(0...41))
+        var lowest: Set<Int> = []
+        heap.visit(notAfter: .max) { element, key in
+            lowest.insert(element)
+            return min(key.deadline, 10)
+        }
+        #expect(lowest.isSuperset(of: [0]))
+        #expect(lowest.allSatisfy { $0 <= 10 })
+    }
+
+    @Test("Exactly the due elements are taken, in order")
+    func taken() {
+        var heap = TimerHeap<Int>()
+        for deadline in (0..<100).shuffled() {
+            heap.schedule(heap.insertParked(deadline), at: Int64(deadline))
+        }
+        var due: [Int] = []
+        while let (element, _, _) = heap.parkFirst(notAfter: 41) { due.append(element) }
+        #expect(due == Array(0...41))
     }
 
     /// Removes everything in order.
     private func drain(_ heap: inout TimerHeap<Int>, slots: [Int: Int]) -> [Int] {
         var result: [Int] = []
-        while let deadline = heap.earliestDeadline {
-            var due: [(key: TimerHeap<Int>.Key, element: Int)] = []
-            heap.visitAllDue(at: deadline) { element, key in due.append((key, element)) }
-            due.sort { $0.key < $1.key }
-            for (_, element) in due {
-                result.append(element)
-                if let slot = slots[element] {
-                    _ = heap.remove(slot)
-                }
-            }
+        while let (element, slot, _) = heap.parkFirst(notAfter: .max) {
+            #expect(slots[element] == slot)
+            result.append(element)
+            heap.remove(slot)
         }
         return result
     }

@@ -1,9 +1,11 @@
-// What the Glibc overlay does not import: epoll, eventfd, and the main dispatch queue's hooks for a run loop.
+// What the Glibc overlay does not import: epoll, eventfd, timerfd, futexes, the main dispatch queue's hooks for a run loop, and
+// fork.
 
 #ifndef HF_LINUX_SHIMS_H
 #define HF_LINUX_SHIMS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
@@ -27,6 +29,43 @@ void hf_main_queue_drain(void);
 ///
 /// Provided because the Glibc overlay lacks gettid(2). Safe to call from a signal handler.
 bool hf_is_main_thread(void);
+
+/// Makes a timerfd on the monotonic clock, nonblocking and closed on exec: timerfd_create(2). Returns -1 with `errno` set.
+///
+/// Provided because <sys/timerfd.h> here would make half of the Glibc overlay's types this module's.
+int hf_timerfd_create(void);
+
+/// Sets a timerfd to a time on the monotonic clock, or to none when it is zero: timerfd_settime(2). Returns -1 with `errno`
+/// set.
+int hf_timerfd_set(int descriptor, int64_t nanoseconds);
+
+/// Sleeps while `*word` is `value`, until woken; may return for no reason: futex(2), FUTEX_WAIT_PRIVATE.
+///
+/// Provided because the Glibc overlay has no variadic syscall(2). Keeps `errno`. Safe to call from a signal handler.
+void hf_futex_wait(const uint32_t *_Nonnull word, uint32_t value);
+
+/// Wakes at most `count` threads that sleep on `*word`: futex(2), FUTEX_WAKE_PRIVATE.
+///
+/// Keeps `errno`. Safe to call from a signal handler.
+void hf_futex_wake(const uint32_t *_Nonnull word, int count);
+
+/// Tells the processor that the thread spins. Safe to call from a signal handler.
+static inline void hf_spin_pause(void) { __builtin_ia32_pause(); }
+
+/// Names the calling thread; 15 bytes at most, or nothing happens.
+///
+/// Provided because the Glibc overlay lacks pthread_setname_np(3). Not safe to call from a signal handler.
+void hf_thread_set_name(const char *_Nonnull name);
+
+/// Begins to count forks, once per process; children go on counting.
+///
+/// Provided because `pthread_atfork` wants a handler that a child may run while locks of other threads are stuck.
+void hf_fork_count_watch(void);
+
+/// Returns how many forks lie between the process that began to count and this one.
+///
+/// A child of posix_spawn(3) or of a raw clone(2) is not counted. Safe to call from a signal handler.
+unsigned int hf_fork_count(void);
 
 #ifdef __cplusplus
 }

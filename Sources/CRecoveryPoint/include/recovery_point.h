@@ -48,6 +48,8 @@ typedef struct HFCalloutInfo {
     /// How many runs are active on this loop: 1 for a run that is not nested.
     uint32_t nesting;
     uint32_t reserved;
+    /// Room for a label of up to fifteen bytes, to which `label` may point.
+    uint64_t short_label[2];
 } HFCalloutInfo;
 
 /// A mapped stack with a guard below it, on which callouts run.

@@ -11,7 +11,7 @@ extension HostRunLoop {
     @inline(__always)
     private func callOut(
         _ kind: CalloutKind,
-        _ label: UnsafePointer<CChar>,
+        _ name: borrowing ItemName,
         _ item: UInt64,
         in mode: LoopMode,
         _ argument: UnsafeMutableRawPointer?,
@@ -21,23 +21,21 @@ extension HostRunLoop {
             unsafe callOutWithoutStack(argument, body)
             return
         }
-        var info = unsafe HFCalloutInfo(
-            mode: mode.cName.pointer,
-            label: label,
-            item: item,
-            pass: passes.load(ordering: .relaxed),
-            kind: kind.recoveryKind,
-            activity: stage.rawValue,
-            nesting: UInt32(truncatingIfNeeded: depth.load(ordering: .relaxed)),
-            reserved: 0
-        )
+        var info = unsafe HFCalloutInfo()
+        unsafe info.mode = unsafe mode.cName.pointer
+        unsafe info.item = item
+        unsafe info.pass = passes.load(ordering: .relaxed)
+        unsafe info.kind = kind.recoveryKind
+        unsafe info.activity = stage.rawValue
+        unsafe info.nesting = UInt32(truncatingIfNeeded: depth.load(ordering: .relaxed))
+        unsafe name.describe(&info)
         let stageBefore = stage
         let outcome = unsafe hf_recovery_run(stack, &info, body, argument)
         // A nested run leaves its own stage behind.
         stage = stageBefore
         switch outcome {
         case .returned: unsafe stackPool.giveBack(stack)
-        case .abandoned: unsafe abandon(kind, label, item, in: mode, stack)
+        case .abandoned: unsafe abandon(kind, name.text, item, in: mode, stack)
         }
     }
 
@@ -54,14 +52,14 @@ extension HostRunLoop {
     /// The stack is never used again.
     private func abandon(
         _ kind: CalloutKind,
-        _ label: UnsafePointer<CChar>,
+        _ label: String,
         _ item: UInt64,
         in mode: LoopMode,
         _ stack: UnsafeMutablePointer<HFCalloutStack>
     ) {
         let abandoned = AbandonedCallout(
             kind: kind,
-            label: unsafe String(cString: label),
+            label: label,
             item: item,
             mode: mode.name,
             nesting: nesting,
@@ -84,7 +82,7 @@ extension HostRunLoop {
     func callOut(to source: Source, in mode: LoopMode) {
         defer { withExtendedLifetime(source) {} }
         let argument = unsafe Unmanaged.passUnretained(source).toOpaque()
-        unsafe callOut(.source, source.name.pointer, source.identifier, in: mode, argument) { argument in
+        unsafe callOut(.source, source.name, source.identifier, in: mode, argument) { argument in
             guard let argument = unsafe argument else { return }
             unsafe Unmanaged<Source>.fromOpaque(argument).takeUnretainedValue().perform()
         }
@@ -94,7 +92,7 @@ extension HostRunLoop {
     func callOut(to timer: Timer, in mode: LoopMode) {
         defer { withExtendedLifetime(timer) {} }
         let argument = unsafe Unmanaged.passUnretained(timer).toOpaque()
-        unsafe callOut(.timer, timer.name.pointer, timer.identifier, in: mode, argument) { argument in
+        unsafe callOut(.timer, timer.name, timer.identifier, in: mode, argument) { argument in
             guard let argument = unsafe argument else { return }
             let timer = unsafe Unmanaged<Timer>.fromOpaque(argument).takeUnretainedValue()
             timer.perform(timer)
@@ -105,7 +103,7 @@ extension HostRunLoop {
     func callOut(to block: QueuedBlock, in mode: LoopMode) {
         defer { withExtendedLifetime(block) {} }
         let argument = unsafe Unmanaged.passUnretained(block).toOpaque()
-        unsafe callOut(.block, block.name.pointer, block.identifier, in: mode, argument) { argument in
+        unsafe callOut(.block, block.name, block.identifier, in: mode, argument) { argument in
             guard let argument = unsafe argument else { return }
             unsafe Unmanaged<QueuedBlock>.fromOpaque(argument).takeUnretainedValue().body()
         }
@@ -122,7 +120,7 @@ extension HostRunLoop {
         var call = unsafe ObserverCall(observer: .passUnretained(observer), activity: activity)
         unsafe withUnsafeMutablePointer(to: &call) { pointer in
             let argument = UnsafeMutableRawPointer(pointer)
-            unsafe callOut(.observer, observer.name.pointer, observer.identifier, in: mode, argument) { argument in
+            unsafe callOut(.observer, observer.name, observer.identifier, in: mode, argument) { argument in
                 guard let call = unsafe argument?.assumingMemoryBound(to: ObserverCall.self).pointee else { return }
                 let observer = unsafe call.observer.takeUnretainedValue()
                 unsafe observer.perform(observer, call.activity)
@@ -141,7 +139,7 @@ extension HostRunLoop {
         var call = unsafe PortCall(source: .passUnretained(source), readiness: readiness)
         unsafe withUnsafeMutablePointer(to: &call) { pointer in
             let argument = UnsafeMutableRawPointer(pointer)
-            unsafe callOut(.port, source.name.pointer, source.identifier, in: mode, argument) { argument in
+            unsafe callOut(.port, source.name, source.identifier, in: mode, argument) { argument in
                 guard let call = unsafe argument?.assumingMemoryBound(to: PortCall.self).pointee else { return }
                 unsafe call.source.takeUnretainedValue().perform(call.readiness)
             }
@@ -171,18 +169,18 @@ extension HostRunLoop {
         var call = MembershipCall(closure: closure, loop: self, mode: mode)
         unsafe withUnsafeMutablePointer(to: &call) { pointer in
             let argument = UnsafeMutableRawPointer(pointer)
-            unsafe callOut(.source, source.name.pointer, source.identifier, in: mode, argument) { argument in
+            unsafe callOut(.source, source.name, source.identifier, in: mode, argument) { argument in
                 guard let call = unsafe argument?.assumingMemoryBound(to: MembershipCall.self).pointee else { return }
                 call.closure(call.loop, call.mode.name)
             }
         }
     }
 
-    private static let mainQueueName = CName.interned("main queue")
+    private static let mainQueueName = ItemName("main queue")
 
     /// Drains the main dispatch queue.
     func callOutToMainQueue(in mode: LoopMode) {
-        unsafe callOut(.mainQueue, Self.mainQueueName.pointer, 0, in: mode, nil) { _ in
+        unsafe callOut(.mainQueue, Self.mainQueueName, 0, in: mode, nil) { _ in
             MainDispatchQueue.drain()
         }
     }

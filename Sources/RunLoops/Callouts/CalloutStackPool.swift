@@ -8,11 +8,22 @@ struct CalloutStackPool {
     /// More than the deepest nesting of callouts that is common: a stack beyond that is given back to the kernel.
     private static var capacity: Int { 8 }
 
+    /// The one that was used last: its pages are in the cache.
+    private var first: UnsafeMutablePointer<HFCalloutStack>?
     private var idle: [UnsafeMutablePointer<HFCalloutStack>] = unsafe []
 
     /// Takes a healthy stack, or makes one; `nil` when there is no memory for one.
     @inline(__always)
     mutating func take(size: Int) -> UnsafeMutablePointer<HFCalloutStack>? {
+        if let stack = unsafe first, unsafe Int(stack.pointee.high - stack.pointee.low) >= size {
+            unsafe first = nil
+            return unsafe stack
+        }
+        return unsafe takeIdle(size: size)
+    }
+
+    @inline(never)
+    private mutating func takeIdle(size: Int) -> UnsafeMutablePointer<HFCalloutStack>? {
         while let stack = unsafe idle.popLast() {
             if unsafe Int(stack.pointee.high - stack.pointee.low) >= size { return unsafe stack }
             // Made when the size was smaller.
@@ -24,7 +35,9 @@ struct CalloutStackPool {
     /// Takes back a stack on which a callout returned.
     @inline(__always)
     mutating func giveBack(_ stack: UnsafeMutablePointer<HFCalloutStack>) {
-        if unsafe idle.count < Self.capacity {
+        if unsafe first == nil {
+            unsafe first = stack
+        } else if unsafe idle.count < Self.capacity {
             unsafe idle.append(stack)
         } else {
             unsafe hf_callout_stack_destroy(stack)
@@ -33,6 +46,10 @@ struct CalloutStackPool {
 
     /// Unmaps the stacks that are not in use.
     mutating func destroyAll() {
+        if let stack = unsafe first {
+            unsafe idle.append(stack)
+            unsafe first = nil
+        }
         while let stack = unsafe idle.popLast() {
             unsafe hf_callout_stack_destroy(stack)
         }

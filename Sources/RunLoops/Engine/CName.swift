@@ -1,30 +1,10 @@
 import Glibc
 import Synchronization
 
-/// A NUL-terminated name at a fixed address, which a signal handler can read.
+/// A NUL-terminated name at a fixed address, which a signal handler can read: never freed.
 @safe
-struct CName: ~Copyable, @unchecked Sendable {
-    /// Valid as long as this value; never written after `init`.
+struct CName: @unchecked Sendable {
     let pointer: UnsafePointer<CChar>
-    private let isInterned: Bool
-
-    /// Makes a name of its own.
-    init(_ text: String) {
-        unsafe self.init(Self.copy(text), isInterned: false)
-    }
-
-    private init(_ pointer: UnsafePointer<CChar>, isInterned: Bool) {
-        unsafe self.pointer = unsafe pointer
-        self.isInterned = isInterned
-    }
-
-    deinit {
-        if !isInterned {
-            unsafe free(UnsafeMutablePointer(mutating: pointer))
-        }
-    }
-
-    var text: String { unsafe String(cString: pointer) }
 
     /// By text, the addresses of the names that live as long as the process.
     private static let interned = Mutex<[String: UInt]>([:])
@@ -40,7 +20,7 @@ struct CName: ~Copyable, @unchecked Sendable {
         guard let pointer = unsafe UnsafePointer<CChar>(bitPattern: address) else {
             preconditionFailure("an interned name has no address")
         }
-        return unsafe CName(pointer, isInterned: true)
+        return unsafe CName(pointer: pointer)
     }
 
     private static func copy(_ text: String) -> UnsafePointer<CChar> {

@@ -9,14 +9,16 @@ final class LoopMode: @unchecked Sendable {
     let cName: CName
     let epoll: Epoll
 
-    // Protected by the loop's lock.
-    var sources = SlotTable<HostRunLoop.Source>()
-    var ports = PortTable()
-    var timers = TimerHeap<HostRunLoop.Timer>()
+    // Protected by the loop's lock: the runtime's own checks of exclusive access would find nothing.
+    @safe @exclusivity(unchecked) var sources = SlotTable<HostRunLoop.Source>()
+    @safe @exclusivity(unchecked) var ports = PortTable()
+    @safe @exclusivity(unchecked) var timers = TimerHeap<HostRunLoop.Timer>()
+    /// Whether a timer with a tolerance was ever here.
+    @safe @exclusivity(unchecked) var hasTolerantTimers = false
     /// By order, equal orders in the order of adding.
     ///
     /// Copied on write, so that a snapshot costs a retain.
-    var observers: [HostRunLoop.Observer] = []
+    @safe @exclusivity(unchecked) var observers: [HostRunLoop.Observer] = []
 
     // Written under the loop's lock, read by its thread without.
     /// How many items keep the mode from being empty: sources, port sources and timers.
@@ -33,19 +35,21 @@ final class LoopMode: @unchecked Sendable {
 
     // Only touched by the loop's thread.
     /// What was harvested from the epoll instance and not served yet.
-    var events = EventQueue()
+    @safe @exclusivity(unchecked) var events = EventQueue()
     /// The run, counted over the life of the loop, in which that was.
-    var harvestedInRun: UInt64 = 0
+    @safe @exclusivity(unchecked) var harvestedInRun: UInt64 = 0
     /// Whether the main dispatch queue's descriptor is in the epoll instance.
-    var watchesMainQueue = false
+    @safe @exclusivity(unchecked) var watchesMainQueue = false
 
     /// Makes a mode without items.
-    init(name: HostRunLoop.Mode, wakeDescriptor: CInt) {
+    init(name: HostRunLoop.Mode, wakeDescriptor: CInt, timerDescriptor: CInt) {
         self.name = name
         cName = CName.interned(name.rawValue)
         do {
             epoll = try Epoll()
-            try epoll.add(wakeDescriptor, events: .readable, token: PortTable.wakeToken)
+            // Edge-triggered: what they have to say is in the wake state and in the clock, so nobody needs to read them.
+            try epoll.add(wakeDescriptor, events: [.readable, .edgeTriggered], token: PortTable.wakeToken)
+            try epoll.add(timerDescriptor, events: [.readable, .edgeTriggered], token: PortTable.timerToken)
         } catch {
             // A loop without it could never wake up: as fatal as it is for CFRunLoop.
             fatalError("no epoll instance for the run loop mode \(name): \(error)")
@@ -55,12 +59,30 @@ final class LoopMode: @unchecked Sendable {
     /// Publishes the earliest deadline.
     ///
     /// Called with the loop's lock held, after every change of `timers`.
-    ///
-    /// - Returns: Whether it became earlier.
-    @discardableResult
-    func timersChanged() -> Bool {
+    @inline(__always)
+    func timersChanged() {
         let deadline = timers.earliestDeadline ?? .max
-        let old = nextDeadline.exchange(deadline, ordering: .sequentiallyConsistent)
-        return deadline < old
+        guard deadline != nextDeadline.load(ordering: .relaxed) else { return }
+        nextDeadline.store(deadline, ordering: .sequentiallyConsistent)
+    }
+
+    /// The time at which a sleep must end for the timers: the last fire date that makes none of them later than its
+    /// tolerance allows (CFRunLoop.c:2380 arms its kernel timer for the whole window between the two).
+    ///
+    /// Called with the loop's lock held. `Int64.max` for never.
+    var coalescedDeadline: Int64 {
+        guard let earliest = timers.earliestDeadline else { return .max }
+        guard hasTolerantTimers else { return earliest }
+        var latest = Int64.max
+        timers.visit(notAfter: .max) { timer, _ in
+            latest = min(latest, timer.latestFireTime)
+            return latest
+        }
+        var deadline = earliest
+        timers.visit(notAfter: latest) { _, key in
+            deadline = max(deadline, key.deadline)
+            return latest
+        }
+        return deadline
     }
 }

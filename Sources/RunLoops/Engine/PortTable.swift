@@ -2,6 +2,8 @@
 struct PortTable {
     /// The token of the loop's own eventfd.
     static var wakeToken: UInt64 { .max }
+    /// The token of the loop's own timerfd.
+    static var timerToken: UInt64 { .max - 2 }
     /// The token of the main dispatch queue's eventfd.
     static var mainQueueToken: UInt64 { .max - 1 }
 

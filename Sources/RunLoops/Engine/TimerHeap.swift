@@ -13,23 +13,26 @@ struct TimerHeap<Element> {
         }
     }
 
-    private struct Node {
-        var key: Key
+    /// Sixteen bytes, so that four children fill one cache line; the sequence number is only looked up in a tie.
+    struct Node {
+        var deadline: Int64
         var slot: Int
     }
 
-    private struct Slot {
-        var element: Element?
+    struct Slot {
         /// Where in `nodes` the element is, or -1.
         var position: Int
+        /// The number of the call that scheduled it.
+        var sequence: UInt64
     }
 
     // Four children per node: half the levels of a binary heap, and the children share a cache line or two.
-    private static var arity: Int { 4 }
+    static var arity: Int { 4 }
 
-    private var nodes: [Node] = []
-    private var slots: [Slot] = []
-    private var free: [Int] = []
+    private(set) var nodes: ContiguousArray<Node> = []
+    private(set) var slots: ContiguousArray<Slot> = []
+    private var elements: ContiguousArray<Element?> = []
+    private var free: ContiguousArray<Int> = []
     private var lastSequence: UInt64 = 0
 
     /// How many elements there are, parked ones included.
@@ -39,26 +42,32 @@ struct TimerHeap<Element> {
     var hasParkedElements: Bool { nodes.count < count }
 
     /// The earliest deadline, if anything is scheduled.
-    var earliestDeadline: Int64? { nodes.first?.key.deadline }
+    var earliestDeadline: Int64? { nodes.first?.deadline }
 
     /// Adds an element without a deadline and returns its slot.
     mutating func insertParked(_ element: Element) -> Int {
         if let slot = free.popLast() {
-            slots[slot] = Slot(element: element, position: -1)
+            elements[slot] = element
             return slot
         }
-        slots.append(Slot(element: element, position: -1))
+        slots.append(Slot(position: -1, sequence: 0))
+        elements.append(element)
         return slots.count - 1
     }
 
     /// Gives an element a deadline, behind all others that have the same.
     mutating func schedule(_ slot: Int, at deadline: Int64) {
-        park(slot)
         lastSequence += 1
-        nodes.append(Node(key: Key(deadline: deadline, sequence: lastSequence), slot: slot))
-        slots[slot].position = nodes.count - 1
-        siftUp(from: nodes.count - 1)
+        place(slot, with: Key(deadline: deadline, sequence: lastSequence))
     }
+
+    /// Puts an element that was taken back where it was.
+    mutating func restore(_ slot: Int, to key: Key) {
+        place(slot, with: key)
+    }
+
+    /// Says whether an element has a deadline.
+    func isScheduled(_ slot: Int) -> Bool { slots[slot].position >= 0 }
 
     /// Takes an element out of the order; it keeps its slot.
     mutating func park(_ slot: Int) {
@@ -67,77 +76,164 @@ struct TimerHeap<Element> {
         slots[slot].position = -1
         let last = nodes.removeLast()
         guard position < nodes.count else { return }
-        place(last, at: position)
-        siftUp(from: position)
-        siftDown(from: slots[last.slot].position)
+        withBuffers { buffers in
+            if !buffers.siftUp(last, from: position) {
+                buffers.siftDown(last, from: position)
+            }
+        }
     }
 
-    /// Removes an element and returns it.
-    mutating func remove(_ slot: Int) -> Element? {
+    /// Removes an element.
+    mutating func remove(_ slot: Int) {
         park(slot)
-        guard let element = slots[slot].element else { return nil }
-        slots[slot].element = nil
+        elements[slot] = nil
         free.append(slot)
-        return element
     }
 
-    /// Calls `body` with every scheduled element whose deadline is not after `limit`, in no order; O(number of them).
-    func visitAllDue(at limit: Int64, _ body: (Element, Key) -> Void) {
-        visitDue(0, limit, body)
+    /// Parks the first element if its deadline is not after `limit`, and returns it with its place in the order.
+    mutating func parkFirst(notAfter limit: Int64) -> (element: Element, slot: Int, key: Key)? {
+        guard let first = nodes.first, first.deadline <= limit, let element = elements[first.slot] else { return nil }
+        let key = Key(deadline: first.deadline, sequence: slots[first.slot].sequence)
+        park(first.slot)
+        return (element, first.slot, key)
     }
 
     /// Calls `body` with every element, parked ones included.
     func visitAll(_ body: (Element) -> Void) {
-        for slot in slots {
-            if let element = slot.element {
-                body(element)
-            }
+        for case let element? in elements {
+            body(element)
         }
     }
 
-    private func visitDue(_ position: Int, _ limit: Int64, _ body: (Element, Key) -> Void) {
-        guard position < nodes.count, nodes[position].key.deadline <= limit else { return }
-        if let element = slots[nodes[position].slot].element {
-            body(element, nodes[position].key)
+    // MARK: Checking
+
+    /// Returns the element with a slot, if there is one.
+    func element(at slot: Int) -> Element? { elements.indices.contains(slot) ? elements[slot] : nil }
+
+    /// Returns what is wrong with the structure; O(number of elements).
+    func defects() -> [String] {
+        var defects: [String] = []
+        for (position, node) in nodes.enumerated() {
+            if position > 0, key(of: node) < key(of: nodes[(position - 1) / Self.arity]) {
+                defects.append("the node at \(position) comes before its parent")
+            }
+            if !slots.indices.contains(node.slot) || slots[node.slot].position != position {
+                defects.append("the node at \(position) is not where its slot says")
+            }
+            if element(at: node.slot) == nil {
+                defects.append("the node at \(position) has no element")
+            }
+        }
+        if slots.count(where: { $0.position >= 0 }) != nodes.count {
+            defects.append("a slot names a node that is not there")
+        }
+        if elements.count(where: { $0 == nil }) != free.count {
+            defects.append("a slot is neither used nor free")
+        }
+        return defects
+    }
+
+    private func key(of node: Node) -> Key {
+        Key(deadline: node.deadline, sequence: slots.indices.contains(node.slot) ? slots[node.slot].sequence : 0)
+    }
+
+    /// Calls `body` with every scheduled element whose deadline is not after the limit, in no order.
+    ///
+    /// `body` returns the limit from there on, which may be lower.
+    func visit(notAfter limit: Int64, _ body: (Element, Key) -> Int64) {
+        var limit = limit
+        visit(0, &limit, body)
+    }
+
+    private func visit(_ position: Int, _ limit: inout Int64, _ body: (Element, Key) -> Int64) {
+        guard position < nodes.count, nodes[position].deadline <= limit else { return }
+        if let element = elements[nodes[position].slot] {
+            limit = min(limit, body(element, key(of: nodes[position])))
         }
         let firstChild = position * Self.arity + 1
         for child in firstChild..<(firstChild + Self.arity) {
-            visitDue(child, limit, body)
+            visit(child, &limit, body)
         }
     }
 
-    private mutating func place(_ node: Node, at position: Int) {
-        nodes[position] = node
-        slots[node.slot].position = position
-    }
-
-    private mutating func siftUp(from start: Int) {
-        let node = nodes[start]
-        var position = start
-        while position > 0 {
-            let parent = (position - 1) / Self.arity
-            guard node.key < nodes[parent].key else { break }
-            place(nodes[parent], at: position)
-            position = parent
-        }
-        place(node, at: position)
-    }
-
-    private mutating func siftDown(from start: Int) {
-        let node = nodes[start]
-        var position = start
-        while true {
-            let firstChild = position * Self.arity + 1
-            guard firstChild < nodes.count else { break }
-            var smallest = firstChild
-            for child in (firstChild + 1)..<max(firstChild + 1, min(firstChild + Self.arity, nodes.count))
-            where nodes[child].key < nodes[smallest].key {
-                smallest = child
+    private mutating func place(_ slot: Int, with key: Key) {
+        park(slot)
+        slots[slot].sequence = key.sequence
+        let node = Node(deadline: key.deadline, slot: slot)
+        nodes.append(node)
+        let end = nodes.count - 1
+        withBuffers { buffers in
+            if !buffers.siftUp(node, from: end) {
+                buffers.set(node, at: end)
             }
-            guard nodes[smallest].key < node.key else { break }
-            place(nodes[smallest], at: position)
-            position = smallest
         }
-        place(node, at: position)
+    }
+
+    @inline(__always)
+    private mutating func withBuffers(_ body: (HeapBuffers) -> Void) {
+        unsafe nodes.withUnsafeMutableBufferPointer { nodes in
+            unsafe slots.withUnsafeMutableBufferPointer { slots in
+                body(unsafe HeapBuffers(nodes: nodes, slots: slots))
+            }
+        }
+    }
+
+    /// The storage of the heap for the length of one operation, without a check of every access.
+    @safe
+    private struct HeapBuffers {
+        let nodes: UnsafeMutableBufferPointer<Node>
+        let slots: UnsafeMutableBufferPointer<Slot>
+
+        @inline(__always)
+        func isBefore(_ left: Node, _ right: Node) -> Bool {
+            if left.deadline != right.deadline { return left.deadline < right.deadline }
+            return unsafe slots[left.slot].sequence < slots[right.slot].sequence
+        }
+
+        @inline(__always)
+        func set(_ node: Node, at position: Int) {
+            unsafe nodes[position] = node
+            unsafe slots[node.slot].position = position
+        }
+
+        /// Puts a node above `start` if it belongs there, and says whether it does.
+        func siftUp(_ node: Node, from start: Int) -> Bool {
+            var position = start
+            while position > 0 {
+                let parent = (position - 1) / TimerHeap.arity
+                guard unsafe isBefore(node, nodes[parent]) else { break }
+                unsafe set(nodes[parent], at: position)
+                position = parent
+            }
+            guard position < start else { return false }
+            set(node, at: position)
+            return true
+        }
+
+        /// Puts a node at `start` or below.
+        func siftDown(_ node: Node, from start: Int) {
+            var position = start
+            let count = unsafe nodes.count
+            while true {
+                let firstChild = position * TimerHeap.arity + 1
+                guard firstChild < count else { break }
+                var smallest = unsafe nodes[firstChild]
+                var place = firstChild
+                var child = firstChild + 1
+                let end = min(firstChild + TimerHeap.arity, count)
+                while child < end {
+                    let other = unsafe nodes[child]
+                    if isBefore(other, smallest) {
+                        smallest = other
+                        place = child
+                    }
+                    child += 1
+                }
+                guard isBefore(smallest, node) else { break }
+                set(smallest, at: position)
+                position = place
+            }
+            set(node, at: position)
+        }
     }
 }

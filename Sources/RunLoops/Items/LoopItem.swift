@@ -1,29 +1,27 @@
 import Synchronization
 
-/// That an item is in a mode of a loop.
-struct Membership {
-    let loop: HostRunLoop
-    let mode: LoopMode
-    /// Where it is among the mode's items of its kind.
-    let slot: Int
-}
-
 /// What sources, port sources, timers and observers have in common.
 protocol LoopItem: AnyObject, Sendable {
     /// Unique in the process, for crash reports.
     var identifier: UInt64 { get }
 
+    /// What a crash report calls it.
+    var label: String { get }
+
     /// Whether the item was not invalidated.
     var isValid: Bool { get }
 
     /// In which modes of which loops it is. Protected by the item's lock; changed with the loop's lock held too.
-    var memberships: [Membership] { get set }
+    var memberships: Memberships { get set }
 
     /// Whether it can be in one loop only.
     static var belongsToOneLoop: Bool { get }
 
     /// Whether it keeps its modes from being empty.
     static var keepsModeAlive: Bool { get }
+
+    /// Whether it has something to do when it has entered or left a mode.
+    static var isToldOfMoving: Bool { get }
 
     /// Runs `body` with the item's lock held.
     func withItemLock<Value, Failure>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value
@@ -39,19 +37,23 @@ protocol LoopItem: AnyObject, Sendable {
 }
 
 extension LoopItem {
+    static var isToldOfMoving: Bool { false }
+
     func didLeave(_ mode: LoopMode, of loop: HostRunLoop) {}
 
     /// Removes an item that was just marked invalid from every mode of every loop.
     func removeFromAllLoops() {
-        while let membership = withItemLock({ memberships.first }) {
-            let loop = membership.loop
-            let left = loop.lock.withLock {
+        // In a forked child, what is in a loop of the parent stays there.
+        while let loop = withItemLock({ memberships.firstLoop { !$0.isInheritedByFork } }) {
+            var left: [LoopMode] = []
+            loop.lock.withLock {
                 // The item is alive in `self`: nothing is released here.
-                _ = loop.commonItems.removeValue(forKey: identifier)
-                return loop.take(self, outOf: membership.mode)
+                loop.takeOutOfAllModes(self) { mode in
+                    if Self.isToldOfMoving { left.append(mode) }
+                }
             }
-            if left {
-                didLeave(membership.mode, of: loop)
+            for mode in left {
+                didLeave(mode, of: loop)
             }
         }
     }

@@ -7,13 +7,13 @@ extension HostRunLoop {
     public final class Observer: LoopItem, @unchecked Sendable {
         /// The identity of the item, unique in the process: what `AbandonedCallout.item` names.
         public let identifier = ItemIdentifier.next()
-        let name: CName
+        let name: ItemName
         let perform: @Sendable (Observer, Activity) -> Void
         private let lock = CriticalLock()
         private let valid = Atomic<Bool>(true)
         private let firing = Atomic<Bool>(false)
         // Protected by `lock`.
-        var memberships: [Membership] = []
+        @safe @exclusivity(unchecked) var memberships = Memberships()
 
         static var belongsToOneLoop: Bool { true }
         static var keepsModeAlive: Bool { false }
@@ -40,7 +40,7 @@ extension HostRunLoop {
             order: Int = 0,
             perform: @escaping @Sendable (Observer, Activity) -> Void
         ) {
-            name = CName(label)
+            name = ItemName(label)
             self.activities = activities
             self.repeats = repeats
             self.order = order
@@ -90,9 +90,10 @@ extension HostRunLoop {
     /// - Parameters:
     ///   - observer: The observer; nothing happens if it is invalid, in the mode already or in another loop.
     ///   - mode: The mode, which is made if it is new, or `.common`.
-    public func add(_ observer: Observer, to mode: Mode = .default) {
-        // Never throws: only descriptors can be refused.
-        _ = try? insert(observer, into: mode)
+    /// - Returns: Whether it was added, or why not.
+    @discardableResult
+    public func add(_ observer: Observer, to mode: Mode = .default) -> AddResult {
+        addUnrefused(observer, to: mode).result
     }
 
     /// Removes an observer from a mode; it stays valid and can be added again.

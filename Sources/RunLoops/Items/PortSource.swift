@@ -10,13 +10,13 @@ extension HostRunLoop {
     public final class PortSource: LoopItem, @unchecked Sendable {
         /// The identity of the item, unique in the process: what `AbandonedCallout.item` names.
         public let identifier = ItemIdentifier.next()
-        let name: CName
+        let name: ItemName
         let perform: @Sendable (Readiness) -> Void
         private let lock = CriticalLock()
         private let valid = Atomic<Bool>(true)
         private let interestBits: Atomic<UInt32>
         // Protected by `lock`.
-        var memberships: [Membership] = []
+        @safe @exclusivity(unchecked) var memberships = Memberships()
 
         static var belongsToOneLoop: Bool { false }
         static var keepsModeAlive: Bool { true }
@@ -37,7 +37,7 @@ extension HostRunLoop {
             interest: Interest = .readable,
             perform: @escaping @Sendable (Readiness) -> Void
         ) {
-            name = CName(label)
+            name = ItemName(label)
             self.descriptor = descriptor
             interestBits = Atomic(interest.rawValue)
             self.perform = perform
@@ -57,7 +57,7 @@ extension HostRunLoop {
             set {
                 let old = interestBits.exchange(newValue.rawValue, ordering: .acquiringAndReleasing)
                 guard old != newValue.rawValue else { return }
-                for membership in lock.withLock({ memberships }) {
+                for membership in lock.withLock({ memberships.all }) {
                     updateRegistration(membership)
                 }
             }
@@ -72,10 +72,11 @@ extension HostRunLoop {
         /// Brings the kernel's registration in line with the interest.
         private func updateRegistration(_ membership: Membership) {
             let mode = membership.mode
+            guard !membership.loop.isInheritedByFork else { return }
             membership.loop.lock.withLock {
                 lock.withLock {
                     guard
-                        memberships.contains(where: { $0.mode === mode && $0.slot == membership.slot }),
+                        memberships.membership(in: mode)?.slot == membership.slot,
                         mode.ports.owns(descriptor, slot: membership.slot)
                     else { return }
                     let token = mode.ports.token(of: membership.slot)
@@ -132,10 +133,12 @@ extension HostRunLoop {
     /// - Parameters:
     ///   - source: The source; nothing happens if it is invalid or in the mode already.
     ///   - mode: The mode, which is made if it is new, or `.common`.
+    /// - Returns: Whether it was added, or why not.
     /// - Throws: `RunLoopError` if the kernel cannot wait for the descriptor: it is a regular file, closed, or in the
     ///   mode already with another source.
-    public func add(_ source: PortSource, to mode: Mode = .default) throws(RunLoopError) {
-        _ = try insert(source, into: mode)
+    @discardableResult
+    public func add(_ source: PortSource, to mode: Mode = .default) throws(RunLoopError) -> AddResult {
+        try insert(source, into: mode).result
     }
 
     /// Removes a port source from a mode; it stays valid and can be added again.

@@ -1,131 +1,164 @@
-import CRecoveryPoint
 import Synchronization
 
-/// A closure that runs once, in the next run of a matching mode.
-final class QueuedBlock: Sendable {
+/// A closure that runs once: in the next run of a matching mode, or after a delay.
+///
+/// Whoever moves its state away from pending owns the closure: it runs it or releases it, so that it is never run twice
+/// and a token that somebody keeps holds nothing alive.
+final class QueuedBlock: @unchecked Sendable {
+    typealias State = HostRunLoop.Perform.State
+
     /// In which modes it may run.
-    enum Target: Sendable {
+    enum Modes: Sendable {
+        // The two usual ones are told apart without comparing strings.
+        case usual
+        case common
         case one(HostRunLoop.Mode)
         case any(Set<HostRunLoop.Mode>)
+
+        init(_ mode: HostRunLoop.Mode) {
+            switch mode {
+            case .default: self = .usual
+            case .common: self = .common
+            default: self = .one(mode)
+            }
+        }
+
+        /// Whether it makes a difference that a mode is common.
+        var dependOnCommon: Bool {
+            switch self {
+            case .usual, .one: false
+            case .common, .any: true
+            }
+        }
+
+        /// The modes by name, `.common` among them.
+        var names: [HostRunLoop.Mode] {
+            switch self {
+            case .usual: [.default]
+            case .common: [.common]
+            case .one(let mode): [mode]
+            case .any(let modes): modes.sorted { $0.rawValue < $1.rawValue }
+            }
+        }
     }
 
     let identifier = ItemIdentifier.next()
-    let name: CName
-    let target: Target
-    let body: @Sendable () -> Void
+    let name: ItemName
+    let modes: Modes
+    let order: Int
+    /// The target by whose identity it can be cancelled.
+    let targetIdentity: ObjectIdentifier?
+    /// Whether it waits for a timer and not in the queue.
+    let isDelayed: Bool
+    /// Opened when it has ended, however that was.
+    private let end: Latch?
+    private let rawState = Atomic<UInt8>(State.pending.rawValue)
 
-    init(label: String, target: Target, body: @escaping @Sendable () -> Void) {
-        name = label == "block" ? CName.interned("block") : CName(label)
+    // Owned by whoever moved the state away from pending; until then nobody touches them.
+    @safe @exclusivity(unchecked) private var closure: (@Sendable () -> Void)?
+    @safe @exclusivity(unchecked) private var target: (any AnyObject & Sendable)?
+    /// The loop to tell when it is cancelled; `nil` for a block that cannot be.
+    @safe @exclusivity(unchecked) private var loop: HostRunLoop?
+
+    /// Makes a block that is not queued yet.
+    init(
+        label: String,
+        modes: Modes,
+        order: Int = 0,
+        target: (any AnyObject & Sendable)? = nil,
+        on loop: HostRunLoop? = nil,
+        isDelayed: Bool = false,
+        end: Latch? = nil,
+        _ closure: @escaping @Sendable () -> Void
+    ) {
+        name = ItemName(label)
+        self.modes = modes
+        self.order = order
+        targetIdentity = target.map { ObjectIdentifier($0) }
+        self.isDelayed = isDelayed
+        self.end = end
+        self.closure = closure
         self.target = target
-        self.body = body
+        self.loop = loop
     }
 
-    /// Says whether it may run in a mode.
-    func matches(_ mode: HostRunLoop.Mode, isCommon: Bool) -> Bool {
-        switch target {
-        case .one(let wanted): wanted == mode || (wanted == .common && isCommon)
-        case .any(let wanted): wanted.contains(mode) || (wanted.contains(.common) && isCommon)
-        }
-    }
-}
+    /// Whether the loop's list of performs knows it.
+    var isListed: Bool { isDelayed || targetIdentity != nil }
 
-extension HostRunLoop {
-    /// Runs a closure once, on the loop's thread, in the next run of a mode.
-    ///
-    /// Closures run in the order in which they were queued. Callable from any thread; does not wake the loop.
-    ///
-    /// - Parameters:
-    ///   - mode: The mode, or `.common` for whichever common mode runs first.
-    ///   - label: What a crash report calls it.
-    ///   - block: The closure; released unrun if the thread ends before.
-    public func perform(
-        in mode: Mode = .default,
-        label: String = "block",
-        _ block: @escaping @Sendable () -> Void
-    ) {
-        enqueue(QueuedBlock(label: label, target: .one(mode), body: block), creating: [mode])
-    }
-
-    /// Runs a closure once, on the loop's thread, in the next run of any of some modes.
-    ///
-    /// Callable from any thread; does not wake the loop.
-    ///
-    /// - Parameters:
-    ///   - modes: The modes, `.common` among them if wanted.
-    ///   - label: What a crash report calls it.
-    ///   - block: The closure; released unrun if the thread ends before.
-    public func perform(
-        inAnyOf modes: Set<Mode>,
-        label: String = "block",
-        _ block: @escaping @Sendable () -> Void
-    ) {
-        guard !modes.isEmpty else { return }
-        enqueue(QueuedBlock(label: label, target: .any(modes), body: block), creating: modes)
-    }
-
-    private func enqueue(_ block: QueuedBlock, creating names: Set<Mode>) {
-        lock.withLock {
-            guard !isTornDown else { return }
-            // As in CFRunLoop (CFRunLoop.c:3485), except that the pseudo mode never becomes a real one.
-            for name in names where name != .common && modes[name] == nil {
-                _ = loopMode(creating: name)
-            }
-            blocks.append(block)
-            blockCount.store(blocks.count, ordering: .releasing)
+    /// Says whether it may run in a mode; the default mode is always common.
+    @inline(__always)
+    func matches(_ mode: LoopMode, isUsual: Bool, isCommon: Bool) -> Bool {
+        switch modes {
+        case .usual: isUsual
+        case .common: isCommon
+        case .one(let wanted): wanted == mode.name
+        case .any(let wanted): wanted.contains(mode.name) || (isCommon && wanted.contains(.common))
         }
     }
 
-    /// Runs the matching blocks that are queued now, in order, and says whether there were any.
-    ///
-    /// Blocks that are queued meanwhile wait for the next time; those that do not match keep their place in front of
-    /// them (CFRunLoop.c:2029).
+    // MARK: States
+
+    /// What became of it so far.
+    var state: State {
+        guard let state = State(rawValue: rawState.load(ordering: .acquiring)) else {
+            preconditionFailure("a block of a run loop has no state")
+        }
+        return state
+    }
+
+    /// Whether it can still run.
+    var isPending: Bool { rawState.load(ordering: .acquiring) == State.pending.rawValue }
+
+    /// Claims it for running, and says whether nobody was faster.
+    @inline(__always)
+    func begin() -> Bool { leavePending(for: .running) }
+
+    /// Runs the closure; called once, after `begin()`.
+    func body() {
+        closure?()
+        rawState.store(State.done.rawValue, ordering: .releasing)
+    }
+
+    /// Ends what `begin()` began, whether the closure returned or was abandoned.
+    @inline(__always)
+    func finish() {
+        // The closure did not come to its end: its callout was abandoned.
+        if rawState.load(ordering: .relaxed) == State.running.rawValue {
+            rawState.store(State.abandoned.rawValue, ordering: .releasing)
+        }
+        release()
+    }
+
+    /// Ends it unrun, and says whether it was still to run.
     @discardableResult
-    func performBlocks(in mode: LoopMode) -> Bool {
-        guard blockCount.load(ordering: .acquiring) > 0 else { return false }
-        // The detached queue is this thread's own: what a nested run detaches goes into another array.
-        var detached = spareBlocks
-        spareBlocks = []
-        lock.withLock {
-            swap(&detached, &blocks)
-            blockCount.store(0, ordering: .releasing)
-        }
-        var kept: [QueuedBlock] = []
-        var performed = false
-        // From the end, so that each block is released as soon as it has run.
-        detached.reverse()
-        while let block = detached.popLast() {
-            // Asked for each: an earlier block may have declared the mode common.
-            guard block.matches(mode.name, isCommon: lock.withLock { commonModes.contains(mode.name) }) else {
-                kept.append(block)
-                continue
-            }
-            callOut(to: block, in: mode)
-            performed = true
-        }
-        spareBlocks = detached
-        if !kept.isEmpty {
-            putBack(kept)
-        }
-        return performed
+    func cancel() -> Bool {
+        guard leavePending(for: .cancelled) else { return false }
+        loop?.noteCancelled(self)
+        release()
+        return true
     }
 
-    private func putBack(_ kept: [QueuedBlock]) {
-        let unwanted = lock.withLock { () -> [QueuedBlock] in
-            guard !isTornDown else { return kept }
-            blocks.insert(contentsOf: kept, at: 0)
-            blockCount.store(blocks.count, ordering: .releasing)
-            return []
-        }
-        // Released here, after unlocking.
-        _ = unwanted
+    /// Ends it unrun because the loop's thread has ended.
+    func drop() {
+        guard leavePending(for: .dropped) else { return }
+        release()
     }
 
-    /// Says whether a queued block may run in a mode.
-    func hasBlocks(for mode: LoopMode) -> Bool {
-        guard blockCount.load(ordering: .acquiring) > 0 else { return false }
-        return lock.withLock {
-            let isCommon = commonModes.contains(mode.name)
-            return blocks.contains { $0.matches(mode.name, isCommon: isCommon) }
-        }
+    @inline(__always)
+    private func leavePending(for state: State) -> Bool {
+        rawState.compareExchange(
+            expected: State.pending.rawValue,
+            desired: state.rawValue,
+            ordering: .acquiringAndReleasing
+        ).exchanged
+    }
+
+    /// Releases what it holds and tells who waits for it; called without a lock.
+    @inline(__always)
+    private func release() {
+        closure = nil
+        target = nil
+        loop = nil
+        end?.open()
     }
 }

@@ -9,7 +9,7 @@ extension HostRunLoop {
     public final class Source: LoopItem, @unchecked Sendable {
         /// The identity of the item, unique in the process: what `AbandonedCallout.item` names.
         public let identifier = ItemIdentifier.next()
-        let name: CName
+        let name: ItemName
         let perform: @Sendable () -> Void
         let schedule: (@Sendable (HostRunLoop, Mode) -> Void)?
         let cancel: (@Sendable (HostRunLoop, Mode) -> Void)?
@@ -18,12 +18,13 @@ extension HostRunLoop {
         /// The number of the first signal that was not handled yet; 0 for none.
         private let firstSignal = Atomic<UInt64>(0)
         // Protected by `lock`.
-        var memberships: [Membership] = []
+        @safe @exclusivity(unchecked) var memberships = Memberships()
 
         private static let lastSignal = Atomic<UInt64>(0)
 
         static var belongsToOneLoop: Bool { false }
         static var keepsModeAlive: Bool { true }
+        static var isToldOfMoving: Bool { true }
 
         /// Among sources that are signalled together, those of a lower order are performed first.
         public let order: Int
@@ -43,7 +44,7 @@ extension HostRunLoop {
             cancel: (@Sendable (HostRunLoop, Mode) -> Void)? = nil,
             perform: @escaping @Sendable () -> Void
         ) {
-            name = CName(label)
+            name = ItemName(label)
             self.order = order
             self.schedule = schedule
             self.cancel = cancel
@@ -69,8 +70,9 @@ extension HostRunLoop {
                 firstSignal.compareExchange(expected: 0, desired: number, ordering: .acquiringAndReleasing).exchanged
             else { return }
             lock.withLock {
-                for membership in memberships {
+                memberships.visitAll { membership in
                     membership.mode.hasSignals.store(true, ordering: .releasing)
+                    membership.loop.noteForeignWork()
                 }
             }
         }
@@ -124,12 +126,14 @@ extension HostRunLoop {
     /// - Parameters:
     ///   - source: The source; nothing happens if it is invalid or in the mode already.
     ///   - mode: The mode, which is made if it is new, or `.common`.
-    public func add(_ source: Source, to mode: Mode = .default) {
-        // Never throws: only descriptors can be refused.
-        let entered = (try? insert(source, into: mode)) ?? []
+    /// - Returns: Whether it was added, or why not.
+    @discardableResult
+    public func add(_ source: Source, to mode: Mode = .default) -> AddResult {
+        let (result, entered) = addUnrefused(source, to: mode)
         for mode in entered {
             source.didEnter(mode, of: self)
         }
+        return result
     }
 
     /// Removes a source from a mode; its `cancel` closure runs once for every mode that it leaves.

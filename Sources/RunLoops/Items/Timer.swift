@@ -9,14 +9,15 @@ extension HostRunLoop {
     public final class Timer: LoopItem, @unchecked Sendable {
         /// The identity of the item, unique in the process: what `AbandonedCallout.item` names.
         public let identifier = ItemIdentifier.next()
-        let name: CName
+        let name: ItemName
         let perform: @Sendable (Timer) -> Void
         private let lock = CriticalLock()
         private let valid = Atomic<Bool>(true)
         // Protected by `lock`.
-        var memberships: [Membership] = []
-        private var fireTime: Int64
-        private var isFiring = false
+        @safe @exclusivity(unchecked) var memberships = Memberships()
+        @safe @exclusivity(unchecked) private var fireTime: Int64
+        @safe @exclusivity(unchecked) private var toleranceNanoseconds: Int64 = 0
+        @safe @exclusivity(unchecked) private var isFiring = false
 
         static var belongsToOneLoop: Bool { true }
         static var keepsModeAlive: Bool { true }
@@ -38,8 +39,8 @@ extension HostRunLoop {
             interval: Duration = .zero,
             perform: @escaping @Sendable (Timer) -> Void
         ) {
-            name = CName(label)
-            fireTime = max(fireAt, .now).nanoseconds
+            name = ItemName(label)
+            fireTime = Self.notPast(fireAt.nanoseconds)
             self.interval = max(interval, .zero)
             // A positive interval stays one, however short.
             intervalNanoseconds = interval > .zero ? max(1, interval.saturatingNanoseconds) : 0
@@ -74,7 +75,30 @@ extension HostRunLoop {
         /// fire date that just came.
         public var nextFireDate: Instant {
             get { Instant(nanoseconds: lock.withLock { fireTime }) }
-            set { reschedule(at: max(newValue, .now).nanoseconds) }
+            set { reschedule(at: Self.notPast(newValue.nanoseconds)) }
+        }
+
+        /// How late it may fire so that it can share a wake-up with other timers; zero unless set.
+        ///
+        /// The loop sleeps until the last fire date that makes no timer later than its tolerance allows, and then fires
+        /// all that are due. Fire dates are not moved: the phase of a repeating timer stays. Never negative, and at most
+        /// half the interval of a repeating timer (CFRunLoop.c:4752; there it has an effect on Darwin only). Setting it
+        /// wakes nobody unless the loop would sleep too long. Callable from any thread.
+        public var tolerance: Duration {
+            get { .nanoseconds(lock.withLock { toleranceNanoseconds }) }
+            set {
+                let wanted = max(0, newValue.saturatingNanoseconds)
+                let clamped = intervalNanoseconds > 0 ? min(wanted, intervalNanoseconds / 2) : wanted
+                updateSchedule { toleranceNanoseconds = clamped }
+            }
+        }
+
+        /// The latest time at which it should fire next, and whether that is later than its fire date.
+        ///
+        /// Called with the loop's lock held, which every change of it takes.
+        var latestFireTime: Int64 {
+            let (sum, overflow) = fireTime.addingReportingOverflow(toleranceNanoseconds)
+            return overflow ? .max : sum
         }
 
         /// Ends its life: it leaves every mode and never fires again.
@@ -83,26 +107,51 @@ extension HostRunLoop {
             removeFromAllLoops()
         }
 
+        /// Returns a time, or the present if that is later.
+        ///
+        /// A date that is clearly in the future does not cost a look at the exact clock, which is most of what making a timer
+        /// costs: the coarse one is behind it by one tick of the kernel, ten milliseconds at most.
+        private static func notPast(_ time: Int64) -> Int64 {
+            if time > MonotonicClock.coarseNanoseconds &+ 20_000_000 { return time }
+            return max(time, MonotonicClock.nanoseconds)
+        }
+
         // MARK: Firing, on the loop's thread
 
         /// Takes the timer out of the order of all its modes for the time of a callout, if it is still to fire.
         ///
         /// Called with the loop's lock held.
         ///
+        /// - Parameters:
+        ///   - loop: The loop that fires it.
+        ///   - limit: The time for which the batch was found: only what is later needs another look at the clock.
         /// - Returns: The fire time that has come, or `nil` if it is invalid, postponed, firing or not in the loop.
-        func beginFiring(in loop: HostRunLoop) -> Int64? {
+        func beginFiring(in loop: HostRunLoop, dueAt limit: Int64) -> Int64? {
             lock.withLock {
                 // The present, not the time at which the batch was found: one that was set to fire at once still fires in
                 // it (CFRunLoop.c:2515).
                 guard
-                    isValid, !isFiring, fireTime <= MonotonicClock.nanoseconds, memberships.first?.loop === loop
+                    isValid, !isFiring, memberships.first?.loop === loop,
+                    fireTime <= limit || fireTime <= MonotonicClock.nanoseconds
                 else { return nil }
                 isFiring = true
-                for membership in memberships {
+                memberships.visitAll { membership in
                     membership.mode.timers.park(membership.slot)
                     membership.mode.timersChanged()
                 }
                 return fireTime
+            }
+        }
+
+        /// Whether its callout is running.
+        var isBeingCalled: Bool { lock.withLock { isFiring } }
+
+        /// Says whether the timer waits in a batch: it is in the mode, neither scheduled there nor firing.
+        ///
+        /// Called with the loop's lock held.
+        func isParked(in mode: LoopMode, slot: Int) -> Bool {
+            lock.withLock {
+                isValid && !isFiring && memberships.membership(in: mode)?.slot == slot && !mode.timers.isScheduled(slot)
             }
         }
 
@@ -140,7 +189,7 @@ extension HostRunLoop {
             }
         }
 
-        /// Changes the fire time and brings the heaps of all its modes up to date.
+        /// Changes the schedule and brings the heaps of all its modes up to date.
         ///
         /// - Returns: The loop that it is in.
         @discardableResult
@@ -157,16 +206,16 @@ extension HostRunLoop {
                     if done { return nil }
                     continue
                 }
-                let newTime = owner.lock.withLock {
+                let latest = owner.lock.withLock {
                     lock.withLock { () -> Int64? in
                         guard memberships.first?.loop === owner else { return nil }
                         change()
                         scheduleInAllModes()
-                        return fireTime
+                        return latestFireTime
                     }
                 }
-                if let newTime {
-                    owner.interruptSleep(ifLaterThan: newTime)
+                if let latest {
+                    owner.interruptSleep(ifLaterThan: latest)
                     return owner
                 }
             }
@@ -174,8 +223,10 @@ extension HostRunLoop {
 
         /// Called with both locks held.
         private func scheduleInAllModes() {
-            guard !isFiring else { return }
-            for membership in memberships {
+            let hasTolerance = toleranceNanoseconds > 0
+            memberships.visitAll { membership in
+                if hasTolerance { membership.mode.hasTolerantTimers = true }
+                guard !isFiring else { return }
                 membership.mode.timers.schedule(membership.slot, at: fireTime)
                 membership.mode.timersChanged()
             }
@@ -189,6 +240,7 @@ extension HostRunLoop {
 
         func enter(_ mode: LoopMode) throws(RunLoopError) -> Int {
             let slot = mode.timers.insertParked(self)
+            if toleranceNanoseconds > 0 { mode.hasTolerantTimers = true }
             if !isFiring {
                 mode.timers.schedule(slot, at: fireTime)
                 mode.timersChanged()
@@ -197,7 +249,7 @@ extension HostRunLoop {
         }
 
         func leave(_ mode: LoopMode, slot: Int) {
-            _ = mode.timers.remove(slot)
+            mode.timers.remove(slot)
             mode.timersChanged()
         }
     }

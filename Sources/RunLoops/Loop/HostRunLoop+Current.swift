@@ -15,13 +15,16 @@ extension HostRunLoop {
         return key
     }()
 
-    /// The main thread's loop.
-    public static let main = HostRunLoop(isMain: true)
+    /// The main thread's loop; in a forked child, that of the thread that forked.
+    public static var main: HostRunLoop { ofMainThread }
 
     /// The calling thread's loop, made now if it has none.
+    ///
+    /// In a forked child it is never one of the parent's.
     public static var current: HostRunLoop {
         if let pointer = unsafe pthread_getspecific(key) {
-            return unsafe Unmanaged<HostRunLoop>.fromOpaque(pointer).takeUnretainedValue()
+            let loop = unsafe Unmanaged<HostRunLoop>.fromOpaque(pointer).takeUnretainedValue()
+            if !loop.isInheritedByFork { return loop }
         }
         let loop = ThreadIdentity.isMain ? main : HostRunLoop(isMain: false)
         unsafe pthread_setspecific(key, Unmanaged.passRetained(loop).toOpaque())
@@ -36,7 +39,14 @@ extension HostRunLoop {
         return isMain && ThreadIdentity.isMain
     }
 
+    /// Takes the calling thread's loop down now rather than at the end of the thread.
+    static func tearDownCurrent() {
+        guard let pointer = unsafe pthread_getspecific(key) else { return }
+        unsafe Unmanaged<HostRunLoop>.fromOpaque(pointer).takeRetainedValue().tearDownAtThreadExit()
+    }
+
     private func tearDownAtThreadExit() {
+        guard !isInheritedByFork else { return }
         // `cancel` closures may ask for the current loop: that is still this one.
         unsafe pthread_setspecific(Self.key, Unmanaged.passUnretained(self).toOpaque())
         removeEverything()
@@ -46,12 +56,13 @@ extension HostRunLoop {
     /// Removes all items: sources are told, timers and observers stay valid, blocks are released unrun.
     private func removeEverything() {
         var released: [any LoopItem] = []
-        var releasedBlocks: [QueuedBlock] = []
+        var droppedBlocks: [QueuedBlock] = []
         let left = lock.withLock { () -> [(item: any LoopItem, mode: LoopMode)] in
             isTornDown = true
             released = Array(commonItems.values)
             commonItems = [:]
-            swap(&releasedBlocks, &blocks)
+            swap(&droppedBlocks, &blocks)
+            droppedBlocks.append(contentsOf: listedPerforms.removeAll().map(\.block))
             blockCount.store(0, ordering: .releasing)
             var left: [(item: any LoopItem, mode: LoopMode)] = []
             for mode in modes.values {
@@ -66,11 +77,14 @@ extension HostRunLoop {
             }
             return left
         }
+        // First: a `cancel` closure may wait for a thread that waits for one of them.
+        for block in droppedBlocks {
+            block.drop()
+        }
         for (item, mode) in left {
             item.didLeave(mode, of: self)
         }
         stackPool.destroyAll()
         released.removeAll()
-        releasedBlocks.removeAll()
     }
 }

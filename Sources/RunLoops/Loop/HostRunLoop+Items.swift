@@ -5,16 +5,20 @@ import Synchronization
 extension HostRunLoop {
     /// Adds an item to a mode, or to all common ones.
     ///
-    /// - Returns: The modes in which it was not before.
-    func insert<Item: LoopItem>(_ item: Item, into mode: Mode) throws(RunLoopError) -> [LoopMode] {
-        try lock.withLock { () throws(RunLoopError) -> [LoopMode] in
-            guard !isTornDown, item.isValid else { return [] }
-            guard mode == .common else {
-                let target = loopMode(creating: mode)
-                return try put(item, into: target) ? [target] : []
-            }
-            guard canTake(item) else { return [] }
-            commonItems[item.identifier] = item
+    /// - Returns: What came of it, and the modes in which it was not before.
+    func insert<Item: LoopItem>(
+        _ item: Item,
+        into mode: Mode
+    ) throws(RunLoopError) -> (result: AddResult, entered: [LoopMode]) {
+        requireOwnProcess(to: "add an item to")
+        return try lock.withLock { () throws(RunLoopError) -> (result: AddResult, entered: [LoopMode]) in
+            guard !isTornDown else { return (.loopEnded, []) }
+            guard item.isValid else { return (.invalidItem, []) }
+            if let target = knownMode(mode) { return try insert(item, intoOne: target) }
+            guard mode == .common else { return try insert(item, intoOne: loopMode(creating: mode)) }
+            guard canTake(item) else { return (.inAnotherLoop, []) }
+            item.withItemLock { item.memberships.wasCommon = true }
+            let isNew = commonItems.updateValue(item, forKey: item.identifier) == nil
             var entered: [LoopMode] = []
             do throws(RunLoopError) {
                 for name in commonModes {
@@ -30,15 +34,25 @@ extension HostRunLoop {
                 commonItems[item.identifier] = nil
                 throw error
             }
-            return entered
+            return (isNew || !entered.isEmpty ? .added : .alreadyThere, entered)
         }
+    }
+
+    /// Called with the lock held.
+    private func insert<Item: LoopItem>(
+        _ item: Item,
+        intoOne target: LoopMode
+    ) throws(RunLoopError) -> (result: AddResult, entered: [LoopMode]) {
+        guard try put(item, into: target) else { return (canTake(item) ? .alreadyThere : .inAnotherLoop, []) }
+        return (.added, Item.isToldOfMoving ? [target] : [])
     }
 
     /// Removes an item from a mode, or from all common ones if it was added to those, and tells it.
     func withdraw<Item: LoopItem>(_ item: Item, from mode: Mode) {
+        guard !isInheritedByFork else { return }
         let left = lock.withLock { () -> [LoopMode] in
             guard mode == .common else {
-                guard let target = modes[mode], take(item, outOf: target) else { return [] }
+                guard let target = knownMode(mode) ?? modes[mode], take(item, outOf: target) else { return [] }
                 return [target]
             }
             guard commonItems.removeValue(forKey: item.identifier) != nil else { return [] }
@@ -57,7 +71,7 @@ extension HostRunLoop {
         lock.withLock {
             guard mode != .common else { return commonItems[item.identifier] != nil }
             guard let target = modes[mode] else { return false }
-            return item.withItemLock { item.memberships.contains { $0.mode === target } }
+            return item.withItemLock { item.memberships.membership(in: target) != nil }
         }
     }
 
@@ -68,6 +82,7 @@ extension HostRunLoop {
     /// - Parameter mode: The mode.
     public func addCommonMode(_ mode: Mode) {
         guard mode != .common else { return }
+        requireOwnProcess(to: "declare a common mode of")
         let entered = lock.withLock { () -> [(source: Source, mode: LoopMode)] in
             guard !isTornDown, commonModes.insert(mode).inserted else { return [] }
             guard commonItems.values.contains(where: { $0.isValid }) else { return [] }
@@ -90,14 +105,38 @@ extension HostRunLoop {
 
     // MARK: With the lock held
 
+    /// Returns the mode that was asked for last, if it has this name: comparing is cheaper than hashing.
+    ///
+    /// Called with the lock held.
+    @inline(__always)
+    func knownMode(_ name: Mode) -> LoopMode? {
+        guard let mode = lastMode, mode.name == name else { return nil }
+        return mode
+    }
+
+    /// Returns a mode, if there is one of this name.
+    ///
+    /// Called with the lock held.
+    func loopMode(named name: Mode) -> LoopMode? {
+        if let mode = knownMode(name) { return mode }
+        guard let mode = modes[name] else { return nil }
+        lastMode = mode
+        return mode
+    }
+
     /// Returns a mode, made now if it is new.
     ///
     /// Called with the lock held.
     func loopMode(creating name: Mode) -> LoopMode {
-        if let mode = modes[name] { return mode }
-        let mode = LoopMode(name: name, wakeDescriptor: wakeDescriptor.rawValue)
+        if let mode = loopMode(named: name) { return mode }
+        let mode = makeMode(name)
         modes[name] = mode
         return mode
+    }
+
+    /// Makes a mode that this loop can sleep in.
+    func makeMode(_ name: Mode) -> LoopMode {
+        LoopMode(name: name, wakeDescriptor: wakeDescriptor.rawValue, timerDescriptor: timerDescriptor.rawValue)
     }
 
     /// Takes an item out of a mode and says whether it was there.
@@ -105,12 +144,8 @@ extension HostRunLoop {
     /// Called with the lock held.
     func take(_ item: some LoopItem, outOf mode: LoopMode) -> Bool {
         item.withItemLock {
-            guard let index = item.memberships.firstIndex(where: { $0.mode === mode }) else { return false }
-            let membership = item.memberships.remove(at: index)
-            item.leave(mode, slot: membership.slot)
-            if type(of: item).keepsModeAlive {
-                mode.itemCount.subtract(1, ordering: .relaxed)
-            }
+            guard let membership = item.memberships.remove(from: mode) else { return false }
+            remove(item, membership)
             return true
         }
     }
@@ -119,13 +154,12 @@ extension HostRunLoop {
     ///
     /// Called with the lock held.
     private func put(_ item: some LoopItem, into mode: LoopMode) throws(RunLoopError) -> Bool {
-        guard canTake(item) else { return false }
-        return try item.withItemLock { () throws(RunLoopError) -> Bool in
-            guard item.isValid, !item.memberships.contains(where: { $0.mode === mode }) else { return false }
+        try item.withItemLock { () throws(RunLoopError) -> Bool in
+            guard item.isValid, isHome(to: item), item.memberships.membership(in: mode) == nil else { return false }
             let slot = try item.enter(mode)
             item.memberships.append(Membership(loop: self, mode: mode, slot: slot))
             if type(of: item).keepsModeAlive {
-                mode.itemCount.add(1, ordering: .relaxed)
+                mode.itemCount.store(mode.itemCount.load(ordering: .relaxed) + 1, ordering: .relaxed)
             }
             return true
         }
@@ -133,7 +167,37 @@ extension HostRunLoop {
 
     /// Says whether an item may be in this loop: timers and observers belong to one loop at most.
     private func canTake(_ item: some LoopItem) -> Bool {
-        guard type(of: item).belongsToOneLoop else { return true }
-        return item.withItemLock { item.memberships.allSatisfy { $0.loop === self } }
+        item.withItemLock { isHome(to: item) }
+    }
+
+    /// The same, with the item's lock held.
+    private func isHome<Item: LoopItem>(to item: Item) -> Bool {
+        guard Item.belongsToOneLoop, let first = item.memberships.first else { return true }
+        return first.loop === self
+    }
+
+    /// Takes an item out of all modes of this loop, and calls `body` with each.
+    ///
+    /// Called with the lock held; the caller keeps the item alive.
+    func takeOutOfAllModes<Item: LoopItem>(_ item: Item, _ body: (LoopMode) -> Void) {
+        item.withItemLock {
+            if item.memberships.wasCommon {
+                commonItems.removeValue(forKey: item.identifier)
+            }
+            while let membership = item.memberships.remove(from: self) {
+                remove(item, membership)
+                body(membership.mode)
+            }
+        }
+    }
+
+    /// Called with both locks held, after the membership was removed from the item's.
+    private func remove<Item: LoopItem>(_ item: Item, _ membership: Membership) {
+        let mode = membership.mode
+        item.leave(mode, slot: membership.slot)
+        if Item.keepsModeAlive {
+            // Written by whoever has the lock, read without.
+            mode.itemCount.store(mode.itemCount.load(ordering: .relaxed) - 1, ordering: .relaxed)
+        }
     }
 }

@@ -54,10 +54,14 @@ extension HostRunLoop {
             // What this batch does not get to is for a nested run, or the next one.
             mode.hasSignals.store(true, ordering: .releasing)
         }
+        let isStrict = strictCF
         var handled = false
         while let next = batch.popLast() {
             // A source that a nested run performed meanwhile has no signal any more.
-            guard next.source.takeSignal() else { continue }
+            guard next.source.takeSignal() else {
+                if isStrict { handled = false }
+                continue
+            }
             callOut(to: next.source, in: mode)
             handled = true
             if stopAfterFirst { break }
@@ -69,33 +73,38 @@ extension HostRunLoop {
 
     // MARK: Timers
 
-    /// A timer with its place in the order at the time when it was found due.
-    struct DueTimer {
-        let timer: Timer
-        let key: TimerHeap<Timer>.Key
-    }
-
     /// Fires the timers that are due now (CFRunLoop.c:2611).
     func fireTimers(in mode: LoopMode) {
-        let limit = MonotonicClock.nanoseconds
-        var due = spareTimers
-        spareTimers = []
-        lock.withLock {
-            mode.timers.visitAllDue(at: limit) { timer, key in
-                due.append(DueTimer(timer: timer, key: key))
-            }
-        }
-        if due.count > 1 {
-            // Last first: they are taken from the end.
-            due.sort { $0.key > $1.key }
-        }
-        while let next = due.popLast() {
+        takeDueTimers(of: mode)
+        while let next = dueTimers.timers.popLast() {
             let timer = next.timer
-            guard let fired = lock.withLock({ timer.beginFiring(in: self) }) else { continue }
+            guard let fired = lock.withLock({ timer.beginFiring(in: self, dueAt: dueTimers.limit) }) else { continue }
             callOut(to: timer, in: mode)
             timer.endFiring(fired: fired)
         }
-        spareTimers = due
+    }
+
+    private func takeDueTimers(of mode: LoopMode) {
+        let limit = currentTime()
+        dueTimers.mode = mode
+        dueTimers.limit = limit
+        var isComplete = false
+        while !isComplete {
+            // In portions: other threads want the lock, too.
+            lock.withLock {
+                var portion = 256
+                while portion > 0, let (timer, slot, key) = mode.timers.parkFirst(notAfter: limit) {
+                    dueTimers.timers.append(DueTimers.Entry(timer: timer, slot: slot, key: key))
+                    portion -= 1
+                }
+                isComplete = portion > 0
+                mode.timersChanged()
+            }
+        }
+        // They are taken from the end.
+        if dueTimers.timers.count > 1 {
+            dueTimers.timers.reverse()
+        }
     }
 
     // MARK: Ports
@@ -136,7 +145,8 @@ extension HostRunLoop {
 
     /// Makes the main dispatch queue's descriptor end a mode's waits exactly while it may be served there.
     func prepareMainQueue(for mode: LoopMode) {
-        guard isMain else { return }
+        // After a fork without exec, libdispatch is that of the parent.
+        guard isMain, madeAtFork == 0 else { return }
         if mainQueueDescriptor.load(ordering: .relaxed) < 0 {
             guard let descriptor = MainDispatchQueue.handle() else { return }
             mainQueueDescriptor.store(descriptor, ordering: .releasing)

@@ -50,13 +50,18 @@ extension HostRunLoop {
         for limit: Duration,
         returnAfterSourceHandled: Bool = false
     ) -> RunResult {
-        precondition(isCurrent, "a run loop can only be run on its own thread")
+        requireOwnProcess(to: "run")
+        guard isCurrent else { Misuse.endProcessForWrongThread() }
         // Inside a callout, the loop's own code must not be resumed at that callout's recovery point.
         let suspended = unsafe hf_recovery_suspend()
         defer { unsafe hf_recovery_restore(suspended) }
         hf_recovery_begin_run()
 
-        guard mode != .common, let loopMode = lock.withLock({ modes[mode] }) else { return .finished }
+        guard mode != .common else {
+            Misuse.noteRunInCommonModes()
+            return .finished
+        }
+        guard let loopMode = lock.withLock({ loopMode(named: mode) }) else { return .finished }
         prepareMainQueue(for: loopMode)
         guard !isEmpty(loopMode) else { return .finished }
 
@@ -77,9 +82,17 @@ extension HostRunLoop {
         var servedMainQueue = true
 
         while true {
-            passes.wrappingAdd(1, ordering: .relaxed)
+            // Only this thread writes it.
+            passes.store(passes.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
             // 1.
             wakeState.accept()
+            if deadlines.count == 1, hasForeignWork.load(ordering: .relaxed) {
+                _ = hasForeignWork.exchange(false, ordering: .acquiringAndReleasing)
+            }
+            if isStopped.load(ordering: .sequentiallyConsistent) {
+                // Since the end of the last pass, when its wake-up was dropped: it ends this one.
+                _ = wakeState.requestWake(isRemembered: false)
+            }
             // 2.
             notify(.beforeTimers, in: mode)
             // 3.
@@ -135,6 +148,7 @@ extension HostRunLoop {
             }
             // 13.
             performBlocks(in: mode)
+            checkInvariants()
             // 14.
             if handledSource && returnAfterSourceHandled { return .handledSource }
             if deadline.isOver { return .timedOut }
@@ -151,17 +165,22 @@ extension HostRunLoop {
         let isStopped: Bool
         let ignoredWakeUps: Bool
         let stage: Activity
+        let dueTimers: DueTimers
     }
 
     private func beginRun(in mode: LoopMode) -> OuterRun {
         runNumber += 1
         let ignoredWakeUps = wakeState.accept()
+        let outerDueTimers = dueTimers
+        dueTimers = DueTimers()
         return lock.withLock {
+            outerDueTimers.restore()
             let outer = OuterRun(
                 mode: runningMode,
                 isStopped: isStopped.load(ordering: .relaxed),
                 ignoredWakeUps: ignoredWakeUps,
-                stage: stage
+                stage: stage,
+                dueTimers: outerDueTimers
             )
             runningMode = mode
             isStopped.store(false, ordering: .relaxed)
@@ -178,11 +197,22 @@ extension HostRunLoop {
             depth.subtract(1, ordering: .releasing)
         }
         stage = outer.stage
+        dueTimers = outer.dueTimers
         if outer.ignoredWakeUps {
             wakeState.ignore()
         } else {
-            wakeState.accept()
+            // The outer run may be past its blocks and sources.
+            wakeState.acceptMissed()
+            if jobs.hasJobs || areAllRunsEnding.load(ordering: .acquiring) || hasForeignWork(for: outer.mode) {
+                _ = wakeState.requestWake(isRemembered: false)
+            }
         }
+    }
+
+    /// Says whether another thread left something for an outer run, whose wake-up a nested run in another mode has served.
+    private func hasForeignWork(for mode: LoopMode?) -> Bool {
+        guard let mode, hasForeignWork.load(ordering: .acquiring) else { return false }
+        return hasBlocks(for: mode) || mode.hasSignals.load(ordering: .acquiring)
     }
 
     /// Takes the order to stop this run, if there is one.

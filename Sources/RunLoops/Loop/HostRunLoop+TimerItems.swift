@@ -6,10 +6,12 @@ extension HostRunLoop {
     /// - Parameters:
     ///   - timer: The timer; nothing happens if it is invalid, in the mode already or in another loop.
     ///   - mode: The mode, which is made if it is new, or `.common`.
-    public func add(_ timer: Timer, to mode: Mode = .default) {
-        // Never throws: only descriptors can be refused.
-        _ = try? insert(timer, into: mode)
-        interruptSleep(ifLaterThan: timer.nextFireDate.nanoseconds)
+    /// - Returns: Whether it was added, or why not.
+    @discardableResult
+    public func add(_ timer: Timer, to mode: Mode = .default) -> AddResult {
+        let result = addUnrefused(timer, to: mode).result
+        interruptSleep(ifLaterThan: lock.withLock { timer.latestFireTime })
+        return result
     }
 
     /// Removes a timer from a mode; it stays valid and can be added again.

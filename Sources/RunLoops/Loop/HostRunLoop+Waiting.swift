@@ -41,7 +41,7 @@ extension HostRunLoop {
         case .ports:
             if let event = takePortEvent(in: mode) { return event }
             guard mustHarvest, mode.descriptorCount.load(ordering: .acquiring) > 0 else { return nil }
-            harvest(mode, nanoseconds: 0)
+            harvest(mode, blocks: false)
             return takePortEvent(in: mode)
         }
     }
@@ -49,16 +49,23 @@ extension HostRunLoop {
     /// Says whether a timer of a mode is due.
     func hasDueTimers(in mode: LoopMode) -> Bool {
         let deadline = mode.nextDeadline.load(ordering: .relaxed)
-        return deadline != .max && deadline <= MonotonicClock.nanoseconds
+        return deadline != .max && (deadline <= lastTime || deadline <= currentTime())
+    }
+
+    /// Reads the clock, and remembers it: what was due then is due.
+    func currentTime() -> Int64 {
+        let now = MonotonicClock.nanoseconds
+        lastTime = now
+        return now
     }
 
     /// Takes harvested events until one is of something that is still there.
     func takePortEvent(in mode: LoopMode) -> LoopEvent? {
         while let (token, events) = mode.events.next() {
             switch token {
-            case PortTable.wakeToken:
-                // Whether it still means anything is in the wake state.
-                wakeDescriptor.clear()
+            case PortTable.wakeToken, PortTable.timerToken:
+                // They only end a sleep: what is to be done is in the wake state and on the clock.
+                continue
             case PortTable.mainQueueToken:
                 if hostsMainQueue(in: mode), isMainQueueReady { return .mainQueue }
             default:
@@ -84,25 +91,52 @@ extension HostRunLoop {
     }
 
     /// Asks the kernel for events of a mode, all earlier ones being taken.
-    func harvest(_ mode: LoopMode, nanoseconds: Int64?) {
-        mode.epoll.wait(into: &mode.events, nanoseconds: nanoseconds)
+    func harvest(_ mode: LoopMode, blocks: Bool) {
+        // A callout of this pass may have forked, and returned in the child.
+        requireOwnProcess(to: "go on with")
+        mode.epoll.wait(into: &mode.events, blocks: blocks)
         mode.harvestedInRun = runNumber
     }
 
     /// Sleeps until something is ready, and says whether the time of a run is over.
     private func sleep(in mode: LoopMode) -> Bool {
+        // Before the timer is armed: a forked child has the same one.
+        requireOwnProcess(to: "go on with")
         guard wakeState.prepareToSleep() else { return false }
         // After announcing the sleep: whoever brings a deadline forward now sees it and interrupts it.
-        let timers = mode.nextDeadline.load(ordering: .sequentiallyConsistent)
         let runs = earliestRunDeadline
-        let end = min(timers, runs == .max ? runs : runs + 1)
-        sleepDeadline.store(end, ordering: .sequentiallyConsistent)
-        isBlocked.store(true, ordering: .releasing)
-        harvest(mode, nanoseconds: end == .max ? nil : max(0, end - MonotonicClock.nanoseconds))
-        isBlocked.store(false, ordering: .releasing)
-        sleepDeadline.store(.max, ordering: .sequentiallyConsistent)
-        wakeState.endSleep()
+        let end = min(timerDeadline(of: mode), runs == .max ? runs : runs + 1)
+        block(until: end) {
+            harvest(mode, blocks: $0)
+        }
         return runs != .max && markOverdueRuns()
+    }
+
+    /// When a sleep in a mode must end for its timers.
+    ///
+    /// Called after announcing the sleep.
+    func timerDeadline(of mode: LoopMode) -> Int64 {
+        let earliest = mode.nextDeadline.load(ordering: .sequentiallyConsistent)
+        guard earliest != .max else { return .max }
+        return lock.withLock { mode.coalescedDeadline }
+    }
+
+    /// Ends the announced sleep after `wait`, which is to block unless the time has come already.
+    func block(until end: Int64, _ wait: (_ blocks: Bool) -> Void) {
+        // A deadline that has come is never armed: it would cost a system call, and the kernel some thirty microseconds.
+        let isOver = end != .max && end <= currentTime()
+        if !isOver {
+            sleepDeadline.store(end, ordering: .sequentiallyConsistent)
+            if end != armedDeadline {
+                armedDeadline = end
+                timerDescriptor.set(to: end == .max ? nil : end)
+            }
+            isBlocked.store(true, ordering: .releasing)
+        }
+        wait(!isOver)
+        isBlocked.store(false, ordering: .releasing)
+        sleepDeadline.store(.max, ordering: .releasing)
+        wakeState.endSleep()
     }
 
     // MARK: Deadlines of runs

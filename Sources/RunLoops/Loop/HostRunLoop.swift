@@ -13,13 +13,21 @@ public final class HostRunLoop: @unchecked Sendable {
     // MARK: Protected by `lock`
 
     let lock = CriticalLock()
-    var modes: [Mode: LoopMode] = [:]
-    var commonModes: Set<Mode> = [.default]
+    // The lock keeps accesses apart: the runtime's own checks would find nothing.
+    @safe @exclusivity(unchecked) var modes: [Mode: LoopMode] = [:]
+    /// The mode that was asked for last.
+    @safe @exclusivity(unchecked) var lastMode: LoopMode?
+    @safe @exclusivity(unchecked) var commonModes: Set<Mode> = [.default]
     /// What was added to the common modes, by item identifier: that is the order in which the items were made.
-    var commonItems: [UInt64: any LoopItem] = [:]
-    var blocks: [QueuedBlock] = []
+    @safe @exclusivity(unchecked) var commonItems: [UInt64: any LoopItem] = [:]
+    @safe @exclusivity(unchecked) var blocks: [QueuedBlock] = []
+    /// Whether any of `blocks` may have an order of its own.
+    @safe @exclusivity(unchecked) var hasOrderedBlocks = false
+    /// About how many of `blocks` were cancelled.
+    @safe @exclusivity(unchecked) var cancelledBlockCount = 0
+    var listedPerforms = ListedPerforms()
     /// The mode of the innermost run.
-    var runningMode: LoopMode?
+    @safe @exclusivity(unchecked) var runningMode: LoopMode?
     /// Set when the thread has ended: nothing can be added any more.
     var isTornDown = false
     var abandonHandler: (@Sendable (AbandonedCallout) -> Void)?
@@ -28,6 +36,8 @@ public final class HostRunLoop: @unchecked Sendable {
 
     let wakeState = WakeState()
     let wakeDescriptor: EventDescriptor
+    /// Ends a sleep in time.
+    let timerDescriptor: TimerDescriptor
     /// Whether the innermost run was told to stop.
     ///
     /// Written with the lock held.
@@ -36,45 +46,63 @@ public final class HostRunLoop: @unchecked Sendable {
     ///
     /// Written with the lock held.
     let blockCount = Atomic<Int>(0)
+    /// Whether another thread queued a block or signalled a source since the outermost run last began a pass.
+    let hasForeignWork = Atomic<Bool>(false)
     /// When the present sleep ends by itself; `Int64.max` while that is not known.
     let sleepDeadline = Atomic<Int64>(.max)
     let isBlocked = Atomic<Bool>(false)
+    /// Whether the thread is about to end: no run goes on after its present pass.
+    let areAllRunsEnding = Atomic<Bool>(false)
     let depth = Atomic<Int>(0)
     let passes = Atomic<UInt64>(0)
     let stackSize = Atomic<Int>(1 << 20)
+    let isStrict = Atomic<Bool>(false)
     /// The descriptor of the main dispatch queue, or -1 while this loop does not host it.
     let mainQueueDescriptor = Atomic<CInt>(-1)
     let isInMainQueueCallout = Atomic<Bool>(false)
 
+    /// The jobs of tasks and actors that run on this loop.
+    let jobs = JobQueue()
+
     // MARK: Touched by the loop's thread only
 
-    var stackPool = CalloutStackPool()
+    @safe @exclusivity(unchecked) var stackPool = CalloutStackPool()
     /// The stage that the innermost run is in.
-    var stage: Activity = []
+    @safe @exclusivity(unchecked) var stage: Activity = []
     /// Counts the beginnings and ends of runs: tells whether harvested events are of this run.
-    var runNumber: UInt64 = 0
+    @safe @exclusivity(unchecked) var runNumber: UInt64 = 0
     /// The deadlines of all runs on the stack.
-    var deadlines: [RunDeadline] = []
-    var spareBlocks: [QueuedBlock] = []
-    var spareSources: [SignalledSource] = []
-    var spareTimers: [DueTimer] = []
+    @safe @exclusivity(unchecked) var deadlines: [RunDeadline] = []
+    @safe @exclusivity(unchecked) var spareBlocks: [QueuedBlock] = []
+    @safe @exclusivity(unchecked) var spareSources: [SignalledSource] = []
+    /// What the pass of the innermost run is firing.
+    @safe @exclusivity(unchecked) var dueTimers = DueTimers()
     /// What was served last, of the kinds that take turns.
-    var lastTurn = LoopEvent.Turn.ports
+    @safe @exclusivity(unchecked) var lastTurn = LoopEvent.Turn.ports
+    /// The last reading of the clock.
+    @safe @exclusivity(unchecked) var lastTime: Int64 = 0
+    /// What the timerfd is set to; `Int64.max` for never.
+    @safe @exclusivity(unchecked) var armedDeadline: Int64 = .max
     /// Waits for all modes at once; made on first use.
-    var sweepPoller: SweepPoller?
+    @safe @exclusivity(unchecked) var sweepPoller: SweepPoller?
 
     /// Whether this is the main thread's loop.
     let isMain: Bool
+    /// The number of forks when it was made: at another number it belongs to the parent.
+    let madeAtFork: UInt32
 
     init(isMain: Bool) {
         self.isMain = isMain
+        ForkCount.watch()
+        madeAtFork = ForkCount.current
         do {
             wakeDescriptor = try EventDescriptor()
+            timerDescriptor = try TimerDescriptor()
         } catch {
             // A loop that nobody can wake is of no use: as fatal as it is for CFRunLoop.
-            fatalError("no eventfd for a run loop: \(error)")
+            fatalError("no eventfd or timerfd for a run loop: \(error)")
         }
-        modes[.default] = LoopMode(name: .default, wakeDescriptor: wakeDescriptor.rawValue)
+        modes[.default] = makeMode(.default)
     }
 
     // MARK: State
@@ -102,6 +130,16 @@ public final class HostRunLoop: @unchecked Sendable {
         set { stackSize.store(max(newValue, 64 << 10), ordering: .relaxed) }
     }
 
+    /// Whether the loop copies the one flaw of CFRunLoop that it otherwise mends, for a program that depends on it.
+    ///
+    /// In a batch of signalled sources CFRunLoop takes the last one for all: if an earlier one invalidated it, the pass goes
+    /// to sleep as if no source had been handled, and a run that was to return after a source does not (CFRunLoop.c:2265).
+    /// False unless set. Callable from any thread.
+    public var strictCF: Bool {
+        get { isStrict.load(ordering: .relaxed) }
+        set { isStrict.store(newValue, ordering: .relaxed) }
+    }
+
     /// Says whether a run of a mode would end at once because there is nothing in it.
     ///
     /// Observers do not count; queued blocks do. A common mode of the main loop is never empty in a process that uses the
@@ -110,7 +148,7 @@ public final class HostRunLoop: @unchecked Sendable {
     /// - Parameter mode: The mode.
     /// - Returns: Whether it is empty or does not exist.
     public func isEmpty(_ mode: Mode) -> Bool {
-        guard let loopMode = lock.withLock({ modes[mode] }) else { return true }
+        guard let loopMode = lock.withLock({ loopMode(named: mode) }) else { return true }
         return isEmpty(loopMode)
     }
 
@@ -141,18 +179,26 @@ public final class HostRunLoop: @unchecked Sendable {
     /// Any number of calls before that are one. The call is dropped while the loop does not run, and between its wake and
     /// the next pass, as in CFRunLoop.
     public func wakeUp() {
-        if wakeState.requestWake() {
+        // This thread's own are dropped without trace, as CFRunLoop does it.
+        if !isInheritedByFork, wakeState.requestWake(isRemembered: !isCurrent) {
             wakeDescriptor.notify()
         }
+    }
+
+    /// Notes what another thread leaves for the loop, after it was left: a nested run may take the wake-up for it.
+    func noteForeignWork() {
+        guard !hasForeignWork.load(ordering: .relaxed), !isCurrent else { return }
+        hasForeignWork.store(true, ordering: .releasing)
     }
 
     /// Ends the innermost run at the end of its pass, and wakes it.
     ///
     /// Nothing happens while the loop does not run.
     public func stop() {
+        guard !isInheritedByFork else { return }
         let isRunning = lock.withLock {
             guard runningMode != nil else { return false }
-            isStopped.store(true, ordering: .releasing)
+            isStopped.store(true, ordering: .sequentiallyConsistent)
             return true
         }
         if isRunning {
@@ -161,10 +207,11 @@ public final class HostRunLoop: @unchecked Sendable {
     }
 
     /// Makes a sleeping loop compute the length of its sleep again if that would end after a new deadline.
-    func interruptSleep(ifLaterThan deadline: Int64) {
-        guard sleepDeadline.load(ordering: .sequentiallyConsistent) > deadline, wakeState.requestRecheck() else {
-            return
-        }
+    func interruptSleep(ifLaterThan deadline: @autoclosure () -> Int64) {
+        guard
+            wakeState.isSleeping, sleepDeadline.load(ordering: .sequentiallyConsistent) > deadline(),
+            !isInheritedByFork, wakeState.requestRecheck()
+        else { return }
         wakeDescriptor.notify()
     }
 }

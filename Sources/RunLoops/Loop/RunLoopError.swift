@@ -1,6 +1,6 @@
 public import SystemPackage
 
-/// Why an item could not be added to a run loop.
+/// Why a run loop refused something: an item, or a date.
 public struct RunLoopError: Error, Hashable, CustomStringConvertible {
     /// The kinds of failure.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
@@ -9,6 +9,7 @@ public struct RunLoopError: Error, Hashable, CustomStringConvertible {
             case descriptorNotOpen
             case descriptorInUse
             case noResources
+            case invalidDate
         }
 
         private let kind: Kind
@@ -21,6 +22,8 @@ public struct RunLoopError: Error, Hashable, CustomStringConvertible {
         public static let descriptorInUse = Code(kind: .descriptorInUse)
         /// The kernel has no memory or no watches left.
         public static let noResources = Code(kind: .noResources)
+        /// The date or the interval is not a number.
+        public static let invalidDate = Code(kind: .invalidDate)
 
         /// What it means, as a sentence.
         public var description: String {
@@ -29,6 +32,7 @@ public struct RunLoopError: Error, Hashable, CustomStringConvertible {
             case .descriptorNotOpen: "the descriptor is not open"
             case .descriptorInUse: "the mode has another port source with this descriptor"
             case .noResources: "the kernel has no memory or no watches left"
+            case .invalidDate: "the date or the interval is not a number"
             }
         }
     }

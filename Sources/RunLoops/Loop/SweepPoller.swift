@@ -34,8 +34,8 @@ final class SweepPoller {
     }
 
     /// Waits until one of the modes has something, and says whether it has.
-    func wait(nanoseconds: Int64?) -> Bool {
-        epoll.wait(into: &events, nanoseconds: nanoseconds)
+    func wait(blocks: Bool) -> Bool {
+        epoll.wait(into: &events, blocks: blocks)
         return !events.isEmpty
     }
 }
@@ -51,7 +51,8 @@ extension HostRunLoop {
     ///   - limit: How long at most; zero or less does not wait.
     /// - Returns: Whether there is something to do; `false` when the time was over.
     public func waitUntilAnyModeIsReady(_ names: [Mode], for limit: Duration) -> Bool {
-        precondition(isCurrent, "a run loop can only be waited for on its own thread")
+        requireOwnProcess(to: "wait for")
+        guard isCurrent else { Misuse.endProcessForWrongThread() }
         let candidates = lock.withLock { () -> [LoopMode] in
             var seen: Set<Mode> = [.common]
             return names.compactMap { seen.insert($0).inserted ? modes[$0] : nil }
@@ -72,19 +73,14 @@ extension HostRunLoop {
             if wakeState.consume() || candidates.contains(where: isReady) { return true }
             if end <= MonotonicClock.nanoseconds {
                 // One look into the kernel all the same: a descriptor may be ready.
-                return poller.wait(nanoseconds: 0) && candidates.contains(where: hasReadyPort)
+                return poller.wait(blocks: false) && candidates.contains(where: hasReadyPort)
             }
             guard wakeState.prepareToSleep() else { continue }
-            let timers = candidates.map { $0.nextDeadline.load(ordering: .sequentiallyConsistent) }.min() ?? .max
-            let wakeTime = min(timers, end)
-            sleepDeadline.store(wakeTime, ordering: .sequentiallyConsistent)
-            isBlocked.store(true, ordering: .releasing)
-            let left = wakeTime == .max ? nil : max(0, wakeTime - MonotonicClock.nanoseconds)
-            let hasEvents = poller.wait(nanoseconds: left)
-            isBlocked.store(false, ordering: .releasing)
-            sleepDeadline.store(.max, ordering: .sequentiallyConsistent)
-            wakeState.endSleep()
-            // The loop's own eventfd alone is no work: that is what the wake state is for.
+            var hasEvents = false
+            block(until: min(end, candidates.map(timerDeadline).min() ?? .max)) {
+                hasEvents = poller.wait(blocks: $0)
+            }
+            // The loop's own descriptors alone are no work.
             if hasEvents && candidates.contains(where: hasReadyPort) { return true }
         }
     }
@@ -99,10 +95,10 @@ extension HostRunLoop {
         }
     }
 
-    /// Harvests a mode's events and says whether they are of anything but the loop's own eventfd.
+    /// Harvests a mode's events and says whether they are of anything but the loop's own descriptors.
     private func hasReadyPort(_ mode: LoopMode) -> Bool {
         if mode.events.isEmpty {
-            harvest(mode, nanoseconds: 0)
+            harvest(mode, blocks: false)
         }
         guard takePortEvent(in: mode) != nil else { return false }
         mode.events.putBack()

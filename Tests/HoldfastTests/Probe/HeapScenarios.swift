@@ -21,10 +21,13 @@ extension Probe {
 
     /// Overwrites the size of the heap's top chunk, which lies behind the last block that was cut from it.
     private nonisolated static func smashTop() {
-        // Larger than any free block of a young process, smaller than what gets a mapping of its own. A multiple of 16 plus 8
-        // is usable to its last byte (malloc/malloc.c, request2size): the next chunk's size follows.
+        // Smaller than what gets a mapping of its own. A multiple of 16 plus 8 is usable to its last byte (malloc/malloc.c,
+        // request2size): the next chunk's size follows.
         let size = 100_008
-        guard let block = malloc(size) else { return }
+        var last: UnsafeMutableRawPointer?
+        // As many as use up every free block of a young process: the last is cut from the top.
+        for _ in 0..<64 { last = malloc(size) }
+        guard let block = last else { return }
         smashed = block
         (block + size).storeBytes(of: UInt.max & ~0xf, as: UInt.self)
     }

@@ -25,18 +25,6 @@ struct KnownDivergenceTests {
         #expect(comparison.found.contains(.called("t", nil, in: .default, depth: 2)))
     }
 
-    @Test("44: CFRunLoop takes the last source for the batch, HostRunLoop any of it")
-    func lastSourceDecides() {
-        let (oracle, host) = play(
-            [.source("s", [.invalidate("u")]), .source("u", order: 1), .observer("w", .beforeTimers)],
-            ["s", "u", "w"].map { .add($0, to: .default) }
-                + [.signal("s"), .signal("u"), .run(.default, for: .milliseconds(30))]
-        )
-        // One pass that goes to sleep; one that polls, and another.
-        #expect(oracle.count { $0.hasPrefix("w") } == 1)
-        #expect(host.count { $0.hasPrefix("w") } == 2)
-    }
-
     @Test("48: a port that leaves between the wait and its callout has lost its bytes in CFRunLoop, not in HostRunLoop")
     func portIsReadByLoop() {
         let (oracle, host) = play(

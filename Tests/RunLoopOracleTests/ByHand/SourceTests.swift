@@ -140,4 +140,14 @@ struct SourceTests {
         #expect(comparison.expected.brief.count { $0 == "p" } == 1)
         #expect(comparison.found.brief.count { $0 == "p" } == 1)
     }
+
+    @Test("44: the last source of a batch decides whether any was handled")
+    func lastSourceDecides() {
+        expectSame(
+            [.source("s", [.invalidate("u")]), .source("u", order: 1), .observer("w", .beforeTimers)],
+            ["s", "u", "w"].map { .add($0, to: .default) }
+                + [.signal("s"), .signal("u"), .run(.default, for: .milliseconds(30))],
+            shows: "s+default u+default w.beforeTimers s u-default timedOut s-default"
+        )
+    }
 }

@@ -18,8 +18,6 @@ enum KnownDivergence: Hashable, Sendable {
     /// Items 27 and 48: CFRunLoop has taken the event from the kernel when it calls the `afterWaiting` observers, so that a
     /// run inside one of them does not see it; HostRunLoop leaves it there.
     case eventTakenEarly
-    /// Item 44: CFRunLoop takes the last source of a batch for the whole batch; HostRunLoop says whether any was handled.
-    case lastSourceDecides
     /// Item 48: CFRunLoop reads eight bytes from a port before its callout, and drops them if the port is gone by then.
     ///
     /// The HostRunLoop adapter reads in its callout. The player cuts where an `afterWaiting` observer removes or writes a

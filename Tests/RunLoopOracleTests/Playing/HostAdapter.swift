@@ -15,6 +15,7 @@ final class HostAdapter: LoopAdapter {
 
     init(_ scenario: Scenario, _ sink: any CalloutSink) {
         items = scenario.items.enumerated().map { Self.make($1, $0, sink) }
+        loop.strictCF = true
     }
 
     private static func make(_ item: ScenarioItem, _ index: Int, _ sink: any CalloutSink) -> Made {

@@ -18,16 +18,11 @@ struct ReadinessLedger {
         var stage: HostRunLoop.Activity = []
     }
 
-    /// A callout that did not return yet, with the other sources that were signalled when it began.
-    private struct Callout {
-        let item: Int
-        var otherSignals: Set<Int> = []
-    }
-
     private let kinds: [ScenarioItem.Kind]
     private unowned let adapter: any LoopAdapter
     private var activations: [Activation] = []
-    private var callouts: [Callout] = []
+    /// The items whose callouts did not return yet.
+    private var callouts: [Int] = []
     private var isWakePending = false
     private var dueTimers: Set<Int> = []
     private var firingTimers: Set<Int> = []
@@ -103,30 +98,24 @@ struct ReadinessLedger {
     // MARK: Callouts
 
     mutating func calloutBegins(_ item: Int) {
-        var callout = Callout(item: item)
         if let last = activations.indices.last {
             switch kinds[item] {
-            case .source:
-                if !activations[last].returnsAfterSource {
-                    callout.otherSignals = signalledSources()
-                }
             case .port:
                 readyPorts.remove(item)
                 served(last)
             case .timer:
                 served(last)
                 timerBegins(item, in: last)
-            case .observer, .block:
+            case .source, .observer, .block:
                 break
             }
         }
-        callouts.append(callout)
+        callouts.append(item)
     }
 
     mutating func calloutEnds() {
-        let callout = callouts.removeLast()
-        if !callout.otherSignals.allSatisfy(adapter.isSignalled) { note(.lastSourceDecides) }
-        if case .timer = kinds[callout.item] { timerEnds(callout.item) }
+        let item = callouts.removeLast()
+        if case .timer = kinds[item] { timerEnds(item) }
         judge()
     }
 
@@ -255,11 +244,6 @@ struct ReadinessLedger {
 
     private func countReadyPorts(in mode: ScenarioMode) -> Int {
         readyPorts.count { adapter.contains($0, in: mode) }
-    }
-
-    /// The sources that may be in the batch that is performed, also those that left the mode meanwhile (item 43).
-    private func signalledSources() -> Set<Int> {
-        Set(kinds.indices.filter { if case .source = kinds[$0] { adapter.isSignalled($0) } else { false } })
     }
 
     private func modes(of item: Int) -> [ScenarioMode] {

@@ -1,0 +1,60 @@
+import CRecoveryPoint
+import Glibc
+
+/// The label of an item, in a form that a signal handler can read while its callout runs.
+///
+/// Labels of up to fifteen bytes need no memory of their own: a callout copies them into its `HFCalloutInfo`. Making and
+/// freeing a timer costs one allocation less that way.
+@safe
+struct ItemName: ~Copyable, @unchecked Sendable {
+    /// A short label with its NUL, as it lies in memory.
+    private let bytes: (UInt64, UInt64)
+    /// A longer one, NUL-terminated; never written after `init`.
+    private let copy: UnsafeMutablePointer<CChar>?
+
+    init(_ text: String) {
+        var text = text
+        var bytes: (UInt64, UInt64) = (0, 0)
+        let copy = text.withUTF8 { utf8 -> UnsafeMutablePointer<CChar>? in
+            guard let source = utf8.baseAddress else { return nil }
+            guard utf8.count >= MemoryLayout.size(ofValue: bytes) else {
+                unsafe withUnsafeMutableBytes(of: &bytes) { unsafe $0.copyMemory(from: UnsafeRawBufferPointer(utf8)) }
+                return nil
+            }
+            guard let copy = unsafe malloc(utf8.count + 1)?.assumingMemoryBound(to: CChar.self) else {
+                preconditionFailure("out of memory for the label of a run loop item")
+            }
+            unsafe memcpy(copy, source, utf8.count)
+            unsafe copy[utf8.count] = 0
+            return unsafe copy
+        }
+        self.bytes = bytes
+        unsafe self.copy = copy
+    }
+
+    deinit {
+        if let copy = unsafe copy {
+            unsafe free(copy)
+        }
+    }
+
+    /// Puts the label into the description of a callout, where it is valid as long as both.
+    @inline(__always)
+    func describe(_ info: UnsafeMutablePointer<HFCalloutInfo>) {
+        if let copy = unsafe copy {
+            unsafe info.pointee.label = UnsafePointer(copy)
+        } else {
+            unsafe info.pointee.short_label = bytes
+            unsafe info.pointee.label = UnsafeRawPointer(info)
+                .advanced(by: MemoryLayout<HFCalloutInfo>.offset(of: \.short_label) ?? 0)
+                .assumingMemoryBound(to: CChar.self)
+        }
+    }
+
+    var text: String {
+        if let copy = unsafe copy { return unsafe String(cString: copy) }
+        return unsafe withUnsafeBytes(of: bytes) { bytes in
+            unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        }
+    }
+}

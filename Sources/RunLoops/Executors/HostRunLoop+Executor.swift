@@ -1,0 +1,96 @@
+/// Runs Swift tasks and actors on the loop's thread.
+///
+/// - As a `TaskExecutor`: `Task(executorPreference: loop)`, `withTaskExecutorPreference(loop)`.
+/// - As a `SerialExecutor`: an actor whose `unownedExecutor` is `loop.asUnownedSerialExecutor()`. An unowned reference does
+///   not keep the loop alive: keep a strong one in the actor.
+///
+/// Every job is a callout of its own among the blocks of the common modes, in the order in which jobs came; it wakes the loop.
+/// While the loop does not run in a common mode, jobs wait. They do not count as sources, and like other blocks they
+/// keep a mode from being empty only while they are queued: a loop that tasks use needs something that keeps it running.
+///
+/// A run that is nested in a job serves no jobs, for the same reason for which one that is nested in a main-queue block
+/// does not serve the main queue: an actor's synchronous code is not to be interrupted by the actor's own jobs.
+///
+/// Jobs have no priorities among each other: an escalation changes nothing.
+///
+/// A job that comes when the loop's thread has ended, or that is left over then, ends the process with a message: it could
+/// only be lost, and then its task would wait for ever. So keep the thread until its tasks have finished.
+///
+/// The main thread's loop needs none of this for `MainActor`, which it serves with the main dispatch queue.
+extension HostRunLoop: SerialExecutor, TaskExecutor {
+    /// Queues a job and wakes the loop.
+    ///
+    /// Callable from any thread. Called by the Swift runtime.
+    ///
+    /// - Parameter job: The job.
+    public func enqueue(_ job: consuming ExecutorJob) {
+        jobs.append(UnownedJob(job))
+        offerJobTurn()
+        wakeUp()
+    }
+
+    /// Returns the loop as the executor of an actor.
+    ///
+    /// Callable from any thread.
+    ///
+    /// - Returns: A reference that does not keep the loop alive.
+    public func asUnownedSerialExecutor() -> UnownedSerialExecutor {
+        unsafe UnownedSerialExecutor(ordinary: self)
+    }
+
+    /// Returns the loop as the executor of a task.
+    ///
+    /// Callable from any thread.
+    ///
+    /// - Returns: A reference that does not keep the loop alive.
+    public func asUnownedTaskExecutor() -> UnownedTaskExecutor {
+        unsafe UnownedTaskExecutor(ordinary: self)
+    }
+
+    /// Ends the process unless the caller is on the loop's thread.
+    ///
+    /// Callable from any thread. Called by the Swift runtime for `assumeIsolated` and its like.
+    public func checkIsolated() {
+        guard isCurrent else {
+            fatalError("this code belongs to a run loop's thread, and was called on another one")
+        }
+    }
+
+    /// Says whether the caller is on the loop's thread: whatever runs there is isolated to the loop.
+    ///
+    /// Callable from any thread. Called by the Swift runtime.
+    ///
+    /// - Returns: Whether it is; never `nil`.
+    public func isIsolatingCurrentContext() -> Bool? {
+        isCurrent
+    }
+
+    /// Queues a block that runs the oldest job.
+    private func offerJobTurn() {
+        let turn = JobTurn(on: self)
+        perform(in: .common, label: "task") { turn.use() }
+    }
+
+    /// Runs the oldest job, unless one is running further down on the stack.
+    func runNextJob() {
+        guard !jobs.isRunningJob else {
+            jobs.missedTurns += 1
+            return
+        }
+        guard let job = jobs.next() else {
+            preconditionFailure("a run loop has more turns for jobs than jobs")
+        }
+        jobs.isRunningJob = true
+        unsafe job.runSynchronously(
+            isolatedTo: asUnownedSerialExecutor(),
+            taskExecutor: asUnownedTaskExecutor()
+        )
+        jobs.isRunningJob = false
+        guard jobs.missedTurns > 0 else { return }
+        let missed = jobs.missedTurns
+        jobs.missedTurns = 0
+        for _ in 0..<missed { offerJobTurn() }
+        // The blocks of this pass may be over.
+        wakeUp()
+    }
+}

@@ -1,0 +1,86 @@
+/// That an item is in a mode of a loop.
+struct Membership {
+    // Not retained: a loop takes all items out of its modes before it dies, and a membership is only looked at, and its loop
+    // retained, under the item's lock, which that takes too.
+    @safe unowned(unsafe) let loop: HostRunLoop
+    @safe unowned(unsafe) let mode: LoopMode
+    /// Where it is among the mode's items of its kind.
+    let slot: Int
+}
+
+/// The modes that an item is in.
+///
+/// Nearly all items are in one mode: that one needs no array.
+struct Memberships {
+    private(set) var first: Membership?
+    private var others: [Membership]?
+    /// Whether the item was ever added to the common modes of a loop.
+    var wasCommon = false
+
+    /// Whether the item is in no mode.
+    var isEmpty: Bool { first == nil }
+
+    /// Adds a membership.
+    mutating func append(_ membership: Membership) {
+        if first == nil {
+            first = membership
+        } else {
+            others = (others ?? []) + [membership]
+        }
+    }
+
+    /// Returns the membership in a mode.
+    func membership(in mode: LoopMode) -> Membership? {
+        if let first, first.mode === mode { return first }
+        return others?.first { $0.mode === mode }
+    }
+
+    /// Returns the loop of some membership, the oldest if the test has no objection.
+    func firstLoop(where isWanted: (HostRunLoop) -> Bool) -> HostRunLoop? {
+        if let first, isWanted(first.loop) { return first.loop }
+        return others?.first { isWanted($0.loop) }?.loop
+    }
+
+    /// Removes the membership in a mode and returns it.
+    mutating func remove(from mode: LoopMode) -> Membership? {
+        remove { $0.mode === mode }
+    }
+
+    /// Removes a membership in any mode of a loop and returns it.
+    mutating func remove(from loop: HostRunLoop) -> Membership? {
+        remove { $0.loop === loop }
+    }
+
+    @inline(__always)
+    private mutating func remove(where isWanted: (Membership) -> Bool) -> Membership? {
+        if let first, isWanted(first) {
+            self.first = nil
+            if var rest = others {
+                self.first = rest.removeFirst()
+                others = rest.isEmpty ? nil : rest
+            }
+            return first
+        }
+        guard var rest = others, let index = rest.firstIndex(where: isWanted) else { return nil }
+        let membership = rest.remove(at: index)
+        others = rest.isEmpty ? nil : rest
+        return membership
+    }
+
+    /// Calls `body` with every membership.
+    @inline(__always)
+    func visitAll(_ body: (Membership) -> Void) {
+        guard let first else { return }
+        body(first)
+        guard let others else { return }
+        for membership in others {
+            body(membership)
+        }
+    }
+
+    /// All memberships, the oldest first.
+    var all: [Membership] {
+        guard let first else { return [] }
+        return [first] + (others ?? [])
+    }
+}

@@ -1,0 +1,207 @@
+import LinuxSystem
+import SystemPackage
+
+/// What a message port receives: a queue for this process, and sockets for others.
+///
+/// Send rights refer to it, and it to none of the loop's items: it can outlive its port, but then it is closed.
+final class MessageInbox: @unchecked Sendable {
+    typealias Message = HostRunLoop.Message
+    typealias MessageError = HostRunLoop.MessageError
+
+    /// What the loop waits for; closed when the inbox is, or when the last call that uses it is over.
+    final class Descriptors: Sendable {
+        /// Readable while the queue is not empty.
+        let event: EventDescriptor
+        /// Readable while one of the sockets is.
+        let sockets: Epoll
+
+        init() throws(Errno) {
+            event = try EventDescriptor()
+            sockets = try Epoll()
+        }
+    }
+
+    /// A socket that the inbox watches.
+    enum Socket: Sendable {
+        /// One that accepts connections.
+        case listener(UnixSocketListener)
+        /// A connection that messages come out of.
+        case connection(Message.Descriptor)
+        /// The connection that the port was made for: the port ends with it.
+        case mainConnection(Message.Descriptor)
+
+        var rawValue: CInt {
+            switch self {
+            case .listener(let listener): listener.rawValue
+            case .connection(let descriptor), .mainConnection(let descriptor): descriptor.rawValue
+            }
+        }
+    }
+
+    let capacity: Int
+    private let lock = ConditionLock()
+    // Protected by `lock`.
+    private var descriptors: Descriptors?
+    private var queue = MessageRing()
+    private var waitingSenders = 0
+    private var sockets: [UInt64: Socket] = [:]
+    private var lastToken: UInt64 = 0
+    private var isReplyRightGone = false
+    private var mustReportNoSenders = false
+
+    init(capacity: Int) throws(MessageError) {
+        self.capacity = capacity
+        do {
+            descriptors = try Descriptors()
+        } catch {
+            throw MessageError(error)
+        }
+    }
+
+    /// The descriptors, until it is closed.
+    var openDescriptors: Descriptors? { lock.withLock { descriptors } }
+
+    /// Whether it was not closed.
+    var isOpen: Bool { lock.withLock { descriptors != nil } }
+
+    // MARK: Sending, on any thread
+
+    /// Puts a message into the queue, and waits for room until a time on the monotonic clock.
+    func send(_ message: Message, before deadline: Int64) throws(MessageError) {
+        try message.checkSize()
+        enum Outcome {
+            case queued(notify: Descriptors?)
+            case refused(MessageError.Code)
+        }
+        let outcome = lock.withLock { () -> Outcome in
+            var isTimeOver = false
+            while true {
+                guard let descriptors else { return .refused(.portInvalid) }
+                if queue.count < capacity {
+                    let wasEmpty = queue.isEmpty
+                    queue.append(message)
+                    return .queued(notify: wasEmpty ? descriptors : nil)
+                }
+                if isTimeOver || deadline <= MonotonicClock.nanoseconds { return .refused(.timedOut) }
+                waitingSenders += 1
+                isTimeOver = !lock.wait(before: deadline)
+                waitingSenders -= 1
+            }
+        }
+        switch outcome {
+        // Without the lock, so that whoever it wakes does not run into it. Whoever empties the queue before this finds one
+        // event too many.
+        case .queued(let descriptors): descriptors?.event.notify()
+        case .refused(let code): throw MessageError(code: code)
+        }
+    }
+
+    // MARK: Receiving, on the loop's thread
+
+    /// What the queue has for the loop.
+    enum QueueItem {
+        case message(Message)
+        /// Nobody can send any more: the right that was given away for one answer is gone.
+        case noSenders
+    }
+
+    /// Takes the message that came first.
+    func takeFromQueue() -> QueueItem? {
+        lock.withLock {
+            let message = queue.popFirst()
+            // With the lock: a message that comes now must be announced after this, not before.
+            if queue.isEmpty { descriptors?.event.clear() }
+            if let message {
+                if waitingSenders > 0 { lock.signal() }
+                return .message(message)
+            }
+            guard mustReportNoSenders else { return nil }
+            mustReportNoSenders = false
+            return .noSenders
+        }
+    }
+
+    /// Returns a socket that is ready right now; they take turns.
+    func readySocket() -> (token: UInt64, socket: Socket)? {
+        guard let token = openDescriptors?.sockets.firstReady() else { return nil }
+        guard let socket = lock.withLock({ sockets[token] }) else { return nil }
+        return (token, socket)
+    }
+
+    // MARK: Sockets
+
+    /// How many sockets are watched.
+    var socketCount: Int { lock.withLock { sockets.count } }
+
+    /// Watches a socket from now on.
+    ///
+    /// - Returns: What names it from now on.
+    /// - Throws: `portInvalid` if the inbox is closed, `system` if the kernel has no memory or no watches left.
+    @discardableResult
+    func attach(_ socket: Socket) throws(MessageError) -> UInt64 {
+        try lock.withLock { () throws(MessageError) -> UInt64 in
+            guard let descriptors else { throw MessageError(code: .portInvalid) }
+            lastToken += 1
+            do throws(Errno) {
+                try descriptors.sockets.add(socket.rawValue, events: .readable, token: lastToken)
+            } catch {
+                throw MessageError(error)
+            }
+            sockets[lastToken] = socket
+            return lastToken
+        }
+    }
+
+    /// Stops watching a socket; it is closed if nobody else refers to it.
+    func detach(_ token: UInt64) {
+        let (socket, notify) = lock.withLock { () -> (Socket?, Descriptors?) in
+            guard let socket = sockets.removeValue(forKey: token) else { return (nil, nil) }
+            // Explicitly: closing it would not do if somebody has a duplicate.
+            try? descriptors?.sockets.remove(socket.rawValue)
+            return (socket, noticeMissingSenders())
+        }
+        notify?.event.notify()
+        // Closed here, after unlocking.
+        _ = socket
+    }
+
+    // MARK: The end
+
+    /// Notes that the one right which was given away for an answer is gone; a connection that was made for it may live.
+    func replyRightIsGone() {
+        let notify = lock.withLock {
+            isReplyRightGone = true
+            return noticeMissingSenders()
+        }
+        notify?.event.notify()
+    }
+
+    /// Called with the lock held.
+    private func noticeMissingSenders() -> Descriptors? {
+        guard isReplyRightGone, sockets.isEmpty, queue.isEmpty else { return nil }
+        mustReportNoSenders = true
+        return descriptors
+    }
+
+    /// Drops what is queued, closes all sockets, and ends the waits of senders.
+    ///
+    /// The loop must not wait for its descriptors any more.
+    func close() {
+        var queue = MessageRing()
+        var sockets: [UInt64: Socket] = [:]
+        let descriptors = lock.withLock { () -> Descriptors? in
+            swap(&queue, &self.queue)
+            swap(&sockets, &self.sockets)
+            let descriptors = self.descriptors
+            self.descriptors = nil
+            lock.broadcast()
+            return descriptors
+        }
+        for case .mainConnection(let descriptor) in sockets.values {
+            // Its sending side may live on in a send right.
+            PacketSocket.disconnect(descriptor.rawValue)
+        }
+        // Released here, after unlocking.
+        _ = (queue, descriptors)
+    }
+}

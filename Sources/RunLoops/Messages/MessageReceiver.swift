@@ -1,0 +1,183 @@
+import LinuxSystem
+import SystemPackage
+
+/// What a message port does on its loop's thread.
+///
+/// The port sources keep it alive, so that a port works as long as it is in a loop. It refers to them weakly.
+final class MessageReceiver: @unchecked Sendable {
+    typealias ConnectionError = HostRunLoop.ConnectionError
+
+    /// What belongs to the user.
+    struct Handlers: Sendable {
+        var message: @Sendable (HostRunLoop.Message) -> Void
+        var connectionError: (@Sendable (ConnectionError) -> Void)?
+        var invalidate: (@Sendable () -> Void)?
+        /// The right that was given away for one answer is gone.
+        var noSenders: (@Sendable () -> Void)?
+    }
+
+    let inbox: MessageInbox
+    private let connectionLimit: Int
+    private let lock = CriticalLock()
+    // Protected by `lock`.
+    private var handlers: Handlers?
+    private weak var queueSource: HostRunLoop.PortSource?
+    private weak var socketSource: HostRunLoop.PortSource?
+    /// Given up for a moment to take a connection that can only be closed.
+    private var spareDescriptor: HostRunLoop.Message.Descriptor?
+
+    init(inbox: MessageInbox, connectionLimit: Int, handlers: Handlers) {
+        self.inbox = inbox
+        self.connectionLimit = connectionLimit
+        self.handlers = handlers
+    }
+
+    deinit {
+        // Nobody can receive any more.
+        inbox.close()
+    }
+
+    /// Makes the two sources through which the loop calls this.
+    func makeSources(
+        label: String,
+        _ descriptors: MessageInbox.Descriptors
+    ) -> (queue: HostRunLoop.PortSource, sockets: HostRunLoop.PortSource) {
+        let queue = HostRunLoop.PortSource(label: label, descriptor: descriptors.event.rawValue) { [self] _ in
+            serveQueue()
+        }
+        let sockets = HostRunLoop.PortSource(label: label, descriptor: descriptors.sockets.rawValue) { [self] _ in
+            serveSocket()
+        }
+        lock.withLock {
+            queueSource = queue
+            socketSource = sockets
+        }
+        return (queue, sockets)
+    }
+
+    /// Takes a port out of its loops, and closes it.
+    func invalidate() {
+        let (handlers, queue, sockets) = lock.withLock {
+            let handlers = self.handlers
+            self.handlers = nil
+            return (handlers, queueSource, socketSource)
+        }
+        guard let handlers else { return }
+        queue?.invalidate()
+        sockets?.invalidate()
+        inbox.close()
+        closeSpareDescriptor()
+        handlers.invalidate?()
+    }
+
+    // MARK: Callouts: at most one message for each
+
+    private func serveQueue() {
+        switch inbox.takeFromQueue() {
+        case .message(let message): presentHandlers?.message(message)
+        case .noSenders: presentHandlers?.noSenders?()
+        case nil: break
+        }
+    }
+
+    /// How many connections are taken or let go in one callout, at most, before a message is looked for.
+    private static let batch = 16
+
+    private func serveSocket() {
+        for _ in 0..<Self.batch {
+            guard let (token, socket) = inbox.readySocket(), !serve(socket, token) else { return }
+        }
+    }
+
+    /// Serves a socket, and says whether that was a message, or anything else to tell the user.
+    private func serve(_ socket: MessageInbox.Socket, _ token: UInt64) -> Bool {
+        let isMain: Bool
+        switch socket {
+        case .listener(let listener):
+            return accept(from: listener)
+        case .connection: isMain = false
+        case .mainConnection: isMain = true
+        }
+        switch MessageReception.take(from: socket.rawValue) {
+        case .nothing:
+            return false
+        case .message(let message):
+            presentHandlers?.message(message)
+            return true
+        case .peerGone:
+            close(token, isMain: isMain)
+            return isMain
+        case .refused(let error):
+            // Taken before: an invalid port has none.
+            let report = presentHandlers?.connectionError
+            close(token, isMain: isMain)
+            report?(error)
+            return true
+        }
+    }
+
+    private func close(_ token: UInt64, isMain: Bool) {
+        if isMain { invalidate() } else { inbox.detach(token) }
+    }
+
+    private var presentHandlers: Handlers? { lock.withLock { handlers } }
+
+    // MARK: Connections
+
+    /// Takes a connection, and says whether the user was told something.
+    private func accept(from listener: UnixSocketListener) -> Bool {
+        do throws(Errno) {
+            let connection = HostRunLoop.Message.Descriptor(owning: try PacketSocket.accept(from: listener.rawValue))
+            // The listener is one of them.
+            guard inbox.socketCount <= connectionLimit else { return report(.tooManyConnections) }
+            do throws(HostRunLoop.MessageError) {
+                try inbox.attach(.connection(connection))
+                return false
+            } catch {
+                return report(.system(error.underlyingError ?? .canceled))
+            }
+        } catch .resourceTemporarilyUnavailable {
+            // Another thread was faster.
+            return false
+        } catch .connectionAbort {
+            // The peer was.
+            return false
+        } catch .tooManyOpenFiles {
+            return refuseConnection(from: listener)
+        } catch .tooManyOpenFilesInSystem {
+            return refuseConnection(from: listener)
+        } catch {
+            return report(.system(error))
+        }
+    }
+
+    /// Takes a connection and closes it, with a descriptor that was kept for this.
+    ///
+    /// Otherwise it would stay in the listener's queue and wake the loop again and again.
+    private func refuseConnection(from listener: UnixSocketListener) -> Bool {
+        closeSpareDescriptor()
+        _ = try? PacketSocket.accept(from: listener.rawValue)
+        try? keepSpareDescriptor(of: listener)
+        return report(.noDescriptorsLeft)
+    }
+
+    /// Takes a descriptor, any, to have one when the process has none left.
+    func keepSpareDescriptor(of listener: UnixSocketListener) throws(Errno) {
+        let new = try HostRunLoop.Message.Descriptor(duplicating: listener.rawValue)
+        lock.withLock { spareDescriptor = new }
+    }
+
+    private func closeSpareDescriptor() {
+        let spare = lock.withLock {
+            defer { spareDescriptor = nil }
+            return spareDescriptor
+        }
+        // Closed here, after unlocking.
+        _ = spare
+    }
+
+    private func report(_ reason: ConnectionError.Reason) -> Bool {
+        presentHandlers?.connectionError?(ConnectionError(reason: reason, sender: nil))
+        return true
+    }
+}

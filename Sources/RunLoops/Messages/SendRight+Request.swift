@@ -1,0 +1,90 @@
+extension HostRunLoop.Mode {
+    /// The mode in which a thread waits for the answer to a request.
+    public static let messageReply = HostRunLoop.Mode(rawValue: "HostRunLoop.messageReply")
+}
+
+/// Questions and answers.
+extension HostRunLoop.SendRight {
+    /// What a request ends with.
+    public typealias Answer = Result<HostRunLoop.Message, HostRunLoop.MessageError>
+
+    /// Sends a message, and runs the calling thread's loop in a mode of its own until the answer comes.
+    ///
+    /// Whatever else is in the mode is served meanwhile. If the loop is told to stop, the run around this one is stopped
+    /// when the request has ended.
+    ///
+    /// - Parameters:
+    ///   - message: The message; its reply port is replaced.
+    ///   - limit: How long the wait for room and the wait for the answer may take together.
+    ///   - mode: The mode to wait in.
+    /// - Returns: The answer.
+    /// - Throws: `MessageError`: `timedOut`, `noReply` if the other side dropped the request or is gone, and what `send`
+    ///   throws.
+    public func request(
+        _ message: HostRunLoop.Message,
+        replyWithin limit: Duration,
+        in mode: HostRunLoop.Mode = .messageReply
+    ) throws(HostRunLoop.MessageError) -> HostRunLoop.Message {
+        let deadline = HostRunLoop.Instant.now.advanced(by: limit)
+        let loop = HostRunLoop.current
+        let pending = try PendingReply { _ in
+            // Without its port the mode is empty, which ends the run and, unlike `returnAfterSourceHandled`, loses no order
+            // to stop. Unless somebody else uses the mode.
+            guard !loop.isEmpty(mode) else { return }
+            loop.stop()
+        }
+        defer { pending.cancel() }
+        try pending.send(message, to: self, before: deadline, in: mode, of: loop)
+        var wasStopped = false
+        defer {
+            if wasStopped { loop.stop() }
+        }
+        while true {
+            if let answer = pending.answer { return try answer.get() }
+            let left = HostRunLoop.Instant.now.duration(to: deadline)
+            guard left > .zero else { throw HostRunLoop.MessageError(code: .timedOut) }
+            switch loop.run(in: mode, for: left) {
+            case .stopped:
+                // With the answer there, it was the closure above.
+                if pending.answer == nil || loop.isEmpty(mode) { wasStopped = true }
+            case .finished where pending.answer == nil: throw HostRunLoop.MessageError(code: .noReply)
+            case .finished, .handledSource, .timedOut: break
+            }
+        }
+    }
+
+    /// Sends a message, and calls a closure with the answer on a loop's thread.
+    ///
+    /// - Parameters:
+    ///   - message: The message; its reply port is replaced.
+    ///   - limit: How long the wait for the answer may take.
+    ///   - sendLimit: How long to wait while the port is full.
+    ///   - loop: The loop that waits.
+    ///   - mode: The mode in which it waits.
+    ///   - completion: Called once, with the answer or why there is none; never from within this call. Released uncalled if
+    ///     the loop's thread ends before.
+    /// - Throws: `MessageError`, as `send` does; the closure is not called then.
+    public func request(
+        _ message: HostRunLoop.Message,
+        replyWithin limit: Duration,
+        sendWithin sendLimit: Duration = .zero,
+        on loop: HostRunLoop = .current,
+        in mode: HostRunLoop.Mode = .default,
+        completion: @escaping @Sendable (Answer) -> Void
+    ) throws(HostRunLoop.MessageError) {
+        let pending = try PendingReply(completion)
+        let deadline = HostRunLoop.Instant.now.advanced(by: max(.zero, sendLimit))
+        do throws(HostRunLoop.MessageError) {
+            try pending.send(message, to: self, before: deadline, in: mode, of: loop)
+        } catch {
+            pending.cancel()
+            throw error
+        }
+        // The loop keeps the timer, the timer keeps the request.
+        let timer = HostRunLoop.Timer(label: "reply limit", after: limit) { _ in
+            pending.finish(.failure(HostRunLoop.MessageError(code: .timedOut)))
+        }
+        pending.isEnded(by: timer)
+        loop.add(timer, to: mode)
+    }
+}

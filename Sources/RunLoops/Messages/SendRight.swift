@@ -1,0 +1,124 @@
+import LinuxSystem
+
+extension HostRunLoop {
+    /// The right to send messages to a port, in this process or in another one.
+    ///
+    /// Cheap to copy, and equal to its copies; every connection is a right of its own. A right does not keep its port alive:
+    /// when that is gone, sending fails. Messages that are sent one after the other arrive in that order. Callable from any
+    /// thread.
+    public struct SendRight: Sendable, Hashable {
+        /// Where the messages go.
+        enum Destination: Sendable {
+            /// To a port of this process.
+            case local(LocalRight)
+            /// Over a connection.
+            case socket(MessageChannel)
+        }
+
+        let destination: Destination
+
+        init(_ destination: Destination) {
+            self.destination = destination
+        }
+
+        /// Makes the right to send over a connected socket, which somebody else may read from.
+        ///
+        /// - Parameter socket: The socket.
+        /// - Throws: `MessageError`: `notASocket`.
+        public init(sendingOver socket: Message.Descriptor) throws(MessageError) {
+            guard PacketSocket.isPacketSocket(socket.rawValue) else { throw MessageError(code: .notASocket) }
+            self.init(.socket(MessageChannel(socket)))
+        }
+
+        /// Connects to a port that listens, possibly in another process; every connection is a right of its own.
+        ///
+        /// - Parameters:
+        ///   - address: Where it listens.
+        ///   - limit: How long to wait while it has too many connections that it did not take yet.
+        /// - Throws: `MessageError`: `portInvalid` if nobody listens there, `timedOut`, `addressInvalid` or `system`.
+        public init(
+            connectingTo address: SocketAddress,
+            within limit: Duration
+        ) throws(MessageError) {
+            self.init(.socket(MessageChannel(try Message.Descriptor.connect(to: address, within: limit))))
+        }
+
+        private var identity: ObjectIdentifier {
+            switch destination {
+            case .local(let right): ObjectIdentifier(right.inbox)
+            case .socket(let channel): ObjectIdentifier(channel)
+            }
+        }
+
+        /// Says whether two rights send to the same port of this process, or over the same connection.
+        ///
+        /// - Parameters:
+        ///   - left: One right.
+        ///   - right: The other right.
+        /// - Returns: Whether they are equal.
+        public static func == (left: SendRight, right: SendRight) -> Bool { left.identity == right.identity }
+
+        /// Hashes what the right is equal by.
+        ///
+        /// - Parameter hasher: Takes it.
+        public func hash(into hasher: inout Hasher) { hasher.combine(identity) }
+
+        /// Whether the port is still there, as far as that can be known without sending.
+        public var isValid: Bool {
+            switch destination {
+            case .local(let right): right.inbox.isOpen
+            case .socket(let channel): channel.isConnected
+            }
+        }
+
+        /// Sends a message, and waits while the port is full.
+        ///
+        /// A port of this process is full when its queue has as many messages as its capacity, one of another process when
+        /// the buffer of the socket is. The wait blocks the thread: on the thread that serves the port itself, or to a peer
+        /// that may never read, only the limit ends it.
+        ///
+        /// - Parameters:
+        ///   - message: The message, which the sender may send again.
+        ///   - limit: When the wait ends; the past does not wait.
+        /// - Throws: `MessageError`: `timedOut`, `portInvalid`, `tooLarge`, `tooManyDescriptors` or `system`. Nothing was
+        ///   sent then.
+        public func send(_ message: Message, before limit: Instant) throws(MessageError) {
+            switch destination {
+            case .local(let right): try right.inbox.send(message, before: limit.nanoseconds)
+            case .socket(let channel): try channel.send(message, before: limit.nanoseconds)
+            }
+        }
+
+        /// Sends a message, and waits some time while the port is full.
+        ///
+        /// - Parameters:
+        ///   - message: The message, which the sender may send again.
+        ///   - limit: How long to wait; zero or less does not.
+        /// - Throws: `MessageError`, as for a point in time.
+        public func send(_ message: Message, within limit: Duration) throws(MessageError) {
+            try send(message, before: limit <= .zero ? Instant(nanoseconds: .min) : .now.advanced(by: limit))
+        }
+    }
+
+    /// What a send right to a port of this process refers to.
+    final class LocalRight: Sendable {
+        let inbox: MessageInbox
+        private let isForOneAnswer: Bool
+
+        /// Makes the right to send to an inbox.
+        ///
+        /// - Parameters:
+        ///   - inbox: The inbox.
+        ///   - isForOneAnswer: Whether the inbox waits for an answer that nobody can send when this object is gone.
+        init(_ inbox: MessageInbox, isForOneAnswer: Bool = false) {
+            self.inbox = inbox
+            self.isForOneAnswer = isForOneAnswer
+        }
+
+        deinit {
+            if isForOneAnswer {
+                inbox.replyRightIsGone()
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+import Synchronization
+
+/// The queue of blocks: performs and the plain ones, which do not wake the loop (run-loop items 34 to 36).
+extension HostRunLoop {
+    /// Runs a closure once, on the loop's thread, in the next run of a mode.
+    ///
+    /// Closures run in the order in which they were queued. Callable from any thread; does not wake the loop, unlike
+    /// `enqueue(in:order:target:label:_:)`.
+    ///
+    /// - Parameters:
+    ///   - mode: The mode, or `.common` for whichever common mode runs first.
+    ///   - label: What a crash report calls it.
+    ///   - block: The closure; released unrun if the thread ends before.
+    public func perform(
+        in mode: Mode = .default,
+        label: String = "block",
+        _ block: @escaping @Sendable () -> Void
+    ) {
+        queue(QueuedBlock(label: label, modes: .init(mode), block))
+    }
+
+    /// Runs a closure once, on the loop's thread, in the next run of any of some modes.
+    ///
+    /// Callable from any thread; does not wake the loop, unlike `enqueue(inAnyOf:order:target:label:_:)`.
+    ///
+    /// - Parameters:
+    ///   - modes: The modes, `.common` among them if wanted; with none it is never run.
+    ///   - label: What a crash report calls it.
+    ///   - block: The closure; released unrun if the thread ends before.
+    public func perform(
+        inAnyOf modes: Set<Mode>,
+        label: String = "block",
+        _ block: @escaping @Sendable () -> Void
+    ) {
+        guard !modes.isEmpty else { return }
+        queue(QueuedBlock(label: label, modes: .any(modes), block))
+    }
+
+    /// Puts a block behind all others, and says whether the loop still takes any.
+    ///
+    /// Whoever wakes the loop after this needs no more: a wake-up that is dropped comes before the loop looks at the queue
+    /// again. (Unlocking is a full barrier on x86-64, so that the count is visible before the wake state is read.)
+    @discardableResult
+    func queue(_ block: QueuedBlock) -> Bool {
+        requireOwnProcess(to: "queue a block on")
+        defer { noteForeignWork() }
+        return lock.withLock {
+            guard !isTornDown else { return false }
+            // As in CFRunLoop (CFRunLoop.c:3485), except that the pseudo mode never becomes a real one.
+            switch block.modes {
+            case .usual, .common:
+                break
+            case .one(let name):
+                _ = loopMode(creating: name)
+            case .any(let names):
+                for name in names where name != .common {
+                    _ = loopMode(creating: name)
+                }
+            }
+            blocks.append(block)
+            if block.order != 0 {
+                hasOrderedBlocks = true
+            }
+            if block.isListed {
+                listedPerforms.insert(Perform(block: block, timer: nil))
+            }
+            blockCount.store(blocks.count, ordering: .releasing)
+            return true
+        }
+    }
+
+    // MARK: On the loop's thread
+
+    /// Runs the matching blocks that are queued now, in order, and says whether there were any.
+    ///
+    /// Blocks that are queued meanwhile wait for the next time; those that do not match keep their place in front of
+    /// them (CFRunLoop.c:2029).
+    @discardableResult
+    func performBlocks(in mode: LoopMode) -> Bool {
+        stopIfAllRunsEnd()
+        guard blockCount.load(ordering: .acquiring) > 0 else { return false }
+        let isUsual = mode.name == .default
+        var isCommon = isUsual
+        // The detached queue is this thread's own: what a nested run detaches goes into another array.
+        var detached = spareBlocks
+        spareBlocks = []
+        var isOrdered = false
+        let isAnyMatching = lock.withLock { () -> Bool in
+            isCommon = isUsual || commonModes.contains(mode.name)
+            // Work that is put off to another mode costs a pass no more than this look.
+            guard isAnyBlockMatching(mode, isUsual: isUsual, isCommon: isCommon) else { return false }
+            swap(&detached, &blocks)
+            swap(&isOrdered, &hasOrderedBlocks)
+            cancelledBlockCount = 0
+            blockCount.store(0, ordering: .releasing)
+            return true
+        }
+        guard isAnyMatching else {
+            spareBlocks = detached
+            return false
+        }
+        if isOrdered {
+            detached = stablySorted(detached)
+        }
+        var kept: [QueuedBlock] = []
+        var performed = false
+        var hasRunSinceAsked = false
+        // From the end, so that each block is released as soon as it has run.
+        detached.reverse()
+        while let block = detached.popLast() {
+            if !block.matches(mode, isUsual: isUsual, isCommon: isCommon) {
+                if hasRunSinceAsked, !isCommon, block.modes.dependOnCommon {
+                    // An earlier block may have declared the mode common.
+                    isCommon = lock.withLock { commonModes.contains(mode.name) }
+                    hasRunSinceAsked = false
+                }
+                guard block.matches(mode, isUsual: isUsual, isCommon: isCommon) else {
+                    kept.append(block)
+                    continue
+                }
+            }
+            // One that was cancelled is not counted: nothing has run.
+            guard block.begin() else { continue }
+            if block.isListed {
+                unlist(block)
+            }
+            callOut(to: block, in: mode)
+            block.finish()
+            performed = true
+            hasRunSinceAsked = true
+        }
+        spareBlocks = detached
+        if !kept.isEmpty {
+            putBack(kept)
+        }
+        // A run that was nested in one of them may have taken the wake-up.
+        stopIfAllRunsEnd()
+        return performed
+    }
+
+    /// Sorts by order; `sort` does not promise to keep equal ones as they are.
+    private func stablySorted(_ blocks: [QueuedBlock]) -> [QueuedBlock] {
+        blocks.enumerated()
+            .sorted { ($0.element.order, $0.offset) < ($1.element.order, $1.offset) }
+            .map(\.element)
+    }
+
+    private func putBack(_ kept: [QueuedBlock]) {
+        let isTaken = lock.withLock { () -> Bool in
+            guard !isTornDown else { return false }
+            blocks.insert(contentsOf: kept, at: 0)
+            hasOrderedBlocks = hasOrderedBlocks || kept.contains { $0.order != 0 }
+            blockCount.store(blocks.count, ordering: .releasing)
+            return true
+        }
+        guard !isTaken else { return }
+        for block in kept {
+            block.drop()
+        }
+    }
+
+    // MARK: Looking and cancelling
+
+    /// Says whether a queued block may run in a mode.
+    func hasBlocks(for mode: LoopMode) -> Bool {
+        guard blockCount.load(ordering: .acquiring) > 0 else { return false }
+        return lock.withLock {
+            let isUsual = mode.name == .default
+            let isCommon = isUsual || commonModes.contains(mode.name)
+            return isAnyBlockMatching(mode, isUsual: isUsual, isCommon: isCommon)
+        }
+    }
+
+    /// Called with the lock held.
+    private func isAnyBlockMatching(_ mode: LoopMode, isUsual: Bool, isCommon: Bool) -> Bool {
+        for block in blocks where block.isPending {
+            if block.matches(mode, isUsual: isUsual, isCommon: isCommon) { return true }
+        }
+        return false
+    }
+
+    /// Takes note that a block will not run; the queue is swept when half of it are such blocks, so that cancelling costs
+    /// O(1) on average.
+    func noteCancelled(_ block: QueuedBlock) {
+        guard !isInheritedByFork else { return }
+        if block.isListed {
+            unlist(block)
+        }
+        guard !block.isDelayed else { return }
+        let swept = lock.withLock { () -> [QueuedBlock] in
+            cancelledBlockCount += 1
+            guard cancelledBlockCount * 2 >= blocks.count else { return [] }
+            cancelledBlockCount = 0
+            let all = blocks
+            blocks.removeAll { !$0.isPending }
+            blockCount.store(blocks.count, ordering: .releasing)
+            return all
+        }
+        // Released here, after unlocking.
+        _ = swept
+    }
+}

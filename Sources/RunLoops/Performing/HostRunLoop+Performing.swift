@@ -1,0 +1,148 @@
+import CRecoveryPoint
+
+/// Performing on a loop's thread, as Foundation's `perform(_:on:with:waitUntilDone:modes:)` does.
+///
+/// A perform is a block of the queue, followed by a wake-up. So each is a callout of its own (a fault costs only that one),
+/// it keeps its mode from being empty exactly while it is queued, and all that are queued run in one pass.
+///
+/// One that is queued for a mode in which the loop does not run now waits until it does. That is how work is put off until
+/// something else is over: what is queued in `.default` while a run in a tracking mode is active runs when the default mode
+/// runs again.
+extension HostRunLoop {
+    /// Runs a closure once, on the loop's thread, in the next run of a mode, and wakes the loop for it.
+    ///
+    /// Callable from any thread.
+    ///
+    /// - Parameters:
+    ///   - mode: The mode, or `.common` for whichever common mode runs first.
+    ///   - order: Among all blocks that are queued when the loop gets to them, those of a lower order run first; equal
+    ///     orders, and plain blocks with their order of 0, in the order in which they were queued.
+    ///   - target: What `cancelPerforms(for:)` knows it by; kept alive until it has run or was cancelled.
+    ///   - label: What a crash report calls it.
+    ///   - body: The closure; released unrun if it is cancelled or the thread ends before.
+    /// - Returns: A token to cancel it.
+    @discardableResult
+    public func enqueue(
+        in mode: Mode = .common,
+        order: Int = 0,
+        target: (any AnyObject & Sendable)? = nil,
+        label: String = "block",
+        _ body: @escaping @Sendable () -> Void
+    ) -> Perform {
+        post(QueuedBlock(label: label, modes: .init(mode), order: order, target: target, on: self, body))
+    }
+
+    /// Runs a closure once, on the loop's thread, in the next run of any of some modes, and wakes the loop for it.
+    ///
+    /// Callable from any thread.
+    ///
+    /// - Parameters:
+    ///   - modes: At least one mode, `.common` among them if wanted.
+    ///   - order: Its place among the blocks that are queued when the loop gets to them, as above.
+    ///   - target: What `cancelPerforms(for:)` knows it by; kept alive until it has run or was cancelled.
+    ///   - label: What a crash report calls it.
+    ///   - body: The closure; released unrun if it is cancelled or the thread ends before.
+    /// - Returns: A token to cancel it.
+    @discardableResult
+    public func enqueue(
+        inAnyOf modes: Set<Mode>,
+        order: Int = 0,
+        target: (any AnyObject & Sendable)? = nil,
+        label: String = "block",
+        _ body: @escaping @Sendable () -> Void
+    ) -> Perform {
+        requireModes(modes)
+        return post(QueuedBlock(label: label, modes: .any(modes), order: order, target: target, on: self, body))
+    }
+
+    /// Runs a closure once, on the loop's thread, and waits until it has run.
+    ///
+    /// On the loop's own thread it runs at once, whatever the mode. On another thread the caller blocks: when the loop's
+    /// thread waits for the caller at the same time, only a limit ends that. The loop must run in the mode, or begin to.
+    ///
+    /// - Parameters:
+    ///   - mode: The mode, or `.common` for whichever common mode runs first.
+    ///   - order: Its place among the blocks that are queued when the loop gets to them.
+    ///   - label: What a crash report calls it.
+    ///   - limit: How long to wait at most; `nil` for as long as it takes.
+    ///   - body: The closure.
+    /// - Returns: What the closure returned.
+    /// - Throws: What the closure threw, or `PerformError` if there is no result: the time was over, the loop's thread
+    ///   ended, or the closure faulted.
+    public func performAndWait<Value: Sendable>(
+        in mode: Mode = .common,
+        order: Int = 0,
+        label: String = "block",
+        within limit: Duration? = nil,
+        _ body: @escaping @Sendable () throws -> Value
+    ) throws -> Value {
+        let outcome = Outcome<Value>()
+        let run: @Sendable () -> Void = { outcome.result = Result(catching: body) }
+        let deadline = limit.map { Instant.now.advanced(by: $0) } ?? .distantFuture
+        let state: Perform.State
+        if isCurrent {
+            state = performNow(label: label, run)
+        } else {
+            let end = Latch()
+            let block = QueuedBlock(label: label, modes: .init(mode), order: order, on: self, end: end, run)
+            post(block)
+            if !end.wait(until: deadline), block.cancel() {
+                throw PerformError.timeOver
+            }
+            state = block.state
+        }
+        switch state {
+        case .done:
+            // Written before the state.
+            guard let result = outcome.result else { preconditionFailure("a perform ended without a result") }
+            return try result.get()
+        case .running: throw PerformError.timeOverWhileRunning
+        case .abandoned: throw PerformError.abandoned
+        case .dropped, .cancelled, .pending: throw PerformError.threadEnded
+        }
+    }
+
+    /// What a closure returned or threw.
+    ///
+    /// Written on the loop's thread before the state of the block, read by the waiter after that.
+    private final class Outcome<Value: Sendable>: @unchecked Sendable {
+        var result: Result<Value, any Error>?
+    }
+
+    /// Queues a block and wakes the loop; ends the block if the loop takes no more.
+    @discardableResult
+    @inline(__always)
+    private func post(_ block: QueuedBlock) -> Perform {
+        if queue(block) {
+            wakeUp()
+        } else {
+            block.drop()
+        }
+        return Perform(block: block, timer: nil)
+    }
+
+    /// Runs a closure now, as a callout of its own, and says how it ended: done or abandoned.
+    ///
+    /// To be called on the loop's own thread, inside a callout or outside.
+    @discardableResult
+    func performNow(label: String, _ body: @escaping @Sendable () -> Void) -> Perform.State {
+        requireOwnProcess(to: "perform on")
+        let block = QueuedBlock(label: label, modes: .usual, body)
+        // As for a run: inside a callout, our own code must not be resumed at that callout's recovery point.
+        let suspended = unsafe hf_recovery_suspend()
+        defer { unsafe hf_recovery_restore(suspended) }
+        hf_recovery_begin_run()
+        let mode = lock.withLock { runningMode ?? loopMode(creating: .default) }
+        _ = block.begin()
+        callOut(to: block, in: mode)
+        block.finish()
+        return block.state
+    }
+
+    /// Ends the process if there is no mode: what is queued would never run.
+    func requireModes(_ modes: Set<Mode>) {
+        guard !modes.isEmpty else {
+            fatalError("a perform needs at least one mode to run in, such as .default or .common")
+        }
+    }
+}

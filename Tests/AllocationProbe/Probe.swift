@@ -1,0 +1,172 @@
+import AllocationCounter
+import Glibc
+import RunLoops
+import Synchronization
+
+/// One scenario, with passes to warm up and passes that are counted.
+final class Probe: @unchecked Sendable {
+    private static let warmUp = 200
+    private static let counted = 1000
+
+    private let scenario: Scenario
+    private let loopMade = Atomic<Bool>(false)
+    private let isOver = Atomic<Bool>(false)
+    // Written by the loop's thread before `loopMade`, or read after it was joined.
+    private var loop: HostRunLoop!
+    private var result = HFAllocationCount()
+    // Touched by the loop's thread only.
+    private var steps = 0
+    private var kept: UnsafeMutableRawPointer?
+
+    init(_ scenario: Scenario) {
+        self.scenario = scenario
+    }
+
+    /// Plays the scenario on a thread of its own.
+    func play() -> HFAllocationCount {
+        var thread = pthread_t()
+        let error = pthread_create(
+            &thread,
+            nil,
+            { argument in
+                guard let argument else { return nil }
+                Unmanaged<Probe>.fromOpaque(argument).takeUnretainedValue().run()
+                return nil
+            },
+            Unmanaged.passUnretained(self).toOpaque()
+        )
+        precondition(error == 0, "no thread")
+        if scenario == .wakeUps { wakeFromHere() }
+        pthread_join(thread, nil)
+        return result
+    }
+
+    /// Counts a step, which is one pass, and says whether there are more.
+    @discardableResult
+    private func step() -> Bool {
+        steps += 1
+        if steps == Self.warmUp { hf_allocation_count_begin() }
+        guard steps == Self.warmUp + Self.counted else { return true }
+        result = hf_allocation_count_end()
+        loop.stop()
+        return false
+    }
+
+    private func run() {
+        loop = .current
+        loopMade.store(true, ordering: .releasing)
+        switch scenario {
+        case .control: addSource { [self] in if steps == 500 { kept = malloc(1) } }
+        case .source: addSource {}
+        case .severalSources: addSeveralSources()
+        case .timer: addTimer()
+        case .movedTimer: addMovedTimer()
+        case .port: addPort()
+        case .observers:
+            addObservers()
+            addSource {}
+        case .sleeping:
+            addObservers()
+            addTimer(every: .microseconds(50))
+        case .poll: return poll()
+        case .limit: return runWithLimits()
+        case .nested: addSource { [self] in loop.run(in: "nested", for: .zero) }
+        case .wakeUps: loop.add(HostRunLoop.Source(label: "idle") {})
+        }
+        if scenario == .nested { loop.add(HostRunLoop.Source(label: "idle") {}, to: "nested") }
+        loop.run(in: .default, for: .seconds(1000))
+    }
+
+    /// Adds a source that signals itself.
+    private func addSource(_ body: @escaping @Sendable () -> Void) {
+        let own = Holder<HostRunLoop.Source>()
+        let source = HostRunLoop.Source(label: "s") { [self] in
+            body()
+            if step() { own.value?.signal() }
+        }
+        own.value = source
+        loop.add(source)
+        source.signal()
+    }
+
+    private func addSeveralSources() {
+        let sources = Holder<[HostRunLoop.Source]>()
+        sources.value = (0..<4).map { order in
+            HostRunLoop.Source(label: "s", order: order % 2) { [self] in
+                guard order == 0, step(), let all = sources.value else { return }
+                for source in all { source.signal() }
+            }
+        }
+        for source in sources.value ?? [] {
+            loop.add(source)
+            source.signal()
+        }
+    }
+
+    private func addTimer(every interval: Duration = .nanoseconds(1)) {
+        loop.add(HostRunLoop.Timer(label: "t", after: .zero, repeating: interval) { [self] _ in step() })
+    }
+
+    /// Adds a timer that another one puts off in every pass, as a timeout of a connection is.
+    private func addMovedTimer() {
+        let timeout = HostRunLoop.Timer(label: "timeout", after: .seconds(100)) { _ in }
+        loop.add(timeout)
+        loop.add(
+            HostRunLoop.Timer(label: "t", after: .zero, repeating: .nanoseconds(1)) { [self] _ in
+                timeout.nextFireDate = .now.advanced(by: .seconds(100))
+                step()
+            }
+        )
+    }
+
+    private func addPort() {
+        var ends: [CInt] = [-1, -1]
+        precondition(pipe(&ends) == 0 && write(ends[1], "x", 1) == 1, "no pipe")
+        do {
+            try loop.add(HostRunLoop.PortSource(label: "p", descriptor: ends[0]) { [self] _ in step() })
+        } catch {
+            fatalError("\(error)")
+        }
+    }
+
+    private func addObservers() {
+        for order in 0..<3 {
+            loop.add(HostRunLoop.Observer(label: "o", activities: .all, order: order) { _, _ in })
+        }
+    }
+
+    private func poll() {
+        loop.add(HostRunLoop.Source(label: "idle") {})
+        repeat { loop.run(in: .default, for: .zero) } while step()
+    }
+
+    private func runWithLimits() {
+        let source = HostRunLoop.Source(label: "s") {}
+        loop.add(source)
+        repeat {
+            source.signal()
+            loop.run(in: .default, for: .seconds(1), returnAfterSourceHandled: true)
+        } while step()
+    }
+
+    /// Wakes the loop whenever it sleeps.
+    private func wakeFromHere() {
+        while !loopMade.load(ordering: .acquiring) { sched_yield() }
+        let loop: HostRunLoop = loop
+        for number in 0..<(Self.warmUp + Self.counted) {
+            while !loop.isWaiting { sched_yield() }
+            if number == Self.warmUp { hf_allocation_count_begin() }
+            let passes = loop.passCount
+            loop.wakeUp()
+            while loop.passCount == passes { sched_yield() }
+        }
+        while !loop.isWaiting { sched_yield() }
+        result = hf_allocation_count_end()
+        while loop.nesting > 0 { loop.stop() }
+    }
+}
+
+/// A value that a closure shares with whoever made it.
+private final class Holder<Value>: @unchecked Sendable {
+    var value: Value?
+}

@@ -1,0 +1,179 @@
+import Glibc
+import RecoveryTestSupport
+import RunLoops
+import Synchronization
+import Testing
+
+@Suite("Command sources", .timeLimit(.minutes(1)))
+struct CommandSourceTests {
+    private typealias Commands = HostRunLoop.CommandSource<Int>
+
+    @Test("Commands are handled in order, all of a pass in one callout; those sent meanwhile in the next pass")
+    func order() throws {
+        let entries = try onNewThread { loop in
+            let trace = Trace()
+            let sent = Cell<Commands?>(nil)
+            let source = Commands(label: "commands") { command in
+                trace.add("\(command) in pass \(loop.passCount)")
+                if command == 2 { sent.value?.send(4) }
+            }
+            sent.value = source
+            source.send(1)
+            loop.add(source)
+            source.send(2)
+            source.send(3)
+            loop.run(in: .default, for: .zero)
+            trace.add("\(source.count)")
+            loop.run(in: .default, for: .zero)
+            sent.value = nil
+            // Nothing is left, and no signal either: a run that ends after a source has nothing to end for.
+            trace.add("\(loop.run(in: .default, for: .zero, returnAfterSourceHandled: true))")
+            return trace.entries
+        }
+        #expect(entries == ["1 in pass 1", "2 in pass 1", "3 in pass 1", "1", "4 in pass 2", "timedOut"])
+    }
+
+    @Test("A fault costs the command that faulted; the others are handled")
+    func faults() throws {
+        let handled = try onNewThread { loop in
+            let trace = Trace()
+            let source = Commands(label: "commands") { command in
+                if command % 3 == 0 { hf_test_abandon_callout() }
+                trace.add("\(command)")
+            }
+            loop.add(source)
+            for command in 1...9 { source.send(command) }
+            while source.count > 0 {
+                loop.run(in: .default, for: .zero)
+            }
+            return trace.entries
+        }
+        #expect(handled == ["1", "2", "4", "5", "7", "8"])
+    }
+
+    @Test("Commands wake a loop that sleeps, in whichever mode it has the source")
+    func wakes() throws {
+        let thread = try HostRunLoop.LoopThread(name: "server")
+        let loop = thread.loop
+        let trace = Trace()
+        let source = Commands(label: "commands") { trace.add("\($0) \(loop.currentMode?.rawValue ?? "none")") }
+        loop.addCommonMode("x")
+        waitUntilAsleep(loop)
+        source.send(1)
+        // Added while the loop sleeps: what waits already is handled.
+        loop.add(source, to: .common)
+        while trace.entries.count < 1 { sched_yield() }
+        loop.enqueue { loop.run(in: "x", for: .seconds(50)) }
+        while loop.currentMode != "x" || !loop.isWaiting { sched_yield() }
+        source.send(2)
+        while trace.entries.count < 2 { sched_yield() }
+        #expect(trace.entries == ["1 kCFRunLoopDefaultMode", "2 x"])
+        thread.stop()
+        thread.join()
+        // The loop is gone, the source is not.
+        #expect(source.isValid && source.send(3) == .queued)
+    }
+
+    @Test("With a capacity, what is too much is refused")
+    func capacity() throws {
+        try onNewThread { loop in
+            let source = Commands(label: "commands", capacity: 2) { _ in }
+            #expect((1...3).map { source.send($0) } == [.queued, .queued, .full])
+            loop.add(source)
+            #expect(loop.contains(source))
+            loop.run(in: .default, for: .zero)
+            #expect(source.send(4) == .queued)
+        }
+    }
+
+    @Test("When it is invalidated, what was not handled is returned, in order")
+    func invalidate() throws {
+        try onNewThread { loop in
+            let trace = Trace()
+            let source = Commands(label: "commands") { trace.add("\($0)") }
+            loop.add(source)
+            source.send(1)
+            loop.run(in: .default, for: .zero)
+            for command in 2...4 { source.send(command) }
+            #expect(source.invalidate() == [2, 3, 4])
+            #expect(source.invalidate() == [])
+            #expect(source.send(5) == .invalidated)
+            #expect(!source.isValid && loop.isEmpty(.default))
+            #expect(trace.entries == ["1"])
+        }
+    }
+
+    @Test("Invalidated by its own handler, it handles no more")
+    func invalidateInside() throws {
+        try onNewThread { loop in
+            let trace = Trace()
+            let rest = Cell<[Int]>([])
+            let source = Cell<Commands?>(nil)
+            source.value = Commands(label: "commands") { command in
+                trace.add("\(command)")
+                rest.value = source.value?.invalidate() ?? []
+            }
+            source.value.map { source in
+                loop.add(source)
+                for command in 1...3 { source.send(command) }
+            }
+            loop.run(in: .default, for: .zero)
+            source.value = nil
+            #expect(trace.entries == ["1"])
+            #expect(rest.value == [2, 3])
+        }
+    }
+
+    @Test("A run that is nested in the handler goes on with the next commands")
+    func nested() throws {
+        let entries = try onNewThread { loop in
+            let trace = Trace()
+            let source = Commands(label: "commands") { command in
+                trace.add("begin \(command)")
+                if command == 1 { loop.run(in: .default, for: .zero) }
+                trace.add("end \(command)")
+            }
+            loop.add(source)
+            for command in 1...3 { source.send(command) }
+            for _ in 0..<2 { loop.run(in: .default, for: .zero) }
+            return trace.entries
+        }
+        #expect(entries == ["begin 1", "begin 2", "end 2", "begin 3", "end 3", "end 1"])
+    }
+
+    @Test("Two loops share one source: each command is handled exactly once, in bounded memory, whoever sends")
+    func twoLoops() throws {
+        let perSender = 4000
+        let threads = [try HostRunLoop.LoopThread(name: "one"), try HostRunLoop.LoopThread(name: "two")]
+        let handled = Counts(3 * perSender)
+        let source = Commands(label: "commands", capacity: 64) { command in handled.add(command) }
+        for thread in threads { thread.loop.add(source, to: .common) }
+        let senders = (0..<3).map { sender in
+            NewThread { _ in
+                for number in 0..<perSender {
+                    while source.send(sender * perSender + number) == .full { sched_yield() }
+                }
+            }
+        }
+        for sender in senders { try sender.join() }
+        while source.count > 0 { sched_yield() }
+        for thread in threads {
+            thread.stop()
+            thread.join()
+        }
+        #expect(handled.all.allSatisfy { $0 == 1 })
+    }
+}
+
+/// How often each number was counted, by any thread.
+private final class Counts: Sendable {
+    private let storage: Mutex<[Int]>
+
+    init(_ count: Int) {
+        storage = Mutex(Array(repeating: 0, count: count))
+    }
+
+    func add(_ number: Int) { storage.withLock { $0[number] += 1 } }
+
+    var all: [Int] { storage.withLock { $0 } }
+}
