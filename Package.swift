@@ -116,6 +116,14 @@ let package = Package(
             path: "Tools/holdfast-benchmark",
             swiftSettings: sourceSettings
         ),
+        // The harness is shared with the other loops' programs, which Tools/benchmark compiles.
+        .target(name: "CBenchmark", path: "Tools/CBenchmark", cSettings: cSettings),
+        .executableTarget(
+            name: "run-loop-benchmark",
+            dependencies: ["RunLoops", "CBenchmark"],
+            path: "Tools/run-loop-benchmark",
+            swiftSettings: sourceSettings
+        ),
 
         // Tests, and what they are made with.
         .target(

@@ -55,25 +55,23 @@ struct FaultBenchmark {
         return Sample(Array(times.dropFirst(times.count / 10)))
     }
 
+    /// The names of the rows, in their order.
+    nonisolated static let names = [
+        "nil unwrap to next callout",
+        "nil unwrap to next callout, p99",
+        "null write to next callout",
+        "null write to next callout, p99",
+        "restart in place, fault to first answer",
+    ]
+
     nonisolated static func rows(_ faults: Result, _ restarts: RestartBenchmark.Result) -> [Row] {
-        [
-            Row(
-                "nil unwrap to next callout",
-                faults.trap.median,
-                peer: ("restart, to first answer", restarts.spawn.median)
-            ),
-            Row("nil unwrap to next callout, p99", faults.trap.percentile(99)),
-            Row(
-                "null write to next callout",
-                faults.nullWrite.median,
-                peer: ("restart, to first answer", restarts.spawn.median)
-            ),
-            Row("null write to next callout, p99", faults.nullWrite.percentile(99)),
-            Row(
-                "restart in place, fault to first answer",
-                restarts.inPlace.median,
-                peer: ("restart, to first answer", restarts.spawn.median)
-            ),
+        let restart = (name: "restart, to first answer", value: restarts.spawn.median)
+        return [
+            Row(names[0], faults.trap.median, peer: restart),
+            Row(names[1], faults.trap.percentile(99)),
+            Row(names[2], faults.nullWrite.median, peer: restart),
+            Row(names[3], faults.nullWrite.percentile(99)),
+            Row(names[4], restarts.inPlace.median, peer: restart),
         ]
     }
 

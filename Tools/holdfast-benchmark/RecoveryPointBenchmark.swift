@@ -4,6 +4,8 @@ import CRecoveryPoint
 struct RecoveryPointBenchmark {
     let rounds: Int
     private static let calls = 2_000_000
+    /// The names of the rows, in their order.
+    static let names = ["guarded call", "recovery point, added per callout"]
 
     func rows() -> [Row] {
         guard let stack = unsafe hf_callout_stack_create(64 * 1024) else { return [] }
@@ -26,8 +28,8 @@ struct RecoveryPointBenchmark {
             added.append((end - 2 * middle + start) / Double(Self.calls))
         }
         return [
-            Row("guarded call", Sample(guarded).median, peer: ("plain call", Sample(plain).median)),
-            Row("recovery point, added per callout", Sample(added).median),
+            Row(Self.names[0], Sample(guarded).median, peer: ("plain call", Sample(plain).median)),
+            Row(Self.names[1], Sample(added).median),
         ]
     }
 

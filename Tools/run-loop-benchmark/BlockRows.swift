@@ -1,0 +1,51 @@
+import CBenchmark
+import RunLoops
+
+/// Blocks that are posted to the loop.
+enum BlockRows {
+    /// Blocks from other threads, as many as `threads`.
+    static func posted(_ count: Int, _ threads: Int) {
+        let count = count / threads * threads
+        let measurement = Measurement(count)
+        let starter = addSource(to: measurement.loop) {
+            measurement.start = now()
+            open_gate()
+        }
+        starter.signal()
+        var posters = Posters()
+        let argument = unsafe Unmanaged.passUnretained(measurement).toOpaque()
+        unsafe make_posters(
+            &posters,
+            CInt(threads),
+            count,
+            { argument in
+                guard let argument = unsafe argument else { return }
+                let measurement = unsafe Unmanaged<Measurement>.fromOpaque(argument).takeUnretainedValue()
+                measurement.loop.perform { measurement.goesOn() }
+                measurement.loop.wakeUp()
+            },
+            argument
+        )
+        measurement.loop.run(for: .seconds(10_000_000_000))
+        let end = now()
+        unsafe join_posters(&posters)
+        measurement.finish("blocks", time: end - measurement.start)
+        starter.invalidate()
+    }
+
+    /// Blocks each of which posts the next.
+    static func own(_ count: Int, _: Int) {
+        let measurement = Measurement(count)
+        let source = addSource(to: measurement.loop) {}
+        postNext(measurement)
+        measurement.runAndReport("own-block")
+        source.invalidate()
+    }
+
+    private static func postNext(_ measurement: Measurement) {
+        measurement.loop.perform {
+            if measurement.goesOn() { postNext(measurement) }
+        }
+        measurement.loop.wakeUp()
+    }
+}
