@@ -25,9 +25,13 @@ bool hf_recovery_tracks_exclusivity(void) {
     return swift_task_enterThreadLocalContext != NULL && swift_task_exitThreadLocalContext != NULL;
 }
 
-void hf_recovery_begin_run(void) {
+bool hf_recovery_begin_run(void) {
+    bool outer = hf_run_is_in_task;
     hf_run_is_in_task = swift_task_getCurrent != NULL && swift_task_getCurrent() != NULL;
+    return outer;
 }
+
+void hf_recovery_end_run(bool outer) { hf_run_is_in_task = outer; }
 
 HFOutcome hf_recovery_run(HFCalloutStack *stack, const HFCalloutInfo *info, HFBody body, void *argument) {
     HFRecoveryPoint point = {

@@ -2,7 +2,7 @@ import CLinuxShims
 import Glibc
 public import SystemPackage
 
-/// A set of descriptors to wait for: an epoll instance, level-triggered throughout.
+/// A set of descriptors to wait for: an epoll instance, level-triggered unless asked otherwise.
 ///
 /// Notes on epoll(7):
 /// - The set holds open file *descriptions*: closing a descriptor of which a duplicate lives leaves it in the set.

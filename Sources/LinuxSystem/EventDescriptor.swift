@@ -21,7 +21,7 @@ public struct EventDescriptor: ~Copyable, Sendable {
 
     /// Adds one to the counter: whoever waits for it wakes.
     public func notify() {
-        // EAGAIN means that the counter is full: then it is readable, which is all that is wanted.
+        // EAGAIN means that the counter is full: after 2^64 notifications that nobody read.
         _ = try? SystemCall.checked { () -> Int in
             var one: UInt64 = 1
             return unsafe write(descriptor.rawValue, &one, MemoryLayout<UInt64>.size)

@@ -3,8 +3,8 @@ public import SystemPackage
 
 /// A timer of the kernel as a descriptor: a timerfd on the monotonic clock.
 ///
-/// Exact, unlike the time limit of `epoll_wait`, to which the kernel adds the timer slack of the thread and up to a
-/// thousandth of the wait (linux/fs/select.c, `select_estimate_accuracy`).
+/// Exact, unlike the time limit of `epoll_wait`, which the kernel may exceed by the timer slack of the thread or a
+/// thousandth of the wait, whichever is more (linux/fs/select.c, `select_estimate_accuracy`).
 public struct TimerDescriptor: ~Copyable, Sendable {
     private let descriptor: OwnedDescriptor
 

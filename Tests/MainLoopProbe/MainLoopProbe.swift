@@ -26,6 +26,7 @@ enum Scenario: String {
     case handledSource = "handled-source"
     case insideMainQueue = "inside-main-queue"
     case insideTimer = "inside-timer"
+    case insideBoth = "inside-both"
     case staleReadiness = "stale-readiness"
     case dispatchTimer = "dispatch-timer"
     case whileAsleep = "while-asleep"

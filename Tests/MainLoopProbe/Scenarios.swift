@@ -16,6 +16,7 @@ extension Scenario {
         case .handledSource: handledSource()
         case .insideMainQueue: insideMainQueue()
         case .insideTimer: insideTimer()
+        case .insideBoth: insideBoth()
         case .staleReadiness: staleReadiness()
         case .dispatchTimer: dispatchTimer()
         case .whileAsleep: whileAsleep()
@@ -28,6 +29,26 @@ extension Scenario {
     /// Runs the default mode until it is stopped or a source was handled.
     private func runOnce() -> HostRunLoop.RunResult {
         loop.run(in: .default, for: .seconds(10), returnAfterSourceHandled: true)
+    }
+
+    /// A run inside a main-queue block that is served by a run in another mode: afterwards the outermost run still serves it.
+    private func insideBoth() {
+        loop.addCommonMode("other")
+        loop.add(HostRunLoop.Source(label: "idle") {}, to: .common)
+        let timer = HostRunLoop.Timer(label: "outer", after: .zero) { [loop] _ in
+            DispatchQueue.main.async { say("nested \(loop.run(in: .default, for: .zero))") }
+            say("\(loop.run(in: "other", for: .seconds(10), returnAfterSourceHandled: true))")
+            // From a thread that finds the loop asleep: the queue's descriptor alone can wake it.
+            DispatchQueue.global().async { [loop] in
+                while !loop.isWaiting { sched_yield() }
+                DispatchQueue.main.async {
+                    say("served")
+                    loop.stop()
+                }
+            }
+        }
+        loop.add(timer)
+        say("\(loop.run(in: .default, for: .seconds(20)))")
     }
 
     /// The mode is not empty although nothing was ever added to it.

@@ -25,3 +25,5 @@ uintptr_t hf_test_current_callout_stack(void) {
     HFRecoveryPoint *point = hf_current_recovery_point;
     return point == NULL ? 0 : point->stack->low;
 }
+
+bool hf_test_run_is_in_task(void) { return hf_run_is_in_task; }

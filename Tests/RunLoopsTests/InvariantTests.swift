@@ -98,7 +98,7 @@ struct InvariantTests {
 
     @Test("A heap of timers that schedules, parks and removes at random has no defects")
     func heap() {
-        var heap = TimerHeap<Int>()
+        let heap = TimerHeap<Int>()
         var generator = SystemRandomNumberGenerator()
         var slots = (0..<200).map { heap.insertParked($0) }
         for slot in slots { heap.schedule(slot, at: .random(in: 0..<50, using: &generator)) }

@@ -56,6 +56,11 @@ struct MainLoopTests {
         #expect(try play("inside-timer") == ["block 2", "nested handledSource", "stopped"])
     }
 
+    @Test("After a run inside a main-queue block that another mode's run served, the outermost run still serves it")
+    func insideBoth() throws {
+        #expect(try play("inside-both") == ["nested timedOut", "handledSource", "served", "stopped"])
+    }
+
     @Test("After the main queue was served, a run lasts its time and does not spin")
     func staleReadiness() throws {
         #expect(

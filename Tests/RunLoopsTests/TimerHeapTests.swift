@@ -6,7 +6,7 @@ import Testing
 struct TimerHeapTests {
     @Test("Elements come by deadline, equal ones in the order of scheduling")
     func order() {
-        var heap = TimerHeap<Int>()
+        let heap = TimerHeap<Int>()
         var random = SystemRandomNumberGenerator()
         let deadlines = (0..<500).map { _ in Int64.random(in: 0..<40, using: &random) }
         var slots: [Int: Int] = [:]
@@ -16,12 +16,12 @@ struct TimerHeapTests {
             slots[index] = slot
         }
         let expected = deadlines.indices.sorted { (deadlines[$0], $0) < (deadlines[$1], $1) }
-        #expect(drain(&heap, slots: slots) == expected)
+        #expect(drain(heap, slots: slots) == expected)
     }
 
     @Test("Removing and moving in the middle keep the order")
     func removal() {
-        var heap = TimerHeap<Int>()
+        let heap = TimerHeap<Int>()
         var random = SystemRandomNumberGenerator()
         var slots: [Int: Int] = [:]
         var deadlines: [Int: Int64] = [:]
@@ -43,13 +43,13 @@ struct TimerHeapTests {
             }
         }
         #expect(heap.count == deadlines.count)
-        let drained = drain(&heap, slots: slots).compactMap { deadlines[$0] }
+        let drained = drain(heap, slots: slots).compactMap { deadlines[$0] }
         #expect(drained == deadlines.values.sorted())
     }
 
     @Test("A parked element is counted, but is neither first nor due")
     func parked() {
-        var heap = TimerHeap<String>()
+        let heap = TimerHeap<String>()
         let slot = heap.insertParked("a")
         heap.schedule(slot, at: 1)
         heap.schedule(heap.insertParked("b"), at: 2)
@@ -66,7 +66,7 @@ struct TimerHeapTests {
 
     @Test("What was taken goes back where it was, in front of what came later with the same deadline")
     func restored() throws {
-        var heap = TimerHeap<String>()
+        let heap = TimerHeap<String>()
         heap.schedule(heap.insertParked("a"), at: 1)
         heap.schedule(heap.insertParked("b"), at: 1)
         let parked = heap.parkFirst(notAfter: 1)
@@ -80,7 +80,7 @@ struct TimerHeapTests {
 
     @Test("Exactly the elements up to a limit are visited, and the limit can be lowered on the way")
     func due() {
-        var heap = TimerHeap<Int>()
+        let heap = TimerHeap<Int>()
         for deadline in (0..<100).shuffled() {
             heap.schedule(heap.insertParked(deadline), at: Int64(deadline))
         }
@@ -101,7 +101,7 @@ struct TimerHeapTests {
 
     @Test("Exactly the due elements are taken, in order")
     func taken() {
-        var heap = TimerHeap<Int>()
+        let heap = TimerHeap<Int>()
         for deadline in (0..<100).shuffled() {
             heap.schedule(heap.insertParked(deadline), at: Int64(deadline))
         }
@@ -111,7 +111,7 @@ struct TimerHeapTests {
     }
 
     /// Removes everything in order.
-    private func drain(_ heap: inout TimerHeap<Int>, slots: [Int: Int]) -> [Int] {
+    private func drain(_ heap: TimerHeap<Int>, slots: [Int: Int]) -> [Int] {
         var result: [Int] = []
         while let (element, slot, _) = heap.parkFirst(notAfter: .max) {
             #expect(slots[element] == slot)

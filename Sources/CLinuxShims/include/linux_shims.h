@@ -62,10 +62,13 @@ void hf_thread_set_name(const char *_Nonnull name);
 /// Provided because `pthread_atfork` wants a handler that a child may run while locks of other threads are stuck.
 void hf_fork_count_watch(void);
 
+/// What hf_fork_count() returns; nobody else's to touch.
+extern unsigned int hf_forks;
+
 /// Returns how many forks lie between the process that began to count and this one.
 ///
 /// A child of posix_spawn(3) or of a raw clone(2) is not counted. Safe to call from a signal handler.
-unsigned int hf_fork_count(void);
+static inline unsigned int hf_fork_count(void) { return __atomic_load_n(&hf_forks, __ATOMIC_RELAXED); }
 
 #ifdef __cplusplus
 }

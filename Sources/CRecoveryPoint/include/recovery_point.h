@@ -111,8 +111,11 @@ extern _Thread_local bool hf_run_is_in_task __attribute__((tls_model("initial-ex
 ///
 /// A fault handler cannot ask: swift_task_getCurrent() may allocate its thread-local storage (measured: a handler that waited
 /// for the heap for ever). A task that begins later, inside a callout, has a frame of the concurrency runtime on the stack.
-/// Not safe to call from a signal handler.
-void hf_recovery_begin_run(void);
+/// Returns what to give to hf_recovery_end_run(). Not safe to call from a signal handler.
+bool hf_recovery_begin_run(void);
+
+/// Goes back to what held for the run around the one that ends. Safe to call from a signal handler.
+void hf_recovery_end_run(bool outer);
 
 /// Runs `body(argument)` on `stack` above a recovery point and says how that ended.
 ///
@@ -136,6 +139,9 @@ static inline uint64_t hf_recovery_switch_start_address(void) { return (uint64_t
 
 /// The address of hf_recovery_switch_end.
 static inline uint64_t hf_recovery_switch_end_address(void) { return (uint64_t)(uintptr_t)hf_recovery_switch_end; }
+
+/// Whether a callout is running on this thread above a recovery point. Safe to call from a signal handler.
+static inline bool hf_recovery_is_armed(void) { return hf_current_recovery_point != NULL; }
 
 /// Disarms the recovery points of this thread while the loop's own code runs inside a callout, and returns what to
 /// give to hf_recovery_restore().

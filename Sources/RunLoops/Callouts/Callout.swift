@@ -109,6 +109,21 @@ extension HostRunLoop {
         }
     }
 
+    private static let plainBlockName = ItemName(PlainBlock.label)
+
+    /// Runs a plain block.
+    func callOut(to block: PlainBlock, in mode: LoopMode) {
+        var block = block
+        unsafe withUnsafeMutablePointer(to: &block) { pointer in
+            let argument = UnsafeMutableRawPointer(pointer)
+            let identifier = ItemIdentifier.next()
+            unsafe callOut(.block, Self.plainBlockName, identifier, in: mode, argument) { argument in
+                guard let block = unsafe argument?.assumingMemoryBound(to: PlainBlock.self) else { return }
+                unsafe block.pointee.closure()
+            }
+        }
+    }
+
     @unsafe private struct ObserverCall {
         let observer: Unmanaged<Observer>
         let activity: Activity
@@ -154,14 +169,14 @@ extension HostRunLoop {
 
     /// Calls a source's `schedule` or `cancel` closure.
     ///
-    /// On another thread than the loop's it is an ordinary call: that thread has no recovery points.
+    /// On another thread than the loop's, a callout of that thread's loop, if there is one around it, or an ordinary call.
     func callOut(
         to closure: (@Sendable (HostRunLoop, Mode) -> Void)?,
         of source: Source,
         in mode: LoopMode
     ) {
         guard let closure else { return }
-        guard isCurrent else {
+        guard let host = isCurrent ? self : Self.ofCallout else {
             closure(self, mode.name)
             return
         }
@@ -169,11 +184,17 @@ extension HostRunLoop {
         var call = MembershipCall(closure: closure, loop: self, mode: mode)
         unsafe withUnsafeMutablePointer(to: &call) { pointer in
             let argument = UnsafeMutableRawPointer(pointer)
-            unsafe callOut(.source, source.name, source.identifier, in: mode, argument) { argument in
+            unsafe host.callOut(.source, source.name, source.identifier, in: mode, argument) { argument in
                 guard let call = unsafe argument?.assumingMemoryBound(to: MembershipCall.self).pointee else { return }
                 call.closure(call.loop, call.mode.name)
             }
         }
+    }
+
+    /// The calling thread's loop, if a callout of it is running.
+    private static var ofCallout: HostRunLoop? {
+        guard hf_recovery_is_armed() else { return nil }
+        return current
     }
 
     private static let mainQueueName = ItemName("main queue")

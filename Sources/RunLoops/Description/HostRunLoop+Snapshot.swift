@@ -89,8 +89,14 @@ extension HostRunLoop.Snapshot.TimerState {
 }
 
 extension HostRunLoop.Snapshot.BlockState {
-    fileprivate init(_ block: QueuedBlock) {
-        self.init(identifier: block.identifier, label: block.name.text, modes: block.modes.names)
+    fileprivate init(_ entry: BlockEntry) {
+        switch entry {
+        case .plain(let block):
+            // It gets its identity when it is called.
+            self.init(identifier: 0, label: PlainBlock.label, modes: [block.isForCommonModes ? .common : .default])
+        case .object(let block):
+            self.init(identifier: block.identifier, label: block.name.text, modes: block.modes.names)
+        }
     }
 }
 

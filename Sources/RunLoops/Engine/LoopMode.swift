@@ -12,7 +12,7 @@ final class LoopMode: @unchecked Sendable {
     // Protected by the loop's lock: the runtime's own checks of exclusive access would find nothing.
     @safe @exclusivity(unchecked) var sources = SlotTable<HostRunLoop.Source>()
     @safe @exclusivity(unchecked) var ports = PortTable()
-    @safe @exclusivity(unchecked) var timers = TimerHeap<HostRunLoop.Timer>()
+    let timers = TimerHeap<HostRunLoop.Timer>()
     /// Whether a timer with a tolerance was ever here.
     @safe @exclusivity(unchecked) var hasTolerantTimers = false
     /// By order, equal orders in the order of adding.
@@ -27,6 +27,8 @@ final class LoopMode: @unchecked Sendable {
     let nextDeadline = Atomic<Int64>(.max)
     /// All activities that any observer has ever wanted here.
     let observedActivities = Atomic<UInt32>(0)
+    /// How many port sources have left, in the life of the mode.
+    let portDepartures = Atomic<Int>(0)
     /// How many descriptors the epoll instance holds, apart from the loop's own.
     let descriptorCount = Atomic<Int>(0)
 

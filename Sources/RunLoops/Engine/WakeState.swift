@@ -53,8 +53,18 @@ struct WakeState: ~Copyable, Sendable {
 
     /// Asks a sleeping loop to compute the length of its sleep again and says whether the eventfd must be written.
     func requestRecheck() -> Bool {
-        let old = word.bitwiseOr(Self.recheck, ordering: .sequentiallyConsistent).oldValue
-        return old & Self.sleeping != 0 && old & Self.recheck == 0
+        var old = word.load(ordering: .sequentiallyConsistent)
+        // Only while it sleeps: the next sleep looks at the deadlines again by itself, and must not begin with this bit.
+        while old & Self.sleeping != 0, old & Self.recheck == 0 {
+            let (exchanged, original) = word.weakCompareExchange(
+                expected: old,
+                desired: old | Self.recheck,
+                ordering: .sequentiallyConsistent
+            )
+            if exchanged { return true }
+            old = original
+        }
+        return false
     }
 
     /// Stops dropping wake-ups and returns whether they were dropped.

@@ -23,8 +23,11 @@ protocol LoopItem: AnyObject, Sendable {
     /// Whether it has something to do when it has entered or left a mode.
     static var isToldOfMoving: Bool { get }
 
-    /// Runs `body` with the item's lock held.
-    func withItemLock<Value, Failure>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value
+    /// Takes the item's lock; no lock of another item and of no loop is taken while it is held.
+    func lockItem()
+
+    /// Frees the item's lock.
+    func unlockItem()
 
     /// Enters the mode's items and returns the slot. Called with the loop's and the item's lock held.
     func enter(_ mode: LoopMode) throws(RunLoopError) -> Int
@@ -39,6 +42,14 @@ protocol LoopItem: AnyObject, Sendable {
 extension LoopItem {
     static var isToldOfMoving: Bool { false }
 
+    /// Runs `body` with the item's lock held.
+    @inline(__always)
+    func withItemLock<Value, Failure>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
+        lockItem()
+        defer { unlockItem() }
+        return try body()
+    }
+
     func didLeave(_ mode: LoopMode, of loop: HostRunLoop) {}
 
     /// Removes an item that was just marked invalid from every mode of every loop.
@@ -46,12 +57,12 @@ extension LoopItem {
         // In a forked child, what is in a loop of the parent stays there.
         while let loop = withItemLock({ memberships.firstLoop { !$0.isInheritedByFork } }) {
             var left: [LoopMode] = []
-            loop.lock.withLock {
-                // The item is alive in `self`: nothing is released here.
-                loop.takeOutOfAllModes(self) { mode in
-                    if Self.isToldOfMoving { left.append(mode) }
-                }
+            loop.lock.lock()
+            // The item is alive in `self`: nothing is released here.
+            loop.takeOutOfAllModes(self) { mode in
+                if Self.isToldOfMoving { left.append(mode) }
             }
+            loop.lock.unlock()
             for mode in left {
                 didLeave(mode, of: loop)
             }

@@ -1,7 +1,7 @@
 /// That an item is in a mode of a loop.
 struct Membership {
-    // Not retained: a loop takes all items out of its modes before it dies, and a membership is only looked at, and its loop
-    // retained, under the item's lock, which that takes too.
+    // Not retained: a loop takes all items out of its modes before it dies, and takes the item's lock for that. So they are
+    // good under the item's lock, and whoever needs them longer retains them there.
     @safe unowned(unsafe) let loop: HostRunLoop
     @safe unowned(unsafe) let mode: LoopMode
     /// Where it is among the mode's items of its kind.

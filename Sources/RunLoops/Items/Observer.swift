@@ -67,9 +67,9 @@ extension HostRunLoop {
 
         // MARK: LoopItem
 
-        func withItemLock<Value, Failure>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
-            try lock.withLock(body)
-        }
+        @inline(__always) func lockItem() { lock.lock() }
+
+        @inline(__always) func unlockItem() { lock.unlock() }
 
         func enter(_ mode: LoopMode) throws(RunLoopError) -> Int {
             let place = mode.observers.firstIndex { $0.order > order } ?? mode.observers.count

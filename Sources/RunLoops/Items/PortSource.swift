@@ -57,8 +57,9 @@ extension HostRunLoop {
             set {
                 let old = interestBits.exchange(newValue.rawValue, ordering: .acquiringAndReleasing)
                 guard old != newValue.rawValue else { return }
-                for membership in lock.withLock({ memberships.all }) {
-                    updateRegistration(membership)
+                // Retained under the lock: the loop's thread may end meanwhile.
+                for (loop, mode, slot) in lock.withLock({ memberships.all.map { ($0.loop, $0.mode, $0.slot) } }) {
+                    updateRegistration(loop, mode, slot)
                 }
             }
         }
@@ -70,16 +71,15 @@ extension HostRunLoop {
         }
 
         /// Brings the kernel's registration in line with the interest.
-        private func updateRegistration(_ membership: Membership) {
-            let mode = membership.mode
-            guard !membership.loop.isInheritedByFork else { return }
-            membership.loop.lock.withLock {
+        private func updateRegistration(_ loop: HostRunLoop, _ mode: LoopMode, _ slot: Int) {
+            guard !loop.isInheritedByFork else { return }
+            loop.lock.withLock {
                 lock.withLock {
                     guard
-                        memberships.membership(in: mode)?.slot == membership.slot,
-                        mode.ports.owns(descriptor, slot: membership.slot)
+                        memberships.membership(in: mode)?.slot == slot,
+                        mode.ports.owns(descriptor, slot: slot)
                     else { return }
-                    let token = mode.ports.token(of: membership.slot)
+                    let token = mode.ports.token(of: slot)
                     let events = interest.events
                     // Errors mean that the descriptor was closed behind our back: then there is nothing to wait for.
                     if events.isEmpty {
@@ -97,9 +97,9 @@ extension HostRunLoop {
 
         // MARK: LoopItem
 
-        func withItemLock<Value, Failure>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
-            try lock.withLock(body)
-        }
+        @inline(__always) func lockItem() { lock.lock() }
+
+        @inline(__always) func unlockItem() { lock.unlock() }
 
         func enter(_ mode: LoopMode) throws(RunLoopError) -> Int {
             let slot = mode.ports.insert(self)
@@ -119,6 +119,7 @@ extension HostRunLoop {
 
         func leave(_ mode: LoopMode, slot: Int) {
             mode.descriptorCount.subtract(1, ordering: .releasing)
+            mode.portDepartures.add(1, ordering: .releasing)
             if mode.ports.remove(slot: slot, descriptor: descriptor) {
                 // ENOENT or EBADF: nothing was asked for, or the descriptor was closed behind our back.
                 try? mode.epoll.remove(descriptor)

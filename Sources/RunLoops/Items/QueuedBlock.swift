@@ -129,6 +129,14 @@ final class QueuedBlock: @unchecked Sendable {
         release()
     }
 
+    /// The same, for who does not know whether it was begun: one that was cancelled belongs to whoever did that.
+    func finishIfBegun() {
+        switch state {
+        case .running, .done: finish()
+        case .pending, .cancelled, .abandoned, .dropped: break
+        }
+    }
+
     /// Ends it unrun, and says whether it was still to run.
     @discardableResult
     func cancel() -> Bool {

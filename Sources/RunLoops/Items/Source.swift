@@ -66,9 +66,8 @@ extension HostRunLoop {
         public func signal() {
             guard isValid else { return }
             let number = Self.lastSignal.wrappingAdd(1, ordering: .relaxed).newValue
-            guard
-                firstSignal.compareExchange(expected: 0, desired: number, ordering: .acquiringAndReleasing).exchanged
-            else { return }
+            _ = firstSignal.compareExchange(expected: 0, desired: number, ordering: .acquiringAndReleasing)
+            // Also when somebody else signalled it: they may not have got here, and their wake-up may not be sent yet.
             lock.withLock {
                 memberships.visitAll { membership in
                     membership.mode.hasSignals.store(true, ordering: .releasing)
@@ -95,9 +94,9 @@ extension HostRunLoop {
 
         // MARK: LoopItem
 
-        func withItemLock<Value, Failure>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
-            try lock.withLock(body)
-        }
+        @inline(__always) func lockItem() { lock.lock() }
+
+        @inline(__always) func unlockItem() { lock.unlock() }
 
         func enter(_ mode: LoopMode) throws(RunLoopError) -> Int {
             if isSignalled {

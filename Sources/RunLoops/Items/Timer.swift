@@ -17,7 +17,13 @@ extension HostRunLoop {
         @safe @exclusivity(unchecked) var memberships = Memberships()
         @safe @exclusivity(unchecked) private var fireTime: Int64
         @safe @exclusivity(unchecked) private var toleranceNanoseconds: Int64 = 0
-        @safe @exclusivity(unchecked) private var isFiring = false
+        /// The loop in which its callout is running.
+        @safe @exclusivity(unchecked) private var firingLoop: ObjectIdentifier?
+
+        /// What the timer performs, to be finished after the callout, also when that was abandoned.
+        ///
+        /// Set before it is added.
+        @safe @exclusivity(unchecked) var delayedBlock: QueuedBlock?
 
         static var belongsToOneLoop: Bool { true }
         static var keepsModeAlive: Bool { true }
@@ -95,7 +101,7 @@ extension HostRunLoop {
 
         /// The latest time at which it should fire next, and whether that is later than its fire date.
         ///
-        /// Called with the loop's lock held, which every change of it takes.
+        /// Called with the item's lock held, or with that of its loop: every change of it takes both.
         var latestFireTime: Int64 {
             let (sum, overflow) = fireTime.addingReportingOverflow(toleranceNanoseconds)
             return overflow ? .max : sum
@@ -134,7 +140,7 @@ extension HostRunLoop {
                     isValid, !isFiring, memberships.first?.loop === loop,
                     fireTime <= limit || fireTime <= MonotonicClock.nanoseconds
                 else { return nil }
-                isFiring = true
+                firingLoop = ObjectIdentifier(loop)
                 memberships.visitAll { membership in
                     membership.mode.timers.park(membership.slot)
                     membership.mode.timersChanged()
@@ -143,8 +149,18 @@ extension HostRunLoop {
             }
         }
 
+        /// Called with the item's lock held.
+        private var isFiring: Bool { firingLoop != nil }
+
         /// Whether its callout is running.
         var isBeingCalled: Bool { lock.withLock { isFiring } }
+
+        /// Whether its callout is running in another loop, from which it came.
+        ///
+        /// Called with the item's lock held.
+        func isFiringElsewhere(than loop: HostRunLoop) -> Bool {
+            firingLoop.map { $0 != ObjectIdentifier(loop) } ?? false
+        }
 
         /// Says whether the timer waits in a batch: it is in the mode, neither scheduled there nor firing.
         ///
@@ -159,13 +175,14 @@ extension HostRunLoop {
         ///
         /// - Parameter fired: The fire time that had come.
         func endFiring(fired: Int64) {
+            delayedBlock?.finishIfBegun()
             guard intervalNanoseconds > 0 else {
                 invalidate()
-                lock.withLock { isFiring = false }
+                lock.withLock { firingLoop = nil }
                 return
             }
             updateSchedule {
-                isFiring = false
+                firingLoop = nil
                 // A date that was set during the callout counts if it is later than the old one (CFRunLoop.c:2560).
                 if fireTime <= fired {
                     fireTime = nextFireTime(after: fired, now: MonotonicClock.nanoseconds)
@@ -234,9 +251,9 @@ extension HostRunLoop {
 
         // MARK: LoopItem
 
-        func withItemLock<Value, Failure>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
-            try lock.withLock(body)
-        }
+        @inline(__always) func lockItem() { lock.lock() }
+
+        @inline(__always) func unlockItem() { lock.unlock() }
 
         func enter(_ mode: LoopMode) throws(RunLoopError) -> Int {
             let slot = mode.timers.insertParked(self)

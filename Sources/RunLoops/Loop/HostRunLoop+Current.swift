@@ -56,13 +56,13 @@ extension HostRunLoop {
     /// Removes all items: sources are told, timers and observers stay valid, blocks are released unrun.
     private func removeEverything() {
         var released: [any LoopItem] = []
-        var droppedBlocks: [QueuedBlock] = []
+        var droppedBlocks: [BlockEntry] = []
         let left = lock.withLock { () -> [(item: any LoopItem, mode: LoopMode)] in
             isTornDown = true
             released = Array(commonItems.values)
             commonItems = [:]
             swap(&droppedBlocks, &blocks)
-            droppedBlocks.append(contentsOf: listedPerforms.removeAll().map(\.block))
+            droppedBlocks.append(contentsOf: listedPerforms.removeAll().map { .object($0.block) })
             blockCount.store(0, ordering: .releasing)
             var left: [(item: any LoopItem, mode: LoopMode)] = []
             for mode in modes.values {

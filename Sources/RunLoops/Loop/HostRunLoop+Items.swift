@@ -11,31 +11,44 @@ extension HostRunLoop {
         into mode: Mode
     ) throws(RunLoopError) -> (result: AddResult, entered: [LoopMode]) {
         requireOwnProcess(to: "add an item to")
-        return try lock.withLock { () throws(RunLoopError) -> (result: AddResult, entered: [LoopMode]) in
-            guard !isTornDown else { return (.loopEnded, []) }
-            guard item.isValid else { return (.invalidItem, []) }
-            if let target = knownMode(mode) { return try insert(item, intoOne: target) }
-            guard mode == .common else { return try insert(item, intoOne: loopMode(creating: mode)) }
-            guard canTake(item) else { return (.inAnotherLoop, []) }
-            item.withItemLock { item.memberships.wasCommon = true }
-            let isNew = commonItems.updateValue(item, forKey: item.identifier) == nil
-            var entered: [LoopMode] = []
-            do throws(RunLoopError) {
-                for name in commonModes {
-                    let target = loopMode(creating: name)
-                    if try put(item, into: target) {
-                        entered.append(target)
-                    }
+        // Not a closure: adding a timer is fifty nanoseconds' work.
+        lock.lock()
+        defer { lock.unlock() }
+        guard !isTornDown else { return (.loopEnded, []) }
+        guard item.isValid else { return (.invalidItem, []) }
+        if let target = knownMode(mode) { return try insert(item, intoOne: target) }
+        guard mode == .common else { return try insert(item, intoOne: loopMode(creating: mode)) }
+        return try insertIntoCommonModes(item)
+    }
+
+    /// Called with the lock held.
+    private func insertIntoCommonModes<Item: LoopItem>(
+        _ item: Item
+    ) throws(RunLoopError) -> (result: AddResult, entered: [LoopMode]) {
+        guard canTake(item) else { return (.inAnotherLoop, []) }
+        item.withItemLock { item.memberships.wasCommon = true }
+        let isNew = commonItems.updateValue(item, forKey: item.identifier) == nil
+        var entered: [LoopMode] = []
+        do throws(RunLoopError) {
+            for name in commonModes {
+                let target = loopMode(creating: name)
+                if try put(item, into: target) {
+                    entered.append(target)
                 }
-            } catch {
-                for target in entered {
-                    _ = take(item, outOf: target)
-                }
-                commonItems[item.identifier] = nil
-                throw error
             }
-            return (isNew || !entered.isEmpty ? .added : .alreadyThere, entered)
+        } catch {
+            for target in entered {
+                _ = take(item, outOf: target)
+            }
+            if isNew { commonItems[item.identifier] = nil }
+            throw error
         }
+        if entered.isEmpty, !item.isValid {
+            // Invalidated meanwhile, by somebody who did not find it here.
+            commonItems[item.identifier] = nil
+            return (.invalidItem, [])
+        }
+        return (isNew || !entered.isEmpty ? .added : .alreadyThere, entered)
     }
 
     /// Called with the lock held.
@@ -153,16 +166,18 @@ extension HostRunLoop {
     /// Puts an item into a mode and says whether it is new there.
     ///
     /// Called with the lock held.
-    private func put(_ item: some LoopItem, into mode: LoopMode) throws(RunLoopError) -> Bool {
-        try item.withItemLock { () throws(RunLoopError) -> Bool in
-            guard item.isValid, isHome(to: item), item.memberships.membership(in: mode) == nil else { return false }
-            let slot = try item.enter(mode)
-            item.memberships.append(Membership(loop: self, mode: mode, slot: slot))
-            if type(of: item).keepsModeAlive {
-                mode.itemCount.store(mode.itemCount.load(ordering: .relaxed) + 1, ordering: .relaxed)
-            }
-            return true
+    @inline(__always)
+    private func put<Item: LoopItem>(_ item: Item, into mode: LoopMode) throws(RunLoopError) -> Bool {
+        item.lockItem()
+        defer { item.unlockItem() }
+        guard item.isValid, isHome(to: item), item.memberships.membership(in: mode) == nil else { return false }
+        let slot = try item.enter(mode)
+        item.memberships.append(Membership(loop: self, mode: mode, slot: slot))
+        if Item.keepsModeAlive {
+            // Written by whoever has the lock, read without.
+            mode.itemCount.store(mode.itemCount.load(ordering: .relaxed) + 1, ordering: .relaxed)
         }
+        return true
     }
 
     /// Says whether an item may be in this loop: timers and observers belong to one loop at most.
@@ -180,14 +195,14 @@ extension HostRunLoop {
     ///
     /// Called with the lock held; the caller keeps the item alive.
     func takeOutOfAllModes<Item: LoopItem>(_ item: Item, _ body: (LoopMode) -> Void) {
-        item.withItemLock {
-            if item.memberships.wasCommon {
-                commonItems.removeValue(forKey: item.identifier)
-            }
-            while let membership = item.memberships.remove(from: self) {
-                remove(item, membership)
-                body(membership.mode)
-            }
+        item.lockItem()
+        defer { item.unlockItem() }
+        if item.memberships.wasCommon {
+            commonItems.removeValue(forKey: item.identifier)
+        }
+        while let membership = item.memberships.remove(from: self) {
+            remove(item, membership)
+            body(membership.mode)
         }
     }
 

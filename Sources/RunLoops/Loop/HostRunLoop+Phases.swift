@@ -110,21 +110,33 @@ extension HostRunLoop {
     // MARK: Ports
 
     /// Tells a port source that its descriptor is ready, and says whether it was still there.
-    func servePort(_ token: UInt64, _ events: Epoll.Events, in mode: LoopMode) -> Bool {
-        guard let (source, readiness) = portSource(for: token, events, in: mode) else { return false }
-        callOut(to: source, readiness, in: mode)
+    func servePort(_ port: ReadyPort, in mode: LoopMode) -> Bool {
+        // An `afterWaiting` observer, or another thread, may have removed it.
+        guard port.source.isValid else { return false }
+        if mode.portDepartures.load(ordering: .acquiring) != port.departures {
+            guard lock.withLock({ mode.ports.source(for: port.token) }) === port.source else { return false }
+        }
+        let readiness = port.readiness
+        guard !readiness.isEmpty else { return false }
+        callOut(to: port.source, readiness, in: mode)
         return true
     }
 
     /// Returns the source that a harvested event belongs to, if that is still there and still interested.
-    func portSource(
-        for token: UInt64,
-        _ events: Epoll.Events,
-        in mode: LoopMode
-    ) -> (source: PortSource, readiness: PortSource.Readiness)? {
-        guard let source = lock.withLock({ mode.ports.source(for: token) }), source.isValid else { return nil }
-        let readiness = PortSource.Readiness(events, interest: source.interest)
-        return readiness.isEmpty ? nil : (source, readiness)
+    func readyPort(_ token: UInt64, _ events: Epoll.Events, in mode: LoopMode) -> ReadyPort? {
+        lock.lock()
+        let source = mode.ports.source(for: token)
+        let departures = mode.portDepartures.load(ordering: .relaxed)
+        lock.unlock()
+        guard let source, source.isValid else { return nil }
+        let port = ReadyPort(source: source, token: token, events: events, departures: departures)
+        return port.readiness.isEmpty ? nil : port
+    }
+
+    /// The same, for an event that may be old news: asks the kernel again.
+    func readyPortNow(_ token: UInt64, _ events: Epoll.Events, in mode: LoopMode) -> ReadyPort? {
+        guard let port = readyPort(token, events, in: mode) else { return nil }
+        return readyPort(token, Readiness.now(of: port.source.descriptor, for: events), in: mode)
     }
 
     // MARK: The main dispatch queue

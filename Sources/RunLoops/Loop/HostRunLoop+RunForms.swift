@@ -1,4 +1,5 @@
 import LinuxSystem
+import Synchronization
 
 /// The runs of Foundation's RunLoop, which are made of the one of CFRunLoop (run-loop item 64).
 extension HostRunLoop {
@@ -10,7 +11,8 @@ extension HostRunLoop {
     ///
     /// - Parameter date: The point of time.
     public func run(until date: Instant) {
-        while run(in: .default, before: date), date > .now {}
+        // A thread that is told to end leaves every run after one pass.
+        while run(in: .default, before: date), date > .now, !areAllRunsEnding.load(ordering: .acquiring) {}
     }
 
     /// Runs the loop in a mode until one source or port was handled, it is stopped, or a point of time.

@@ -54,8 +54,11 @@ extension HostRunLoop {
         guard isCurrent else { Misuse.endProcessForWrongThread() }
         // Inside a callout, the loop's own code must not be resumed at that callout's recovery point.
         let suspended = unsafe hf_recovery_suspend()
-        defer { unsafe hf_recovery_restore(suspended) }
-        hf_recovery_begin_run()
+        let outerIsInTask = hf_recovery_begin_run()
+        defer {
+            hf_recovery_end_run(outerIsInTask)
+            unsafe hf_recovery_restore(suspended)
+        }
 
         guard mode != .common else {
             Misuse.noteRunInCommonModes()
@@ -137,8 +140,8 @@ extension HostRunLoop {
                 break
             case .timers:
                 fireTimers(in: mode)
-            case .port(let token, let events):
-                if servePort(token, events, in: mode) {
+            case .port(let port):
+                if servePort(port, in: mode) {
                     handledSource = true
                 }
             case .mainQueue:
@@ -166,6 +169,7 @@ extension HostRunLoop {
         let ignoredWakeUps: Bool
         let stage: Activity
         let dueTimers: DueTimers
+        let lastTurn: LoopEvent.Turn
     }
 
     private func beginRun(in mode: LoopMode) -> OuterRun {
@@ -180,7 +184,8 @@ extension HostRunLoop {
                 isStopped: isStopped.load(ordering: .relaxed),
                 ignoredWakeUps: ignoredWakeUps,
                 stage: stage,
-                dueTimers: outerDueTimers
+                dueTimers: outerDueTimers,
+                lastTurn: lastTurn
             )
             runningMode = mode
             isStopped.store(false, ordering: .relaxed)
@@ -198,6 +203,11 @@ extension HostRunLoop {
         }
         stage = outer.stage
         dueTimers = outer.dueTimers
+        lastTurn = outer.lastTurn
+        if let mode = outer.mode {
+            // This run may have been where the main queue is not served.
+            prepareMainQueue(for: mode)
+        }
         if outer.ignoredWakeUps {
             wakeState.ignore()
         } else {

@@ -69,14 +69,11 @@ extension HostRunLoop {
             case PortTable.mainQueueToken:
                 if hostsMainQueue(in: mode), isMainQueueReady { return .mainQueue }
             default:
-                guard let (source, _) = portSource(for: token, events, in: mode) else { continue }
-                // Old news: between two runs anything can have happened to the descriptor.
-                if mode.harvestedInRun != runNumber {
-                    let present = Readiness.now(of: source.descriptor, for: events)
-                    guard portSource(for: token, present, in: mode) != nil else { continue }
-                    return .port(token: token, events: present)
+                // Between two runs anything can have happened to the descriptor.
+                let isNews = mode.harvestedInRun == runNumber
+                if let port = isNews ? readyPort(token, events, in: mode) : readyPortNow(token, events, in: mode) {
+                    return .port(port)
                 }
-                return .port(token: token, events: events)
             }
         }
         return nil
@@ -84,10 +81,8 @@ extension HostRunLoop {
 
     /// Returns what is left of an event after another run.
     func presentEvent(_ event: LoopEvent, in mode: LoopMode) -> LoopEvent {
-        guard case .port(let token, let events) = event else { return event }
-        guard let (source, _) = portSource(for: token, events, in: mode) else { return .none }
-        let present = Readiness.now(of: source.descriptor, for: events)
-        return portSource(for: token, present, in: mode) == nil ? .none : .port(token: token, events: present)
+        guard case .port(let port) = event else { return event }
+        return readyPortNow(port.token, port.events, in: mode).map { .port($0) } ?? .none
     }
 
     /// Asks the kernel for events of a mode, all earlier ones being taken.

@@ -20,7 +20,7 @@ public final class HostRunLoop: @unchecked Sendable {
     @safe @exclusivity(unchecked) var commonModes: Set<Mode> = [.default]
     /// What was added to the common modes, by item identifier: that is the order in which the items were made.
     @safe @exclusivity(unchecked) var commonItems: [UInt64: any LoopItem] = [:]
-    @safe @exclusivity(unchecked) var blocks: [QueuedBlock] = []
+    @safe @exclusivity(unchecked) var blocks: [BlockEntry] = []
     /// Whether any of `blocks` may have an order of its own.
     @safe @exclusivity(unchecked) var hasOrderedBlocks = false
     /// About how many of `blocks` were cancelled.
@@ -46,7 +46,8 @@ public final class HostRunLoop: @unchecked Sendable {
     ///
     /// Written with the lock held.
     let blockCount = Atomic<Int>(0)
-    /// Whether another thread queued a block or signalled a source since the outermost run last began a pass.
+    /// Whether another thread, or a callout of a nested run, left a block or a signal since the outermost run last began a
+    /// pass.
     let hasForeignWork = Atomic<Bool>(false)
     /// When the present sleep ends by itself; `Int64.max` while that is not known.
     let sleepDeadline = Atomic<Int64>(.max)
@@ -73,7 +74,7 @@ public final class HostRunLoop: @unchecked Sendable {
     @safe @exclusivity(unchecked) var runNumber: UInt64 = 0
     /// The deadlines of all runs on the stack.
     @safe @exclusivity(unchecked) var deadlines: [RunDeadline] = []
-    @safe @exclusivity(unchecked) var spareBlocks: [QueuedBlock] = []
+    @safe @exclusivity(unchecked) var spareBlocks: [BlockEntry] = []
     @safe @exclusivity(unchecked) var spareSources: [SignalledSource] = []
     /// What the pass of the innermost run is firing.
     @safe @exclusivity(unchecked) var dueTimers = DueTimers()
@@ -130,7 +131,7 @@ public final class HostRunLoop: @unchecked Sendable {
         set { stackSize.store(max(newValue, 64 << 10), ordering: .relaxed) }
     }
 
-    /// Whether the loop copies the one flaw of CFRunLoop that it otherwise mends, for a program that depends on it.
+    /// Whether the loop copies a flaw of CFRunLoop that can lose an event, for a program that depends on it.
     ///
     /// In a batch of signalled sources CFRunLoop takes the last one for all: if an earlier one invalidated it, the pass goes
     /// to sleep as if no source had been handled, and a run that was to return after a source does not (CFRunLoop.c:2265).

@@ -103,7 +103,7 @@ private struct InvariantFindings {
         for item in timers { note(item, in: mode, of: loop) { mode.timers.element(at: $0) === item } }
         for item in mode.observers { note(item, in: mode, of: loop) { _ in true } }
         checkObservers(of: mode)
-        check(timers, of: mode, runs: loop.deadlines.count)
+        check(timers, of: mode, in: loop)
     }
 
     private mutating func checkObservers(of mode: LoopMode) {
@@ -115,20 +115,24 @@ private struct InvariantFindings {
         expect(mode, wanted & ~observed == 0, "an observer wants what nobody is told of")
     }
 
-    private mutating func check(_ timers: [HostRunLoop.Timer], of mode: LoopMode, runs: Int) {
+    private mutating func check(_ timers: [HostRunLoop.Timer], of mode: LoopMode, in loop: HostRunLoop) {
         for defect in mode.timers.defects() {
             expect(mode, false, "its heap of timers is broken: \(defect)")
         }
         let earliest = mode.timers.earliestDeadline ?? .max
         let published = mode.nextDeadline.load(ordering: .relaxed)
         expect(mode, published == earliest, "its next deadline is \(published) and not \(earliest)")
-        // One that another thread is invalidating stays parked until it has left.
+        // One that another thread is invalidating stays parked until it has left, and one that its own callout brought from
+        // another loop until that is over.
         let parked = timers.count { timer in
-            let slot = timer.withItemLock { timer.isValid ? timer.memberships.membership(in: mode)?.slot : nil }
+            let slot = timer.withItemLock { () -> Int? in
+                guard timer.isValid, !timer.isFiringElsewhere(than: loop) else { return nil }
+                return timer.memberships.membership(in: mode)?.slot
+            }
             return slot.map { !mode.timers.isScheduled($0) } ?? false
         }
         // One may be firing in each run around this one: only their callouts can have led here.
-        expect(mode, parked < max(runs, 1), "a timer is firing, and its callout is over")
+        expect(mode, parked < max(loop.deadlines.count, 1), "a timer is firing, and its callout is over")
     }
 
     /// Notes where an item is, and checks that it knows its place.
@@ -148,13 +152,15 @@ private struct InvariantFindings {
 
     /// Checks that an item is where it thinks it is.
     mutating func checkMemberships(of item: any LoopItem, in loop: HostRunLoop) {
-        let memberships = item.withItemLock { item.memberships.all }
-        let isSharing = memberships.contains { $0.loop !== loop }
+        // Not kept beyond the item's lock: another loop of a source may end.
+        let (isSharing, modes) = item.withItemLock {
+            let all = item.memberships.all
+            return (all.contains { $0.loop !== loop }, all.filter { $0.loop === loop }.map { $0.mode })
+        }
         expect(nil, !isSharing || !type(of: item).belongsToOneLoop, "the item \(item.identifier) is in two loops")
         let known = modesOfItem[ObjectIdentifier(item)] ?? []
-        for membership in memberships where membership.loop === loop {
-            let isThere = known.contains(ObjectIdentifier(membership.mode))
-            expect(membership.mode, isThere, "the item \(item.identifier) is missing")
+        for mode in modes {
+            expect(mode, known.contains(ObjectIdentifier(mode)), "the item \(item.identifier) is missing")
         }
     }
 }

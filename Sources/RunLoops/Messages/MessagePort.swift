@@ -129,11 +129,14 @@ extension HostRunLoop {
     /// - Parameters:
     ///   - port: The port; nothing happens if it is invalid or in the mode already.
     ///   - mode: The mode, which is made if it is new, or `.common`.
+    /// - Returns: Whether it was added, or why not.
     /// - Throws: `RunLoopError` if the kernel has no memory or no watches left.
-    public func add(_ port: MessagePort, to mode: Mode = .default) throws(RunLoopError) {
-        try add(port.queueSource, to: mode)
+    @discardableResult
+    public func add(_ port: MessagePort, to mode: Mode = .default) throws(RunLoopError) -> AddResult {
+        let result = try add(port.queueSource, to: mode)
         do throws(RunLoopError) {
             try add(port.socketSource, to: mode)
+            return result
         } catch {
             remove(port.queueSource, from: mode)
             throw error

@@ -80,6 +80,7 @@ extension HostRunLoop {
             case .queued(let loops):
                 source.signal()
                 for loop in loops {
+                    loop.noteWorkOfNestedRun()
                     loop.wakeUp()
                 }
                 return .queued

@@ -16,7 +16,16 @@ extension HostRunLoop {
         label: String = "block",
         _ block: @escaping @Sendable () -> Void
     ) {
-        queue(QueuedBlock(label: label, modes: .init(mode), block))
+        guard let plain = PlainBlock(label: label, mode: mode, block) else {
+            queue(QueuedBlock(label: label, modes: .init(mode), block))
+            return
+        }
+        requireOwnProcess(to: "queue a block on")
+        lock.lock()
+        let isTaken = !isTornDown
+        if isTaken { append(.plain(plain)) }
+        lock.unlock()
+        noteForeignWork()
     }
 
     /// Runs a closure once, on the loop's thread, in the next run of any of some modes.
@@ -57,16 +66,22 @@ extension HostRunLoop {
                     _ = loopMode(creating: name)
                 }
             }
-            blocks.append(block)
             if block.order != 0 {
                 hasOrderedBlocks = true
             }
             if block.isListed {
                 listedPerforms.insert(Perform(block: block, timer: nil))
             }
-            blockCount.store(blocks.count, ordering: .releasing)
+            append(.object(block))
             return true
         }
+    }
+
+    /// Called with the lock held.
+    @inline(__always)
+    private func append(_ block: BlockEntry) {
+        blocks.append(block)
+        blockCount.store(blocks.count, ordering: .releasing)
     }
 
     // MARK: On the loop's thread
@@ -102,14 +117,14 @@ extension HostRunLoop {
         if isOrdered {
             detached = stablySorted(detached)
         }
-        var kept: [QueuedBlock] = []
+        var kept: [BlockEntry] = []
         var performed = false
         var hasRunSinceAsked = false
         // From the end, so that each block is released as soon as it has run.
         detached.reverse()
         while let block = detached.popLast() {
             if !block.matches(mode, isUsual: isUsual, isCommon: isCommon) {
-                if hasRunSinceAsked, !isCommon, block.modes.dependOnCommon {
+                if hasRunSinceAsked, !isCommon, block.dependsOnCommon {
                     // An earlier block may have declared the mode common.
                     isCommon = lock.withLock { commonModes.contains(mode.name) }
                     hasRunSinceAsked = false
@@ -119,13 +134,18 @@ extension HostRunLoop {
                     continue
                 }
             }
-            // One that was cancelled is not counted: nothing has run.
-            guard block.begin() else { continue }
-            if block.isListed {
-                unlist(block)
+            switch block {
+            case .plain(let block):
+                callOut(to: block, in: mode)
+            case .object(let block):
+                // One that was cancelled is not counted: nothing has run.
+                guard block.begin() else { continue }
+                if block.isListed {
+                    unlist(block)
+                }
+                callOut(to: block, in: mode)
+                block.finish()
             }
-            callOut(to: block, in: mode)
-            block.finish()
             performed = true
             hasRunSinceAsked = true
         }
@@ -139,13 +159,13 @@ extension HostRunLoop {
     }
 
     /// Sorts by order; `sort` does not promise to keep equal ones as they are.
-    private func stablySorted(_ blocks: [QueuedBlock]) -> [QueuedBlock] {
+    private func stablySorted(_ blocks: [BlockEntry]) -> [BlockEntry] {
         blocks.enumerated()
             .sorted { ($0.element.order, $0.offset) < ($1.element.order, $1.offset) }
             .map(\.element)
     }
 
-    private func putBack(_ kept: [QueuedBlock]) {
+    private func putBack(_ kept: [BlockEntry]) {
         let isTaken = lock.withLock { () -> Bool in
             guard !isTornDown else { return false }
             blocks.insert(contentsOf: kept, at: 0)
@@ -187,7 +207,7 @@ extension HostRunLoop {
             unlist(block)
         }
         guard !block.isDelayed else { return }
-        let swept = lock.withLock { () -> [QueuedBlock] in
+        let swept = lock.withLock { () -> [BlockEntry] in
             cancelledBlockCount += 1
             guard cancelledBlockCount * 2 >= blocks.count else { return [] }
             cancelledBlockCount = 0

@@ -23,13 +23,13 @@ extension HostRunLoop {
         requireModes(modes)
         requireOwnProcess(to: "perform on")
         let block = QueuedBlock(label: label, modes: .any(modes), target: target, on: self, isDelayed: true, body)
-        // The cycle through the loop lasts until it fires, is cancelled or the thread ends.
-        let timer = Timer(label: label, after: delay) { [self] _ in
+        // The token keeps the timer, and so this closure: it must not hold the loop.
+        let timer = Timer(label: label, after: delay) { _ in
             guard block.begin() else { return }
-            unlist(block)
+            HostRunLoop.current.unlist(block)
             block.body()
-            block.finish()
         }
+        timer.delayedBlock = block
         let perform = Perform(block: block, timer: timer)
         let isListed = lock.withLock {
             guard !isTornDown else { return false }

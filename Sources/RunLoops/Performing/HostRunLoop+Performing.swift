@@ -1,4 +1,5 @@
 import CRecoveryPoint
+import Synchronization
 
 /// Performing on a loop's thread, as Foundation's `perform(_:on:with:waitUntilDone:modes:)` does.
 ///
@@ -114,11 +115,21 @@ extension HostRunLoop {
     @inline(__always)
     private func post(_ block: QueuedBlock) -> Perform {
         if queue(block) {
+            noteWorkOfNestedRun()
             wakeUp()
         } else {
             block.drop()
         }
         return Perform(block: block, timer: nil)
+    }
+
+    /// Notes what a nested run's own callout leaves for the loop, after it was left and before the loop is woken.
+    ///
+    /// That wake-up is dropped when the nested run is past its wait, and the run around it may sleep next.
+    @inline(__always)
+    func noteWorkOfNestedRun() {
+        guard depth.load(ordering: .relaxed) > 1 else { return }
+        hasForeignWork.store(true, ordering: .releasing)
     }
 
     /// Runs a closure now, as a callout of its own, and says how it ended: done or abandoned.
@@ -130,8 +141,11 @@ extension HostRunLoop {
         let block = QueuedBlock(label: label, modes: .usual, body)
         // As for a run: inside a callout, our own code must not be resumed at that callout's recovery point.
         let suspended = unsafe hf_recovery_suspend()
-        defer { unsafe hf_recovery_restore(suspended) }
-        hf_recovery_begin_run()
+        let outerIsInTask = hf_recovery_begin_run()
+        defer {
+            hf_recovery_end_run(outerIsInTask)
+            unsafe hf_recovery_restore(suspended)
+        }
         let mode = lock.withLock { runningMode ?? loopMode(creating: .default) }
         _ = block.begin()
         callOut(to: block, in: mode)

@@ -10,7 +10,7 @@ extension HostRunLoop {
     @discardableResult
     public func add(_ timer: Timer, to mode: Mode = .default) -> AddResult {
         let result = addUnrefused(timer, to: mode).result
-        interruptSleep(ifLaterThan: lock.withLock { timer.latestFireTime })
+        interruptSleep(ifLaterThan: timer.withItemLock { timer.latestFireTime })
         return result
     }
 
