@@ -71,7 +71,10 @@ extension HostRunLoop {
             abandoned.stack.bury()
             return
         }
+        // Not at the recovery point of a callout around this one: a `cancel` closure is called inside one.
+        let suspended = unsafe hf_recovery_suspend()
         handler(abandoned)
+        unsafe hf_recovery_restore(suspended)
     }
 
     // MARK: One for every kind of item

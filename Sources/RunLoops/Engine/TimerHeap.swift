@@ -96,14 +96,20 @@ final class TimerHeap<Element> {
         count -= 1
     }
 
-    /// Parks the first element if its deadline is not after `limit`, and returns it with its place in the order.
-    func parkFirst(notAfter limit: Int64) -> (element: Element, slot: Int, key: Key)? {
+    /// Parks the first element if its deadline is not after `limit`, and returns its slot and its place in the order.
+    func parkFirst(notAfter limit: Int64) -> (slot: Int, key: Key)? {
         guard nodes.count > 0, nodes[0].deadline <= limit else { return nil }
         let first = nodes[0]
-        guard let element = slots[first.slot].element else { return nil }
-        let sequence = slots[first.slot].sequence
+        let key = key(of: first)
         park(first.slot)
-        return (element, first.slot, Key(deadline: first.deadline, sequence: sequence))
+        return (first.slot, key)
+    }
+
+    /// Returns where in memory the element with a slot is, if it is an object; the slot must be in use.
+    @inline(__always)
+    func address(at slot: Int) -> UInt where Element: AnyObject {
+        guard let element = slots[slot].element else { return 0 }
+        return unsafe UInt(bitPattern: Unmanaged.passUnretained(element).toOpaque())
     }
 
     /// Calls `body` with every element, parked ones included.

@@ -80,6 +80,7 @@ extension HostRunLoop: SerialExecutor, TaskExecutor {
         guard let job = jobs.next() else {
             preconditionFailure("a run loop has more turns for jobs than jobs")
         }
+        // Never left set by a fault: one inside a task is not resumed (the runtime's own state of the task would be stale).
         jobs.isRunningJob = true
         unsafe job.runSynchronously(
             isolatedTo: asUnownedSerialExecutor(),

@@ -8,7 +8,10 @@ extension HostRunLoop {
         var key = pthread_key_t()
         let error = unsafe pthread_key_create(&key) { pointer in
             guard let pointer = unsafe pointer else { return }
-            let loop = unsafe Unmanaged<HostRunLoop>.fromOpaque(pointer).takeRetainedValue()
+            let unmanaged = unsafe Unmanaged<HostRunLoop>.fromOpaque(pointer)
+            // In a forked child, items of the parent may still refer to it: it is not released.
+            guard unsafe !unmanaged.takeUnretainedValue().isInheritedByFork else { return }
+            let loop = unsafe unmanaged.takeRetainedValue()
             loop.tearDownAtThreadExit()
         }
         precondition(error == 0, "no thread-specific key left for run loops")
@@ -46,7 +49,6 @@ extension HostRunLoop {
     }
 
     private func tearDownAtThreadExit() {
-        guard !isInheritedByFork else { return }
         // `cancel` closures may ask for the current loop: that is still this one.
         unsafe pthread_setspecific(Self.key, Unmanaged.passUnretained(self).toOpaque())
         removeEverything()

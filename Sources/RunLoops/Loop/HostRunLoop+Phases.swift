@@ -76,8 +76,7 @@ extension HostRunLoop {
     /// Fires the timers that are due now (CFRunLoop.c:2611).
     func fireTimers(in mode: LoopMode) {
         takeDueTimers(of: mode)
-        while let next = dueTimers.timers.popLast() {
-            let timer = next.timer
+        while let timer = dueTimers.next() {
             guard let fired = lock.withLock({ timer.beginFiring(in: self, dueAt: dueTimers.limit) }) else { continue }
             callOut(to: timer, in: mode)
             timer.endFiring(fired: fired)
@@ -85,26 +84,16 @@ extension HostRunLoop {
     }
 
     private func takeDueTimers(of mode: LoopMode) {
-        let limit = currentTime()
         dueTimers.mode = mode
-        dueTimers.limit = limit
+        dueTimers.limit = currentTime()
         var isComplete = false
         while !isComplete {
-            // In portions: other threads want the lock, too.
-            lock.withLock {
-                var portion = 256
-                while portion > 0, let (timer, slot, key) = mode.timers.parkFirst(notAfter: limit) {
-                    dueTimers.timers.append(DueTimers.Entry(timer: timer, slot: slot, key: key))
-                    portion -= 1
-                }
-                isComplete = portion > 0
-                mode.timersChanged()
-            }
+            lock.lock()
+            isComplete = dueTimers.take(from: mode.timers, &sparePlaces)
+            mode.timersChanged()
+            lock.unlock()
         }
-        // They are taken from the end.
-        if dueTimers.timers.count > 1 {
-            dueTimers.timers.reverse()
-        }
+        dueTimers.reverse()
     }
 
     // MARK: Ports

@@ -78,6 +78,7 @@ public final class HostRunLoop: @unchecked Sendable {
     @safe @exclusivity(unchecked) var spareSources: [SignalledSource] = []
     /// What the pass of the innermost run is firing.
     @safe @exclusivity(unchecked) var dueTimers = DueTimers()
+    @safe @exclusivity(unchecked) var sparePlaces: [DueTimers.Place] = []
     /// What was served last, of the kinds that take turns.
     @safe @exclusivity(unchecked) var lastTurn = LoopEvent.Turn.ports
     /// The last reading of the clock.
