@@ -39,14 +39,24 @@ extension HostRunLoop {
         ///   - fireAt: When it fires first; the past means now.
         ///   - interval: The time between two fires; zero or less for a timer that fires once.
         ///   - perform: Called on the loop's thread, with the timer.
-        public init(
+        public convenience init(
             label: String,
             fireAt: Instant,
             interval: Duration = .zero,
             perform: @escaping @Sendable (Timer) -> Void
         ) {
+            self.init(label: label, time: Self.notPast(fireAt.nanoseconds), interval: interval, perform: perform)
+        }
+
+        /// Makes a timer with a first fire time that is not in the past.
+        private init(
+            label: String,
+            time: Int64,
+            interval: Duration,
+            perform: @escaping @Sendable (Timer) -> Void
+        ) {
             name = ItemName(label)
-            fireTime = Self.notPast(fireAt.nanoseconds)
+            fireTime = time
             self.interval = max(interval, .zero)
             // A positive interval stays one, however short.
             intervalNanoseconds = interval > .zero ? max(1, interval.saturatingNanoseconds) : 0
@@ -66,7 +76,8 @@ extension HostRunLoop {
             repeating interval: Duration = .zero,
             perform: @escaping @Sendable (Timer) -> Void
         ) {
-            self.init(label: label, fireAt: .now.advanced(by: delay), interval: interval, perform: perform)
+            let time = Instant.now.advanced(by: max(delay, .zero)).nanoseconds
+            self.init(label: label, time: time, interval: interval, perform: perform)
         }
 
         /// What a crash report calls it.

@@ -121,7 +121,8 @@ extension HostRunLoop {
         // A deadline that has come is never armed: it would cost a system call, and the kernel some thirty microseconds.
         let isOver = end != .max && end <= currentTime()
         if !isOver {
-            sleepDeadline.store(end, ordering: .sequentiallyConsistent)
+            // It stands at never while nobody sleeps.
+            if end != .max { sleepDeadline.store(end, ordering: .sequentiallyConsistent) }
             if end != armedDeadline {
                 armedDeadline = end
                 timerDescriptor.set(to: end == .max ? nil : end)
