@@ -1,7 +1,9 @@
 import Glibc
 import LinuxSystem
+import RecoveryTestSupport
 import RunLoops
 import SystemPackage
+import TestSupport
 import Testing
 
 // What the examples talk about.
@@ -262,6 +264,101 @@ struct DocumentationTests {
         }
         #expect(lines.count == 3)
         #expect(lines.allSatisfy { $0.contains("far") })
+    }
+
+    // MARK: After a fault
+
+    @Test("The default abandon handler is told of any loop")
+    func defaultHandler() async {
+        // In a process of its own: it is the handler of all loops.
+        await #expect(processExitsWith: .success) {
+            let trace = Trace()
+            let print: @Sendable (String) -> Void = { trace.add($0) }
+            HostRunLoop.setDefaultAbandonHandler { callout in
+                callout.stack.bury()
+                print("\(callout.kind) \(callout.label) \(callout.touched)")
+            }
+            try onNewThread { loop in
+                loop.perform(label: "bad") { hf_test_abandon_callout() }
+                loop.run(in: .default, for: .zero)
+            }
+            precondition(trace.entries == ["block bad []"])
+        }
+    }
+
+    @Test("A cleanup puts a file back where it was")
+    func cleanup() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/data"
+        close(open(path, O_CREAT | O_WRONLY, 0o600))
+        let isThere = try onNewThread { loop in
+            @Sendable func work() { hf_test_abandon_callout() }
+            loop.perform(label: "lock") {
+                rename(path, path + ".lock")
+                let cleanup = HostRunLoop.addCleanup { rename(path + ".lock", path) }
+                work()
+                rename(path + ".lock", path)
+                cleanup.cancel()
+            }
+            loop.run(in: .default, for: .zero)
+            return access(path, F_OK) == 0 && access(path + ".lock", F_OK) != 0
+        }
+        #expect(isThere)
+    }
+
+    @Test("A value that is poisoned can be replaced")
+    func poisonable() throws {
+        let present = try onNewThread { loop in
+            let carried = Carried(value: Poisonable(["bob": 2], name: "sessions"))
+            loop.perform { try? carried.value.withValue { _ in hf_test_abandon_callout() } }
+            loop.run(in: .default, for: .zero)
+            let sessions = carried.value
+            if sessions.isPoisoned {
+                sessions.replace(with: [:])
+            }
+            try sessions.withValue { $0["ann", default: 0] += 1 }
+            return try sessions.value
+        }
+        #expect(present == ["ann": 1])
+    }
+
+    @Test("An item that faults is out for some time")
+    func withdrawal() throws {
+        let lines = try lines { loop, print in
+            loop.setAbandonHandler { callout in
+                callout.stack.bury()
+                guard let withdrawal = callout.loop.withdraw(item: callout.item) else { return }
+                print("\(withdrawal.kind) \(withdrawal.label) is out")
+                loop.perform(after: .milliseconds(10)) { withdrawal.putBack() }
+            }
+            let isServed = Cell(false)
+            let source = HostRunLoop.Source(label: "s") {
+                if isServed.value {
+                    print("served")
+                    loop.stop()
+                }
+                isServed.value = true
+                hf_test_abandon_callout()
+            }
+            loop.addIdleSource()
+            loop.add(source)
+            source.signal()
+            loop.perform(after: .zero) { source.signal() }
+            loop.run(for: .seconds(20))
+        }
+        #expect(lines.prefix(2) == ["source s is out", "served"])
+    }
+
+    @Test("Items with a withheld label stay out until they are put back")
+    func withholding() throws {
+        let lines = try lines { loop, print in
+            let statistics = HostRunLoop.Source(label: "statistics") {}
+            loop.withhold(itemsLabelled: ["statistics"])
+            print("\(loop.add(statistics))")  // withheld
+            for withdrawal in loop.withheldItems { withdrawal.putBack() }
+            print("\(loop.contains(statistics))")
+        }
+        #expect(lines == ["withheld", "true"])
     }
 
     // MARK: The page

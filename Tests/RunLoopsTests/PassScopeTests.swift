@@ -159,4 +159,30 @@ struct PassScopeTests {
         }
         #expect(trace.entries == ["+1", "+2", "-2", "+3", "-3"])
     }
+
+    @Test("While the observer that leaves is withdrawn, the scope stays open and is not entered again")
+    func withdrawnLeaver() throws {
+        let entries = try onNewThread { loop in
+            let trace = Trace()
+            let faults = Cell(true)
+            loop.setAbandonHandler { callout in
+                callout.stack.bury()
+                loop.withdraw(item: callout.item)
+            }
+            loop.addIdleSource()
+            loop.addPassScope(label: "scope") {
+                trace.add("enter")
+            } leave: { _ in
+                trace.add("leave")
+                if faults.value { hf_test_abandon_callout() }
+            }
+            for _ in 0..<3 { loop.run(in: .default, for: .milliseconds(1)) }
+            faults.value = false
+            trace.add("\(loop.withdrawnItems.map { $0.putBack() })")
+            loop.run(in: .default, for: .zero)
+            return trace.entries
+        }
+        // Left once, which faulted; then entered by the renewal, and left when that is possible again.
+        #expect(entries == ["enter", "leave", "enter", "[true]", "leave"])
+    }
 }

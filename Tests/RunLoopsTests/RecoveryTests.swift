@@ -239,4 +239,36 @@ struct RecoveryTests {
         }
         #expect(sizes == [64 << 10, 256 << 10])
     }
+
+    @Test("Rounding that an abandoned callout has changed is as before, and so is the stack of the x87 unit")
+    func controlWords() throws {
+        let words = try onNewThread { loop in
+            let words = Cell<[UInt64]>([])
+            for _ in 0..<10 {
+                loop.perform {
+                    hf_test_change_control_words()
+                    hf_test_abandon_callout()
+                }
+                loop.perform { words.value.append(hf_test_control_words()) }
+            }
+            words.value.append(hf_test_control_words())
+            loop.run(in: .default, for: .zero)
+            return words.value
+        }
+        #expect(words.count == 11)
+        #expect(Set(words).count == 1)
+        #expect(Float80(words.count) / 2 == 5.5)
+    }
+
+    @Test("From the second callout of a thread on, remembering its exclusivity accesses costs no call of the runtime")
+    func accessList() throws {
+        let (before, after) = try onNewThread { loop -> (Bool, Bool) in
+            let before = hf_test_reads_access_list()
+            loop.perform {}
+            loop.run(in: .default, for: .zero)
+            return (before, hf_test_reads_access_list())
+        }
+        #expect(!before)
+        #expect(after)
+    }
 }

@@ -125,4 +125,21 @@ struct RunFormTests {
         }
         #expect(trace.entries == ["block", "due"])
     }
+
+    @Test("Runs of one pass each serve what is ready in turns: a timer that is always due does not keep a port waiting")
+    func turnsOfShortRuns() throws {
+        let served = try onNewThread { loop in
+            let trace = Trace()
+            let pipe = TestPipe()
+            pipe.fill()
+            try loop.add(pipe.portSource("p") { _ in trace.add("port") })
+            loop.add(
+                HostRunLoop.Timer(label: "t", after: .zero, repeating: .nanoseconds(1)) { _ in trace.add("timer") }
+            )
+            for _ in 0..<6 { loop.run(in: .default, for: .zero) }
+            return trace.entries
+        }
+        #expect(served.count { $0 == "port" } == 3)
+        #expect(served.count { $0 == "timer" } == 3)
+    }
 }

@@ -58,13 +58,27 @@ typedef struct HFCalloutStack {
     uintptr_t low;
     /// One past the highest usable address, 16-byte aligned.
     uintptr_t high;
-    /// The lowest address of the mapping, guard included.
+    /// The lowest address that belongs to it: without access from here to `low`, which is the guard.
     uintptr_t mapping;
     /// The stack pointer at the fault, written by the fault handler before it abandons a callout; 0 until then.
     uintptr_t abandoned_at;
+    /// What else the fault handler has to say of the fault: a number of its own making; 0 until then.
+    uint32_t fault_facts;
+    /// What the callout that runs on it registered for the case that it is abandoned: the loop's own, NULL for nothing.
+    void *_Nullable attachments;
     /// Set once a callout was abandoned on it: never to be used again.
     bool abandoned;
 } HFCalloutStack;
+
+/// A name that a callout put on record, in a list that a signal handler can read: innermost first.
+typedef struct HFCalloutNote {
+    /// NUL-terminated UTF-8. Valid as long as the note is in the list.
+    const char *_Nonnull text;
+    const struct HFCalloutNote *_Nullable next;
+} HFCalloutNote;
+
+/// More locks than anybody holds.
+enum { HF_LOCK_DEFICIT = 1 << 30 };
 
 /// A place to which this thread returns if the callout above it faults.
 ///
@@ -81,7 +95,11 @@ typedef struct HFRecoveryPoint {
     struct HFRecoveryPoint *_Nullable previous;
     /// The depth of critical sections at entry.
     uint32_t critical_depth;
-    uint32_t reserved;
+    /// How many locks the thread held at entry: see hf_held_locks. HF_LOCK_DEFICIT below the count that was reached, once the
+    /// callout has let go of one that it did not take.
+    uint32_t held_locks;
+    /// What the callout has touched, by name.
+    const HFCalloutNote *_Nullable notes;
     /// The Swift runtime's exclusivity accesses at entry: swift_task_enterThreadLocalContext() keeps them here.
     uintptr_t exclusivity[2];
 } HFRecoveryPoint;
@@ -104,6 +122,10 @@ extern _Thread_local HFRecoveryPoint *_Nullable hf_current_recovery_point
 /// How many critical sections the running thread is in: while it is not that of the recovery point, nothing is abandoned.
 extern _Thread_local uint32_t hf_critical_depth __attribute__((tls_model("initial-exec")));
 
+/// How many locks of the POSIX threads library the running thread holds, as far as they were counted: while it is not that of
+/// the recovery point, nothing is abandoned.
+extern _Thread_local uint32_t hf_held_locks __attribute__((tls_model("initial-exec")));
+
 /// Whether a Swift task was current when the running thread began its innermost run: see hf_recovery_begin_run().
 extern _Thread_local bool hf_run_is_in_task __attribute__((tls_model("initial-exec")));
 
@@ -119,8 +141,10 @@ void hf_recovery_end_run(bool outer);
 
 /// Runs `body(argument)` on `stack` above a recovery point and says how that ended.
 ///
-/// `info` and `stack` must stay valid until it returns. Makes no system call. Guarded calls nest, each on a
-/// stack of its own. Not safe to call from a signal handler.
+/// `info` and `stack` must stay valid until it returns. After an abandoned call, MXCSR and the x87 control word are what they
+/// were at the call, and so is the Swift runtime's list of exclusivity accesses. Makes no system call, apart from a thread's
+/// first call, which finds out where that list is. Guarded calls nest, each on a stack of its own. Not safe to call from a
+/// signal handler.
 HFOutcome hf_recovery_run(
     HFCalloutStack *_Nonnull stack,
     const HFCalloutInfo *_Nullable info,
@@ -134,6 +158,9 @@ extern const char hf_recovery_landing[];
 extern const char hf_recovery_switch[];
 extern const char hf_recovery_switch_end[];
 
+/// The address of hf_recovery_landing, for languages that cannot take it.
+static inline uint64_t hf_recovery_landing_address(void) { return (uint64_t)(uintptr_t)hf_recovery_landing; }
+
 /// The address of hf_recovery_switch, for languages that cannot take it.
 static inline uint64_t hf_recovery_switch_start_address(void) { return (uint64_t)(uintptr_t)hf_recovery_switch; }
 
@@ -142,6 +169,10 @@ static inline uint64_t hf_recovery_switch_end_address(void) { return (uint64_t)(
 
 /// Whether a callout is running on this thread above a recovery point. Safe to call from a signal handler.
 static inline bool hf_recovery_is_armed(void) { return hf_current_recovery_point != NULL; }
+
+/// The recovery point of the innermost callout that is running on this thread, or NULL, for languages that cannot read
+/// hf_current_recovery_point. Safe to call from a signal handler.
+static inline HFRecoveryPoint *_Nullable hf_recovery_current(void) { return hf_current_recovery_point; }
 
 /// Disarms the recovery points of this thread while the loop's own code runs inside a callout, and returns what to
 /// give to hf_recovery_restore().
@@ -172,13 +203,13 @@ static inline void hf_critical_leave(void) {
     hf_critical_depth -= 1;
 }
 
-/// Maps a callout stack of at least `size` bytes with a guard below it.
+/// Maps a callout stack of at least `size` bytes with a guard below it, after a fault next to what other stacks keep.
 ///
 /// Returns NULL with `errno` set when there is no memory or no mapping left. Not safe to call from a signal
 /// handler: allocates.
 HFCalloutStack *_Nullable hf_callout_stack_create(size_t size);
 
-/// Unmaps a stack on which nothing was abandoned.
+/// Gives a stack on which nothing was abandoned back.
 void hf_callout_stack_destroy(HFCalloutStack *_Nonnull stack);
 
 /// Gives the part of an abandoned stack that no frame uses back to the kernel and frees the description; the frames

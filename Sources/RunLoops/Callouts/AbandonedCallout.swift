@@ -32,6 +32,8 @@ extension HostRunLoop {
 
     /// A callout that faulted and was abandoned: nothing in it was unwound or released.
     public struct AbandonedCallout: Sendable {
+        /// The loop, on whose thread the handler is called.
+        public let loop: HostRunLoop
         /// What kind of item it belongs to.
         public let kind: CalloutKind
         /// The item's label.
@@ -46,6 +48,10 @@ extension HostRunLoop {
         public let pass: UInt64
         /// The stage of the run.
         public let activity: Activity
+        /// The names of what it was changing, by `withValue` or `touch`; what was touched last comes first.
+        public let touched: [String]
+        /// Whether it was a cleanup of an abandoned callout of the item.
+        public let isCleanup: Bool
         /// The stack with its frames.
         public let stack: AbandonedStack
     }
@@ -58,10 +64,13 @@ extension HostRunLoop {
         public let low: UInt
         /// One past the highest address of the stack.
         public let high: UInt
+        /// What the fault handler left with it: a number of that handler's making.
+        public let faultFacts: UInt32
 
         init(_ stack: UnsafeMutablePointer<HFCalloutStack>) {
             address = Atomic(UInt(bitPattern: stack))
             unsafe (low, high) = (stack.pointee.low, stack.pointee.high)
+            unsafe faultFacts = stack.pointee.fault_facts
         }
 
         /// Gives the part that no frame uses back to the kernel; the frames stay mapped for ever.

@@ -14,6 +14,7 @@ extension HostRunLoop {
         _ name: borrowing ItemName,
         _ item: UInt64,
         in mode: LoopMode,
+        isCleanup: Bool = false,
         _ argument: UnsafeMutableRawPointer?,
         _ body: HFBody
     ) {
@@ -34,8 +35,11 @@ extension HostRunLoop {
         // A nested run leaves its own stage behind.
         stage = stageBefore
         switch outcome {
-        case .returned: unsafe stackPool.giveBack(stack)
-        case .abandoned: unsafe abandon(kind, name.text, item, in: mode, stack)
+        case .returned:
+            if unsafe stack.pointee.attachments != nil { unsafe CalloutAttachment.dropAll(of: stack) }
+            unsafe stackPool.giveBack(stack)
+        case .abandoned:
+            unsafe abandon(kind, name, item, in: mode, isCleanup: isCleanup, stack)
         }
     }
 
@@ -47,34 +51,46 @@ extension HostRunLoop {
         unsafe hf_recovery_restore(suspended)
     }
 
-    /// Reports an abandoned callout.
+    /// Reports an abandoned callout, and then runs its cleanups.
     ///
     /// The stack is never used again.
+    @inline(never)
     private func abandon(
         _ kind: CalloutKind,
-        _ label: String,
+        _ name: borrowing ItemName,
         _ item: UInt64,
         in mode: LoopMode,
+        isCleanup: Bool,
         _ stack: UnsafeMutablePointer<HFCalloutStack>
     ) {
+        // First: what the handler does with the stack frees its description.
+        let attachments = unsafe CalloutAttachment.takeAll(of: stack)
+        // Not at the recovery point of a callout around this one: a `cancel` closure is called inside one.
+        let suspended = unsafe hf_recovery_suspend()
+        defer { unsafe hf_recovery_restore(suspended) }
+        if unsafe jobs.isRunningJob(on: stack) { endJob() }
         let abandoned = AbandonedCallout(
+            loop: self,
             kind: kind,
-            label: label,
+            label: name.text,
             item: item,
             mode: mode.name,
             nesting: nesting,
             pass: passCount,
             activity: stage,
+            touched: attachments.compactMap(\.name),
+            isCleanup: isCleanup,
             stack: unsafe AbandonedStack(stack)
         )
-        guard let handler = lock.withLock({ abandonHandler }) else {
-            abandoned.stack.bury()
-            return
+        tell(of: abandoned)
+        for attachment in attachments {
+            let argument = unsafe Unmanaged.passUnretained(attachment).toOpaque()
+            unsafe callOut(kind, name, item, in: mode, isCleanup: true, argument) { argument in
+                guard let argument = unsafe argument else { return }
+                unsafe Unmanaged<CalloutAttachment>.fromOpaque(argument).takeUnretainedValue().run()
+            }
         }
-        // Not at the recovery point of a callout around this one: a `cancel` closure is called inside one.
-        let suspended = unsafe hf_recovery_suspend()
-        handler(abandoned)
-        unsafe hf_recovery_restore(suspended)
+        withExtendedLifetime(attachments) {}
     }
 
     // MARK: One for every kind of item

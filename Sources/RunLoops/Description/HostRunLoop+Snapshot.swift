@@ -26,7 +26,9 @@ extension HostRunLoop {
                 commonModes: commonModes.sorted { $0.rawValue < $1.rawValue },
                 commonItems: commonItems.sorted { $0.key < $1.key }.map { Snapshot.Item($0.value) },
                 modes: modes.values.map(Snapshot.ModeState.init).sorted { $0.name.rawValue < $1.name.rawValue },
-                blocks: blocks.map(Snapshot.BlockState.init)
+                blocks: blocks.map(Snapshot.BlockState.init),
+                withdrawn: withdrawals.values.map(Snapshot.WithdrawnState.init)
+                    .sorted { $0.item.identifier < $1.item.identifier }
             )
         }
     }
@@ -35,6 +37,17 @@ extension HostRunLoop {
 extension HostRunLoop.Snapshot.Item {
     fileprivate init(_ item: any LoopItem) {
         self.init(kind: item.kind, identifier: item.identifier, label: item.label, isValid: item.isValid)
+    }
+}
+
+extension HostRunLoop.Snapshot.WithdrawnState {
+    /// Called with the loop's lock held.
+    fileprivate init(_ withdrawal: HostRunLoop.Withdrawal) {
+        self.init(
+            item: .init(withdrawal.item),
+            modes: withdrawal.recordedModes.sorted { $0.rawValue < $1.rawValue },
+            isWithheld: withdrawal.isWithheld
+        )
     }
 }
 
@@ -96,18 +109,6 @@ extension HostRunLoop.Snapshot.BlockState {
             self.init(identifier: 0, label: PlainBlock.label, modes: [block.isForCommonModes ? .common : .default])
         case .object(let block):
             self.init(identifier: block.identifier, label: block.name.text, modes: block.modes.names)
-        }
-    }
-}
-
-extension LoopItem {
-    /// What kind of item it is.
-    fileprivate var kind: HostRunLoop.CalloutKind {
-        switch self {
-        case is HostRunLoop.Timer: .timer
-        case is HostRunLoop.Observer: .observer
-        case is HostRunLoop.PortSource: .port
-        default: .source
         }
     }
 }

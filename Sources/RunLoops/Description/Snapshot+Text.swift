@@ -29,16 +29,28 @@ extension HostRunLoop.Snapshot: CustomStringConvertible {
             .init("commonModes", .array(commonModes.map { .string($0.rawValue) })),
             .init(
                 "commonModeItems",
-                .array(commonItems.map { .object([.init("kind", .string("\($0.kind)"))] + $0.members) })
+                .array(commonItems.map { .object($0.membersWithKind) })
             ),
             .init("modes", .array(modes.map { .object($0.members(at: date)) })),
             .init("blockCount", .integer(Int64(blocks.count))),
             .init("blocks", .array(blocks.map { .object($0.members) })),
+            .init("withdrawn", .array(withdrawn.map { .object($0.members) })),
+        ]
+    }
+}
+
+extension HostRunLoop.Snapshot.WithdrawnState {
+    fileprivate var members: [JSONValue.Member] {
+        item.membersWithKind + [
+            .init("modes", .array(modes.map { .string($0.rawValue) })),
+            .init("withheld", .bool(isWithheld)),
         ]
     }
 }
 
 extension HostRunLoop.Snapshot.Item {
+    fileprivate var membersWithKind: [JSONValue.Member] { [.init("kind", .string("\(kind)"))] + members }
+
     fileprivate var members: [JSONValue.Member] {
         [
             .init("label", .string(label)),

@@ -31,6 +31,8 @@ extension HostRunLoop {
         public let modes: [ModeState]
         /// The blocks that are queued, in their order.
         public let blocks: [BlockState]
+        /// The items that were withdrawn or withheld and not put back, in the order in which they were made.
+        public let withdrawn: [WithdrawnState]
 
         /// Which item it is.
         public struct Item: Hashable, Sendable {
@@ -104,6 +106,16 @@ extension HostRunLoop {
             public let tolerance: Duration
             /// When it fires next.
             public let nextFireDate: Instant
+        }
+
+        /// An item that is not served until it is put back.
+        public struct WithdrawnState: Hashable, Sendable {
+            /// Which item it is.
+            public let item: Item
+            /// The modes that it would be put back into, by name; `.common` if it was added to the common ones.
+            public let modes: [Mode]
+            /// Whether it was withheld because of its label when it was added.
+            public let isWithheld: Bool
         }
 
         /// A block that is queued.

@@ -23,10 +23,16 @@ struct CName: @unchecked Sendable {
         return unsafe CName(pointer: pointer)
     }
 
-    private static func copy(_ text: String) -> UnsafePointer<CChar> {
+    /// Returns a copy that whoever asked for it frees.
+    static func copy(_ text: String) -> UnsafePointer<CChar> {
         guard let copy = unsafe strdup(text) else {
             preconditionFailure("out of memory for the name of a run loop item")
         }
         return unsafe UnsafePointer(copy)
+    }
+
+    /// Frees a copy.
+    static func free(_ copy: UnsafePointer<CChar>) {
+        unsafe Glibc.free(UnsafeMutablePointer(mutating: copy))
     }
 }

@@ -14,6 +14,9 @@ struct PortTable {
     /// its file was closed and the number given to another.
     private var slotOfDescriptor: [CInt: Int] = [:]
 
+    /// How many descriptors the kernel watches for them.
+    var descriptorCount: Int { slotOfDescriptor.count }
+
     /// Gives a source a slot.
     mutating func insert(_ source: HostRunLoop.PortSource) -> Int {
         table.insert(source)

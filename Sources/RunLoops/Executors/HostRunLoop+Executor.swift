@@ -80,16 +80,18 @@ extension HostRunLoop: SerialExecutor, TaskExecutor {
         guard let job = jobs.next() else {
             preconditionFailure("a run loop has more turns for jobs than jobs")
         }
-        // Never left set by a fault: one inside a task is not resumed (the runtime's own state of the task would be stale).
-        jobs.isRunningJob = true
+        jobs.beginJob()
         unsafe job.runSynchronously(
             isolatedTo: asUnownedSerialExecutor(),
             taskExecutor: asUnownedTaskExecutor()
         )
-        jobs.isRunningJob = false
-        guard jobs.missedTurns > 0 else { return }
-        let missed = jobs.missedTurns
-        jobs.missedTurns = 0
+        endJob()
+    }
+
+    /// Ends the running job, whether it returned or its callout was abandoned.
+    func endJob() {
+        let missed = jobs.endJob()
+        guard missed > 0 else { return }
         for _ in 0..<missed { offerJobTurn() }
         // The blocks of this pass may be over.
         wakeUp()

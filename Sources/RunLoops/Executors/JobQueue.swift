@@ -1,9 +1,11 @@
+import CRecoveryPoint
 import Synchronization
 
 /// The jobs of Swift concurrency that wait for a loop, oldest first.
 ///
 /// Any thread appends; the rest is for the loop's thread. A job that is in here is in nobody else's hands: one that is
 /// dropped is a task that never ends.
+@safe
 final class JobQueue: @unchecked Sendable {
     private let lock = CriticalLock()
     /// Protected by `lock`.
@@ -14,7 +16,9 @@ final class JobQueue: @unchecked Sendable {
     /// The oldest jobs, last first.
     private var outgoing: [UnownedJob] = []
     /// Whether a job is running, further down on the stack.
-    var isRunningJob = false
+    private(set) var isRunningJob = false
+    /// The callout stack that the running job is on; `nil` if it has none.
+    private var stackOfJob: UnsafeMutablePointer<HFCalloutStack>?
     /// How many turns came while a job was running.
     var missedTurns = 0
 
@@ -38,6 +42,25 @@ final class JobQueue: @unchecked Sendable {
         guard let job = outgoing.popLast() else { return nil }
         count.subtract(1, ordering: .relaxed)
         return job
+    }
+
+    /// Notes that a job begins, in the innermost callout of this thread.
+    func beginJob() {
+        isRunningJob = true
+        unsafe stackOfJob = unsafe hf_recovery_current()?.pointee.stack
+    }
+
+    /// Notes that the running job is over, and returns how many turns came meanwhile.
+    func endJob() -> Int {
+        isRunningJob = false
+        unsafe stackOfJob = nil
+        defer { missedTurns = 0 }
+        return missedTurns
+    }
+
+    /// Says whether the running job is in the callout on a stack.
+    func isRunningJob(on stack: UnsafeMutablePointer<HFCalloutStack>) -> Bool {
+        unsafe isRunningJob && stackOfJob == stack
     }
 }
 

@@ -20,6 +20,9 @@ protocol LoopItem: AnyObject, Sendable {
     /// Whether it keeps its modes from being empty.
     static var keepsModeAlive: Bool { get }
 
+    /// Whether it can be withdrawn: performs that wait for their time cannot.
+    var canBeWithdrawn: Bool { get }
+
     /// Whether it has something to do when it has entered or left a mode.
     static var isToldOfMoving: Bool { get }
 
@@ -41,6 +44,17 @@ protocol LoopItem: AnyObject, Sendable {
 
 extension LoopItem {
     static var isToldOfMoving: Bool { false }
+    var canBeWithdrawn: Bool { true }
+
+    /// What kind of item it is.
+    var kind: HostRunLoop.CalloutKind {
+        switch self {
+        case is HostRunLoop.Timer: .timer
+        case is HostRunLoop.Observer: .observer
+        case is HostRunLoop.PortSource: .port
+        default: .source
+        }
+    }
 
     /// Runs `body` with the item's lock held.
     @inline(__always)
@@ -67,5 +81,6 @@ extension LoopItem {
                 didLeave(mode, of: loop)
             }
         }
+        if withItemLock({ memberships.wasWithdrawn }) { WithdrawalTable.shared.endAll(of: identifier) }
     }
 }

@@ -16,6 +16,8 @@ struct Memberships {
     private var others: [Membership]?
     /// Whether the item was ever added to the common modes of a loop.
     var wasCommon = false
+    /// Whether the item was ever withdrawn from a loop.
+    var wasWithdrawn = false
 
     /// Whether the item is in no mode.
     var isEmpty: Bool { first == nil }

@@ -104,7 +104,7 @@ extension HostRunLoop {
     ///   - observer: The observer.
     ///   - mode: The mode, or `.common` for all common modes if it was added to those.
     public func remove(_ observer: Observer, from mode: Mode = .default) {
-        withdraw(observer, from: mode)
+        takeOut(observer, of: mode)
     }
 
     /// Says whether an observer is in a mode.

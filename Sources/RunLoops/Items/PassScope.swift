@@ -61,7 +61,8 @@ extension HostRunLoop {
         /// Enters a scope of a run, unless no more are allowed.
         func enter(nesting: Int, _ enter: () -> State) {
             let place = lock.withLock { () -> Int? in
-                guard !isEnding else { return nil }
+                // While the observer that leaves is withdrawn, the scope stays open.
+                guard !isEnding, scopes.last?.nesting ?? -1 < nesting else { return nil }
                 scopes.append(Scope(nesting: nesting, state: nil))
                 return scopes.count - 1
             }

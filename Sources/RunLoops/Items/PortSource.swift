@@ -150,7 +150,7 @@ extension HostRunLoop {
     ///   - source: The source.
     ///   - mode: The mode, or `.common` for all common modes if it was added to those.
     public func remove(_ source: PortSource, from mode: Mode = .default) {
-        withdraw(source, from: mode)
+        takeOut(source, of: mode)
     }
 
     /// Says whether a port source is in a mode.

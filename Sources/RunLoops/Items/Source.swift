@@ -143,7 +143,7 @@ extension HostRunLoop {
     ///   - source: The source.
     ///   - mode: The mode, or `.common` for all common modes if it was added to those.
     public func remove(_ source: Source, from mode: Mode = .default) {
-        withdraw(source, from: mode)
+        takeOut(source, of: mode)
     }
 
     /// Says whether a source is in a mode.

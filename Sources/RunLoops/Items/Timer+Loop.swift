@@ -22,7 +22,7 @@ extension HostRunLoop {
     ///   - timer: The timer.
     ///   - mode: The mode, or `.common` for all common modes if it was added to those.
     public func remove(_ timer: Timer, from mode: Mode = .default) {
-        withdraw(timer, from: mode)
+        takeOut(timer, of: mode)
     }
 
     /// Says whether a timer is in a mode.

@@ -27,6 +27,7 @@ extension HostRunLoop {
 
         static var belongsToOneLoop: Bool { true }
         static var keepsModeAlive: Bool { true }
+        var canBeWithdrawn: Bool { delayedBlock == nil }
 
         /// The time between two fires; zero for a timer that fires once.
         public let interval: Duration
@@ -198,6 +199,16 @@ extension HostRunLoop {
                 if fireTime <= fired {
                     fireTime = nextFireTime(after: fired, now: MonotonicClock.nanoseconds)
                 }
+            }
+        }
+
+        /// Leaves out the dates that passed while it was in no loop, if it repeats.
+        func skipMissedFires() {
+            guard intervalNanoseconds > 0 else { return }
+            let now = MonotonicClock.nanoseconds
+            lock.withLock {
+                guard memberships.isEmpty, fireTime < now else { return }
+                fireTime = nextFireTime(after: fireTime, now: now)
             }
         }
 

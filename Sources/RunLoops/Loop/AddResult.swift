@@ -11,6 +11,10 @@ extension HostRunLoop {
         ///
         /// Such an item belongs to one loop at a time: remove it from every mode of the other one first.
         case inAnotherLoop
+        /// It is withdrawn, or has a label that is withheld: the mode was recorded, and it is not served.
+        ///
+        /// See `withdraw(item:)` and `withhold(itemsLabelled:)`.
+        case withheld
         /// The loop's thread has ended, and nothing changed.
         case loopEnded
     }

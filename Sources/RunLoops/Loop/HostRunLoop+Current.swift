@@ -59,8 +59,13 @@ extension HostRunLoop {
     private func removeEverything() {
         var released: [any LoopItem] = []
         var droppedBlocks: [BlockEntry] = []
+        var withdrawn: [Withdrawal] = []
         let left = lock.withLock { () -> [(item: any LoopItem, mode: LoopMode)] in
             isTornDown = true
+            withdrawn = Array(withdrawals.values)
+            for withdrawal in withdrawn {
+                _ = endWithdrawal(of: withdrawal.identifier)
+            }
             released = Array(commonItems.values)
             commonItems = [:]
             swap(&droppedBlocks, &blocks)
@@ -88,5 +93,6 @@ extension HostRunLoop {
         }
         stackPool.destroyAll()
         released.removeAll()
+        withdrawn.removeAll()
     }
 }

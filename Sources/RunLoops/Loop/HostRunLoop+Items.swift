@@ -16,6 +16,19 @@ extension HostRunLoop {
         defer { lock.unlock() }
         guard !isTornDown else { return (.loopEnded, []) }
         guard item.isValid else { return (.invalidItem, []) }
+        if !withheldLabels.isEmpty || !withdrawals.isEmpty, let result = withhold(item, in: mode) {
+            return (result, [])
+        }
+        return try place(item, in: mode)
+    }
+
+    /// Puts an item into a mode, or into all common ones, whether it is withheld or not.
+    ///
+    /// Called with the lock held.
+    func place<Item: LoopItem>(
+        _ item: Item,
+        in mode: Mode
+    ) throws(RunLoopError) -> (result: AddResult, entered: [LoopMode]) {
         if let target = knownMode(mode) { return try insert(item, intoOne: target) }
         guard mode == .common else { return try insert(item, intoOne: loopMode(creating: mode)) }
         return try insertIntoCommonModes(item)
@@ -61,9 +74,17 @@ extension HostRunLoop {
     }
 
     /// Removes an item from a mode, or from all common ones if it was added to those, and tells it.
-    func withdraw<Item: LoopItem>(_ item: Item, from mode: Mode) {
+    func takeOut<Item: LoopItem>(_ item: Item, of mode: Mode) {
         guard !isInheritedByFork else { return }
+        var ended: Withdrawal?
+        // Released after unlocking.
+        defer { withExtendedLifetime(ended) {} }
         let left = lock.withLock { () -> [LoopMode] in
+            if let withdrawal = withdrawals[item.identifier] {
+                withdrawal.recordedModes.remove(mode)
+                if withdrawal.recordedModes.isEmpty { ended = endWithdrawal(of: item.identifier) }
+                return []
+            }
             guard mode == .common else {
                 guard let target = knownMode(mode) ?? modes[mode], take(item, outOf: target) else { return [] }
                 return [target]
@@ -181,7 +202,7 @@ extension HostRunLoop {
     }
 
     /// Says whether an item may be in this loop: timers and observers belong to one loop at most.
-    private func canTake(_ item: some LoopItem) -> Bool {
+    func canTake(_ item: some LoopItem) -> Bool {
         item.withItemLock { isHome(to: item) }
     }
 

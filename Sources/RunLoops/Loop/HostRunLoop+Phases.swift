@@ -15,7 +15,7 @@ extension HostRunLoop {
         let observers = lock.withLock { mode.observers }
         for observer in observers where observer.activities.contains(activity) {
             // A run that is nested in the observer's own callout does not call it again.
-            guard observer.isValid, observer.beginFiring() else { continue }
+            guard observer.isValid, !isWithdrawn(observer), observer.beginFiring() else { continue }
             callOut(to: observer, activity, in: mode)
             if !observer.repeats {
                 observer.invalidate()
@@ -57,6 +57,8 @@ extension HostRunLoop {
         let isStrict = strictCF
         var handled = false
         while let next = batch.popLast() {
+            // It keeps its signal, for when it is put back.
+            if isWithdrawn(next.source) { continue }
             // A source that a nested run performed meanwhile has no signal any more.
             guard next.source.takeSignal() else {
                 if isStrict { handled = false }

@@ -203,8 +203,9 @@ extension HostRunLoop {
         }
         stage = outer.stage
         dueTimers = outer.dueTimers
-        lastTurn = outer.lastTurn
         if let mode = outer.mode {
+            // Runs that follow each other go on taking turns: each may be one pass.
+            lastTurn = outer.lastTurn
             // This run may have been where the main queue is not served.
             prepareMainQueue(for: mode)
         }

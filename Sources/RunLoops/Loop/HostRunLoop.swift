@@ -26,6 +26,12 @@ public final class HostRunLoop: @unchecked Sendable {
     /// About how many of `blocks` were cancelled.
     @safe @exclusivity(unchecked) var cancelledBlockCount = 0
     var listedPerforms = ListedPerforms()
+    /// What was withdrawn or withheld and not put back, by item identifier.
+    @safe @exclusivity(unchecked) var withdrawals: [UInt64: Withdrawal] = [:]
+    /// Items with these labels are recorded when they are added, and not served.
+    @safe @exclusivity(unchecked) var withheldLabels: Set<String> = []
+    /// The items that were put back since: their labels do not count any more.
+    @safe @exclusivity(unchecked) var itemsPutBack: Set<UInt64> = []
     /// The mode of the innermost run.
     @safe @exclusivity(unchecked) var runningMode: LoopMode?
     /// Set when the thread has ended: nothing can be added any more.
@@ -46,6 +52,10 @@ public final class HostRunLoop: @unchecked Sendable {
     ///
     /// Written with the lock held.
     let blockCount = Atomic<Int>(0)
+    /// How many items are withdrawn or withheld.
+    ///
+    /// Written with the lock held.
+    let withdrawalCount = Atomic<Int>(0)
     /// Whether another thread, or a callout of a nested run, left a block or a signal since the outermost run last began a
     /// pass.
     let hasForeignWork = Atomic<Bool>(false)
@@ -152,22 +162,6 @@ public final class HostRunLoop: @unchecked Sendable {
     public func isEmpty(_ mode: Mode) -> Bool {
         guard let loopMode = lock.withLock({ loopMode(named: mode) }) else { return true }
         return isEmpty(loopMode)
-    }
-
-    /// Sets what is called after a callout was abandoned, on the loop's thread, outside every callout.
-    ///
-    /// Without it the abandoned stack is buried. The handler should return soon; it may add, remove and invalidate, but
-    /// not run the loop.
-    ///
-    /// - Parameter handler: The handler, or `nil` for none.
-    public func setAbandonHandler(_ handler: (@Sendable (AbandonedCallout) -> Void)?) {
-        let old = lock.withLock {
-            let old = abandonHandler
-            abandonHandler = handler
-            return old
-        }
-        // Released here, after unlocking.
-        _ = old
     }
 
     func isEmpty(_ mode: LoopMode) -> Bool {

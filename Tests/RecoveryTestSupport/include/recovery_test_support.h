@@ -18,6 +18,20 @@ _Noreturn void hf_test_abandon_callout(void);
 /// Returns the lowest address of the callout stack that the running callout is on, or 0 outside of callouts.
 uintptr_t hf_test_current_callout_stack(void);
 
+/// Copies the name that the running callout put on record as number `place`, the newest being 0, as a fault handler finds it.
+///
+/// Returns its length, or -1 if there is none, or no callout.
+int hf_test_copy_note(int place, char *_Nonnull buffer, int size);
+
+/// Returns MXCSR, and above it the x87 control word.
+uint64_t hf_test_control_words(void);
+
+/// Changes rounding in both, and leaves a value on the x87 stack.
+void hf_test_change_control_words(void);
+
+/// Whether the recovery point reads this thread's list of exclusivity accesses without calling the Swift runtime.
+bool hf_test_reads_access_list(void);
+
 /// Whether the innermost run of this thread began inside a Swift task, as far as a fault handler knows.
 bool hf_test_run_is_in_task(void);
 

@@ -1,0 +1,128 @@
+import CRecoveryPoint
+
+/// What a running callout has registered for the case that it is abandoned, in a list per callout, the newest first.
+///
+/// The list begins in the callout's stack, so that a callout without any pays for a look at one word. Life cycle: attached
+/// to the innermost callout of the thread -> detached, or dropped when the callout returns, or taken when it is abandoned,
+/// and then run. Touched on the thread of the callout only.
+@safe
+final class CalloutAttachment {
+    private let action: () -> Void
+    /// What a fault handler puts on record while it is attached.
+    private let note: UnsafeMutablePointer<HFCalloutNote>?
+
+    /// The callout that it belongs to: its recovery point stays where it is until the callout has ended.
+    private var point: UnsafeMutablePointer<HFRecoveryPoint>?
+    private var older: CalloutAttachment?
+    private unowned(unsafe) var newer: CalloutAttachment?
+
+    /// Makes one that belongs to no callout yet.
+    ///
+    /// - Parameters:
+    ///   - name: What the action makes unusable, for records and handlers; `nil` for a plain cleanup.
+    ///   - action: What is done if the callout is abandoned.
+    init(name: String? = nil, _ action: @escaping () -> Void) {
+        self.action = action
+        guard let name else {
+            unsafe note = nil
+            return
+        }
+        let note = UnsafeMutablePointer<HFCalloutNote>.allocate(capacity: 1)
+        unsafe note.initialize(to: HFCalloutNote(text: CName.copy(name), next: nil))
+        unsafe self.note = note
+    }
+
+    deinit {
+        guard let note = unsafe note else { return }
+        unsafe CName.free(note.pointee.text)
+        unsafe note.deallocate()
+    }
+
+    /// What it names as touched.
+    var name: String? { unsafe note.map { unsafe String(cString: $0.pointee.text) } }
+
+    /// Whether a callout runs that it belongs to.
+    var isAttached: Bool { unsafe point != nil }
+
+    /// Runs the action.
+    func run() { action() }
+
+    // MARK: The list
+
+    /// Registers it with the innermost callout that runs on this thread, if there is one.
+    func attach() {
+        assert(!isAttached)
+        guard let point = unsafe hf_recovery_current() else { return }
+        let stack = unsafe point.pointee.stack
+        if let first = unsafe stack.pointee.attachments {
+            let older = unsafe Unmanaged<CalloutAttachment>.fromOpaque(first).takeRetainedValue()
+            unsafe older.newer = self
+            self.older = older
+        }
+        unsafe stack.pointee.attachments = Unmanaged.passRetained(self).toOpaque()
+        unsafe self.point = point
+        if let note = unsafe note {
+            unsafe note.pointee.next = point.pointee.notes
+            unsafe point.pointee.notes = UnsafePointer(note)
+        }
+    }
+
+    /// Takes it back; nothing happens if its callout has ended.
+    func detach() {
+        guard let point = unsafe self.point else { return }
+        unsafe self.point = nil
+        unsafe removeNote(from: point)
+        let older = older
+        unsafe older?.newer = unsafe newer
+        self.older = nil
+        if let newer = unsafe newer {
+            // Released by this, at the latest when the caller has released it.
+            newer.older = older
+            unsafe self.newer = nil
+        } else {
+            unsafe point.pointee.stack.pointee.attachments = older.map { unsafe Unmanaged.passRetained($0).toOpaque() }
+            unsafe Unmanaged.passUnretained(self).release()
+        }
+    }
+
+    private func removeNote(from point: UnsafeMutablePointer<HFRecoveryPoint>) {
+        guard let note = unsafe note else { return }
+        var newer = unsafe point.pointee.notes
+        if unsafe newer == UnsafePointer(note) {
+            unsafe point.pointee.notes = note.pointee.next
+            return
+        }
+        while let candidate = unsafe newer {
+            if unsafe candidate.pointee.next == UnsafePointer(note) {
+                unsafe UnsafeMutablePointer(mutating: candidate).pointee.next = note.pointee.next
+                return
+            }
+            unsafe newer = candidate.pointee.next
+        }
+    }
+
+    /// Takes everything from a callout that has ended, the newest first.
+    static func takeAll(of stack: UnsafeMutablePointer<HFCalloutStack>) -> [CalloutAttachment] {
+        guard let first = unsafe stack.pointee.attachments else { return [] }
+        unsafe stack.pointee.attachments = nil
+        var all: [CalloutAttachment] = []
+        var next: CalloutAttachment? = unsafe Unmanaged<CalloutAttachment>.fromOpaque(first).takeRetainedValue()
+        while let attachment = next {
+            all.append(attachment)
+            next = attachment.older
+            attachment.older = nil
+            unsafe attachment.newer = nil
+            unsafe attachment.point = nil
+        }
+        return all
+    }
+
+    /// Releases, unrun, what a callout that returned has left.
+    @inline(never)
+    static func dropAll(of stack: UnsafeMutablePointer<HFCalloutStack>) {
+        // Releasing runs code of the user's, which must not end at the recovery point of a callout around this one.
+        let suspended = unsafe hf_recovery_suspend()
+        _ = unsafe takeAll(of: stack)
+        unsafe hf_recovery_restore(suspended)
+    }
+}

@@ -1,0 +1,134 @@
+/// A value that nobody can use any more once a fault may have left it half changed.
+///
+/// A fault in `dictionary[key]!.mutate()` leaves a dictionary behind that looks well and is not. So whatever outlives a
+/// callout and is changed in callouts belongs into one of these: while `withValue` runs, the value counts as touched, and if
+/// the callout is abandoned there, the box is *poisoned*: every later access throws `PoisonedError`, until `replace(with:)`
+/// puts a new value in its place. The name stands in the crash record and in `AbandonedCallout.touched`.
+///
+/// A body that throws leaves the value as the body left it, unpoisoned, as everywhere in Swift.
+///
+/// Not `Sendable`: it belongs to one thread, or one actor on that thread, and has no lock. Off every callout it works, but
+/// nothing is abandoned there. An access inside a `withValue` of the same box breaks the law of exclusivity and ends with a
+/// trap, also from a callout of a nested run.
+@safe
+public final class Poisonable<Value> {
+    /// What records and errors call it.
+    public let name: String
+    private let cell: PoisonableCell<Value>
+    private let mark: CalloutAttachment
+
+    /// Makes a box with a value.
+    ///
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - name: What records and errors call it.
+    public init(_ value: Value, name: String) {
+        self.name = name
+        let cell = PoisonableCell(value)
+        self.cell = cell
+        // It outlives the box if the callout is abandoned that held the last reference.
+        mark = CalloutAttachment(name: name) { cell.poison() }
+    }
+
+    /// Whether a callout was abandoned while it changed the value, and nobody replaced it since.
+    ///
+    /// True from the moment on at which the callout was abandoned: also for the abandon handler and for cleanups.
+    public var isPoisoned: Bool {
+        // A mark whose callout has been abandoned is not attached any more.
+        cell.state == .poisoned || (cell.state == .marked && !mark.isAttached)
+    }
+
+    /// The value; reading it does not count as touching it.
+    ///
+    /// - Throws: `PoisonedError`.
+    public var value: Value {
+        get throws(PoisonedError) {
+            try requireUsable()
+            return unsafe cell.storage.pointee
+        }
+    }
+
+    /// Changes the value, which counts as touched meanwhile.
+    ///
+    /// Costs no allocation.
+    ///
+    /// - Parameter body: Changes it, and may throw.
+    /// - Returns: What the body returns.
+    /// - Throws: `PoisonedError`, or what the body throws.
+    public func withValue<Result>(_ body: (inout Value) throws -> Result) throws -> Result {
+        try requireUsable()
+        mark.attach()
+        cell.state = mark.isAttached ? .marked : .inUse
+        defer {
+            mark.detach()
+            cell.state = .usable
+        }
+        return try unsafe body(&cell.storage.pointee)
+    }
+
+    /// Puts a new value in the place of the present one, and heals the box if it is poisoned.
+    ///
+    /// A value that was poisoned is never released: there may be nothing left of it that can be.
+    ///
+    /// - Parameter new: The new value.
+    public func replace(with new: Value) {
+        let isPoisoned = isPoisoned
+        if !isPoisoned { requireUnused() }
+        cell.replace(with: new, leaksOld: isPoisoned)
+    }
+
+    private func requireUsable() throws(PoisonedError) {
+        if cell.state == .usable { return }
+        if isPoisoned { throw PoisonedError(name: name) }
+        requireUnused()
+    }
+
+    private func requireUnused() {
+        if cell.state != .usable {
+            fatalError("overlapping accesses to the Poisonable \"\(name)\": it is used inside of its own withValue")
+        }
+    }
+}
+
+/// The value of a box, and whether it may be used.
+@safe
+private final class PoisonableCell<Value> {
+    enum State {
+        case usable
+        /// In `withValue`, off every callout.
+        case inUse
+        /// In `withValue`, in a callout that knows of it.
+        case marked
+        case poisoned
+    }
+
+    var state = State.usable
+    /// Not the value itself: it is leaked when it is poisoned.
+    private(set) var storage: UnsafeMutablePointer<Value>
+
+    init(_ value: Value) {
+        unsafe storage = .allocate(capacity: 1)
+        unsafe storage.initialize(to: value)
+    }
+
+    deinit {
+        guard state == .usable else { return }
+        unsafe storage.deinitialize(count: 1)
+        unsafe storage.deallocate()
+    }
+
+    /// Makes the value unusable, unless the abandon handler or a cleanup has replaced it already.
+    func poison() {
+        if state == .marked { state = .poisoned }
+    }
+
+    func replace(with new: Value, leaksOld: Bool) {
+        if leaksOld {
+            unsafe storage = .allocate(capacity: 1)
+            unsafe storage.initialize(to: new)
+        } else {
+            unsafe storage.pointee = new
+        }
+        state = .usable
+    }
+}
