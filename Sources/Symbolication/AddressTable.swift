@@ -27,6 +27,9 @@ struct AddressTable<Value> {
         self.reach = reach
     }
 
+    /// All values, by start.
+    var values: some Sequence<Value> { entries.lazy.map(\.value) }
+
     /// The entries that contain an address, innermost first.
     ///
     /// - Parameter address: The address to look up.

@@ -60,6 +60,15 @@ final class ELFFile {
         }
     }
 
+    /// Reads a part of the file; empty where there is none.
+    func bytes(at offset: UInt64, count: Int) -> [UInt8] {
+        guard offset < UInt64(Int64.max), count > 0 else { return [] }
+        return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            let got = unsafe pread(descriptor, buffer.baseAddress, count, off_t(offset))
+            initialized = max(0, got)
+        }
+    }
+
     /// Bytes of memory that the debug information needs, decompressed.
     func debugInformationBytes() -> UInt64 {
         var total: UInt64 = 0

@@ -76,6 +76,28 @@ import Testing
         #expect(json.output == String(decoding: try fixture.json(), as: UTF8.self))
     }
 
+    @Test func `What was done around a fault is told`() throws {
+        try store.write(try CrashReport(json: try Fixture.bytes("v1-recovery.json")))
+        let output = try run("show", "last").output
+        for part in [
+            "uncaught C++ exception std::out_of_range: map::at: resume", "exception std::out_of_range: map::at\n",
+            "recovery  the item was taken out of its loop; a lock was held; it was inside a function that holds a lock\n",
+            "touched   routing table, retry queue\n", "pid 4243, a forked child of 4242\n",
+        ] {
+            #expect(output.contains(part), "\(part)")
+        }
+        let list = try run("list")
+        #expect(list.output.split(separator: "\n").last?.hasSuffix("resume, quarantined") == true)
+        #expect(try run("list", "--json").output.contains("\"quarantined\" : true"))
+    }
+
+    @Test func `A report says that the process drained, and how many locks were held`() throws {
+        try store.write(SampleReport.minimal(recovery: .init(drained: true, heldLocks: 3)))
+        let output = try run("show", "last").output
+        #expect(output.contains("recovery  the process drained before it was restarted; 3 locks were held\n"))
+        #expect(!output.contains("touched"))
+    }
+
     @Test func `Repeated faults are counted`() throws {
         var report = SampleReport.minimal()
         report.occurrences.count = 9900

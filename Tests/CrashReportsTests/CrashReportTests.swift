@@ -19,8 +19,25 @@ import Testing
         #expect(report.runtimeFailure == "Unexpectedly found nil while unwrapping an Optional value")
     }
 
+    @Test func `What was added to version 1 later is read, and absent from what was written before`() throws {
+        let old = try CrashReport(json: try Fixture.bytes("v1.json"))
+        #expect(old.recovery == nil)
+        #expect(old.fault.exception == nil)
+        #expect(old.process.isForkedChild == nil)
+        let report = try CrashReport(json: try Fixture.bytes("v1-recovery.json"))
+        let recovery = try #require(report.recovery)
+        #expect(!recovery.drained)
+        #expect(recovery.quarantined)
+        #expect(recovery.heldLocks == 1)
+        #expect(recovery.inLockFrame)
+        #expect(recovery.touched == ["routing table", "retry queue"])
+        #expect(report.fault.exception == .init(type: "std::out_of_range", message: "map::at"))
+        #expect(report.process.isForkedChild == true)
+    }
+
     @Test func `Writing and reading gives the same report`() throws {
-        for report in [SampleReport.minimal(), try CrashReport(json: try Fixture.bytes("v1.json"))] {
+        let fixtures = try ["v1.json", "v1-recovery.json"].map { try CrashReport(json: try Fixture.bytes($0)) }
+        for report in [SampleReport.minimal()] + fixtures {
             #expect(try CrashReport(json: try report.json()) == report)
         }
     }
@@ -28,7 +45,11 @@ import Testing
     @Test func `What is nil is absent, not null`() throws {
         let text = String(decoding: try SampleReport.minimal().json(), as: UTF8.self)
         #expect(!text.contains("null"))
-        for key in ["loop", "message", "sender", "addressKind", "buildID", "swift", "libc"] {
+        let keys = [
+            "loop", "message", "sender", "addressKind", "buildID", "swift", "libc", "exception", "recovery",
+            "isForkedChild",
+        ]
+        for key in keys {
             #expect(!text.contains("\"\(key)\""))
         }
     }

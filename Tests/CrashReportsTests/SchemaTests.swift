@@ -4,7 +4,7 @@ import SystemPackage
 import Testing
 
 /// The published schema, by a validator that others wrote.
-@Suite(.timeLimit(.minutes(1))) struct SchemaTests {
+@Suite(.timeLimit(.minutes(5))) struct SchemaTests {
     private let temporary: TemporaryStore
 
     init() throws {
@@ -30,8 +30,9 @@ import Testing
         return try ChildProcess("/usr/bin/env", ["python3", "-c", Self.script, schema, file])
     }
 
-    @Test func `The fixture is valid`() throws {
-        let result = try validate(try Fixture.bytes("v1.json"))
+    @Test(arguments: ["v1.json", "v1-recovery.json"])
+    func `The fixtures are valid`(name: String) throws {
+        let result = try validate(try Fixture.bytes(name))
         #expect(result.exitCode == 0, "\(result.output)\(result.errors)")
     }
 

@@ -4,7 +4,7 @@ import SystemPackage
 import Testing
 
 /// The command with a terminal to write to.
-@Suite(.timeLimit(.minutes(1))) struct TerminalTests {
+@Suite(.timeLimit(.minutes(5))) struct TerminalTests {
     private let temporary: TemporaryStore
 
     init() throws {

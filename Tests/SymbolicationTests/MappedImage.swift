@@ -85,6 +85,14 @@ func returnAddress() -> UInt64 {
     return count == 2 ? UInt64(UInt(bitPattern: frames[1])) : 0
 }
 
+/// The addresses behind the calls that led here, the innermost first.
+@inline(never)
+func callStack() -> [UInt64] {
+    var frames = [UnsafeMutableRawPointer?](repeating: nil, count: 16)
+    let count = backtrace(&frames, CInt(frames.count))
+    return frames.prefix(Int(count)).dropFirst().map { UInt64(UInt(bitPattern: $0)) }
+}
+
 /// The address of a function that a library exports.
 func exportedAddress(_ name: String) -> UInt64? {
     dlsym(nil, name).map { UInt64(UInt(bitPattern: $0)) }

@@ -38,7 +38,7 @@ private func contents(of path: String) throws -> [UInt8] {
     return bytes
 }
 
-@Suite("Images that cannot be used", .timeLimit(.minutes(1)))
+@Suite("Images that cannot be used", .timeLimit(.minutes(5)))
 struct UnusableImageTests {
     private let address: UInt64
     private let image: SymbolImage

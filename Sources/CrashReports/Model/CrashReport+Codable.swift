@@ -14,6 +14,7 @@ extension CrashReport: Codable {
         case thread
         case images
         case verdict
+        case recovery
         case notes
     }
 
@@ -39,6 +40,7 @@ extension CrashReport: Codable {
         thread = try container.decode(Thread.self, forKey: .thread)
         images = try container.decode([Image].self, forKey: .images)
         verdict = try container.decode(Verdict.self, forKey: .verdict)
+        recovery = try container.decodeIfPresent(Recovery.self, forKey: .recovery)
         notes = try container.decode([String].self, forKey: .notes)
     }
 
@@ -62,6 +64,7 @@ extension CrashReport: Codable {
         try container.encode(thread, forKey: .thread)
         try container.encode(images, forKey: .images)
         try container.encode(verdict, forKey: .verdict)
+        try container.encodeIfPresent(recovery, forKey: .recovery)
         try container.encode(notes, forKey: .notes)
     }
 }

@@ -19,6 +19,8 @@ extension CrashReport {
         public var reason: String
         /// Who sent the signal, if it was sent rather than raised by the kernel.
         public var sender: Sender?
+        /// The C++ exception that nobody caught, if that was the fault.
+        public var exception: Exception?
 
         /// Makes the description of a fault.
         ///
@@ -32,6 +34,7 @@ extension CrashReport {
         ///   - message: What the runtime said: the text of a fatal error or of an abort, if there was one.
         ///   - reason: What went wrong, in one plain line; see `FaultReason`.
         ///   - sender: Who sent the signal, if it was sent rather than raised by the kernel.
+        ///   - exception: The C++ exception that nobody caught, if that was the fault.
         public init(
             number: Int,
             signal: NumberedName,
@@ -41,7 +44,8 @@ extension CrashReport {
             addressKind: AddressKind? = nil,
             message: String? = nil,
             reason: String,
-            sender: Sender? = nil
+            sender: Sender? = nil,
+            exception: Exception? = nil
         ) {
             self.number = number
             self.signal = signal
@@ -52,6 +56,7 @@ extension CrashReport {
             self.message = message
             self.reason = reason
             self.sender = sender
+            self.exception = exception
         }
     }
 }

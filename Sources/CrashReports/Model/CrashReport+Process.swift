@@ -19,6 +19,10 @@ extension CrashReport {
         public var uptimeSeconds: Double
         /// How often it had restarted itself before.
         public var restarts: Int
+        /// Whether it was forked and had not become another program; then name, arguments and start are its parent's.
+        ///
+        /// Nil says that it was not, or that the report is too old to know.
+        public var isForkedChild: Bool?
 
         /// Makes the description of a process.
         ///
@@ -32,6 +36,7 @@ extension CrashReport {
         ///   - startTime: When the process started.
         ///   - uptimeSeconds: How long it had been running, in seconds.
         ///   - restarts: How often it had restarted itself before.
+        ///   - isForkedChild: Whether it was forked and had not become another program.
         public init(
             name: String,
             pid: Int,
@@ -41,7 +46,8 @@ extension CrashReport {
             buildID: String? = nil,
             startTime: Timestamp,
             uptimeSeconds: Double,
-            restarts: Int
+            restarts: Int,
+            isForkedChild: Bool? = nil
         ) {
             self.name = name
             self.pid = pid
@@ -52,6 +58,7 @@ extension CrashReport {
             self.startTime = startTime
             self.uptimeSeconds = uptimeSeconds
             self.restarts = restarts
+            self.isForkedChild = isForkedChild
         }
     }
 }

@@ -32,6 +32,8 @@ public struct CrashReport: Sendable, Hashable {
     public var images: [Image]
     /// What was decided about the process.
     public var verdict: Verdict
+    /// What was done around the verdict; nil if there is nothing to say about it.
+    public var recovery: Recovery?
     /// What could not be had, and other remarks.
     public var notes: [String]
 
@@ -51,6 +53,7 @@ public struct CrashReport: Sendable, Hashable {
     ///   - thread: The thread that faulted.
     ///   - images: The files that were mapped as code.
     ///   - verdict: What was decided about the process.
+    ///   - recovery: What was done around the verdict, if there is anything to say about it.
     ///   - notes: What could not be had, and other remarks.
     public init(
         id: ReportID,
@@ -66,6 +69,7 @@ public struct CrashReport: Sendable, Hashable {
         thread: Thread,
         images: [Image],
         verdict: Verdict,
+        recovery: Recovery? = nil,
         notes: [String] = []
     ) {
         self.id = id
@@ -81,6 +85,7 @@ public struct CrashReport: Sendable, Hashable {
         self.thread = thread
         self.images = images
         self.verdict = verdict
+        self.recovery = recovery
         self.notes = notes
     }
 }

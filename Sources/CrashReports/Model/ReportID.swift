@@ -31,11 +31,9 @@ public struct ReportID: RawRepresentable, Sendable, Hashable, Comparable, Custom
     ///   - time: When the fault happened.
     ///   - generator: Where the random digits come from.
     public init(time: Timestamp, using generator: inout some RandomNumberGenerator) {
-        // 48 bits of milliseconds last until the year 10889.
-        let milliseconds = UInt64(time.microsecondsSinceEpoch / 1000)
         let random = UInt64.random(in: .min ... .max, using: &generator)
         let more = UInt64.random(in: 0...0xffff, using: &generator)
-        rawValue = Self.digits(milliseconds, 12) + Self.digits(random, 16) + Self.digits(more, 4)
+        rawValue = Self.timeDigits(time) + Self.digits(random, 16) + Self.digits(more, 4)
     }
 
     /// The digits.
@@ -53,6 +51,12 @@ public struct ReportID: RawRepresentable, Sendable, Hashable, Comparable, Custom
 
     static func isDigit(_ byte: UInt8) -> Bool {
         (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
+    }
+
+    /// What the identifiers of a millisecond begin with.
+    static func timeDigits(_ time: Timestamp) -> String {
+        // 48 bits of milliseconds last until the year 10889.
+        digits(UInt64(time.microsecondsSinceEpoch / 1000), 12)
     }
 
     private static func digits(_ value: UInt64, _ count: Int) -> String {

@@ -2,8 +2,8 @@ import Glibc
 
 /// What a fault was, as far as its reason is concerned.
 ///
-/// Most telling first: who sent the signal if somebody did; what the runtime said; which check of the compiler failed;
-/// what the kernel says about the instruction and the address.
+/// Most telling first: who sent the signal if somebody did; what nobody caught; what the runtime said; which check of the
+/// compiler failed; what the kernel says about the instruction and the address.
 public struct FaultReason: Sendable, Hashable {
     /// The number of the signal.
     public var signal: Int
@@ -23,6 +23,8 @@ public struct FaultReason: Sendable, Hashable {
     public var runtimeFailure: String?
     /// Who sent the signal, if it was sent.
     public var sender: CrashReport.Fault.Sender?
+    /// The C++ exception that nobody caught, if there was one.
+    public var exception: CrashReport.Fault.Exception?
     /// The process that faulted, which tells `abort` and `raise` from a signal of somebody else.
     public var pid: Int?
 
@@ -38,6 +40,7 @@ public struct FaultReason: Sendable, Hashable {
     ///   - isRuntimeMessage: Whether the message is the Swift runtime's.
     ///   - runtimeFailure: Which check of the compiler failed, if debug information says so.
     ///   - sender: Who sent the signal, if it was sent.
+    ///   - exception: The C++ exception that nobody caught, if there was one.
     ///   - pid: The process that faulted.
     public init(
         signal: Int,
@@ -49,6 +52,7 @@ public struct FaultReason: Sendable, Hashable {
         isRuntimeMessage: Bool = false,
         runtimeFailure: String? = nil,
         sender: CrashReport.Fault.Sender? = nil,
+        exception: CrashReport.Fault.Exception? = nil,
         pid: Int? = nil
     ) {
         self.signal = signal
@@ -60,6 +64,7 @@ public struct FaultReason: Sendable, Hashable {
         self.isRuntimeMessage = isRuntimeMessage
         self.runtimeFailure = runtimeFailure
         self.sender = sender
+        self.exception = exception
         self.pid = pid
     }
 
@@ -68,6 +73,7 @@ public struct FaultReason: Sendable, Hashable {
         if let sent { return sent }
         // Text in the runtime's buffer may be older than a fault that has nothing to do with it.
         if [SIGILL, SIGTRAP, SIGABRT].contains(Int32(clamping: signal)) {
+            if let exception { return "uncaught C++ exception \(exception.text)".oneLine }
             if let said { return said }
             if let runtimeFailure, !runtimeFailure.isEmpty { return runtimeFailure }
         }

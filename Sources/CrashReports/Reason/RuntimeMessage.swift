@@ -39,3 +39,10 @@ struct RuntimeMessage {
         return line
     }
 }
+
+extension String {
+    /// The text up to its first line break, cut where a reason is.
+    var oneLine: String {
+        RuntimeMessage(self)?.text ?? self
+    }
+}

@@ -40,12 +40,22 @@ public struct FaultRecord: Sendable, Hashable {
         public static let walkBroken = Facts(rawValue: 1 << 8)
         /// A restart was decided on and failed.
         public static let restartFailed = Facts(rawValue: 1 << 9)
+        /// The process drained before it was restarted.
+        public static let drained = Facts(rawValue: 1 << 10)
+        /// The item was taken out of its loop.
+        public static let quarantined = Facts(rawValue: 1 << 11)
+        /// The process was a forked child of the one that the spool file is of.
+        public static let forkedChild = Facts(rawValue: 1 << 12)
+        /// More locks of the POSIX threads library were held than at the recovery point.
+        public static let lockHeld = Facts(rawValue: 1 << 13)
+        /// A frame is inside a function that holds a lock which is not counted.
+        public static let lockFrame = Facts(rawValue: 1 << 14)
     }
 
     /// The name of the thread that makes reports: a fault of it happened while it read other processes' leftovers.
     public static let reportWriterThreadName = "holdfast-report"
 
-    /// How many bytes a record has.
+    /// How many bytes the shortest record has: one of before fields were added at its end.
     public static let size = 4024
 
     static let registerNames = [
@@ -93,10 +103,18 @@ public struct FaultRecord: Sendable, Hashable {
     public var headFrameCount: Int
     /// How many frames lie between the head and the tail.
     public var framesOmitted: Int
+    /// The process that faulted, which is the spool's unless that forked it; nil in a record that is too old to say.
+    public var pid: Int?
+    /// How many locks of the POSIX threads library were taken since the recovery point.
+    public var heldLocks: Int
+    /// The C++ exception that nobody caught.
+    public var exception: CrashReport.Fault.Exception?
+    /// What the callout had marked as touched, innermost first.
+    public var touched: [String]
 
     /// Decodes one record; nil for a free slot.
     ///
-    /// Takes any bytes.
+    /// Takes any bytes: what a record is too short for is as if nothing had been written there.
     public init?(bytes: [UInt8]) {
         self.init(RecordBytes(bytes[...]))
     }
@@ -135,10 +153,56 @@ public struct FaultRecord: Sendable, Hashable {
         loop = Self.loopState(bytes)
         message = bytes.text(504, 1024)
         abortMessage = bytes.text(1528, 256)
-        let count = min(Int(bytes.integer(76, as: UInt32.self)), 256)
-        frames = (0..<count).map { bytes.integer(1976 + 8 * $0, as: UInt64.self) }
-        headFrameCount = min(Int(bytes.integer(80, as: UInt32.self)), count)
+        frames = Self.frames(bytes)
+        headFrameCount = min(Int(bytes.integer(80, as: UInt32.self)), frames.count)
         framesOmitted = Int(bytes.integer(84, as: UInt32.self))
+        let number = Int(bytes.integer(4024, as: Int32.self))
+        pid = number > 0 ? number : nil
+        heldLocks = Int(bytes.integer(4028, as: UInt32.self))
+        exception = CrashReport.Fault.Exception(type: bytes.text(4032, 128), message: bytes.text(4160, 256))
+        touched = bytes.text(4416, 256).split(separator: "\n").map(String.init)
+    }
+
+    /// Return addresses are never zero: where one is, the record was cut off.
+    private static func frames(_ bytes: RecordBytes) -> [UInt64] {
+        let count = min(Int(bytes.integer(76, as: UInt32.self)), 256)
+        let frames = (0..<count).map { bytes.integer(1976 + 8 * $0, as: UInt64.self) }
+        // The program counter may be: that is a call of a null pointer.
+        let hasPlace = frames.first == bytes.integer(216, as: UInt64.self) || frames.first != 0
+        return hasPlace ? Array(frames.prefix(1) + frames.dropFirst().prefix { $0 != 0 }) : []
+    }
+
+    /// Forgets what may be of an earlier fault in the same slot.
+    ///
+    /// A handler overwrites a slot from its start, and died. Its first steps, up to the registers, touch only memory that is
+    /// sure to be there; whatever it died of came later.
+    ///
+    /// - Parameter hasOwnStart: Whether the start is of this fault.
+    mutating func dropLeftovers(hasOwnStart: Bool) {
+        verdict = nil
+        verdictReason = ""
+        loop = nil
+        message = ""
+        abortMessage = ""
+        frames = []
+        headFrameCount = 0
+        framesOmitted = 0
+        heldLocks = 0
+        exception = nil
+        touched = []
+        guard !hasOwnStart else { return }
+        number = 0
+        time = Timestamp(microsecondsSinceEpoch: 0)
+        uptimeSeconds = 0
+        signal = 0
+        code = 0
+        address = 0
+        sender = nil
+        thread = 0
+        threadName = ""
+        facts = []
+        registers = [:]
+        pid = nil
     }
 
     private static func loopState(_ bytes: RecordBytes) -> CrashReport.LoopState? {

@@ -49,8 +49,15 @@ public struct SpoolContents: Sendable {
         else {
             throw Malformed(description: "the spool file is cut off or damaged")
         }
-        records = (0..<count).compactMap { FaultRecord(file.slice(offset + $0 * size, size)) }
-            .sorted { $0.number < $1.number }
+        var records = (0..<count).compactMap { FaultRecord(file.slice(offset + $0 * size, size)) }
+        let faults = Int(file.integer(44, as: UInt32.self))
+        // As long as every fault has a slot, none was used twice.
+        if faults > records.count {
+            for index in records.indices where records[index].stage == .incomplete {
+                records[index].dropLeftovers(hasOwnStart: records[index].number == faults)
+            }
+        }
+        self.records = records.sorted { $0.number < $1.number }
     }
 
     /// The images of the bytes of a spool file that is being written: for the process itself.

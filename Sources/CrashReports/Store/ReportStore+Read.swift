@@ -93,6 +93,11 @@ extension ReportStore {
         }
     }
 
+    /// Reads only what tells whose fault it is.
+    func outline(of id: ReportID, in directory: borrowing FileDirectory) throws -> ReportOutline {
+        try ReportOutline(json: try contents(of: id, in: directory))
+    }
+
     private func contents(of id: ReportID, in directory: borrowing FileDirectory) throws(ReportStoreError) -> [UInt8] {
         let path = path(of: id)
         let bytes: [UInt8]

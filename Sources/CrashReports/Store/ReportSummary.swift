@@ -20,6 +20,8 @@ public struct ReportSummary: Codable, Sendable, Hashable {
     public var location: String
     /// What was decided about the process.
     public var verdict: CrashReport.Verdict.Decision
+    /// Whether the loop item that faulted was taken out of its loop; nil says no.
+    public var quarantined: Bool?
     /// What faults of the same cause have in common.
     public var fingerprint: Fingerprint
     /// The path of the report's file, from the root.
@@ -41,6 +43,7 @@ public struct ReportSummary: Codable, Sendable, Hashable {
         reason = report.fault.reason + (count > 1 ? " (\(count) times)" : "")
         location = report.location
         verdict = report.verdict.decision
+        quarantined = report.recovery?.quarantined == true ? true : nil
         fingerprint = report.fingerprint
         self.path = path.string
     }

@@ -19,10 +19,14 @@ public struct ReportTable {
         rows = summaries.map { summary in
             [
                 String(summary.id.rawValue.prefix(digits)), summary.timestamp.brief, summary.process,
-                String(summary.pid), summary.signal, summary.reason, summary.location, summary.verdict.rawValue,
+                String(summary.pid), summary.signal, summary.reason, summary.location, Self.outcome(of: summary),
             ].map(TerminalText.visible)
         }
         decisions = summaries.map(\.verdict)
+    }
+
+    private static func outcome(of summary: ReportSummary) -> String {
+        summary.verdict.rawValue + (summary.quarantined == true ? ", quarantined" : "")
     }
 
     /// Writes the table.

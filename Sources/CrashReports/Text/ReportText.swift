@@ -40,6 +40,7 @@ public struct ReportText {
         output.field("what", "\(fault.signal.name) (\(fault.code.name)), fault \(fault.number) of its process")
         if let address = fault.address { output.field("address", accessText(to: address)) }
         if let message = fault.message { output.field("message", message) }
+        if let exception = fault.exception { output.field("exception", exception.text) }
         if let sender = fault.sender { output.field("sender", "pid \(sender.pid), uid \(sender.uid)") }
         output.field("where", report.location)
         output.field("when", "\(report.timestamp.brief) UTC")
@@ -49,15 +50,31 @@ public struct ReportText {
             output.field("seen", "\(occurrences.count) times: \(span)")
         }
         output.field("verdict", "\(report.verdict.decision.rawValue): \(report.verdict.reason)")
+        if let recovery = report.recovery { addRecovery(recovery, to: &output) }
         if let loop = report.loop { output.field("loop", loopText(loop)) }
         addProcess(to: &output)
+    }
+
+    private func addRecovery(_ recovery: CrashReport.Recovery, to output: inout StyledText) {
+        var sentences: [String] = []
+        if recovery.drained { sentences.append("the process drained before it was restarted") }
+        if recovery.quarantined { sentences.append("the item was taken out of its loop") }
+        switch recovery.heldLocks {
+        case 0: break
+        case 1: sentences.append("a lock was held")
+        default: sentences.append("\(recovery.heldLocks) locks were held")
+        }
+        if recovery.inLockFrame { sentences.append("it was inside a function that holds a lock") }
+        if !sentences.isEmpty { output.field("recovery", sentences.joined(separator: "; ")) }
+        if !recovery.touched.isEmpty { output.field("touched", recovery.touched.joined(separator: ", ")) }
     }
 
     private func addProcess(to output: inout StyledText) {
         let process = report.process
         let restarts = process.restarts == 0 ? "" : ", restarted \(process.restarts) times before"
         let uptime = (process.uptimeSeconds * 10).rounded() / 10
-        output.field("process", "\(process.name), pid \(process.pid), parent \(process.parentPid)")
+        let parent = process.isForkedChild == true ? "a forked child of" : "parent"
+        output.field("process", "\(process.name), pid \(process.pid), \(parent) \(process.parentPid)")
         output.field("", "up \(uptime) s since \(process.startTime.brief) UTC\(restarts)")
         output.field("command", process.arguments.joined(separator: " "))
         output.field("program", process.executable + (process.buildID.map { ", build \($0)" } ?? ""))

@@ -5,7 +5,7 @@ internal import Glibc
 ///
 /// Keeps what it read of the images' files for the next record. For one thread at a time.
 public final class ReportBuilder {
-    private let process: SpoolProcess
+    let process: SpoolProcess
     private let namesFunctions: Bool
     private var images: [CrashReport.Image] = []
     private var symbolicator = Symbolicator(images: [])
@@ -32,25 +32,15 @@ public final class ReportBuilder {
         var runtimeFailure: String?
         let frames = frames(of: record, runtimeFailure: &runtimeFailure)
         let fault = fault(of: record, runtimeFailure: runtimeFailure)
-        var process = CrashReport.Process(
-            name: process.name,
-            pid: process.pid,
-            parentPid: process.parentPid,
-            executable: process.executable,
-            arguments: process.arguments,
-            startTime: process.startTime,
-            uptimeSeconds: record.uptimeSeconds,
-            restarts: process.restarts
-        )
-        process.buildID = images.first?.buildID
+        let time = time(of: record)
         return CrashReport(
             id: id(of: record),
-            timestamp: record.time,
+            timestamp: time,
             fingerprint: Fingerprint(kind: .fault, signal: fault.signal.name, frames: frames),
-            occurrences: CrashReport.Occurrences(count: 1, first: record.time, last: record.time),
-            process: process,
-            host: self.process.host,
-            runtime: self.process.runtime,
+            occurrences: CrashReport.Occurrences(count: 1, first: time, last: time),
+            process: process(of: record, buildID: images.first?.buildID),
+            host: process.host,
+            runtime: process.runtime,
             fault: fault,
             loop: record.loop,
             thread: CrashReport.Thread(
@@ -64,6 +54,7 @@ public final class ReportBuilder {
             ),
             images: images,
             verdict: verdict(of: record),
+            recovery: recovery(of: record),
             notes: notes + self.notes(on: record)
         )
     }
@@ -73,10 +64,10 @@ public final class ReportBuilder {
     private func id(of record: FaultRecord) -> ReportID {
         var generator = RecordGenerator(
             number: record.number,
-            seed: UInt64(truncatingIfNeeded: process.pid) << 32 ^ UInt64(truncatingIfNeeded: record.number)
+            seed: UInt64(truncatingIfNeeded: pid(of: record)) << 32 ^ UInt64(truncatingIfNeeded: record.number)
                 ^ UInt64(bitPattern: process.startTime.microsecondsSinceEpoch) << 16
         )
-        return ReportID(time: record.time, using: &generator)
+        return ReportID(time: time(of: record), using: &generator)
     }
 
     private func use(_ images: [CrashReport.Image]) {
@@ -94,8 +85,7 @@ public final class ReportBuilder {
 
     private func frames(of record: FaultRecord, runtimeFailure: inout String?) -> [CrashReport.Frame] {
         var frames: [CrashReport.Frame] = []
-        // Without a walk there is at least the place itself.
-        let addresses = record.frames.isEmpty ? [record.registers["rip"] ?? 0] : record.frames
+        let addresses = record.frames.isEmpty ? place(of: record) : record.frames
         for (position, address) in addresses.enumerated() {
             let gap = position >= record.headFrameCount && position > 0 ? record.framesOmitted : 0
             let image = images.firstIndex { address >= $0.base.rawValue && address < $0.end.rawValue }
@@ -129,74 +119,13 @@ public final class ReportBuilder {
         return frames
     }
 
+    /// Without a walk there is at least the place itself; in a record that was cut off, a zero is none.
+    private func place(of record: FaultRecord) -> [UInt64] {
+        let place = record.registers["rip"] ?? 0
+        return place == 0 && record.isCutOff ? [] : [place]
+    }
+
     private static let failurePrefix = "Swift runtime failure: "
-
-    // MARK: Words
-
-    private func fault(of record: FaultRecord, runtimeFailure: String?) -> CrashReport.Fault {
-        let place = FaultAddress(record)
-        let signal = CInt(clamping: record.signal)
-        // The runtime's text is of the last fatal error, which a memory fault is not.
-        let says = signal == SIGILL || signal == SIGTRAP || signal == SIGABRT
-        let message = record.message.isEmpty ? record.abortMessage : record.message
-        let trimmed = message.reversed().drop(while: \.isWhitespace).reversed()
-        let text = says && !trimmed.isEmpty ? String(trimmed) : nil
-        let sender = record.sender.flatMap { $0.pid == 0 ? nil : $0 }
-        let reason = FaultReason(
-            signal: record.signal,
-            code: record.code,
-            address: place.address,
-            access: place.access,
-            addressKind: place.kind,
-            message: text,
-            isRuntimeMessage: !record.message.isEmpty,
-            runtimeFailure: runtimeFailure,
-            sender: sender,
-            pid: process.pid
-        )
-        var fault = CrashReport.Fault(
-            number: record.number,
-            signal: .signal(record.signal),
-            code: .code(record.code, ofSignal: record.signal),
-            address: place.address,
-            access: place.access,
-            message: text,
-            reason: reason.text,
-            sender: sender
-        )
-        fault.addressKind = place.kind
-        return fault
-    }
-
-    private func verdict(of record: FaultRecord) -> CrashReport.Verdict {
-        guard let decision = record.verdict else {
-            return CrashReport.Verdict(decision: .terminate, reason: "the process ended before a verdict was given")
-        }
-        if record.facts.contains(.restartFailed) {
-            return CrashReport.Verdict(decision: .terminate, reason: "the process could not be restarted in place")
-        }
-        if record.facts.contains(.deadline) {
-            return CrashReport.Verdict(
-                decision: decision,
-                reason: "no verdict came within the deadline: a lock that the crash thread needs was held"
-            )
-        }
-        let reason = record.verdictReason.isEmpty ? "the fault could not be judged" : record.verdictReason
-        return CrashReport.Verdict(decision: decision, reason: reason)
-    }
-
-    private func notes(on record: FaultRecord) -> [String] {
-        var notes: [String] = []
-        switch record.stage {
-        case .incomplete: notes.append("the process ended while the record was being written: parts of it are missing")
-        case .captured: notes.append("the process ended before the stack was walked: only the innermost frame is known")
-        case .decided: break
-        }
-        if process.faultsLost > 0 {
-            notes.append("\(process.faultsLost) more faults of this process found no room for a record")
-        }
-        return notes
-    }
 }
 
 /// SplitMix64 (Steele, Lea, Flood 2014): bits that follow from a seed.

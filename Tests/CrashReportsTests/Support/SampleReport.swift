@@ -7,7 +7,8 @@ enum SampleReport {
         id: ReportID = ReportID(time: .now),
         message: String? = nil,
         reason: String = "abort",
-        frames: [CrashReport.Frame] = [frame(0, "main")]
+        frames: [CrashReport.Frame] = [frame(0, "main")],
+        recovery: CrashReport.Recovery? = nil
     ) -> CrashReport {
         let time = Timestamp(seconds: 1_795_243_212, nanoseconds: 123_456_000)
         let signal = CrashReport.Fault.NumberedName.signal(6)
@@ -38,7 +39,8 @@ enum SampleReport {
             ),
             thread: .init(id: 12, isMain: true, frames: frames),
             images: [],
-            verdict: .init(decision: .terminate, reason: "an abort")
+            verdict: .init(decision: .terminate, reason: "an abort"),
+            recovery: recovery
         )
     }
 

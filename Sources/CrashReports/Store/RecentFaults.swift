@@ -1,0 +1,157 @@
+internal import Glibc
+internal import LinuxSystem
+internal import SystemPackage
+
+/// A fault of the recent past, as far as it takes to see that a program crashes again and again.
+public struct RecentFault: Sendable, Hashable {
+    /// Which fault of its process it was, from 1.
+    public var number: Int
+    /// When it happened.
+    public var time: Timestamp
+    /// The process.
+    public var pid: Int
+    /// What was decided; nil if the process ended before.
+    public var verdict: CrashReport.Verdict.Decision?
+    /// The signal's number.
+    public var signal: Int
+    /// What kind of loop item was called, nil outside of a callout.
+    public var kind: CrashReport.LoopState.Callout.Kind?
+    /// The label of that item, nil outside of a callout.
+    public var label: String?
+    /// Whether the item was taken out of its loop.
+    public var isQuarantined: Bool
+    /// Whether it was a forked child's: the program itself went on.
+    public var isForkedChild: Bool
+    /// When the process started.
+    public var processStart: Timestamp
+    /// How often, if reports of the same fault were counted in one.
+    public var count: Int
+}
+
+/// The recent faults of one program, for a process of it that starts.
+public enum RecentFaults {
+    /// Files that are read at most, of each kind.
+    private static let mostFiles = 256
+
+    /// Finds them: in the reports of a store, and in the records that have no report yet.
+    ///
+    /// Reads names, and only files whose names are of that time. A fault that was counted in an older report is not found, and
+    /// neither is what is damaged: nobody who starts wants to fail because of it. Blocks on files.
+    ///
+    /// - Parameters:
+    ///   - store: The store.
+    ///   - processName: The name of the process.
+    ///   - executable: The path of its executable.
+    ///   - seconds: How far back to look.
+    ///   - limit: How many faults at most.
+    ///   - now: The end of that time; what is later is left out.
+    /// - Returns: The newest first.
+    public static func find(
+        in store: ReportStore,
+        processName: String,
+        executable: String,
+        withinSeconds seconds: Double,
+        limit: Int = 64,
+        now: Timestamp = .now
+    ) -> [RecentFault] {
+        let start = now.adding(seconds: -seconds)
+        guard limit > 0, start <= now else { return [] }
+        let search = Search(name: processName, executable: executable, times: start...now, limit: limit)
+        var found: [Key: RecentFault] = [:]
+        for fault in search.reports(in: store) { found[Key(fault)] = fault }
+        // A record may have a report already, if the process ended before it was free.
+        for fault in search.records(in: store) where found[Key(fault)] == nil {
+            found[Key(fault)] = fault
+        }
+        return Array(found.values.sorted { $0.time > $1.time }.prefix(limit))
+    }
+
+    private struct Key: Hashable {
+        var pid: Int
+        var number: Int
+        var time: Timestamp
+
+        init(_ fault: RecentFault) {
+            pid = fault.pid
+            number = fault.number
+            time = fault.time
+        }
+    }
+
+    private struct Search {
+        var name: String
+        var executable: String
+        var times: ClosedRange<Timestamp>
+        var limit: Int
+
+        func reports(in store: ReportStore) -> [RecentFault] {
+            guard let directory = try? store.openReports(), let names = try? directory.names() else { return [] }
+            // Names begin with the time: text of a fixed width, which is compared as such.
+            let first = ReportID.timeDigits(times.lowerBound)
+            let last = ReportID.timeDigits(times.upperBound)
+            let recent = names.filter {
+                $0.utf8.count == ReportID.length + 5 && $0 >= first && $0.prefix(12) <= last && $0.hasSuffix(".json")
+            }
+            var found: [RecentFault] = []
+            for name in recent.sorted(by: >).prefix(mostFiles) where found.count < limit {
+                guard let id = ReportID(rawValue: String(name.dropLast(5))),
+                    let outline = try? store.outline(of: id, in: directory), isWanted(outline)
+                else { continue }
+                found.append(outline.recentFault)
+            }
+            return found
+        }
+
+        func records(in store: ReportStore) -> [RecentFault] {
+            guard let directory = try? FileDirectory(at: store.spoolPath), isOwn(directory.descriptor),
+                let names = try? directory.names()
+            else { return [] }
+            // `PID-START.spool`: those that began last are the likeliest to have what nobody has seen.
+            let files = names.compactMap { name -> (start: UInt64, name: String)? in
+                guard name.hasSuffix(".spool") else { return nil }
+                return name.dropLast(6).split(separator: "-").last.flatMap { UInt64($0) }.map { ($0, name) }
+            }
+            var found: [RecentFault] = []
+            for (_, name) in files.sorted(by: { $0.start > $1.start }).prefix(mostFiles) where found.count < limit {
+                guard let file = try? directory.open(name), isOwn(file),
+                    let bytes = try? file.readAll(limit: SpoolContents.maximumSize),
+                    let contents = try? SpoolContents(bytes: bytes), contents.process.name == self.name,
+                    contents.process.executable == executable
+                else { continue }
+                for record in contents.records where times.contains(record.time) {
+                    found.append(RecentFault(record, of: contents.process))
+                }
+            }
+            return found
+        }
+
+        private func isWanted(_ outline: ReportOutline) -> Bool {
+            outline.process.name == name && outline.process.executable == executable
+                && times.contains(outline.timestamp)
+        }
+
+        /// A regular file or a folder of this user, whatever lies under its name.
+        private func isOwn(_ descriptor: borrowing OwnedDescriptor) -> Bool {
+            guard let status = try? FileStatus(of: descriptor) else { return false }
+            return status.owner == geteuid() && (status.kind == .regular || status.kind == .directory)
+        }
+    }
+}
+
+extension RecentFault {
+    fileprivate init(_ record: FaultRecord, of process: SpoolProcess) {
+        self.init(
+            number: record.number,
+            time: record.time,
+            pid: record.facts.contains(.forkedChild) ? record.pid ?? process.pid : process.pid,
+            verdict: record.verdict,
+            signal: record.signal,
+            kind: record.loop?.callout?.kind,
+            label: record.loop?.callout?.label,
+            isQuarantined: record.facts.contains(.quarantined),
+            isForkedChild: record.facts.contains(.forkedChild),
+            processStart: process.startTime,
+            count: 1
+        )
+    }
+}

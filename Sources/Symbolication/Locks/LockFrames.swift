@@ -1,0 +1,83 @@
+/// Tells whether a stack is inside a function that uses a `Mutex`: nobody counts its locks, and it may hold one.
+///
+/// `Mutex.withLock` is transparent: it becomes part of its caller before there is debug information, in debug builds, too, and
+/// nothing says where in the caller the lock is held. What tells is the caller's machine code (`LockCalls`). So a yes may be
+/// wrong about a lock that was released. What is asked for is remembered per program counter, so that only a place that was
+/// never seen costs time.
+///
+/// For use from one thread at a time. Not for signal handlers.
+@safe
+public final class LockFrames {
+    /// Places that are remembered at most, and the room for them: a table that is half full still has short ways.
+    private static let mostRemembered = 4096
+    private static let capacity = 8192
+
+    private let executable: SymbolImage
+    /// Nil until it is first needed, or when the file cannot be read.
+    private lazy var calls = ELFFile(path: executable.path).map { (calls: LockCalls(of: $0), base: $0.linkedBase) }
+    /// Each a place with its answer, or 0; found by open addressing, so that nothing is allocated when one is asked for.
+    private let answers: UnsafeMutablePointer<UInt64>
+    private var count = 0
+
+    /// Makes one for the functions of an executable; addresses elsewhere are no such functions.
+    ///
+    /// - Parameter executable: The file as it was mapped; no file is opened yet.
+    public init(executable: SymbolImage) {
+        self.executable = executable
+        unsafe answers = .allocate(capacity: Self.capacity)
+        unsafe answers.initialize(repeating: 0, count: Self.capacity)
+    }
+
+    deinit {
+        unsafe answers.deallocate()
+    }
+
+    /// Reads the file now rather than when the first place is asked for.
+    public func warmUp() {
+        _ = calls
+        var none: UInt64 = 0
+        unsafe withUnsafePointer(to: &none) { place in
+            // Twice, so that both ways through have been taken.
+            for _ in 0..<2 { _ = unsafe contain(UnsafeBufferPointer(start: place, count: 1)) }
+        }
+    }
+
+    /// Whether a function on a stack uses a `Mutex`, by itself or by what was inlined into it.
+    ///
+    /// Allocates nothing and reads nothing if it was asked for all of these places before.
+    ///
+    /// - Parameter programCounters: The innermost first; the first one exact, the others return addresses.
+    /// - Returns: True as soon as one such function is found.
+    public func contain(_ programCounters: UnsafeBufferPointer<UInt64>) -> Bool {
+        for index in 0..<programCounters.count {
+            if holdsLock(at: unsafe programCounters[index], isReturnAddress: index > 0) { return true }
+        }
+        return false
+    }
+
+    private func holdsLock(at address: UInt64, isReturnAddress: Bool) -> Bool {
+        // User space ends at 2^47; the lowest bit is the answer, and the top one says that there is one.
+        let place = 1 << 63 | (address & (1 << 60 - 1)) << 2 | (isReturnAddress ? 2 : 0)
+        var slot = Int(truncatingIfNeeded: (place &* 0x9e37_79b9_7f4a_7c15) >> 32) & (Self.capacity - 1)
+        while unsafe answers[slot] != 0 {
+            if unsafe answers[slot] & ~1 == place { return unsafe answers[slot] & 1 != 0 }
+            slot = (slot + 1) & (Self.capacity - 1)
+        }
+        let answer = lookUp(address, isReturnAddress)
+        guard count < Self.mostRemembered else {
+            unsafe answers.update(repeating: 0, count: Self.capacity)
+            count = 0
+            return answer
+        }
+        unsafe answers[slot] = place | (answer ? 1 : 0)
+        count += 1
+        return answer
+    }
+
+    private func lookUp(_ address: UInt64, _ isReturnAddress: Bool) -> Bool {
+        // A call can be the last instruction of a function that never returns: the address behind it is another function's.
+        let lookedUp = isReturnAddress ? address &- 1 : address
+        guard executable.contains(lookedUp), let calls else { return false }
+        return calls.calls.contain(functionAt: lookedUp &- executable.base &+ calls.base)
+    }
+}
