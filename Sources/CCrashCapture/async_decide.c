@@ -64,6 +64,15 @@ bool hf_capture_decide(uint32_t slot, uint32_t verdict) {
     return in_time;
 }
 
+void hf_capture_set_verdict_without_decision(uint32_t verdict) {
+    atomic_store_explicit(&hf_capture_state.verdict_without_decision, verdict, memory_order_relaxed);
+}
+
+void hf_capture_end_drain(void) {
+    atomic_store_explicit(&hf_capture_state.drained, 1, memory_order_release);
+    HF_SYSCALL3(SYS_futex, &hf_capture_state.drained, FUTEX_WAKE, INT32_MAX);
+}
+
 void hf_capture_release(uint32_t slot) {
     __atomic_store_n(&hf_capture_state.slots[slot].state, HF_SLOT_FREE, __ATOMIC_RELEASE);
 }

@@ -1,39 +1,10 @@
-// The two ways out of a process that is not resumed: a fresh one in its place, or the end that the signal asks for.
+// The way out of a process that is neither resumed nor restarted: the end that the signal asks for.
 
 #include "async_state.h"
 #include "async_syscalls.h"
 
-#include <fcntl.h>
 #include <stddef.h>
 #include <ucontext.h>
-
-#ifndef CLOSE_RANGE_CLOEXEC
-#define CLOSE_RANGE_CLOEXEC (1U << 2)
-#endif
-
-void hf_async_restart(void) {
-    const HFCaptureConfiguration *configuration = &hf_capture_state.configuration;
-    const HFRestartPlan *plan = atomic_load_explicit(&hf_capture_state.restart_plan, memory_order_acquire);
-    if (configuration->executable == NULL || configuration->arguments == NULL || plan == NULL) {
-        return;
-    }
-    // Everything but the standard three and what is marked to be kept closes, whoever opened it.
-    HF_SYSCALL3(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC);
-    for (uint32_t i = 0; i < plan->descriptor_count; i += 1) {
-        HF_SYSCALL3(SYS_fcntl, plan->descriptors[i], F_SETFD, 0);
-    }
-    // execve(2) keeps the signal mask: a process that begins with the fault signals blocked would die unreported. The observed
-    // ones wait until it has handlers for them again (hf_signal_release): by default it would die of a SIGHUP now.
-    uint64_t before = 0;
-    uint64_t mask = hf_capture_state.initial_mask |
-                    atomic_load_explicit(&hf_capture_state.observed_signals, memory_order_relaxed);
-    HF_SYSCALL4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, &before, HF_KERNEL_SIGSET_SIZE);
-    HF_SYSCALL3(SYS_execve, configuration->executable, configuration->arguments, plan->environment);
-    if (configuration->fallback_executable != NULL) {
-        HF_SYSCALL3(SYS_execve, configuration->fallback_executable, configuration->arguments, plan->environment);
-    }
-    HF_SYSCALL4(SYS_rt_sigprocmask, SIG_SETMASK, &before, 0, HF_KERNEL_SIGSET_SIZE);
-}
 
 /// The layout that rt_sigaction(2) takes, which is not that of glibc.
 typedef struct KernelAction {

@@ -7,6 +7,7 @@
 #include "async_handler.h"
 #include "async_state.h"
 #include "async_syscalls.h"
+#include "async_tracer.h"
 #include "recovery_point.h"
 
 #include <linux/futex.h>
@@ -18,13 +19,30 @@ const int hf_async_fault_signals[HF_FAULT_SIGNAL_COUNT] = {SIGILL, SIGTRAP, SIGA
 HFCaptureState hf_capture_state;
 
 /// Sends the thread to its recovery point: sigreturn(2) then also restores its signal mask and alternate stack.
-static void resume_at_recovery_point(ucontext_t *context) {
+static void resume_at_recovery_point(ucontext_t *context, const HFRecord *record) {
     HFRecoveryPoint *point = hf_current_recovery_point;
     greg_t *registers = context->uc_mcontext.gregs;
     point->stack->abandoned_at = (uintptr_t)registers[REG_RSP];
+    point->stack->fault_facts = __atomic_load_n(&record->facts, __ATOMIC_ACQUIRE);
     registers[REG_RIP] = (greg_t)(uintptr_t)hf_recovery_landing;
     registers[REG_RSP] = (greg_t)point->stack_pointer;
     registers[REG_RBP] = (greg_t)point->frame_pointer;
+}
+
+/// An absolute CLOCK_MONOTONIC time: interruptions do not move it (futex(2), FUTEX_WAIT_BITSET).
+static struct timespec time_after(uint64_t nanoseconds) {
+    struct timespec until = {0, 0};
+    HF_SYSCALL2(SYS_clock_gettime, CLOCK_MONOTONIC, &until);
+    nanoseconds += (uint64_t)until.tv_nsec;
+    until.tv_sec += (time_t)(nanoseconds / 1000000000);
+    until.tv_nsec = (long)(nanoseconds % 1000000000);
+    return until;
+}
+
+/// Sleeps while a word has a value; false when the time has passed.
+static bool wait_while(const void *word, uint32_t value, const struct timespec *until) {
+    long result = HF_SYSCALL6(SYS_futex, word, FUTEX_WAIT_BITSET, value, until, 0, FUTEX_BITSET_MATCH_ANY);
+    return result != -ETIMEDOUT;
 }
 
 /// Parks the thread until there is a verdict. After the deadline the verdict is ours: a lock that the deciding thread needs
@@ -33,25 +51,22 @@ static uint32_t wait_for_verdict(HFRecord *record) {
     atomic_fetch_add_explicit(&hf_capture_state.pending, 1, memory_order_release);
     HF_SYSCALL3(SYS_futex, &hf_capture_state.pending, FUTEX_WAKE_PRIVATE, 1);
 
-    struct timespec until;
-    HF_SYSCALL2(SYS_clock_gettime, CLOCK_MONOTONIC, &until);
-    uint64_t nanoseconds = (uint64_t)until.tv_nsec + hf_capture_state.configuration.deadline_nanoseconds;
-    until.tv_sec += (time_t)(nanoseconds / 1000000000);
-    until.tv_nsec = (long)(nanoseconds % 1000000000);
+    struct timespec until = time_after(hf_capture_state.configuration.deadline_nanoseconds);
     for (;;) {
         uint32_t verdict = __atomic_load_n(&record->verdict, __ATOMIC_ACQUIRE);
         if (verdict != HF_VERDICT_PENDING) {
             return verdict;
         }
-        // FUTEX_WAIT_BITSET takes an absolute CLOCK_MONOTONIC time, so interruptions do not move the deadline (futex(2)).
-        long result = HF_SYSCALL6(
-            SYS_futex, &record->verdict, FUTEX_WAIT_BITSET, HF_VERDICT_PENDING, &until, 0, FUTEX_BITSET_MATCH_ANY);
-        if (result == -ETIMEDOUT) {
-            break;
+        if (!wait_while(&record->verdict, HF_VERDICT_PENDING, &until)) {
+            if (!hf_async_is_traced()) {
+                break;
+            }
+            // A debugger may have stopped the deciding thread: that says nothing of locks.
+            until = time_after(hf_capture_state.configuration.deadline_nanoseconds);
         }
     }
     uint32_t expected = HF_VERDICT_PENDING;
-    uint32_t verdict = hf_capture_state.configuration.verdict_at_deadline;
+    uint32_t verdict = atomic_load_explicit(&hf_capture_state.verdict_without_decision, memory_order_relaxed);
     if (!__atomic_compare_exchange_n(
             &record->verdict, &expected, verdict, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         return expected;
@@ -60,58 +75,85 @@ static uint32_t wait_for_verdict(HFRecord *record) {
     return verdict;
 }
 
-/// How long a fault waits for a slot when all are taken: the report writer frees one every few milliseconds.
-enum { slot_wait_nanoseconds = 10 * 1000 * 1000, slot_wait_rounds = 100 };
+/// Lets the main loop drain, as long as it may: whatever it waits for meanwhile, the verdict is carried out.
+static void wait_for_drain(void) {
+    struct timespec until = time_after(hf_capture_state.configuration.drain_nanoseconds);
+    while (atomic_load_explicit(&hf_capture_state.drained, memory_order_acquire) == 0) {
+        if (!wait_while(&hf_capture_state.drained, 0, &until)) {
+            return;
+        }
+    }
+}
 
+/// Waits for a slot when all are taken, as long as for a verdict: the report writer frees one every few milliseconds.
 static HFRecord *wait_for_slot(void) {
-    for (int i = 0; i < slot_wait_rounds; i += 1) {
+    uint64_t left = hf_capture_state.configuration.deadline_nanoseconds;
+    const uint64_t step = 10 * 1000 * 1000;
+    for (;;) {
         HFRecord *record = hf_async_claim_slot();
-        if (record != NULL) {
+        if (record != NULL || left == 0) {
             return record;
         }
-        struct timespec pause = {.tv_sec = 0, .tv_nsec = slot_wait_nanoseconds};
+        struct timespec pause = {.tv_sec = 0, .tv_nsec = (long)step};
         HF_SYSCALL2(SYS_nanosleep, &pause, 0);
+        left = left > step ? left - step : 0;
     }
-    return NULL;
+}
+
+/// Captures the fault and returns what is to be done about it; `*record` is NULL when there was no room for one.
+static uint32_t capture(int signal, const siginfo_t *info, void *context, HFRecord **record) {
+    HFSpoolHeader *spool = hf_capture_state.configuration.spool;
+    uint32_t verdict = atomic_load_explicit(&hf_capture_state.verdict_without_decision, memory_order_relaxed);
+    *record = wait_for_slot();
+    if (*record == NULL) {
+        __atomic_add_fetch(&spool->faults_lost, 1, __ATOMIC_RELAXED);
+        return verdict;
+    }
+    hf_async_fill_record(*record, spool, signal, info, context);
+    // Nobody decides for the deciding thread, nor before there is one.
+    if (atomic_load_explicit(&hf_capture_state.decider, memory_order_acquire) == 0 ||
+        ((*record)->facts & HF_FACT_CAPTURE_THREAD) != 0) {
+        hf_async_walk_frame_pointers(*record, context);
+        __atomic_store_n(&(*record)->verdict, verdict, __ATOMIC_RELEASE);
+        return verdict;
+    }
+    return wait_for_verdict(*record);
 }
 
 void hf_async_handle_fault(int signal, siginfo_t *info, void *context) {
+    if (hf_async_is_ignored_order(signal, info)) {
+        return;
+    }
     int32_t pid = (int32_t)HF_SYSCALL0(SYS_getpid);
+    bool installed = atomic_load_explicit(&hf_capture_state.installed, memory_order_acquire);
     // A forked child has no crash thread, and neither the spool nor the restart is its own.
-    if (pid != hf_capture_state.pid ||
-        !atomic_load_explicit(&hf_capture_state.installed, memory_order_acquire) ||
+    if (installed && pid != hf_capture_state.pid) {
+        hf_async_record_child(signal, info, context);
+    }
+    if (!installed || pid != hf_capture_state.pid ||
         atomic_load_explicit(&hf_capture_state.terminating, memory_order_acquire) == pid) {
         hf_async_terminate(signal, info, context);
         return;
     }
-    uint32_t verdict = hf_capture_state.configuration.verdict_at_deadline;
-    HFRecord *record = wait_for_slot();
-    if (record == NULL) {
-        __atomic_add_fetch(&hf_capture_state.configuration.spool->faults_lost, 1, __ATOMIC_RELAXED);
-    } else {
-        hf_async_fill_record(record, signal, info, context);
-        // Nobody decides for the deciding thread, nor before there is one.
-        bool decidable = atomic_load_explicit(&hf_capture_state.decider, memory_order_acquire) != 0 &&
-                         (record->facts & HF_FACT_CAPTURE_THREAD) == 0;
-        if (decidable) {
-            verdict = wait_for_verdict(record);
-        } else {
-            __atomic_store_n(&record->verdict, verdict, __ATOMIC_RELEASE);
-        }
-    }
-    switch (verdict) {
-    case HF_VERDICT_RESUME:
-        resume_at_recovery_point(context);
+    HFRecord *record;
+    uint32_t verdict = capture(signal, info, context, &record);
+    if (verdict == HF_VERDICT_RESUME) {
+        resume_at_recovery_point(context, record);
         return;
-    case HF_VERDICT_RESTART:
+    }
+    if (record != NULL && (__atomic_load_n(&record->facts, __ATOMIC_ACQUIRE) & HF_FACT_DRAINED) != 0) {
+        wait_for_drain();
+    }
+    if (verdict == HF_VERDICT_RESTART) {
+        int32_t code = hf_capture_state.configuration.restart_exit_code;
+        if (code >= 0) {
+            HF_SYSCALL1(SYS_exit_group, code);
+        }
         hf_async_restart();
         if (record != NULL) {
             __atomic_store_n(&record->verdict, HF_VERDICT_TERMINATE, __ATOMIC_RELEASE);
             hf_capture_add_facts(record, HF_FACT_RESTART_FAILED);
         }
-        break;
-    default:
-        break;
     }
     hf_async_terminate(signal, info, context);
 }

@@ -17,7 +17,7 @@ size_t hf_async_read_memory(uint64_t address, void *buffer, size_t size) {
     return count > 0 ? (size_t)count : 0;
 }
 
-void hf_async_copy_text(char *destination, size_t size, uint64_t source) {
+size_t hf_async_copy_text(char *destination, size_t size, uint64_t source) {
     size_t done = 0;
     // In pieces that end at page ends: the text may stop just before memory that is not mapped.
     while (done + 1 < size) {
@@ -29,7 +29,7 @@ void hf_async_copy_text(char *destination, size_t size, uint64_t source) {
         size_t count = hf_async_read_memory(from, destination + done, piece);
         for (size_t i = 0; i < count; i += 1) {
             if (destination[done + i] == 0) {
-                return;
+                return done + i;
             }
         }
         done += count;
@@ -38,4 +38,5 @@ void hf_async_copy_text(char *destination, size_t size, uint64_t source) {
         }
     }
     destination[done] = 0;
+    return done;
 }

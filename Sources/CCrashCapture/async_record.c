@@ -4,9 +4,13 @@
 #include "async_syscalls.h"
 #include "recovery_point.h"
 
+#include <stddef.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <ucontext.h>
+
+_Thread_local HFThreadStack hf_thread_stack;
+_Thread_local HFUncaughtException hf_uncaught_exception;
 
 HFRecord *hf_async_claim_slot(void) {
     for (uint32_t i = 0; i < hf_capture_state.slot_count; i += 1) {
@@ -57,15 +61,134 @@ static void judge_stack(HFRecord *record, const HFRecoveryPoint *point, uint64_t
     if (hf_critical_depth != point->critical_depth) {
         record->facts |= HF_FACT_CRITICAL_SECTION;
     }
+    if (hf_held_locks != point->held_locks) {
+        record->facts |= HF_FACT_LOCK_HELD;
+        // Without the mark of a callout that let go of what others took.
+        record->held_locks = (hf_held_locks - point->held_locks) % HF_LOCK_DEFICIT;
+    }
 }
 
-void hf_async_fill_record(HFRecord *record, int signal, const siginfo_t *info, void *context) {
-    const HFSpoolHeader *spool = hf_capture_state.configuration.spool;
+/// The guard of a thread's own stack: what the library made, and for the first thread, whose stack grows, what lies below its
+/// limit (setrlimit(2), RLIMIT_STACK: the kernel keeps 1 MiB free there, mm/mmap.c, stack_guard_gap).
+enum { growth_gap = 1024 * 1024 };
+
+static void judge_thread_stack(HFRecord *record, uint64_t stack_pointer) {
+    HFThreadStack stack = hf_thread_stack;
+    if (stack.high == 0) {
+        return;
+    }
+    uintptr_t guard = stack.guard > 0 ? stack.guard : growth_gap;
+    // The attributes of a thread count its guard to its stack or not, by version of glibc: both sides of the bound are looked at.
+    bool near = record->address + guard >= stack.low && record->address < stack.low + guard;
+    bool below = stack_pointer + guard >= stack.low && stack_pointer < stack.low + guard;
+    record->stack_low = stack.low;
+    record->stack_high = stack.high;
+    if (record->signal == SIGSEGV && record->code > 0 && near && below) {
+        record->facts |= HF_FACT_STACK_OVERFLOW;
+    }
+}
+
+/// More than a callout has reason to touch; a list that is damaged may go on for ever.
+enum { maximum_notes = 16 };
+
+/// Copies the names of what was touched, a line each, as far as there is room.
+static void copy_notes(HFRecord *record, const HFCalloutNote *first) {
+    uint64_t next = (uint64_t)first;
+    size_t used = 0;
+    for (int i = 0; i < maximum_notes && next != 0; i += 1) {
+        HFCalloutNote note;
+        if (hf_async_read_memory(next, &note, sizeof note) != sizeof note) {
+            return;
+        }
+        // Room for a line end, one byte of text, and the end of the text.
+        if (used + 3 > sizeof record->touched) {
+            return;
+        }
+        if (used > 0) {
+            record->touched[used] = '\n';
+            used += 1;
+        }
+        used += hf_async_copy_text(record->touched + used, sizeof record->touched - used, (uint64_t)note.text);
+        next = (uint64_t)note.next;
+    }
+}
+
+static void copy_exception(HFRecord *record) {
+    // Of this very thread: no text that may not be there.
+    for (size_t i = 0; i < sizeof record->exception_type; i += 1) {
+        record->exception_type[i] = hf_uncaught_exception.type[i];
+    }
+    for (size_t i = 0; i < sizeof record->exception_message; i += 1) {
+        record->exception_message[i] = hf_uncaught_exception.message[i];
+    }
+}
+
+static size_t length_of(uint64_t text) {
+    char piece[256];
+    size_t length = 0;
+    size_t count;
+    do {
+        count = hf_async_copy_text(piece, sizeof piece, text + length);
+        length += count;
+    } while (count == sizeof piece - 1);
+    return length;
+}
+
+static void copy_fatal_error(HFRecord *record) {
+    if (hf_capture_state.fatal_error_message == NULL) {
+        return;
+    }
+    uint64_t text = (uint64_t)atomic_load_explicit(hf_capture_state.fatal_error_message, memory_order_acquire);
+    if (text == 0) {
+        return;
+    }
+    size_t length = length_of(text);
+    size_t recorded = atomic_exchange_explicit(&hf_capture_state.recorded_message, length, memory_order_acq_rel);
+    if (recorded < length) {
+        hf_async_copy_text(record->message, sizeof record->message, text + recorded);
+    }
+}
+
+static void copy_messages(HFRecord *record) {
+    copy_fatal_error(record);
+    if (record->signal != SIGABRT) {
+        return;
+    }
+    const HFAbortMessage *reason = hf_capture_state.abort_message != NULL ? *hf_capture_state.abort_message : NULL;
+    if (reason != NULL &&
+        atomic_exchange_explicit(&hf_capture_state.recorded_abort, reason, memory_order_acq_rel) != reason) {
+        hf_async_copy_text(record->abort_message, sizeof record->abort_message, (uint64_t)reason->text);
+    }
+    copy_exception(record);
+}
+
+static void copy_thread(HFRecord *record) {
+    record->thread = (int32_t)HF_SYSCALL0(SYS_gettid);
+    if (record->thread == (int32_t)HF_SYSCALL0(SYS_getpid)) {
+        record->facts |= HF_FACT_MAIN_THREAD;
+    }
+    if (record->thread == atomic_load_explicit(&hf_capture_state.decider, memory_order_relaxed)) {
+        record->facts |= HF_FACT_CAPTURE_THREAD;
+    }
+    HF_SYSCALL2(SYS_prctl, PR_GET_NAME, record->thread_name);
+}
+
+/// Empties a part of a claimed slot: what it holds is of the fault before.
+static void clear(HFRecord *record, size_t start, size_t end) {
+    volatile uint64_t *words = (volatile uint64_t *)record;
+    for (size_t i = start / sizeof *words; i < end / sizeof *words; i += 1) {
+        words[i] = 0;
+    }
+}
+
+void hf_async_fill_record(
+    HFRecord *record, HFSpoolHeader *process, int signal, const siginfo_t *info, void *context) {
     const ucontext_t *registers = context;
-    record->number = __atomic_add_fetch(
-        &hf_capture_state.configuration.spool->fault_count, 1, __ATOMIC_RELAXED);
+    // What a record cannot do without comes first: should the rest fault, that much is there.
+    clear(record, offsetof(HFRecord, time_unix_nanoseconds), offsetof(HFRecord, registers));
+    record->number = __atomic_add_fetch(&process->fault_count, 1, __ATOMIC_RELAXED);
     record->time_unix_nanoseconds = now(CLOCK_REALTIME);
-    record->uptime_nanoseconds = now(CLOCK_MONOTONIC) - spool->start_monotonic_nanoseconds;
+    record->uptime_nanoseconds = now(CLOCK_MONOTONIC) - process->start_monotonic_nanoseconds;
     record->signal = signal;
     record->code = info->si_code;
     // siginfo is a union: a sender for codes up to 0, an address for the kernel's own (sigaction(2)).
@@ -73,57 +196,28 @@ void hf_async_fill_record(HFRecord *record, int signal, const siginfo_t *info, v
     record->address = from_kernel ? (uint64_t)info->si_addr : 0;
     record->sender_pid = from_kernel ? 0 : info->si_pid;
     record->sender_uid = from_kernel ? 0 : info->si_uid;
-    record->thread = (int32_t)HF_SYSCALL0(SYS_gettid);
-    record->facts = record->thread == (int32_t)HF_SYSCALL0(SYS_getpid) ? HF_FACT_MAIN_THREAD : 0;
-    if (record->thread == atomic_load_explicit(&hf_capture_state.decider, memory_order_relaxed)) {
-        record->facts |= HF_FACT_CAPTURE_THREAD;
-    }
-    for (size_t i = 0; i < sizeof record->thread_name; i += 1) {
-        record->thread_name[i] = 0;
-    }
-    HF_SYSCALL2(SYS_prctl, PR_GET_NAME, record->thread_name);
-
-    record->verdict = HF_VERDICT_PENDING;
-    record->frame_count = 0;
-    record->head_frame_count = 0;
-    record->frames_omitted = 0;
-    record->reason[0] = 0;
+    copy_thread(record);
+    clear(record, offsetof(HFRecord, registers), offsetof(HFRecord, pid));
+    record->pid = (int32_t)HF_SYSCALL0(SYS_getpid);
+    record->held_locks = 0;
+    clear(record, offsetof(HFRecord, exception_type), sizeof *record);
     for (int i = 0; i < HF_REGISTER_COUNT; i += 1) {
         record->registers[i] = (uint64_t)registers->uc_mcontext.gregs[i];
     }
     record->context = (uint64_t)context;
     record->code_length = (uint32_t)hf_async_read_memory(
         record->registers[REG_RIP], record->code_bytes, sizeof record->code_bytes);
-
-    record->stack_low = 0;
-    record->stack_high = 0;
-    record->item = 0;
-    record->pass = 0;
-    record->callout_kind = 0;
-    record->activity = 0;
-    record->nesting = 0;
-    record->mode[0] = 0;
-    record->label[0] = 0;
     const HFRecoveryPoint *point = hf_current_recovery_point;
     if (point != NULL) {
         judge_stack(record, point, record->registers[REG_RSP]);
         copy_loop_state(record, point->info);
+        copy_notes(record, point->notes);
+    } else {
+        judge_thread_stack(record, record->registers[REG_RSP]);
     }
     if (hf_run_is_in_task) {
         record->facts |= HF_FACT_TASK;
     }
-
-    record->message[0] = 0;
-    if (hf_capture_state.fatal_error_message != NULL) {
-        const char *text = atomic_load_explicit(hf_capture_state.fatal_error_message, memory_order_acquire);
-        if (text != NULL) {
-            hf_async_copy_text(record->message, sizeof record->message, (uint64_t)text);
-        }
-    }
-    record->abort_message[0] = 0;
-    if (signal == SIGABRT && hf_capture_state.abort_message != NULL && *hf_capture_state.abort_message != NULL) {
-        uint64_t text = (uint64_t)(*hf_capture_state.abort_message)->text;
-        hf_async_copy_text(record->abort_message, sizeof record->abort_message, text);
-    }
+    copy_messages(record);
     __atomic_store_n(&record->state, HF_SLOT_CAPTURED, __ATOMIC_RELEASE);
 }

@@ -1,18 +1,26 @@
 // Asynchronous signals: from a handler into a ring, from the ring to whoever reads the eventfd.
 
 #include "async_signals.h"
+#include "async_restart.h"
 #include "async_state.h"
 #include "async_syscalls.h"
+#include "signal_events.h"
 
-#include <stdatomic.h>
 #include <time.h>
 
-enum { ring_size = 256, highest_signal = 64 };
+enum { ring_size = 4096 };
+
+/// What the kernel tells of a signal: the used part of siginfo_t (asm-generic/siginfo.h).
+typedef struct Information {
+    char bytes[48];
+} Information;
 
 /// A bounded queue of many producers and one consumer: a cell's turn says whose it is (D. Vyukov's bounded MPMC queue).
 typedef struct Cell {
     _Atomic(uint64_t) turn;
-    HFSignalEvent event;
+    int64_t time;
+    uint64_t lost;
+    Information information;
 } Cell;
 
 static struct {
@@ -20,13 +28,27 @@ static struct {
     /// relative to the cell's index, so that the zeroed state is the empty ring.
     Cell cells[ring_size];
     _Atomic(uint64_t) head;
-    uint64_t tail;
-    _Atomic(uint64_t) dropped;
-    /// The eventfd of each signal, plus 1; 0 for none.
-    _Atomic(int) descriptors[highest_signal + 1];
+    _Atomic(uint64_t) tail;
+    /// Signals that found no room since the last event with their number.
+    _Atomic(uint64_t) lost[HF_HIGHEST_SIGNAL + 1];
+    /// Which of these may be above 0, as bits.
+    _Atomic(uint64_t) losing;
+    /// The events before this ticket were queued again.
+    _Atomic(uint64_t) held;
 } state;
 
-static bool push(const HFSignalEvent *event) {
+HFSignalState hf_signal_state;
+
+static uint64_t bit(int signal) { return 1ULL << (signal - 1); }
+
+static void count_lost(int signal, uint64_t count) {
+    if (count > 0) {
+        atomic_fetch_add_explicit(&state.lost[signal], count, memory_order_relaxed);
+        atomic_fetch_or_explicit(&state.losing, bit(signal), memory_order_release);
+    }
+}
+
+static bool push(int signal, const siginfo_t *info, int64_t time) {
     uint64_t ticket = atomic_load_explicit(&state.head, memory_order_relaxed);
     for (;;) {
         uint64_t index = ticket % ring_size;
@@ -35,7 +57,10 @@ static bool push(const HFSignalEvent *event) {
         if (turn == ticket) {
             if (atomic_compare_exchange_weak_explicit(
                     &state.head, &ticket, ticket + 1, memory_order_relaxed, memory_order_relaxed)) {
-                cell->event = *event;
+                cell->time = time;
+                // Here, with the ticket: what was lost came before this one and after the last that has a ticket.
+                cell->lost = atomic_exchange_explicit(&state.lost[signal], 0, memory_order_relaxed);
+                __builtin_memcpy(&cell->information, info, sizeof cell->information);
                 atomic_store_explicit(&cell->turn, ticket + 1 - index, memory_order_release);
                 return true;
             }
@@ -47,45 +72,176 @@ static bool push(const HFSignalEvent *event) {
     }
 }
 
+/// Queues a signal to the calling thread, with what was known of its sender: a process may send itself any code
+/// (kernel/signal.c, do_rt_tgsigqueueinfo).
+static bool queue_again(int signal, const siginfo_t *info) {
+    long pid = HF_SYSCALL0(SYS_getpid);
+    long thread = HF_SYSCALL0(SYS_gettid);
+    return HF_SYSCALL4(SYS_rt_tgsigqueueinfo, pid, thread, signal, info) == 0;
+}
+
+/// In a forked child: what stood before acts, when this handler has returned.
+static bool leave_to_child(int signal, const siginfo_t *info) {
+    int32_t pid = (int32_t)HF_SYSCALL0(SYS_getpid);
+    if (pid == atomic_load_explicit(&hf_signal_state.pid, memory_order_acquire)) {
+        return false;
+    }
+    HF_SYSCALL4(SYS_rt_sigaction, signal, &hf_signal_state.previous[signal], 0, HF_KERNEL_SIGSET_SIZE);
+    queue_again(signal, info);
+    return true;
+}
+
 void hf_async_handle_signal(int signal, siginfo_t *info, void *context) {
     (void)context;
+    if (leave_to_child(signal, info)) {
+        return;
+    }
+    atomic_fetch_add_explicit(&hf_signal_state.running, 1, memory_order_acq_rel);
+    // The ring is not read any more: the process that comes takes the signal, or this one if that fails.
+    if (hf_async_is_restarting()) {
+        long pid = HF_SYSCALL0(SYS_getpid);
+        HF_SYSCALL3(SYS_rt_sigqueueinfo, pid, signal, info);
+        hf_async_await_restart();
+        atomic_fetch_sub_explicit(&hf_signal_state.running, 1, memory_order_acq_rel);
+        return;
+    }
     struct timespec time = {0, 0};
     HF_SYSCALL2(SYS_clock_gettime, CLOCK_REALTIME, &time);
-    HFSignalEvent event = {
-        .time_unix_nanoseconds = (int64_t)time.tv_sec * 1000000000 + time.tv_nsec,
-        .signal = signal,
-        .code = info->si_code,
-        .sender_pid = info->si_pid,
-        .sender_uid = info->si_uid,
-        .value = info->si_code == SI_QUEUE ? (int64_t)info->si_value.sival_ptr : 0,
-    };
-    if (!push(&event)) {
-        atomic_fetch_add_explicit(&state.dropped, 1, memory_order_relaxed);
+    if (!push(signal, info, (int64_t)time.tv_sec * 1000000000 + time.tv_nsec)) {
+        count_lost(signal, 1);
     }
-    int descriptor = atomic_load_explicit(&state.descriptors[signal], memory_order_acquire) - 1;
+    // Last: whoever is woken finds the event, or the count.
+    int descriptor = atomic_load_explicit(&hf_signal_state.descriptors[signal], memory_order_acquire) - 1;
     if (descriptor >= 0) {
         uint64_t one = 1;
         HF_SYSCALL3(SYS_write, descriptor, &one, sizeof one);
     }
+    atomic_fetch_sub_explicit(&hf_signal_state.running, 1, memory_order_acq_rel);
 }
 
-void hf_async_set_signal_descriptor(int signal, int descriptor) {
-    atomic_store_explicit(&state.descriptors[signal], descriptor + 1, memory_order_release);
+void hf_async_discard_signal(int signal, siginfo_t *info, void *context) {
+    (void)context;
+    leave_to_child(signal, info);
+}
+
+// MARK: Taking events
+
+/// Fills in what the kernel has filled in, and no more: the rest of the union is something else (kernel/signal.c,
+/// siginfo_layout).
+static void decode(HFSignalEvent *event, const Information *information) {
+    siginfo_t info;
+    __builtin_memset(&info, 0, sizeof info);
+    __builtin_memcpy(&info, information, sizeof *information);
+    event->signal = info.si_signo;
+    event->code = info.si_code;
+    if (info.si_code > SI_USER && info.si_code < SI_KERNEL) {
+        if (info.si_signo == SIGCHLD) {
+            event->sender_pid = info.si_pid;
+            event->sender_uid = info.si_uid;
+            event->status = info.si_status;
+        } else if (info.si_signo != SIGSYS && info.si_code <= POLL_HUP) {
+            event->descriptor = info.si_fd;
+            event->descriptor_events = (int32_t)info.si_band;
+        }
+    } else if (info.si_code == SI_TIMER) {
+        event->overrun = info.si_overrun;
+        event->value = (int64_t)info.si_value.sival_ptr;
+    } else if (info.si_code == SI_SIGIO) {
+        event->descriptor = info.si_fd;
+        event->descriptor_events = (int32_t)info.si_band;
+    } else {
+        event->sender_pid = info.si_pid;
+        event->sender_uid = info.si_uid;
+        // kill(2) and tgkill(2) carry none.
+        if (info.si_code < 0 && info.si_code != SI_TKILL) {
+            event->value = (int64_t)info.si_value.sival_ptr;
+        }
+    }
+}
+
+/// Makes an event of a count that no later signal takes along.
+static bool next_count(HFSignalEvent *event) {
+    for (;;) {
+        uint64_t losing = atomic_load_explicit(&state.losing, memory_order_acquire);
+        if (losing == 0) {
+            return false;
+        }
+        int signal = __builtin_ctzll(losing) + 1;
+        // The bit first: a handler that counts after the exchange sets it again.
+        atomic_fetch_and_explicit(&state.losing, ~bit(signal), memory_order_acq_rel);
+        uint64_t lost = atomic_exchange_explicit(&state.lost[signal], 0, memory_order_acq_rel);
+        if (lost > 0) {
+            event->signal = signal;
+            event->lost = lost;
+            event->is_count_only = true;
+            return true;
+        }
+    }
 }
 
 bool hf_signal_next(HFSignalEvent *event) {
-    uint64_t index = state.tail % ring_size;
+    __builtin_memset(event, 0, sizeof *event);
+    event->descriptor = -1;
+    uint64_t tail = atomic_load_explicit(&state.tail, memory_order_relaxed);
+    uint64_t index = tail % ring_size;
     Cell *cell = &state.cells[index];
     uint64_t turn = atomic_load_explicit(&cell->turn, memory_order_acquire) + index;
-    if (turn != state.tail + 1) {
-        return false;
+    if (turn != tail + 1) {
+        // A cell may be waiting for its handler: that one notifies, and what was lost stands behind it.
+        return atomic_load_explicit(&state.head, memory_order_acquire) == tail && next_count(event);
     }
-    *event = cell->event;
-    atomic_store_explicit(&cell->turn, state.tail + ring_size - index, memory_order_release);
-    state.tail += 1;
+    decode(event, &cell->information);
+    event->time_unix_nanoseconds = cell->time;
+    event->lost = cell->lost;
+    // Before the cell is free: a restart that comes between the two queues this one again rather than lose it.
+    atomic_store_explicit(&state.tail, tail + 1, memory_order_release);
+    atomic_store_explicit(&cell->turn, tail + ring_size - index, memory_order_release);
     return true;
 }
 
-uint64_t hf_signal_take_dropped(void) {
-    return atomic_exchange_explicit(&state.dropped, 0, memory_order_relaxed);
+void hf_signal_reset_ring(void) { __builtin_memset(&state, 0, sizeof state); }
+
+// MARK: Across a restart
+
+/// Sets the action of the observed signals that were ignored before: execve(2) keeps that, and would reset a handler.
+static void set_ignored_before(const HFKernelAction *action) {
+    uint64_t signals = atomic_load_explicit(&hf_signal_state.ignored_before, memory_order_relaxed);
+    for (int signal = 1; signal <= HF_HIGHEST_SIGNAL; signal += 1) {
+        if ((signals & bit(signal)) != 0) {
+            HF_SYSCALL4(SYS_rt_sigaction, signal, action, 0, HF_KERNEL_SIGSET_SIZE);
+        }
+    }
+}
+
+void hf_async_hold_signals(void) {
+    uint64_t observed = atomic_load_explicit(&hf_capture_state.observed_signals, memory_order_relaxed);
+    HF_SYSCALL4(SYS_rt_sigprocmask, SIG_BLOCK, &observed, 0, HF_KERNEL_SIGSET_SIZE);
+    HFKernelAction ignore = {.handler = (uintptr_t)SIG_IGN};
+    set_ignored_before(&ignore);
+    // To this thread, which blocks them and becomes the process (execve(2)): pending signals stay.
+    uint64_t head = atomic_load_explicit(&state.head, memory_order_acquire);
+    for (uint64_t ticket = atomic_load_explicit(&state.tail, memory_order_acquire); ticket != head; ticket += 1) {
+        uint64_t index = ticket % ring_size;
+        Cell *cell = &state.cells[index];
+        if (atomic_load_explicit(&cell->turn, memory_order_acquire) + index != ticket + 1) {
+            continue;
+        }
+        siginfo_t info;
+        __builtin_memset(&info, 0, sizeof info);
+        __builtin_memcpy(&info, &cell->information, sizeof cell->information);
+        if ((observed & bit(info.si_signo)) != 0 && !queue_again(info.si_signo, &info)) {
+            // RLIMIT_SIGPENDING: counted, should the restart fail.
+            count_lost(info.si_signo, 1);
+        }
+    }
+    atomic_store_explicit(&state.held, head, memory_order_relaxed);
+}
+
+void hf_async_unhold_signals(void) {
+    set_ignored_before(&hf_signal_state.action);
+    uint64_t held = atomic_load_explicit(&state.held, memory_order_relaxed);
+    HFSignalEvent event;
+    while (atomic_load_explicit(&state.tail, memory_order_relaxed) != held && hf_signal_next(&event)) {
+        count_lost(event.signal, event.lost);
+    }
 }

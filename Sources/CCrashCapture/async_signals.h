@@ -2,11 +2,60 @@
 #define HF_ASYNC_SIGNALS_H
 
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { HF_HIGHEST_SIGNAL = 64 };
+
+/// The layout that rt_sigaction(2) takes, which is not that of glibc.
+typedef struct HFKernelAction {
+    /// The address of a function, or SIG_DFL or SIG_IGN.
+    uintptr_t handler;
+    unsigned long flags;
+    void (*restorer)(void);
+    uint64_t mask;
+} HFKernelAction;
+
+/// What installing and handling share. Written by ordinary code, one thread at a time.
+typedef struct HFSignalState {
+    /// The process that observes: a forked child has a copy, and another pid.
+    _Atomic(int32_t) pid;
+    /// The eventfd of each signal, plus 1; 0 for none.
+    _Atomic(int) descriptors[HF_HIGHEST_SIGNAL + 1];
+    /// How many handlers run.
+    _Atomic(uint32_t) running;
+    /// Ours, as the kernel has it.
+    HFKernelAction action;
+    /// What stood before ours.
+    HFKernelAction previous[HF_HIGHEST_SIGNAL + 1];
+    /// Observed signals that were ignored before, as bits.
+    _Atomic(uint64_t) ignored_before;
+    /// Signals that the observing thread blocked before, as bits.
+    uint64_t blocked_before;
+    /// Signals that do nothing while they are not observed, as bits.
+    uint64_t discarded;
+} HFSignalState;
+
+extern HFSignalState hf_signal_state;
 
 /// The action of an observed signal. Safe to call from a signal handler: it is one.
 void hf_async_handle_signal(int signal, siginfo_t *info, void *context);
 
-/// Names the eventfd that a signal's handler writes to. Safe to call from a signal handler.
-void hf_async_set_signal_descriptor(int signal, int descriptor);
+/// The action of a discarded signal. Safe to call from a signal handler: it is one.
+void hf_async_discard_signal(int signal, siginfo_t *info, void *context);
+
+/// Forgets all events: a forked child that observes signals itself begins anew.
+void hf_signal_reset_ring(void);
+
+/// Holds observed signals back on the calling thread, and queues again what has no handler called yet: both outlive execve(2).
+///
+/// Safe to call from a signal handler.
+void hf_async_hold_signals(void);
+
+/// Undoes hf_async_hold_signals(), but for the mask: what it queued is no event any more.
+///
+/// For the thread that takes events, or one that ends the process. Safe to call from a signal handler.
+void hf_async_unhold_signals(void);
 
 #endif

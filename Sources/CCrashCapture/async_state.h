@@ -14,11 +14,23 @@ enum { HF_FAULT_SIGNAL_COUNT = 6 };
 
 extern const int hf_async_fault_signals[HF_FAULT_SIGNAL_COUNT];
 
+enum { HF_MAXIMUM_IMAGES = 256, HF_SPOOL_FOLDER_SIZE = 1024 };
+
 /// A NUL-terminated text with its length, as glibc keeps the reason of an abort (stdlib/abort.h: struct abort_msg_s).
 typedef struct HFAbortMessage {
     unsigned int size;
     char text[];
 } HFAbortMessage;
+
+/// A copy of what the spool file says of the process, made when it forks: the mapping itself is not the child's.
+typedef struct HFForkMirror {
+    HFSpoolHeader header;
+    HFImage images[HF_MAXIMUM_IMAGES];
+    /// The folder of spool files.
+    char folder[HF_SPOOL_FOLDER_SIZE];
+    /// The pid of the child that this copy was made for, 0 in the process itself. Not that of a vfork(2) child.
+    _Atomic(int32_t) child;
+} HFForkMirror;
 
 typedef struct HFCaptureState {
     /// Set last at install and cleared first at uninstall.
@@ -37,6 +49,12 @@ typedef struct HFCaptureState {
     _Atomic(uint32_t) pending;
     /// The thread id of the deciding thread, 0 until there is one.
     _Atomic(int32_t) decider;
+    /// HF_VERDICT_RESTART or HF_VERDICT_TERMINATE: what is done when no verdict comes.
+    _Atomic(uint32_t) verdict_without_decision;
+    /// Set to 1 when the main loop has drained; parked threads sleep on it (futex(2)).
+    _Atomic(uint32_t) drained;
+    /// What a forked child needs for a record of its own, in memory that fork(2) copies: NULL where there is no spool file.
+    HFForkMirror *fork_mirror;
     /// The signal mask that a restarted process begins with.
     uint64_t initial_mask;
     /// What a restart begins with, replaced as a whole.
@@ -45,23 +63,54 @@ typedef struct HFCaptureState {
     _Atomic(uint64_t) observed_signals;
     /// Where the Swift runtime keeps the text of a fatal error, or NULL (swift/stdlib/public/runtime/Errors.cpp).
     _Atomic(const char *) *fatal_error_message;
+    /// How much of that text is in records already: one that a thread leaves which stands still until the restart is not the next
+    /// fault's. The runtime puts a new text behind the old one.
+    _Atomic(size_t) recorded_message;
+    /// The reason of an abort that is in a record already.
+    _Atomic(const HFAbortMessage *) recorded_abort;
     /// Where glibc keeps the reason of an abort, or NULL.
     HFAbortMessage **abort_message;
 } HFCaptureState;
 
 extern HFCaptureState hf_capture_state;
 
+/// Where a thread's own stack lies: [low, high), with the guard below it; zeros where nobody noted it.
+typedef struct HFThreadStack {
+    uintptr_t low;
+    uintptr_t high;
+    uintptr_t guard;
+} HFThreadStack;
+
+extern _Thread_local HFThreadStack hf_thread_stack __attribute__((tls_model("initial-exec")));
+
+/// The type and the words of the C++ exception that ends the running thread's process; "" for none.
+typedef struct HFUncaughtException {
+    char type[HF_EXCEPTION_TYPE_SIZE];
+    char message[HF_EXCEPTION_MESSAGE_SIZE];
+} HFUncaughtException;
+
+extern _Thread_local HFUncaughtException hf_uncaught_exception __attribute__((tls_model("initial-exec")));
+
 /// Bytes of the kernel's signal set, which is not that of glibc (signal(7)).
 enum { HF_KERNEL_SIGSET_SIZE = 8 };
 
-/// Fills in a claimed slot. Safe to call from a signal handler.
-void hf_async_fill_record(HFRecord *record, int signal, const siginfo_t *info, void *context);
+/// Fills in a claimed slot, as the next fault of a process. Safe to call from a signal handler.
+void hf_async_fill_record(
+    HFRecord *record, HFSpoolHeader *process, int signal, const siginfo_t *info, void *context);
+
+/// Follows frame pointers from a context into a record: for a fault that no other thread walks. Each is read with care, so that a
+/// broken chain only ends the walk. Safe to call from a signal handler.
+void hf_async_walk_frame_pointers(HFRecord *record, const void *context);
+
+/// Leaves a record of this fault of a forked child in a spool file of its own. Safe to call from a signal handler.
+void hf_async_record_child(int signal, const siginfo_t *info, void *context);
 
 /// Claims a free slot, or returns NULL. Safe to call from a signal handler.
 HFRecord *hf_async_claim_slot(void);
 
-/// Copies a NUL-terminated text that may not be there, cutting it at `size` - 1 bytes. Safe to call from a signal handler.
-void hf_async_copy_text(char *destination, size_t size, uint64_t source);
+/// Copies a NUL-terminated text that may not be there, cutting it at `size` - 1 bytes, and returns its length. Safe to call from
+/// a signal handler.
+size_t hf_async_copy_text(char *destination, size_t size, uint64_t source);
 
 /// Ends the process as the signal would have without us. Returns to let the fault happen again, or not at all.
 /// Safe to call from a signal handler.

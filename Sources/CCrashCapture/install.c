@@ -1,8 +1,8 @@
 // Putting the handlers in place and taking them away. Ordinary code: nothing here runs in a crashed context.
 
 #include "async_handler.h"
-#include "async_signals.h"
 #include "async_state.h"
+#include "fork_mirror.h"
 #include "recovery_point.h"
 
 #include <dlfcn.h>
@@ -40,17 +40,14 @@ bool hf_capture_runtime_is_dynamic(void) {
     return swift_retain != NULL && image_of((const void *)swift_retain) != image_of((const void *)hf_recovery_landing);
 }
 
+const void *hf_capture_own_state(void) { return &hf_capture_state; }
+
+size_t hf_capture_own_state_size(void) { return sizeof hf_capture_state; }
+
 static void fault_signal_set(sigset_t *set) {
     sigemptyset(set);
     for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
         sigaddset(set, hf_async_fault_signals[i]);
-    }
-}
-
-/// In a forked child: the lock of the spool file is its parent's.
-static void close_spool_in_child(void) {
-    if (hf_capture_state.configuration.spool_descriptor >= 0) {
-        close(hf_capture_state.configuration.spool_descriptor);
     }
 }
 
@@ -60,13 +57,13 @@ int hf_capture_install(const HFCaptureConfiguration *configuration) {
         return EALREADY;
     }
     hf_capture_state.pid = (int32_t)getpid();
-    // The mapping, too, would hold the file open, and with it the lock.
-    pthread_atfork(NULL, NULL, close_spool_in_child);
     HFSpoolHeader *spool = configuration->spool;
     hf_capture_state.configuration = *configuration;
     hf_capture_state.slots = (HFRecord *)((char *)spool + spool->slot_offset);
     hf_capture_state.slot_count = spool->slot_count;
+    atomic_store(&hf_capture_state.verdict_without_decision, configuration->verdict_at_deadline);
     resolve_runtime();
+    hf_prepare_for_fork();
 
     sigset_t mask;
     sigset_t faults;
@@ -96,6 +93,7 @@ int hf_capture_install(const HFCaptureConfiguration *configuration) {
             return error;
         }
     }
+    hf_capture_observe_terminate();
     atomic_store(&hf_capture_state.installed, true);
     return 0;
 }
@@ -104,6 +102,7 @@ void hf_capture_uninstall(void) {
     if (!atomic_exchange(&hf_capture_state.installed, false)) {
         return;
     }
+    hf_capture_stop_observing_terminate();
     for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
         struct sigaction current;
         int signal = hf_async_fault_signals[i];
@@ -113,56 +112,18 @@ void hf_capture_uninstall(void) {
     }
 }
 
-void hf_capture_set_restart_plan(const HFRestartPlan *plan) {
-    atomic_store_explicit(&hf_capture_state.restart_plan, plan, memory_order_release);
-}
-
-void hf_signal_release(uint64_t signals) {
-    sigset_t set;
-    sigemptyset(&set);
-    for (int signal = 1; signal <= 64; signal += 1) {
-        if ((signals & (1ULL << (signal - 1))) != 0) {
-            sigaddset(&set, signal);
-        }
-    }
-    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-}
-
 void hf_capture_clear_messages(void) {
+    atomic_store(&hf_capture_state.recorded_abort, NULL);
     if (hf_capture_state.fatal_error_message != NULL) {
-        free((void *)atomic_exchange(hf_capture_state.fatal_error_message, NULL));
+        // Before and after: a fault of another thread meanwhile rather records a text twice than none.
+        atomic_store(&hf_capture_state.recorded_message, 0);
+        const char *text = atomic_exchange(hf_capture_state.fatal_error_message, NULL);
+        atomic_store(&hf_capture_state.recorded_message, 0);
+        free((void *)text);
     }
     // glibc frees its own text when it sets the next (assert/assert.c: __assert_fail_base unmaps the old one), so it is only
     // emptied here.
     if (hf_capture_state.abort_message != NULL && *hf_capture_state.abort_message != NULL) {
         (*hf_capture_state.abort_message)->text[0] = 0;
     }
-}
-
-int hf_signal_observe(int signal, int descriptor) {
-    for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
-        if (hf_async_fault_signals[i] == signal) {
-            return EINVAL;
-        }
-    }
-    if (signal < 1 || signal > 64 || descriptor < 0) {
-        return EINVAL;
-    }
-    hf_async_set_signal_descriptor(signal, descriptor);
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_sigaction = hf_async_handle_signal;
-    // SA_RESTART: code that does not expect EINTR goes on; the loop itself is woken by the eventfd.
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-    sigfillset(&action.sa_mask);
-    // But a fault of the handler must still be seen.
-    for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
-        sigdelset(&action.sa_mask, hf_async_fault_signals[i]);
-    }
-    if (sigaction(signal, &action, NULL) != 0) {
-        return errno;
-    }
-    atomic_fetch_or(&hf_capture_state.observed_signals, 1ULL << (signal - 1));
-    hf_signal_release(1ULL << (signal - 1));
-    return 0;
 }

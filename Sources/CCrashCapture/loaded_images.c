@@ -81,6 +81,10 @@ static int add_image(struct dl_phdr_info *info, size_t size, void *argument) {
                 image->code[0] = start;
                 image->code[1] = end;
             }
+            if ((header->p_flags & PF_W) != 0) {
+                image->data[0] = start;
+                image->data[1] = end;
+            }
             if ((header->p_flags & (PF_R | PF_W)) == PF_R && image->segment_count < HF_MAXIMUM_SEGMENTS) {
                 image->segments[image->segment_count][0] = start;
                 image->segments[image->segment_count][1] = end;

@@ -1,5 +1,6 @@
 // Alternate signal stacks: one a thread, guarded, freed when the thread ends.
 
+#include "async_state.h"
 #include "crash_capture.h"
 
 #include <errno.h>
@@ -26,6 +27,21 @@ static void make_key(void) { key_error = pthread_key_create(&key, free_stack); }
 
 void hf_capture_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
 
+/// Notes where the thread's own stack lies, so that a handler can tell an overflow from a stray pointer.
+static void note_stack(void) {
+    pthread_attr_t attributes;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) {
+        return;
+    }
+    void *low = NULL;
+    size_t size = 0;
+    size_t guard = 0;
+    pthread_attr_getstack(&attributes, &low, &size);
+    pthread_attr_getguardsize(&attributes, &guard);
+    pthread_attr_destroy(&attributes);
+    hf_thread_stack = (HFThreadStack){.low = (uintptr_t)low, .high = (uintptr_t)low + size, .guard = guard};
+}
+
 int hf_capture_prepare_thread(void) {
     pthread_once(&key_once, make_key);
     if (key_error != 0) {
@@ -48,6 +64,8 @@ int hf_capture_prepare_thread(void) {
     int error = pthread_setspecific(key, mapping);
     if (error != 0) {
         free_stack(mapping);
+        return error;
     }
-    return error;
+    note_stack();
+    return 0;
 }

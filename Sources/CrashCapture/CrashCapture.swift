@@ -20,6 +20,10 @@ public final class CrashCapture: Sendable {
         public var deadline: Duration
         /// What is done when no verdict came in time: never resume.
         public var verdictAtDeadline: Verdict
+        /// How long a fault of another thread lets the main loop drain before the process is restarted.
+        public var drainDeadline: Duration
+        /// The status that the process exits with where it would be restarted; nil for a restart in place.
+        public var exitCode: CInt?
         /// Signals that the process before this one held back for it, as bits.
         public var heldSignals: UInt64
         /// How often this process was restarted in place so far.
@@ -32,6 +36,8 @@ public final class CrashCapture: Sendable {
             spoolFolder: String,
             deadline: Duration = .seconds(2),
             verdictAtDeadline: Verdict = .restart,
+            drainDeadline: Duration = .seconds(5),
+            exitCode: CInt? = nil,
             heldSignals: UInt64 = 0,
             restarts: Int = 0,
             version: String
@@ -39,6 +45,8 @@ public final class CrashCapture: Sendable {
             self.spoolFolder = spoolFolder
             self.deadline = deadline
             self.verdictAtDeadline = verdictAtDeadline
+            self.drainDeadline = drainDeadline
+            self.exitCode = exitCode
             self.heldSignals = heldSignals
             self.restarts = restarts
             self.version = version
@@ -52,6 +60,11 @@ public final class CrashCapture: Sendable {
     /// Written by handlers; read by copying alone.
     private nonisolated(unsafe) let spool: UnsafeRawPointer
     private let spoolSize: Int
+
+    /// The path of the executable of this process, as reports have it; "" where it cannot be had.
+    public static var executable: String {
+        String(decoding: ProcessImage.executable ?? ProcessImage.arguments.first ?? [], as: UTF8.self)
+    }
 
     /// Whether faults can be resumed in this process at all, and if not, why.
     ///
@@ -71,14 +84,19 @@ public final class CrashCapture: Sendable {
     ///
     /// - Parameters:
     ///   - configuration: What it is set up with.
+    ///   - isInLockFrame: Whether one of the program counters, innermost first, is in a function that holds a lock which cannot be
+    ///     counted. Called on the crash thread while the thread that faulted is parked, after its stack was found to hold no
+    ///     library's frame: may allocate and read files.
     ///   - decide: Gives the verdict on a fault. Called on the crash thread while the thread that faulted is parked: must not
     ///     allocate or lock.
-    ///   - resumed: Called on the crash thread after a thread was sent to its recovery point, with the record's slot.
+    ///   - decided: Called on the crash thread after a thread was sent to its recovery point, or was told to let the main loop
+    ///     drain; with the record's slot.
     /// - Throws: `CrashCaptureError`.
     public init(
         _ configuration: Configuration,
+        isInLockFrame: @escaping @Sendable (UnsafeBufferPointer<UInt64>) -> Bool,
         decide: @escaping @Sendable (FaultSummary) -> Decision,
-        resumed: @escaping @Sendable (UInt32, FaultSummary) -> Void
+        decided: @escaping @Sendable (UInt32, FaultSummary, Decision) -> Void
     ) throws(CrashCaptureError) {
         let identity = ProcessIdentity(restarts: configuration.restarts, holdfastVersion: configuration.version)
         let spool = try SpoolFile(folder: configuration.spoolFolder, identity: identity)
@@ -86,17 +104,23 @@ public final class CrashCapture: Sendable {
         isPersistent = spool.isPersistent
         unsafe self.spool = unsafe UnsafeRawPointer(spool.header)
         spoolSize = spool.size
-        let thread = unsafe CrashThread(spool: spool.header, decide: decide, resumed: resumed)
+        let thread = unsafe CrashThread(
+            spool: spool.header,
+            isInLockFrame: isInLockFrame,
+            decide: decide,
+            decided: decided
+        )
 
-        let seconds = configuration.deadline.components
         var settings = unsafe HFCaptureConfiguration(
             spool: spool.header,
-            deadline_nanoseconds: UInt64(max(0, seconds.seconds)) * 1_000_000_000
-                + UInt64(max(0, seconds.attoseconds / 1_000_000_000)),
+            deadline_nanoseconds: Self.nanoseconds(configuration.deadline),
             verdict_at_deadline: configuration.verdictAtDeadline.rawCode,
+            drain_nanoseconds: Self.nanoseconds(configuration.drainDeadline),
+            restart_exit_code: configuration.exitCode ?? -1,
+            spool_folder: strdup(configuration.spoolFolder),
             spool_descriptor: spool.descriptor,
             held_signals: configuration.heldSignals,
-            executable: strdup(identity.executable),
+            executable: UnsafePointer(CStringList.copy(identity.executable)),
             fallback_executable: strdup("/proc/self/exe"),
             arguments: CStringList.make(identity.arguments)
         )
@@ -113,6 +137,12 @@ public final class CrashCapture: Sendable {
             spool.remove()
             throw error
         }
+    }
+
+    private static func nanoseconds(_ duration: Duration) -> UInt64 {
+        let (seconds, attoseconds) = duration.components
+        // Centuries are for ever.
+        return UInt64(min(max(0, seconds), 1 << 33)) * 1_000_000_000 + UInt64(max(0, attoseconds / 1_000_000_000))
     }
 
     /// Gives the calling thread a guarded alternate signal stack, so that a stack overflow of it is captured.
@@ -147,20 +177,21 @@ public final class CrashCapture: Sendable {
         hf_capture_clear_messages()
     }
 
-    /// Sets what a restart in place begins with: the whole environment, and the descriptors that stay open.
-    public func prepareRestart(environment: [String], keeping descriptors: [CInt]) {
-        // Never freed: a handler may be reading the one that this one replaces. They are few and short.
-        let kept = UnsafeMutablePointer<CInt>.allocate(capacity: max(1, descriptors.count))
-        unsafe kept.initialize(from: descriptors, count: descriptors.count)
+    /// Sets what a restart in place begins with.
+    ///
+    /// One thread at a time.
+    ///
+    /// - Parameters:
+    ///   - environment: The whole environment, as `key=value`.
+    ///   - table: The table of the descriptors that stay open (`KeptTable`), which the environment names; nil for none.
+    public func prepareRestart(environment: [[UInt8]], keptTable table: CInt?) {
         let plan = UnsafeMutablePointer<HFRestartPlan>.allocate(capacity: 1)
         unsafe plan.initialize(
-            to: HFRestartPlan(
-                environment: CStringList.make(environment),
-                descriptors: UnsafePointer(kept),
-                descriptor_count: UInt32(descriptors.count)
-            )
+            to: HFRestartPlan(environment: CStringList.make(environment), kept_table: table ?? -1)
         )
-        unsafe hf_capture_set_restart_plan(plan)
+        guard let before = unsafe hf_async_exchange_restart_plan(plan) else { return }
+        unsafe CStringList.free(before.pointee.environment)
+        unsafe UnsafeMutablePointer(mutating: before).deallocate()
     }
 
     /// Replaces the process by a fresh one in place.
@@ -170,23 +201,28 @@ public final class CrashCapture: Sendable {
         hf_async_restart()
     }
 
+    /// Whether the facts that the handler left with an abandoned callout say that its item is to be taken out of its loop.
+    public static func isQuarantined(facts: UInt32) -> Bool {
+        facts & UInt32(HF_FACT_QUARANTINED) != 0
+    }
+
+    /// Changes what is done about a fault that nobody decides on in time: `.restart` or `.terminate`.
+    public func setVerdictWithoutDecision(_ verdict: Verdict) {
+        hf_capture_set_verdict_without_decision(verdict.rawCode)
+    }
+
+    /// Tells the threads whose faults wait for the main loop to drain that it has.
+    ///
+    /// They carry out their verdicts at once.
+    public func endDrain() {
+        hf_capture_end_drain()
+    }
+
     /// Puts the handlers back that stood before, and removes the spool file if every record in it was released.
     public func uninstall() {
         hf_capture_uninstall()
         if isPersistent, slotsInUse == 0 {
             _ = unsafe unlink(spoolPath)
         }
-    }
-}
-
-/// C string lists that live until the process ends, because a signal handler reads them.
-enum CStringList {
-    static func make(_ strings: [String]) -> UnsafePointer<UnsafeMutablePointer<CChar>?> {
-        let list = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>.allocate(capacity: strings.count + 1)
-        for (index, string) in strings.enumerated() {
-            unsafe (list + index).initialize(to: strdup(string))
-        }
-        unsafe (list + strings.count).initialize(to: nil)
-        return unsafe UnsafePointer(list)
     }
 }

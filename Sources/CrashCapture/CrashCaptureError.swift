@@ -24,8 +24,7 @@ public struct CrashCaptureError: Error, Sendable, CustomStringConvertible {
             case .handlers: "cannot install the fault handlers"
             case .thread: "cannot start the crash thread or map a signal stack"
             case .alreadyInstalled: "crash capture is installed already; a process has one EventHost"
-            case .signal:
-                "this signal cannot be observed; faults are captured, SIGKILL and SIGSTOP belong to the kernel"
+            case .signal: "this signal cannot be observed"
             }
         }
     }
@@ -37,9 +36,13 @@ public struct CrashCaptureError: Error, Sendable, CustomStringConvertible {
     /// The system's error, if any.
     public let underlyingError: Errno?
 
-    init(_ code: Code, path: String? = nil, _ error: Errno? = nil) {
+    /// More about it, with what to do.
+    private let detail: String?
+
+    init(_ code: Code, path: String? = nil, detail: String? = nil, _ error: Errno? = nil) {
         self.code = code
         self.path = path
+        self.detail = detail
         underlyingError = error
     }
 
@@ -47,6 +50,6 @@ public struct CrashCaptureError: Error, Sendable, CustomStringConvertible {
     public var description: String {
         let place = path.map { "\($0): " } ?? ""
         let cause = underlyingError.map { " (\($0))" } ?? ""
-        return place + code.text + cause
+        return place + code.text + (detail.map { ": \($0)" } ?? "") + cause
     }
 }

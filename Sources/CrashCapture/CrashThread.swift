@@ -14,22 +14,26 @@ final class CrashThread: @unchecked Sendable {
     private let walker: StackWalker?
     private let swiftFailures = FunctionRanges.swiftFailures
     private let abortFunctions = FunctionRanges.abortFunctions
+    private let addresses = AddressSet()
+    private let isInLockFrame: @Sendable (UnsafeBufferPointer<UInt64>) -> Bool
     private let decide: @Sendable (FaultSummary) -> Decision
-    private let resumed: @Sendable (UInt32, FaultSummary) -> Void
+    private let decided: @Sendable (UInt32, FaultSummary, Decision) -> Void
 
     /// Prepares the walk, with everything that takes a lock.
     init(
         spool: UnsafeMutablePointer<HFSpoolHeader>,
+        isInLockFrame: @escaping @Sendable (UnsafeBufferPointer<UInt64>) -> Bool,
         decide: @escaping @Sendable (FaultSummary) -> Decision,
-        resumed: @escaping @Sendable (UInt32, FaultSummary) -> Void
+        decided: @escaping @Sendable (UInt32, FaultSummary, Decision) -> Void
     ) {
         walker = unsafe StackWalker(spool: spool)
         if walker == nil {
             // The walker lists the images as it is made; a report needs them also when there is no libunwind.
             _ = unsafe LoadedImages(spool: spool)
         }
+        unsafe self.isInLockFrame = isInLockFrame
         self.decide = decide
-        self.resumed = resumed
+        self.decided = decided
         warmUp()
     }
 
@@ -47,23 +51,26 @@ final class CrashThread: @unchecked Sendable {
         while !hf_capture_has_decider() { sched_yield() }
     }
 
-    /// Does everything once: libunwind's first walk sets itself up under a lock of its own.
+    /// Does everything once: libunwind's first walk sets itself up under a lock of its own, and -Onone builds look types up at first
+    /// use, which allocates: not while somebody is parked.
     private func warmUp() {
-        var context = unsafe ucontext_t()
-        unsafe hf_unwind_capture(&context)
-        unsafe withUnsafeMutablePointer(to: &context) { context in
-            _ = unsafe walker?.walk(context: context) { _ in }
-        }
-        // -Onone builds look types up at first use, which allocates: not while somebody is parked.
         let record = UnsafeMutablePointer<HFRecord>.allocate(capacity: 1)
         unsafe UnsafeMutableRawPointer(record).initializeMemory(
             as: UInt8.self,
             repeating: 0,
             count: MemoryLayout<HFRecord>.size
         )
-        let fault = unsafe summary(of: record, walk: walk(record))
-        let decision = Decision(fault.hasRecoveryPoint ? .terminate : .restart, because: "nothing happened")
-        unsafe write(decision.reason, to: record)
+        var context = unsafe ucontext_t()
+        unsafe hf_unwind_capture(&context)
+        unsafe withUnsafeMutablePointer(to: &context) { context in
+            unsafe record.pointee.context = UInt64(UInt(bitPattern: context))
+            let fault = unsafe summary(of: record, walk: walk(record))
+            let decision = Decision(fault.mayBeResumed ? .terminate : .restart, because: "nothing happened")
+            unsafe write(decision.reason, to: record)
+        }
+        // The walk meets no frame of these here.
+        _ = swiftFailures.contain(0)
+        _ = abortFunctions.contain(0)
         unsafe record.deallocate()
     }
 
@@ -72,18 +79,47 @@ final class CrashThread: @unchecked Sendable {
             let slot = hf_capture_wait()
             let record = unsafe hf_capture_record(slot)
             let walk = unsafe walk(record)
-            let fault = unsafe summary(of: record, walk: walk)
+            var fault = unsafe summary(of: record, walk: walk)
+            if fault.mayBeResumed, mayHoldMutex(), unsafe holdsMutex(record) {
+                fault.isInLockFrame = true
+                unsafe hf_capture_add_facts(record, UInt32(HF_FACT_LOCK_FRAME))
+            }
             let decision = decide(fault)
             unsafe write(decision.reason, to: record)
-            guard hf_capture_decide(slot, decision.verdict.rawCode), case .resume = decision.verdict else { continue }
-            resumed(slot, fault)
+            if decision.drains { unsafe hf_capture_add_facts(record, UInt32(HF_FACT_DRAINED)) }
+            if decision.quarantines { unsafe hf_capture_add_facts(record, UInt32(HF_FACT_QUARANTINED)) }
+            guard hf_capture_decide(slot, decision.verdict.rawCode) else { continue }
+            if decision.drains || decision.verdict == .resume { decided(slot, fault, decision) }
         }
+    }
+
+    /// Looks at the functions again: only after a walk that was found clean, for it reads files and allocates.
+    private func mayHoldMutex() -> Bool {
+        if addresses.isIncomplete { return true }
+        return unsafe addresses.withAddresses(isInLockFrame)
+    }
+
+    /// Whether a `Mutex` is held by the thread: a function that uses one may have let go of it.
+    private func holdsMutex(_ record: UnsafeMutablePointer<HFRecord>) -> Bool {
+        var search = unsafe MutexSearch(thread: record.pointee.thread)
+        let registers = unsafe withUnsafeBytes(of: &record.pointee.registers) { bytes in
+            unsafe Array(bytes.assumingMemoryBound(to: UInt64.self).prefix(16))
+        }
+        let stackPointer = unsafe record.pointee.registers.15
+        let stackEnd = unsafe record.pointee.stack_high
+        let data = unsafe walker?.images.image(at: hf_recovery_switch_start_address())?.pointee.data ?? (0, 0)
+        return search.findsLock(
+            registers: registers,
+            stack: stackPointer < stackEnd ? stackPointer..<stackEnd : 0..<0,
+            data: data.0 < data.1 ? data.0..<data.1 : 0..<0
+        )
     }
 
     private func summary(of record: UnsafeMutablePointer<HFRecord>, walk: FaultSummary.Walk) -> FaultSummary {
         let facts = unsafe record.pointee.facts
         return unsafe FaultSummary(
             number: record.pointee.number,
+            thread: record.pointee.thread,
             signal: record.pointee.signal,
             code: record.pointee.code,
             address: record.pointee.address,
@@ -93,6 +129,7 @@ final class CrashThread: @unchecked Sendable {
             isStackOverflow: facts & UInt32(HF_FACT_STACK_OVERFLOW) != 0,
             isInTask: facts & UInt32(HF_FACT_TASK) != 0,
             isInCriticalSection: facts & UInt32(HF_FACT_CRITICAL_SECTION) != 0,
+            holdsLock: facts & UInt32(HF_FACT_LOCK_HELD) != 0,
             item: record.pointee.item,
             walk: walk
         )
@@ -112,15 +149,19 @@ final class CrashThread: @unchecked Sendable {
         var frames = unsafe FrameList(record)
         var judge = WalkJudge()
         var reached = false
+        addresses.reset()
         let complete = unsafe walker.walk(context: context) { programCounter in
             // A call's last instruction may be the last of its function: look a return address up inside the call.
             let address = frames.isEmpty ? programCounter : programCounter &- 1
             frames.add(programCounter)
             if isRecoverySwitch(address) {
-                if !reached { judge.reachRecoveryPoint() }
+                if !reached { judge.reachEnd() }
                 reached = true
+            } else if hf_is_thread_start(address) {
+                judge.reachEnd()
             } else {
                 judge.add(classify(address))
+                if !reached { addresses.insert(programCounter) }
             }
         }
         frames.finish()

@@ -23,6 +23,8 @@ public enum DetachedThread {
     public static func start(name: String, _ body: @escaping @Sendable () -> Never) throws(Errno) {
         var thread = pthread_t()
         let argument = unsafe Unmanaged.passRetained(Body(name: name, run: body)).toOpaque()
+        let mask = hf_signal_block_for_service()
+        defer { hf_signal_set_mask(mask) }
         let error = unsafe pthread_create(
             &thread,
             nil,

@@ -33,22 +33,33 @@ public struct FaultSummary: Sendable {
         public var end: End
         /// What stands above the innermost frame of the application.
         public var prefix: Prefix
-        /// Whether a frame that is not the application's lies between two that are.
+        /// Whether a frame that is not the application's lies below one that is, above the recovery point.
         public var hasForeignFrame: Bool
+        /// Whether such a frame was called by the application in turn: a library that calls back, whose locks may be held.
+        public var isInsideLibrary: Bool
         /// Whether the process was ending itself: `abort` lies above the innermost frame of the application.
         public var hasAbort: Bool
 
         /// Makes a walk's result.
-        public init(end: End, prefix: Prefix = .none, hasForeignFrame: Bool = false, hasAbort: Bool = false) {
+        public init(
+            end: End,
+            prefix: Prefix = .none,
+            hasForeignFrame: Bool = false,
+            isInsideLibrary: Bool = false,
+            hasAbort: Bool = false
+        ) {
             self.end = end
             self.prefix = prefix
             self.hasForeignFrame = hasForeignFrame
+            self.isInsideLibrary = isInsideLibrary
             self.hasAbort = hasAbort
         }
     }
 
     /// Which fault of the process it is, from 1.
     public var number: UInt32
+    /// The thread, as gettid(2) has it.
+    public var thread: CInt
     /// The signal's number.
     public var signal: CInt
     /// `si_code` of the signal.
@@ -67,6 +78,11 @@ public struct FaultSummary: Sendable {
     public var isInTask: Bool
     /// Whether the callout was inside a critical section.
     public var isInCriticalSection: Bool
+    /// Whether the callout held a lock of the POSIX threads library that it had not held when it began.
+    public var holdsLock: Bool
+    /// Whether a frame of the callout is inside a function that holds a lock which cannot be counted, such as
+    /// `Mutex.withLock`.
+    public var isInLockFrame: Bool
     /// The identity of the loop item that the callout belongs to, 0 for none.
     public var item: UInt64
     /// What the walk found.
@@ -75,6 +91,7 @@ public struct FaultSummary: Sendable {
     /// Makes a summary: for tests of verdicts.
     public init(
         number: UInt32 = 1,
+        thread: CInt = 0,
         signal: CInt,
         code: CInt,
         address: UInt64 = 0,
@@ -84,10 +101,13 @@ public struct FaultSummary: Sendable {
         isStackOverflow: Bool = false,
         isInTask: Bool = false,
         isInCriticalSection: Bool = false,
+        holdsLock: Bool = false,
+        isInLockFrame: Bool = false,
         item: UInt64 = 0,
         walk: Walk = Walk(end: .recoveryPoint)
     ) {
         self.number = number
+        self.thread = thread
         self.signal = signal
         self.code = code
         self.address = address
@@ -97,8 +117,20 @@ public struct FaultSummary: Sendable {
         self.isStackOverflow = isStackOverflow
         self.isInTask = isInTask
         self.isInCriticalSection = isInCriticalSection
+        self.holdsLock = holdsLock
+        self.isInLockFrame = isInLockFrame
         self.item = item
         self.walk = walk
+    }
+}
+
+extension FaultSummary {
+    /// Whether nothing that the walk saw speaks against resuming: no library's frame, no lock, no task.
+    ///
+    /// Then the heap is not held by the thread that faulted, and what comes next may allocate.
+    var mayBeResumed: Bool {
+        hasRecoveryPoint && !isInTask && !isInCriticalSection && !holdsLock && walk.end == .recoveryPoint
+            && !walk.hasForeignFrame && walk.prefix != .foreign
     }
 }
 
@@ -120,10 +152,21 @@ public struct Decision: Sendable {
     ///
     /// A literal, because nothing may be allocated when it is given.
     public var reason: StaticString
+    /// Whether a restart waits for the main loop to drain, within a deadline.
+    public var drains: Bool
+    /// Whether the item whose callout is abandoned is taken out of its loop.
+    public var quarantines: Bool
 
     /// Makes a decision.
-    public init(_ verdict: Verdict, because reason: StaticString) {
+    public init(
+        _ verdict: Verdict,
+        because reason: StaticString,
+        drains: Bool = false,
+        quarantines: Bool = false
+    ) {
         self.verdict = verdict
         self.reason = reason
+        self.drains = drains
+        self.quarantines = quarantines
     }
 }

@@ -3,23 +3,33 @@ internal import CCrashCapture
 /// The addresses of a list of functions that other images export.
 ///
 /// Looked up once at install: the loader's lock may be held when a fault is judged.
+@safe
 struct FunctionRanges {
-    private let ranges: [Range<UInt64>]
+    /// Starts and ends, one after the other, for ever: a list of values would allocate to be gone through in -Onone builds.
+    private let bounds: UnsafeMutablePointer<UInt64>
+    private let count: Int
 
     /// Looks the functions up by symbol name; one that is not there is left out.
     init(_ names: [String]) {
-        ranges = names.compactMap { name in
+        unsafe bounds = .allocate(capacity: 2 * names.count)
+        var count = 0
+        for name in names {
             var start: UInt64 = 0
             var end: UInt64 = 0
-            guard unsafe hf_function_bounds(name, &start, &end) == 0, start < end else { return nil }
-            return start..<end
+            guard unsafe hf_function_bounds(name, &start, &end) == 0, start < end else { continue }
+            unsafe (bounds + 2 * count).initialize(to: start)
+            unsafe (bounds + 2 * count + 1).initialize(to: end)
+            count += 1
         }
+        self.count = count
     }
 
     /// Whether an address lies in one of the functions.
     func contain(_ address: UInt64) -> Bool {
-        for range in ranges where range.contains(address) {
-            return true
+        var index = 0
+        while index < count {
+            if unsafe address >= bounds[2 * index], unsafe address < bounds[2 * index + 1] { return true }
+            index += 1
         }
         return false
     }

@@ -7,8 +7,9 @@ struct ProcessIdentity {
     var parentPid: Int32 = getppid()
     var startUnixNanoseconds: Int64
     var startMonotonicNanoseconds: Int64
-    var executable: String
-    var arguments: [String]
+    /// As execve(2) takes it: bytes, which need not be UTF-8.
+    var executable: [UInt8]
+    var arguments: [[UInt8]]
     var restarts: Int
     var holdfastVersion: String
 
@@ -18,13 +19,8 @@ struct ProcessIdentity {
         self.holdfastVersion = holdfastVersion
         startUnixNanoseconds = Self.nanoseconds(CLOCK_REALTIME)
         startMonotonicNanoseconds = Self.nanoseconds(CLOCK_MONOTONIC)
-        arguments = CommandLine.arguments
-        var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
-        let count = unsafe buffer.withUnsafeMutableBytes { bytes in
-            unsafe bytes.baseAddress.map { unsafe readlink("/proc/self/exe", $0, bytes.count) } ?? -1
-        }
-        executable =
-            count > 0 ? String(decoding: buffer.prefix(count), as: UTF8.self) : CommandLine.arguments.first ?? ""
+        arguments = ProcessImage.arguments
+        executable = ProcessImage.executable ?? arguments.first ?? []
     }
 
     /// Writes the header of a fresh spool file, the magic last.
@@ -41,9 +37,9 @@ struct ProcessIdentity {
         unsafe header.pointee.start_unix_nanoseconds = startUnixNanoseconds
         unsafe header.pointee.start_monotonic_nanoseconds = startMonotonicNanoseconds
         unsafe header.pointee.processors = UInt32(clamping: sysconf(CInt(_SC_NPROCESSORS_ONLN)))
-        let name = executable.split(separator: "/").last.map(String.init) ?? executable
-        unsafe Self.copy(name, to: &header.pointee.name)
-        unsafe Self.copy(executable, to: &header.pointee.executable)
+        let path = String(decoding: executable, as: UTF8.self)
+        unsafe Self.copy(path.split(separator: "/").last.map(String.init) ?? path, to: &header.pointee.name)
+        unsafe Self.copy(path, to: &header.pointee.executable)
         var system = utsname()
         if unsafe uname(&system) == 0 {
             unsafe Self.copy(Self.text(&system.nodename), to: &header.pointee.host)
@@ -62,8 +58,8 @@ struct ProcessIdentity {
         let capacity = unsafe MemoryLayout.size(ofValue: header.pointee.arguments)
         var bytes: [UInt8] = []
         for argument in arguments {
-            guard bytes.count + argument.utf8.count + 1 <= capacity else { break }
-            bytes += Array(argument.utf8) + [0]
+            guard bytes.count + argument.count + 1 <= capacity else { break }
+            bytes += argument + [0]
         }
         unsafe header.pointee.argument_count = UInt32(clamping: arguments.count)
         unsafe header.pointee.arguments_length = UInt32(clamping: bytes.count)

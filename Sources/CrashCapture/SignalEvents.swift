@@ -1,30 +1,91 @@
 internal import CCrashCapture
+internal import Glibc
 internal import SystemPackage
 
 /// One asynchronous signal, as its handler saw it.
-public struct SignalEvent: Sendable {
+///
+/// What it says of its sender is what the kernel knows for the codes of kill(2), and for others what the sender claims:
+/// a process of the same user may send any value and any negative code (rt_sigqueueinfo(2)).
+public struct SignalEvent: Sendable, Hashable {
     /// The signal's number.
     public let signal: CInt
     /// `si_code`: 0 for kill(2), negative for other senders, positive for the kernel.
     public let code: CInt
-    /// The sending process, 0 if the kernel sent it.
+    /// The sending process, 0 if the kernel sent it; for SIGCHLD the child.
     public let senderPid: CInt
     /// The sending user.
     public let senderUid: UInt32
-    /// The value that sigqueue(3) carried, else 0.
+    /// The value that sigqueue(3), a timer or a message queue carried, else 0.
     public let value: Int64
+    /// For SIGCHLD an exit status or a signal, as the code says (`CLD_EXITED` and so on), else 0.
+    ///
+    /// The kernel keeps one SIGCHLD for any number of children: wait for all of them that have ended.
+    public let status: CInt
+    /// For a timer (`SI_TIMER`): the expirations that this signal stands for beside its own.
+    public let timerOverrun: CInt
+    /// For a signal about a descriptor (fcntl(2), `F_SETSIG`): which one.
+    public let descriptor: CInt?
+    /// The events of that descriptor, as poll(2) has them.
+    public let descriptorEvents: CInt
+    /// Signals of this number that came before this one and found no room: 4,096 wait at most.
+    public let lost: UInt64
+    /// Whether this is no signal, but tells only how many were lost after the last one.
+    public let isCountOnly: Bool
     /// When it arrived, in nanoseconds since 1970.
     public let unixNanoseconds: Int64
+
+    /// The value as the `sival_int` of sigqueue(3), whose other half is not defined.
+    public var intValue: Int32 { Int32(truncatingIfNeeded: value) }
 }
 
 /// Asynchronous signals as events on a descriptor.
+///
+/// For one thread, which also takes the events. Real-time signals come in the order in which they were sent as long as that
+/// thread alone takes them: any other that does not block them may be given one at the same time (signal(7)).
 public enum SignalEvents {
     /// Catches a signal from now on and writes to `descriptor`, an eventfd, for each that arrives.
     ///
-    /// - Throws: `CrashCaptureError` with the code `signal` for faults, SIGKILL and SIGSTOP.
+    /// Lets the signal through on the calling thread, whatever it blocked, and on threads that it makes from now on.
+    /// A forked child has no part in it: there, what stood before acts.
+    ///
+    /// - Throws: `CrashCaptureError` with the code `signal` for faults, SIGKILL, SIGSTOP, and the C library's own.
     public static func observe(_ signal: CInt, on descriptor: CInt) throws(CrashCaptureError) {
+        if let obstacle = obstacle(to: signal) { throw CrashCaptureError(.signal, detail: obstacle) }
         let error = hf_signal_observe(signal, descriptor)
         guard error == 0 else { throw CrashCaptureError(.signal, Errno(rawValue: error)) }
+    }
+
+    /// Gives back the action and the mask that stood before `observe`, unless somebody else took the signal meanwhile.
+    ///
+    /// Nothing writes to the descriptor any more when it returns. Events that wait are still taken by `next`.
+    public static func stop(_ signal: CInt) {
+        hf_signal_stop(signal)
+    }
+
+    /// Lets a signal do nothing until `restore`, without ignoring it: execve(2) hands on what is ignored.
+    ///
+    /// - Throws: `CrashCaptureError` with the code `signal`.
+    public static func discard(_ signal: CInt) throws(CrashCaptureError) {
+        let error = hf_signal_discard(signal)
+        guard error == 0 else { throw CrashCaptureError(.signal, Errno(rawValue: error)) }
+    }
+
+    /// Gives back what stood before `discard`.
+    public static func restore(_ signal: CInt) {
+        hf_signal_restore(signal)
+    }
+
+    /// Why a signal cannot be observed, and what to do instead.
+    static func obstacle(to signal: CInt) -> String? {
+        switch hf_signal_obstacle(signal) {
+        case .none: nil
+        case .fault:
+            "signal \(signal) is a fault, and captured: onFault tells of those that are resumed, reports of all"
+        case .kernel: "SIGKILL and SIGSTOP reach no process; observe SIGTERM or SIGTSTP"
+        case .library:
+            "signal \(signal) is the C library's own; real-time signals begin at SIGRTMIN, \(__libc_current_sigrtmin())"
+        case .noSignal: "there is no signal \(signal); numbers are 1 to 64"
+        }
     }
 
     /// Takes the oldest event.
@@ -39,8 +100,21 @@ public enum SignalEvents {
             senderPid: event.sender_pid,
             senderUid: event.sender_uid,
             value: event.value,
+            status: event.status,
+            timerOverrun: event.overrun,
+            descriptor: event.descriptor < 0 ? nil : event.descriptor,
+            descriptorEvents: event.descriptor_events,
+            lost: event.lost,
+            isCountOnly: event.is_count_only,
             unixNanoseconds: event.time_unix_nanoseconds
         )
+    }
+
+    /// Lets the observed signals through on the calling thread again: an abandoned callout may have blocked them for a while.
+    ///
+    /// For the thread that observes.
+    public static func letThrough() {
+        hf_signal_let_through()
     }
 
     /// Lets signals through that the process before this one held back for it, as bits.
@@ -48,10 +122,5 @@ public enum SignalEvents {
     /// Call it when their observers are in place; those of observed ones are let through by `observe`.
     public static func release(_ signals: UInt64) {
         hf_signal_release(signals)
-    }
-
-    /// How many signals found the ring full since the last call.
-    public static func takeDropped() -> UInt64 {
-        hf_signal_take_dropped()
     }
 }

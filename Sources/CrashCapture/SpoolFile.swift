@@ -9,7 +9,7 @@ internal import SystemPackage
 @safe
 struct SpoolFile {
     /// Faults that can wait for their reports at one time.
-    static var slotCount: Int { 64 }
+    static var slotCount: Int { 256 }
     static var imageCapacity: Int { 256 }
 
     let header: UnsafeMutablePointer<HFSpoolHeader>

@@ -36,6 +36,7 @@ struct WalkJudge {
     private var sawAbort = false
     private var isEmpty = true
     private var hasForeignFrame = false
+    private var isInsideLibrary = false
     private var isDone = false
 
     /// Takes the next frame outwards.
@@ -43,6 +44,7 @@ struct WalkJudge {
         guard !isDone else { return }
         if case .application = frame {
             state = .body
+            isInsideLibrary = hasForeignFrame
             return
         }
         switch state {
@@ -66,14 +68,20 @@ struct WalkJudge {
         }
     }
 
-    /// The recovery point was reached: frames from here on are the loop's.
-    mutating func reachRecoveryPoint() {
+    /// The recovery point was reached, or the beginning of the thread: frames from here on are the loop's or the system's.
+    mutating func reachEnd() {
         isDone = true
     }
 
     /// What was found.
     func walk(end: FaultSummary.Walk.End) -> FaultSummary.Walk {
-        FaultSummary.Walk(end: end, prefix: prefix, hasForeignFrame: hasForeignFrame, hasAbort: sawAbort)
+        FaultSummary.Walk(
+            end: end,
+            prefix: prefix,
+            hasForeignFrame: hasForeignFrame,
+            isInsideLibrary: isInsideLibrary,
+            hasAbort: sawAbort
+        )
     }
 
     private var prefix: FaultSummary.Walk.Prefix {

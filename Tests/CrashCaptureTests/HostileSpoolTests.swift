@@ -3,7 +3,7 @@ import CrashReports
 import Testing
 
 /// The decoder takes any bytes: a record may be cut off, half written or forged.
-@Suite(.timeLimit(.minutes(1))) struct HostileSpoolTests {
+@Suite(.timeLimit(.minutes(5))) struct HostileSpoolTests {
     private static let spool = sampleSpool([sampleRecord(), sampleRecord()])
 
     /// Decodes, and uses all that was decoded.

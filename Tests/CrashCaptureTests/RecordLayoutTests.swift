@@ -6,7 +6,7 @@ import Testing
 /// What the handlers write by the C header is what the decoder reads without it.
 @Suite struct RecordLayoutTests {
     @Test func `Every field of a record is decoded`() throws {
-        #expect(MemoryLayout<HFRecord>.size == FaultRecord.size)
+        #expect(MemoryLayout<HFRecord>.offset(of: \.pid) == FaultRecord.size)
         let record = try #require(FaultRecord(bytes: bytes(of: sampleRecord())))
         #expect(record.stage == .decided)
         #expect(record.number == 7)
@@ -26,6 +26,10 @@ import Testing
         #expect(record.frames == (0..<256).map { 0x4000 + UInt64($0) })
         #expect(record.headFrameCount == 192)
         #expect(record.framesOmitted == 99)
+        #expect(record.pid == 4712)
+        #expect(record.heldLocks == 2)
+        #expect(record.exception == .init(type: "std::runtime_error", message: "what it says"))
+        #expect(record.touched == ["a cache", "an index"])
         let loop = try #require(record.loop)
         #expect(loop.mode == "a mode")
         #expect(loop.activity == "afterWaiting")
@@ -54,6 +58,8 @@ import Testing
             (HF_FACT_STACK_OVERFLOW, .stackOverflow), (HF_FACT_TASK, .task),
             (HF_FACT_CRITICAL_SECTION, .criticalSection), (HF_FACT_CAPTURE_THREAD, .captureThread),
             (HF_FACT_DEADLINE, .deadline), (HF_FACT_WALK_COMPLETE, .walkComplete), (HF_FACT_WALK_BROKEN, .walkBroken),
+            (HF_FACT_RESTART_FAILED, .restartFailed), (HF_FACT_DRAINED, .drained), (HF_FACT_QUARANTINED, .quarantined),
+            (HF_FACT_FORKED_CHILD, .forkedChild), (HF_FACT_LOCK_HELD, .lockHeld), (HF_FACT_LOCK_FRAME, .lockFrame),
         ].map { (UInt32($0.0), $0.1) }
     )
     func `Every fact has its bit`(bit: UInt32, fact: FaultRecord.Facts) {
@@ -109,6 +115,37 @@ import Testing
         #expect(process.runtime.holdfast == "0.1.0")
         #expect(process.runtime.swift == "6.3")
         #expect(process.runtime.libc == "glibc 2.36")
+    }
+
+    @Test func `A spool file of before the last fields is decoded without them`() throws {
+        let spool = try SpoolContents(bytes: sampleSpool([sampleRecord(), sampleRecord()], slotSize: FaultRecord.size))
+        #expect(spool.records.count == 2)
+        for record in spool.records {
+            #expect(record.frames.count == 256)
+            #expect(record.pid == nil)
+            #expect(record.heldLocks == 0)
+            #expect(record.exception == nil)
+            #expect(record.touched == [])
+        }
+    }
+
+    @Test func `What a half written slot has of the fault before it is not believed`() throws {
+        // 17 faults so far, of which this slot has one: it was used before.
+        var stale = sampleRecord()
+        stale.state = UInt32(HF_SLOT_CLAIMED)
+        let record = try #require(SpoolContents(bytes: sampleSpool([stale])).records.first)
+        #expect(record.number == 0)
+        #expect(record.signal == 0)
+        #expect(record.registers == [:])
+        #expect(record.loop == nil)
+        stale.number = 17
+        let started = try #require(SpoolContents(bytes: sampleSpool([stale])).records.first)
+        #expect(started.number == 17)
+        #expect(started.signal == Int(SIGSEGV))
+        #expect(started.registers["rip"] == 0x1010)
+        #expect(started.loop == nil)
+        #expect(started.verdict == nil)
+        #expect(started.touched == [])
     }
 
     @Test func `Images of a spool file are decoded`() throws {

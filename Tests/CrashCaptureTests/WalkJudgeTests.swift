@@ -9,7 +9,7 @@ import Testing
     private static func judge(_ frames: [WalkJudge.Frame], reaches: Bool = true) -> Walk {
         var judge = WalkJudge()
         for frame in frames { judge.add(frame) }
-        if reaches { judge.reachRecoveryPoint() }
+        if reaches { judge.reachEnd() }
         return judge.walk(end: reaches ? .recoveryPoint : .outermost)
     }
 
@@ -61,7 +61,7 @@ import Testing
     @Test(arguments: [WalkJudge.Frame.swiftFailure, .swiftCore, .abortFunction, .c, .nullPage, .other])
     func `Any other frame between two of the application is foreign`(frame: WalkJudge.Frame) {
         let walk = Self.judge([.application, frame, .application])
-        #expect(walk == Walk(end: .recoveryPoint, prefix: .none, hasForeignFrame: true))
+        #expect(walk == Walk(end: .recoveryPoint, prefix: .none, hasForeignFrame: true, isInsideLibrary: true))
     }
 
     @Test(arguments: [WalkJudge.Frame.swiftFailure, .swiftCore, .abortFunction, .c, .nullPage, .other])
@@ -71,13 +71,22 @@ import Testing
 
     @Test func `A failure function between two of the application does not become the prefix`() {
         let walk = Self.judge([.c, .abortFunction, .application, .swiftFailure, .application])
-        #expect(walk == Walk(end: .recoveryPoint, prefix: .ownAbort, hasForeignFrame: true, hasAbort: true))
+        #expect(
+            walk
+                == Walk(
+                    end: .recoveryPoint,
+                    prefix: .ownAbort,
+                    hasForeignFrame: true,
+                    isInsideLibrary: true,
+                    hasAbort: true
+                )
+        )
     }
 
     @Test func `Frames of the loop, below the recovery point, do not count`() {
         var judge = WalkJudge()
         judge.add(.application)
-        judge.reachRecoveryPoint()
+        judge.reachEnd()
         for frame in [WalkJudge.Frame.c, .other, .swiftCore, .application] { judge.add(frame) }
         #expect(judge.walk(end: .recoveryPoint) == Walk(end: .recoveryPoint))
     }
@@ -90,5 +99,25 @@ import Testing
     @Test func `How the walk ended is told as it was`() {
         let judge = WalkJudge()
         for end in [Walk.End.recoveryPoint, .outermost, .broken] { #expect(judge.walk(end: end).end == end) }
+    }
+
+    @Test(
+        arguments: [
+            ([.application, .other, .application], true),
+            ([.swiftFailure, .application, .swiftCore, .other, .application, .other], true),
+            ([.application, .other], false),
+            ([.other, .application], false),
+            ([.application], false),
+        ] as [([WalkJudge.Frame], Bool)]
+    )
+    func `A library that calls the application back is told from one that called it`(
+        frames: [WalkJudge.Frame],
+        isInside: Bool
+    ) {
+        var judge = WalkJudge()
+        for frame in frames { judge.add(frame) }
+        judge.reachEnd()
+        judge.add(.application)
+        #expect(judge.walk(end: .outermost).isInsideLibrary == isInside)
     }
 }

@@ -22,6 +22,12 @@ typedef struct HFCaptureConfiguration {
     uint64_t deadline_nanoseconds;
     /// HF_VERDICT_RESTART or HF_VERDICT_TERMINATE: what is done when no verdict comes in time.
     uint32_t verdict_at_deadline;
+    /// How long a thread that faulted lets the main loop drain, in nanoseconds.
+    uint64_t drain_nanoseconds;
+    /// The status that the process exits with instead of a restart in place; -1 for a restart in place.
+    int32_t restart_exit_code;
+    /// The folder of the spool file, for those of forked children.
+    const char *_Nonnull spool_folder;
     /// The descriptor of the spool file, closed in forked children: they must not hold its lock.
     int spool_descriptor;
     /// Signals that the process before this one held back, as bits: no part of the mask that a restart begins with.
@@ -45,21 +51,35 @@ void hf_capture_uninstall(void);
 typedef struct HFRestartPlan {
     /// As execve(2) takes it.
     char *_Nullable const *_Nonnull environment;
-    /// Descriptors that stay open.
-    const int *_Nonnull descriptors;
-    uint32_t descriptor_count;
+    /// The table of the descriptors that stay open (kept_table.h), -1 for none.
+    int kept_table;
 } HFRestartPlan;
 
-/// Replaces what a restart begins with. The plan stays valid until the process ends: a handler may read an old one.
-void hf_capture_set_restart_plan(const HFRestartPlan *_Nonnull plan);
+/// Replaces what a restart begins with.
+///
+/// Returns the plan before, which no handler reads any more, or NULL. Safe to call from a signal handler.
+const HFRestartPlan *_Nullable hf_async_exchange_restart_plan(const HFRestartPlan *_Nonnull plan);
 
-/// Lets signals through that a restart held back, as bits.
-void hf_signal_release(uint64_t signals);
+/// Changes what is done when no verdict comes: HF_VERDICT_RESTART or HF_VERDICT_TERMINATE.
+void hf_capture_set_verdict_without_decision(uint32_t verdict);
+
+/// Tells the threads that let the main loop drain that it has: they carry out their verdicts.
+void hf_capture_end_drain(void);
+
+/// Has the type and the message of an uncaught C++ exception kept for the record of the abort(3) that follows; the handler that
+/// stood before is called as ever (std::set_terminate). Not safe to call from a signal handler.
+void hf_capture_observe_terminate(void);
+
+/// Puts the handler back that stood before hf_capture_observe_terminate(), where it is still ours.
+void hf_capture_stop_observing_terminate(void);
 
 /// Gives the calling thread an alternate signal stack of 256 KiB with a 64 KiB guard, unless it has one of ours.
 ///
 /// Returns 0 or an `errno`. The stack is freed at thread exit. Not safe to call from a signal handler.
 int hf_capture_prepare_thread(void);
+
+/// Whether an address lies in the function that every thread of the process begins with, below its own.
+bool hf_is_thread_start(uint64_t address);
 
 /// Declares the calling thread to be the one that decides: a fault of it is never waited for.
 void hf_capture_become_decider(void);
@@ -82,6 +102,10 @@ uint32_t hf_capture_wait(void);
 ///
 /// Returns false when the deadline had passed: then it was acted on without us. For the deciding thread only.
 bool hf_capture_decide(uint32_t slot, uint32_t verdict);
+
+/// Where the state of the handlers lies, and how long it is: it holds the pid, which is also the first thread's id.
+const void *_Nonnull hf_capture_own_state(void);
+size_t hf_capture_own_state_size(void);
 
 /// Adds facts to a record. Safe to call from a signal handler.
 void hf_capture_add_facts(HFRecord *_Nonnull record, uint32_t facts);
@@ -109,27 +133,6 @@ void hf_capture_clear_messages(void);
 
 /// Whether the standard library is a library of its own, which is what tells its frames from the application's.
 bool hf_capture_runtime_is_dynamic(void);
-
-/// One signal that arrived, as its handler saw it.
-typedef struct HFSignalEvent {
-    int64_t time_unix_nanoseconds;
-    int32_t signal;
-    int32_t code;
-    int32_t sender_pid;
-    uint32_t sender_uid;
-    int64_t value;
-} HFSignalEvent;
-
-/// Turns a signal into events on `descriptor`, an eventfd.
-///
-/// Returns 0 or an `errno`. Not safe to call from a signal handler.
-int hf_signal_observe(int signal, int descriptor);
-
-/// Takes the oldest event; false when there is none. For one thread at a time.
-bool hf_signal_next(HFSignalEvent *_Nonnull event);
-
-/// How many signals arrived for which the ring had no room, since the last call.
-uint64_t hf_signal_take_dropped(void);
 
 #ifdef __cplusplus
 }

@@ -27,6 +27,9 @@ enum {
     HF_CODE_SIZE = 16,
     HF_IMAGE_PATH_SIZE = 256,
     HF_BUILD_ID_SIZE = 32,
+    HF_EXCEPTION_TYPE_SIZE = 128,
+    HF_EXCEPTION_MESSAGE_SIZE = 256,
+    HF_TOUCHED_SIZE = 256,
 };
 
 /// Where a slot is in its life cycle.
@@ -70,6 +73,16 @@ enum {
     HF_FACT_WALK_BROKEN = 1u << 8,
     /// A restart was decided on and failed; the process ended.
     HF_FACT_RESTART_FAILED = 1u << 9,
+    /// The process drained before it was restarted.
+    HF_FACT_DRAINED = 1u << 10,
+    /// The item was taken out of its loop.
+    HF_FACT_QUARANTINED = 1u << 11,
+    /// The process was a forked child of the one that the spool file is of.
+    HF_FACT_FORKED_CHILD = 1u << 12,
+    /// More locks of the POSIX threads library were held than at the recovery point.
+    HF_FACT_LOCK_HELD = 1u << 13,
+    /// A frame is inside a function that holds a lock which is not counted.
+    HF_FACT_LOCK_FRAME = 1u << 14,
 };
 
 typedef struct HFImage {
@@ -124,6 +137,18 @@ typedef struct HFRecord {
     char reason[HF_REASON_SIZE];
     /// Program counters, innermost first: the first one exact, the rest return addresses.
     uint64_t frames[HF_MAXIMUM_FRAMES];
+
+    // What follows was added later: a shorter slot has none of it.
+
+    /// The process that faulted: the header's, but for a forked child.
+    int32_t pid;
+    /// How many locks of the POSIX threads library were taken since the recovery point.
+    uint32_t held_locks;
+    /// Of an uncaught C++ exception: its type, demangled, and what it says of itself; "" if there is none.
+    char exception_type[HF_EXCEPTION_TYPE_SIZE];
+    char exception_message[HF_EXCEPTION_MESSAGE_SIZE];
+    /// The names of what the callout had marked as touched, a line each, innermost first.
+    char touched[HF_TOUCHED_SIZE];
 } HFRecord;
 
 typedef struct HFSpoolHeader {
@@ -175,7 +200,11 @@ _Static_assert(offsetof(HFRecord, code_bytes) == 328, "spool layout");
 _Static_assert(offsetof(HFRecord, mode) == 344, "spool layout");
 _Static_assert(offsetof(HFRecord, message) == 504, "spool layout");
 _Static_assert(offsetof(HFRecord, frames) == 1976, "spool layout");
-_Static_assert(sizeof(HFRecord) == 4024, "spool layout");
+_Static_assert(offsetof(HFRecord, pid) == 4024, "spool layout");
+_Static_assert(offsetof(HFRecord, exception_type) == 4032, "spool layout");
+_Static_assert(offsetof(HFRecord, exception_message) == 4160, "spool layout");
+_Static_assert(offsetof(HFRecord, touched) == 4416, "spool layout");
+_Static_assert(sizeof(HFRecord) == 4672, "spool layout");
 _Static_assert(offsetof(HFSpoolHeader, start_unix_nanoseconds) == 64, "spool layout");
 _Static_assert(offsetof(HFSpoolHeader, name) == 96, "spool layout");
 _Static_assert(offsetof(HFSpoolHeader, arguments) == 1144, "spool layout");

@@ -27,6 +27,8 @@ typedef struct HFLoadedImage {
     uint64_t unwind_table;
     /// Its executable segment, [start, end).
     uint64_t code[2];
+    /// Its writable segment, [start, end); zeros if it has none.
+    uint64_t data[2];
     HFImageKind kind;
     uint32_t segment_count;
     /// Segments that are mapped readable and not writable: [start, end) pairs, safe to load from while the image stays loaded.

@@ -43,11 +43,26 @@ func sampleRecord() -> HFRecord {
         let frames = bytes.bindMemory(to: UInt64.self)
         for index in frames.indices { frames[index] = 0x4000 + UInt64(index) }
     }
+    record.pid = 4712
+    record.held_locks = 2
+    fill(&record.exception_type, "std::runtime_error")
+    fill(&record.exception_message, "what it says")
+    fill(&record.touched, "a cache\nan index")
     return record
 }
 
 /// The bytes of a spool file with these records, laid out as the writer does it.
-func sampleSpool(_ records: [HFRecord], imageCount: Int = 3) -> [UInt8] {
+///
+/// - Parameters:
+///   - records: What is in the slots.
+///   - imageCount: How many images there are.
+///   - slotSize: Less than a record makes the slots of an older version.
+/// - Returns: The whole file.
+func sampleSpool(
+    _ records: [HFRecord],
+    imageCount: Int = 3,
+    slotSize: Int = MemoryLayout<HFRecord>.size
+) -> [UInt8] {
     let imageOffset = (MemoryLayout<HFSpoolHeader>.size + 63) & ~63
     let slotOffset = (imageOffset + MemoryLayout<HFImage>.size * imageCount + 63) & ~63
     var header = HFSpoolHeader()
@@ -59,7 +74,7 @@ func sampleSpool(_ records: [HFRecord], imageCount: Int = 3) -> [UInt8] {
     header.image_capacity = UInt32(imageCount)
     header.image_count = UInt32(imageCount)
     header.slot_offset = UInt32(slotOffset)
-    header.slot_size = UInt32(MemoryLayout<HFRecord>.size)
+    header.slot_size = UInt32(slotSize)
     header.slot_count = UInt32(records.count)
     header.fault_count = 17
     header.faults_lost = 5
@@ -84,7 +99,7 @@ func sampleSpool(_ records: [HFRecord], imageCount: Int = 3) -> [UInt8] {
     fill(&header.arguments, arguments)
     header.arguments_length = UInt32(arguments.utf8.count)
 
-    var spool = [UInt8](repeating: 0, count: slotOffset + MemoryLayout<HFRecord>.size * records.count)
+    var spool = [UInt8](repeating: 0, count: slotOffset + slotSize * records.count)
     spool.replaceSubrange(0..<MemoryLayout<HFSpoolHeader>.size, with: bytes(of: header))
     for index in 0..<imageCount {
         var image = HFImage()
@@ -100,8 +115,8 @@ func sampleSpool(_ records: [HFRecord], imageCount: Int = 3) -> [UInt8] {
         spool.replaceSubrange(start..<start + MemoryLayout<HFImage>.size, with: bytes(of: image))
     }
     for (index, record) in records.enumerated() {
-        let start = slotOffset + index * MemoryLayout<HFRecord>.size
-        spool.replaceSubrange(start..<start + MemoryLayout<HFRecord>.size, with: bytes(of: record))
+        let start = slotOffset + index * slotSize
+        spool.replaceSubrange(start..<start + slotSize, with: bytes(of: record).prefix(slotSize))
     }
     return spool
 }

@@ -1,0 +1,107 @@
+// The record of a fault in a forked child: a spool file of its own, written in one go.
+//
+// The child has no crash thread, no part in its parent's spool file, and no claim to be restarted. Whoever looks at the store next
+// makes a report of it.
+
+#include "async_state.h"
+#include "async_syscalls.h"
+
+#include <fcntl.h>
+#include <time.h>
+
+/// A path that is put together without a library.
+typedef struct Path {
+    char text[HF_SPOOL_FOLDER_SIZE + 64];
+    size_t length;
+} Path;
+
+static void add_text(Path *path, const char *text) {
+    for (size_t i = 0; text[i] != 0 && path->length + 1 < sizeof path->text; i += 1) {
+        path->text[path->length] = text[i];
+        path->length += 1;
+    }
+    path->text[path->length] = 0;
+}
+
+static void add_number(Path *path, uint64_t number) {
+    char digits[21];
+    size_t first = sizeof digits - 1;
+    digits[first] = 0;
+    do {
+        first -= 1;
+        digits[first] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    add_text(path, digits + first);
+}
+
+static void add_name(Path *path, const HFForkMirror *mirror, const HFRecord *record, const char *before, const char *after) {
+    path->length = 0;
+    add_text(path, mirror->folder);
+    add_text(path, before);
+    add_number(path, (uint64_t)record->pid);
+    add_text(path, "-");
+    add_number(path, (uint64_t)record->time_unix_nanoseconds);
+    add_text(path, after);
+}
+
+/// Describes a file with the images and one slot.
+static void lay_out(HFSpoolHeader *header, const HFRecord *record) {
+    header->image_offset = (sizeof *header + 63) & ~63u;
+    header->image_size = sizeof(HFImage);
+    header->image_capacity = header->image_count;
+    header->slot_offset = (header->image_offset + header->image_count * (uint32_t)sizeof(HFImage) + 63) & ~63u;
+    header->slot_size = sizeof(HFRecord);
+    header->slot_count = 1;
+    header->faults_lost = 0;
+    header->attempts = 0;
+    header->parent_pid = (int32_t)HF_SYSCALL0(SYS_getppid);
+    header->pid = record->pid;
+}
+
+static bool write_all(long descriptor, const void *bytes, size_t count, size_t offset) {
+    return HF_SYSCALL4(SYS_pwrite64, descriptor, bytes, count, offset) == (long)count;
+}
+
+static const char reason[] = "a forked child has no crash thread to decide on its faults";
+
+void hf_async_record_child(int signal, const siginfo_t *info, void *context) {
+    HFForkMirror *mirror = hf_capture_state.fork_mirror;
+    if (mirror == NULL ||
+        atomic_load_explicit(&mirror->child, memory_order_relaxed) != (int32_t)HF_SYSCALL0(SYS_getpid)) {
+        return;
+    }
+    HFRecord record;
+    hf_async_fill_record(&record, &mirror->header, signal, info, context);
+    hf_async_walk_frame_pointers(&record, context);
+    record.facts |= HF_FACT_FORKED_CHILD;
+    // What stands in it is of the parent's loop.
+    record.verdict = HF_VERDICT_TERMINATE;
+    record.state = HF_SLOT_DECIDED;
+    _Static_assert(sizeof reason <= HF_REASON_SIZE, "the reason has room");
+    for (size_t i = 0; i < sizeof reason; i += 1) {
+        record.reason[i] = reason[i];
+    }
+    HFSpoolHeader *header = &mirror->header;
+    lay_out(header, &record);
+
+    Path temporary;
+    Path path;
+    add_name(&temporary, mirror, &record, "/.", ".tmp");
+    add_name(&path, mirror, &record, "/", ".spool");
+    long descriptor = HF_SYSCALL4(
+        SYS_openat, AT_FDCWD, temporary.text, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (descriptor < 0) {
+        return;
+    }
+    bool whole = write_all(descriptor, header, sizeof *header, 0) &&
+                 write_all(descriptor, mirror->images, header->image_count * sizeof(HFImage), header->image_offset) &&
+                 write_all(descriptor, &record, sizeof record, header->slot_offset);
+    HF_SYSCALL1(SYS_close, descriptor);
+    // It appears under its name only when it is whole.
+    if (whole) {
+        HF_SYSCALL2(SYS_rename, temporary.text, path.text);
+    } else {
+        HF_SYSCALL1(SYS_unlink, temporary.text);
+    }
+}

@@ -1,0 +1,52 @@
+// What a forked child keeps of its parent's capture: enough for a record of its own, and not the lock of the spool file.
+//
+// Ordinary code, run by fork(3) around the system call; vfork(2), posix_spawn(3) and clone(2) do not run it, and their children
+// leave no records.
+
+#include "fork_mirror.h"
+
+#include "async_state.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void copy_before_fork(void) {
+    HFForkMirror *mirror = hf_capture_state.fork_mirror;
+    // A child that forks has its own copy already.
+    if (mirror == NULL || hf_capture_state.pid != (int32_t)getpid()) {
+        return;
+    }
+    const HFSpoolHeader *spool = hf_capture_state.configuration.spool;
+    uint32_t count = __atomic_load_n(&spool->image_count, __ATOMIC_ACQUIRE);
+    count = count < HF_MAXIMUM_IMAGES ? count : HF_MAXIMUM_IMAGES;
+    mirror->header = *spool;
+    mirror->header.image_count = count;
+    memcpy(mirror->images, (const char *)spool + spool->image_offset, count * sizeof(HFImage));
+}
+
+static void begin_in_child(void) {
+    if (hf_capture_state.configuration.spool_descriptor >= 0) {
+        close(hf_capture_state.configuration.spool_descriptor);
+        // A grandchild must not close what took its number.
+        hf_capture_state.configuration.spool_descriptor = -1;
+    }
+    if (hf_capture_state.fork_mirror != NULL) {
+        hf_capture_state.fork_mirror->header.fault_count = 0;
+        atomic_store(&hf_capture_state.fork_mirror->child, (int32_t)getpid());
+    }
+}
+
+void hf_prepare_for_fork(void) {
+    const char *folder = hf_capture_state.configuration.spool_folder;
+    if (hf_capture_state.configuration.spool_descriptor >= 0 && strlen(folder) < HF_SPOOL_FOLDER_SIZE) {
+        HFForkMirror *mirror = calloc(1, sizeof *mirror);
+        if (mirror != NULL) {
+            strcpy(mirror->folder, folder);
+        }
+        hf_capture_state.fork_mirror = mirror;
+    }
+    // The mapping, too, would hold the file open, and with it the lock: it is not the child's (madvise(2), MADV_DONTFORK).
+    pthread_atfork(copy_before_fork, NULL, begin_in_child);
+}

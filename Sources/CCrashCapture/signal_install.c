@@ -1,0 +1,216 @@
+// Observing signals, and giving them back. Ordinary code: nothing here runs in a handler.
+
+#include "async_signals.h"
+#include "async_state.h"
+#include "signal_events.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+_Static_assert(sizeof(uint64_t) == HF_KERNEL_SIGSET_SIZE, "a set of signals is a word");
+
+static uint64_t bit(int signal) { return 1ULL << (signal - 1); }
+
+static bool is_fault(int signal) {
+    for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
+        if (hf_async_fault_signals[i] == signal) {
+            return true;
+        }
+    }
+    return false;
+}
+
+HFSignalObstacle hf_signal_obstacle(int signal) {
+    if (signal < 1 || signal > HF_HIGHEST_SIGNAL) {
+        return HFSignalObstacleNoSignal;
+    }
+    if (is_fault(signal)) {
+        return HFSignalObstacleFault;
+    }
+    if (signal == SIGKILL || signal == SIGSTOP) {
+        return HFSignalObstacleKernel;
+    }
+    // nptl(7): 32 cancels threads, 33 keeps the user ids of all threads alike.
+    if (signal >= __SIGRTMIN && signal < SIGRTMIN) {
+        return HFSignalObstacleLibrary;
+    }
+    return HFSignalObstacleNone;
+}
+
+/// The action as the kernel has it: with the C library's restorer, so that it can be set again without the library.
+static HFKernelAction current_action(int signal) {
+    HFKernelAction action;
+    memset(&action, 0, sizeof action);
+    syscall(SYS_rt_sigaction, signal, NULL, &action, HF_KERNEL_SIGSET_SIZE);
+    return action;
+}
+
+static bool is_ours(const HFKernelAction *action) {
+    return action->handler == (uintptr_t)hf_async_handle_signal ||
+           action->handler == (uintptr_t)hf_async_discard_signal;
+}
+
+static int install(int signal, void (*handler)(int, siginfo_t *, void *)) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = handler;
+    // SA_RESTART: code that does not expect EINTR goes on; the loop itself is woken by the eventfd.
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+    sigfillset(&action.sa_mask);
+    // But a fault of the handler must still be seen.
+    for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
+        sigdelset(&action.sa_mask, hf_async_fault_signals[i]);
+    }
+    return sigaction(signal, &action, NULL) == 0 ? 0 : errno;
+}
+
+static void take_over_in_child(void) {
+    int32_t pid = (int32_t)getpid();
+    int32_t before = atomic_load(&hf_signal_state.pid);
+    if (before == pid) {
+        return;
+    }
+    if (before != 0) {
+        // Our parent's events are not ours.
+        hf_signal_reset_ring();
+        atomic_store(&hf_signal_state.running, 0);
+        for (int signal = 1; signal <= HF_HIGHEST_SIGNAL; signal += 1) {
+            atomic_store(&hf_signal_state.descriptors[signal], 0);
+        }
+    }
+    atomic_store(&hf_signal_state.pid, pid);
+}
+
+/// Remembers what stands before ours, unless ours stands there already.
+static void remember(int signal) {
+    HFKernelAction action = current_action(signal);
+    if (is_ours(&action)) {
+        return;
+    }
+    hf_signal_state.previous[signal] = action;
+}
+
+static void give_back(int signal) {
+    HFKernelAction action = current_action(signal);
+    if (is_ours(&action)) {
+        syscall(SYS_rt_sigaction, signal, &hf_signal_state.previous[signal], NULL, HF_KERNEL_SIGSET_SIZE);
+    }
+}
+
+static uint64_t change_mask(int how, uint64_t signals) {
+    uint64_t before = 0;
+    syscall(SYS_rt_sigprocmask, how, &signals, &before, HF_KERNEL_SIGSET_SIZE);
+    return before;
+}
+
+int hf_signal_observe(int signal, int descriptor) {
+    if (hf_signal_obstacle(signal) != HFSignalObstacleNone || descriptor < 0) {
+        return EINVAL;
+    }
+    take_over_in_child();
+    bool is_observed = atomic_load(&hf_signal_state.descriptors[signal]) != 0;
+    remember(signal);
+    atomic_store(&hf_signal_state.descriptors[signal], descriptor + 1);
+    if (hf_signal_state.previous[signal].handler == (uintptr_t)SIG_IGN) {
+        atomic_fetch_or(&hf_signal_state.ignored_before, bit(signal));
+    }
+    int error = install(signal, hf_async_handle_signal);
+    if (error != 0) {
+        atomic_store(&hf_signal_state.descriptors[signal], 0);
+        atomic_fetch_and(&hf_signal_state.ignored_before, ~bit(signal));
+        return error;
+    }
+    hf_signal_state.action = current_action(signal);
+    atomic_fetch_or(&hf_capture_state.observed_signals, bit(signal));
+    uint64_t blocked = change_mask(SIG_UNBLOCK, bit(signal)) & ~hf_capture_state.configuration.held_signals;
+    if (!is_observed) {
+        hf_signal_state.blocked_before = (hf_signal_state.blocked_before & ~bit(signal)) | (blocked & bit(signal));
+    }
+    return 0;
+}
+
+void hf_signal_stop(int signal) {
+    if (hf_signal_obstacle(signal) != HFSignalObstacleNone ||
+        atomic_exchange(&hf_signal_state.descriptors[signal], 0) == 0) {
+        return;
+    }
+    // Blocked first: what stood before may be the end of the process.
+    change_mask(SIG_BLOCK, hf_signal_state.blocked_before & bit(signal));
+    atomic_fetch_and(&hf_signal_state.ignored_before, ~bit(signal));
+    if ((hf_signal_state.discarded & bit(signal)) != 0) {
+        HFKernelAction action = current_action(signal);
+        if (is_ours(&action)) {
+            install(signal, hf_async_discard_signal);
+        }
+    } else {
+        give_back(signal);
+        atomic_fetch_and(&hf_capture_state.observed_signals, ~bit(signal));
+    }
+    // A handler on another thread may be about to write to the eventfd, which its owner may now close.
+    while (atomic_load(&hf_signal_state.pid) == (int32_t)getpid() && atomic_load(&hf_signal_state.running) != 0) {
+        sched_yield();
+    }
+}
+
+int hf_signal_discard(int signal) {
+    if (hf_signal_obstacle(signal) != HFSignalObstacleNone) {
+        return EINVAL;
+    }
+    take_over_in_child();
+    remember(signal);
+    bool is_observed = atomic_load(&hf_signal_state.descriptors[signal]) != 0;
+    if (hf_signal_state.previous[signal].handler == (uintptr_t)SIG_IGN) {
+        return 0;
+    }
+    int error = is_observed ? 0 : install(signal, hf_async_discard_signal);
+    if (error == 0) {
+        hf_signal_state.discarded |= bit(signal);
+        // Held across a restart like those that are observed: by default the process would die of it.
+        atomic_fetch_or(&hf_capture_state.observed_signals, bit(signal));
+    }
+    return error;
+}
+
+void hf_signal_restore(int signal) {
+    if (hf_signal_obstacle(signal) != HFSignalObstacleNone || (hf_signal_state.discarded & bit(signal)) == 0) {
+        return;
+    }
+    hf_signal_state.discarded &= ~bit(signal);
+    if (atomic_load(&hf_signal_state.descriptors[signal]) == 0) {
+        give_back(signal);
+        atomic_fetch_and(&hf_capture_state.observed_signals, ~bit(signal));
+    }
+}
+
+void hf_signal_let_through(void) {
+    uint64_t signals = atomic_load(&hf_capture_state.observed_signals);
+    for (int signal = 1; signal <= HF_HIGHEST_SIGNAL; signal += 1) {
+        // One that is discarded is nobody's to wait for.
+        if (atomic_load(&hf_signal_state.descriptors[signal]) == 0) {
+            signals &= ~bit(signal);
+        }
+    }
+    change_mask(SIG_UNBLOCK, signals);
+}
+
+void hf_signal_release(uint64_t signals) { change_mask(SIG_UNBLOCK, signals); }
+
+uint64_t hf_signal_block_for_service(void) {
+    uint64_t signals = ~0ULL;
+    for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
+        signals &= ~bit(hf_async_fault_signals[i]);
+    }
+    // Swift's backtracer suspends threads by these (CrashHandlerLinux.cpp); the C library has its own by 32 and 33.
+    signals &= ~(bit(SIGUSR1) | bit(SIGUSR2) | bit(SIGPROF) | bit(__SIGRTMIN) | bit(__SIGRTMIN + 1));
+    return change_mask(SIG_BLOCK, signals);
+}
+
+void hf_signal_set_mask(uint64_t mask) { change_mask(SIG_SETMASK, mask); }
+
+const void *hf_signal_own_state(void) { return &hf_signal_state; }
+
+size_t hf_signal_own_state_size(void) { return sizeof hf_signal_state; }

@@ -1,0 +1,72 @@
+// Gives every thread of the process an alternate signal stack, by standing before pthread_create(3).
+//
+// A stack overflow leaves its thread no other stack for a handler to run on. Threads of libdispatch, of Swift's pool and of
+// C libraries are all made by this call, and a symbol of the executable comes before that of a library (ld.so(8)).
+// Ordinary code, called at any time.
+
+#include "crash_capture.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#if !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
+
+typedef int (*Create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+typedef struct Start {
+    void *(*function)(void *);
+    void *argument;
+} Start;
+
+// In a section of its own, so that a walk can tell where it is: it is in the executable, and not the application's.
+__attribute__((section("hf_thread_start_code"))) static void *hf_thread_start(void *argument) {
+    Start start = *(Start *)argument;
+    free(argument);
+    // Without one, an overflow of this thread's stack has no record: nothing else depends on it.
+    (void)hf_capture_prepare_thread();
+    return start.function(start.argument);
+}
+
+extern const char __start_hf_thread_start_code[];
+extern const char __stop_hf_thread_start_code[];
+
+bool hf_is_thread_start(uint64_t address) {
+    return address >= (uint64_t)(uintptr_t)__start_hf_thread_start_code &&
+           address < (uint64_t)(uintptr_t)__stop_hf_thread_start_code;
+}
+
+int pthread_create(
+    pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*function)(void *),
+    void *restrict argument) {
+    static _Atomic(void *) place;
+    void *next = atomic_load_explicit(&place, memory_order_relaxed);
+    if (next == NULL) {
+        next = dlsym(RTLD_NEXT, "pthread_create");
+        if (next == NULL) {
+            abort();
+        }
+        atomic_store_explicit(&place, next, memory_order_relaxed);
+    }
+    Start *start = malloc(sizeof *start);
+    if (start == NULL) {
+        return EAGAIN;
+    }
+    *start = (Start){function, argument};
+    int error = ((Create)next)(thread, attributes, hf_thread_start, start);
+    if (error != 0) {
+        free(start);
+    }
+    return error;
+}
+
+#else
+
+bool hf_is_thread_start(uint64_t address) {
+    (void)address;
+    return false;
+}
+
+#endif
