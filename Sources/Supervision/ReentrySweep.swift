@@ -12,6 +12,8 @@ public struct ReentrySweep: Sendable {
         case clean
         /// The caller's `shouldStop` said so.
         case stopped
+        /// It did not begin, because the loop was in a run, maybe that of another sweep: it must be asked for again at the top.
+        case nested
     }
 
     /// How long the loop must run without a fault.
@@ -27,6 +29,9 @@ public struct ReentrySweep: Sendable {
 
     /// Runs the sweep on the loop of the calling thread, outside of any run.
     ///
+    /// A fault during the sweep is handled as any other: its message comes in a callout of the sweep, and makes the probation
+    /// begin again. An item that is taken out meanwhile is no longer run, and a loop in which nothing is left is clean.
+    ///
     /// - Parameters:
     ///   - loop: The loop.
     ///   - faultCount: Says how many faults there were so far; each new one starts the probation again.
@@ -37,6 +42,7 @@ public struct ReentrySweep: Sendable {
         faultCount: () -> Int,
         shouldStop: () -> Bool
     ) -> Result {
+        guard loop.nesting == 0 else { return .nested }
         var progress = SweepProgress(probation: probation, faults: faultCount(), now: .now)
         // Every mode, whichever the loop ran in: a mode that is never run again could be the one that is broken.
         while true {

@@ -4,62 +4,197 @@ public import RunLoops
 internal import Synchronization
 public import SystemPackage
 
-/// Stands between capture and the main loop: gives verdicts, and turns resumed faults into messages on a port source.
+/// Stands between capture and the main loop: gives verdicts, and turns them into messages on a port source.
 public final class Supervisor: Sendable {
-    private struct State {
+    struct State: ~Copyable {
         var ledger: BudgetLedger
-        var messages: [CrashMessage] = []
+        /// Nil when quarantine is off.
+        var quarantine: QuarantineLedger?
+        /// Nil: the rule's.
+        var policies: ItemTable<RecoveryPolicy?>
+        var messages = MessageQueue()
+        /// What the last verdict said about its item.
+        var lastOutcome = QuarantineLedger.Outcome.tolerated
     }
+
+    /// Items that can have a policy of their own at once.
+    public static let policyCapacity = 1024
 
     /// Protected by its lock.
     ///
     /// The crash thread takes it for a verdict, while a thread is parked that does not hold it: a fault under the lock
-    /// is one of the loop's own code, which has no recovery point, and ends by the deadline.
-    private let state: Mutex<State>
+    /// is one of the loop's own code, which has no recovery point, and ends by the deadline. Nothing is allocated, freed or
+    /// waited for under it, or a third thread that waits for the heap would keep the crash thread waiting.
+    let state: Mutex<State>
     private let rule: VerdictRule
+    private let hasQuarantine: Bool
     private let start = HostRunLoop.Instant.now
     private let event: EventDescriptor
     private let resumed = Atomic<Int>(0)
+    private let stopping = Atomic<Bool>(false)
     private let portIdentifier = Atomic<UInt64>(0)
+    private let sparedIdentifier = Atomic<UInt64>(0)
 
     /// Makes a supervisor.
     ///
+    /// - Parameters:
+    ///   - rule: What verdicts follow from.
+    ///   - budget: How many faults may be resumed.
+    ///   - quarantine: When an item is taken out of its loop; nil for never.
     /// - Throws: The error of eventfd(2).
-    public init(rule: VerdictRule, budget: FaultBudget) throws(Errno) {
+    public init(rule: VerdictRule, budget: FaultBudget, quarantine: QuarantinePolicy? = nil) throws(Errno) {
         self.rule = rule
-        state = Mutex(State(ledger: BudgetLedger(budget)))
+        hasQuarantine = quarantine != nil
+        state = Mutex(Self.initialState(budget, quarantine))
         event = try EventDescriptor()
-        // -Onone builds look types up at first use, which allocates: not while somebody is parked. Denied, so nothing is spent.
-        _ = decide(FaultSummary(signal: 0, code: 1, hasRecoveryPoint: false))
+        warmUp(budget, quarantine)
     }
+
+    private static func initialState(_ budget: FaultBudget, _ quarantine: QuarantinePolicy?) -> State {
+        State(
+            ledger: BudgetLedger(budget),
+            quarantine: quarantine.map { QuarantineLedger($0, budget: budget) },
+            policies: ItemTable(capacity: policyCapacity, vacant: nil)
+        )
+    }
+
+    /// Takes every way that a verdict may take.
+    ///
+    /// -Onone builds look types up at first use, which allocates: not while somebody is parked. On a state of its own, so
+    /// that nothing is spent.
+    private func warmUp(_ budget: FaultBudget, _ quarantine: QuarantinePolicy?) {
+        _ = decide(FaultSummary(signal: 0, code: 1, hasRecoveryPoint: false))
+        _ = rule.policy.objection?(Self.madeUpFault)
+        var rule = rule
+        rule.policy = .allMemoryFaults
+        rule.obstacle = nil
+        rule.restartsAfterEveryFault = false
+        let state = Mutex(
+            Self.initialState(
+                FaultBudget(perProcess: .max, perWindow: .max, perItem: 1),
+                quarantine.map { _ in QuarantinePolicy(faults: 2) }
+            )
+        )
+        for number in 0..<2 * UInt64(BudgetLedger.itemCapacity) {
+            let fault = FaultSummary(signal: 4, code: 1, item: 1 + number / 2)
+            let now = Duration.seconds(Int64(number))
+            _ = state.withLock { Self.decide(fault, by: rule, &$0, at: now, hasQuarantine: hasQuarantine) }
+            state.withLock { $0.messages.append(CrashMessage(fault, thread: 0, event: .resumed)) }
+        }
+    }
+
+    static let madeUpFault = FaultSummary(number: 0, signal: 4, code: 1)
+
+    /// The time since the supervisor was made.
+    var now: Duration { start.duration(to: .now) }
 
     /// The identity of the port source for crash messages, 0 until there is one.
     public var portItem: UInt64 { portIdentifier.load(ordering: .acquiring) }
 
+    /// The identity of one more item that is never quarantined, 0 for none: once its budget is spent, the process restarts.
+    ///
+    /// For the port on which the process is told to end. Any thread may set it.
+    public var sparedItem: UInt64 {
+        get { sparedIdentifier.load(ordering: .acquiring) }
+        set { sparedIdentifier.store(newValue, ordering: .releasing) }
+    }
+
     /// How many faults were resumed.
     public var resumedFaults: Int { resumed.load(ordering: .acquiring) }
 
+    /// Whether the run of the host is over, so that a fault ends the process as its signal says instead of restarting it.
+    ///
+    /// Any thread may set it. It holds for the verdicts that are given from then on.
+    public var isStopping: Bool {
+        get { stopping.load(ordering: .acquiring) }
+        set { stopping.store(newValue, ordering: .releasing) }
+    }
+
+    // MARK: On the crash thread
+
     /// Gives the verdict on a fault.
     ///
-    /// On the crash thread: allocates nothing.
+    /// On the crash thread: allocates nothing, and takes the supervisor's lock alone.
     public func decide(_ fault: FaultSummary) -> Decision {
-        let now = start.duration(to: .now)
-        let hasBudget = state.withLock { $0.ledger.allows(at: now) }
-        let decision = rule.decide(fault, hasBudget: hasBudget)
-        if case .resume = decision.verdict {
-            state.withLock { $0.ledger.spend(at: now) }
-            resumed.add(1, ordering: .acquiringAndReleasing)
+        // Without the lock: a process that was told to end must end, even while a thread that holds it was hit.
+        if let end = rule.end(of: fault, isStopping: isStopping) { return end }
+        let now = now
+        // The crash messages' own port must stay: without it nobody hears of a quarantine.
+        let mayQuarantine = hasQuarantine && fault.item != portItem && fault.item != sparedItem
+        let decision = state.withLock { Self.decide(fault, by: rule, &$0, at: now, hasQuarantine: mayQuarantine) }
+        if case .resume = decision.verdict { resumed.add(1, ordering: .acquiringAndReleasing) }
+        return decision
+    }
+
+    private static func decide(
+        _ fault: FaultSummary,
+        by rule: VerdictRule,
+        _ state: inout State,
+        at now: Duration,
+        hasQuarantine: Bool
+    ) -> Decision {
+        state.lastOutcome = .tolerated
+        var circumstances = VerdictRule.Circumstances()
+        if let place = state.policies.place(of: fault.item) {
+            circumstances.policy = state.policies.value(at: place)
+        }
+        let allowsQuarantine = circumstances.policy?.allowsQuarantine ?? rule.policy.allowsQuarantine
+        let mayQuarantine = hasQuarantine && fault.item != 0 && allowsQuarantine
+        // Where the item may be taken out, its own budget is the quarantine's limit.
+        circumstances.spent = state.ledger.objection(to: mayQuarantine ? 0 : fault.item, at: now)
+        if mayQuarantine, let reason = state.quarantine?.objection(to: fault.item, at: now) {
+            circumstances.spent = reason
+        }
+        var decision = rule.decide(fault, in: circumstances)
+        guard case .resume = decision.verdict else { return decision }
+        state.ledger.spend(on: fault.item, at: now)
+        if mayQuarantine, let outcome = state.quarantine?.fault(of: fault.item, at: now) {
+            state.lastOutcome = outcome
+            if case .quarantined = outcome {
+                decision.quarantines = true
+                decision.reason = "only application frames lie above the recovery point; the item faults too often"
+            }
         }
         return decision
     }
 
-    /// Posts the message of a fault that was resumed.
+    /// Posts the message of the fault that the last verdict resumed: `.resumed`, or `.quarantined`.
     ///
-    /// On the crash thread, after the verdict: may allocate.
+    /// On the crash thread, after the verdict.
+    ///
+    /// - Parameters:
+    ///   - fault: The fault.
+    ///   - thread: The thread that faulted, as gettid(2) has it; 0 if it is not known.
+    public func post(resumed fault: FaultSummary, thread: CInt = 0) {
+        let event: CrashMessage.Event =
+            switch state.withLock({ $0.lastOutcome }) {
+            case .tolerated: .resumed
+            case .quarantined(let coolDown): .quarantined(coolDown: coolDown)
+            }
+        post(CrashMessage(fault, thread: thread, event: event))
+    }
+
+    /// Posts that the process restarts because of a fault of another thread than the main one, and drains until then.
+    ///
+    /// On the crash thread, after a verdict with `drains`; or on any other that the host drains from.
+    ///
+    /// - Parameters:
+    ///   - fault: The fault.
+    ///   - thread: The thread that faulted, as gettid(2) has it; 0 if it is not known.
+    ///   - limit: When it restarts at the latest.
+    public func post(draining fault: FaultSummary, thread: CInt = 0, within limit: Duration) {
+        post(CrashMessage(fault, thread: thread, event: .draining(within: limit)))
+    }
+
+    /// Posts a message.
+    ///
+    /// On any thread. Where more wait than there is room for, those of resumed faults are merged (`CrashMessage.merged`).
     public func post(_ message: CrashMessage) {
         state.withLock { $0.messages.append(message) }
         event.notify()
     }
+
+    // MARK: On the main loop
 
     /// Puts the port source for crash messages on a loop, in its common modes.
     ///
@@ -82,7 +217,15 @@ public final class Supervisor: Sendable {
         try loop.add(port, to: .common)
     }
 
+    /// A function of its own: one that uses a `Mutex` and then calls the program's code would be suspected of holding it.
+    @inline(never)
     private func takeMessage() -> CrashMessage? {
-        state.withLock { $0.messages.isEmpty ? nil : $0.messages.removeFirst() }
+        state.withLock { $0.messages.takeFirst() }
+    }
+}
+
+extension CrashMessage {
+    fileprivate init(_ fault: FaultSummary, thread: CInt, event: Event) {
+        self.init(number: Int(fault.number), signal: fault.signal, item: fault.item, thread: thread, event: event)
     }
 }

@@ -1,3 +1,5 @@
+import CrashCapture
+import Glibc
 import RunLoops
 import Synchronization
 import Testing
@@ -5,7 +7,7 @@ import Testing
 @testable import Supervision
 
 /// The way back after a fault.
-@Suite(.timeLimit(.minutes(1))) struct ReentrySweepTests {
+@Suite(.timeLimit(.minutes(5))) struct ReentrySweepTests {
     private static let start = HostRunLoop.Instant(nanoseconds: 1_000_000_000)
 
     @Test func `A probation lasts as long as it was meant to`() {
@@ -113,5 +115,123 @@ import Testing
         )
         #expect(outcome.result == .stopped)
         #expect(outcome.calls == ["stop"])
+    }
+
+    /// A host in small: a loop with items that fault on purpose, a supervisor, and a sweep that each message asks for.
+    ///
+    /// Belongs to the thread of its loop.
+    private final class Host: @unchecked Sendable {
+        let loop: HostRunLoop
+        let supervisor: Supervisor
+        var timers: [UInt64: HostRunLoop.Timer] = [:]
+        var trace: [String] = []
+        var faults: UInt32 = 0
+
+        init(on loop: HostRunLoop) throws {
+            self.loop = loop
+            supervisor = try Supervisor(
+                rule: VerdictRule(policy: .default, pid: getpid()),
+                budget: .default,
+                quarantine: QuarantinePolicy(faults: 3)
+            )
+            try supervisor.attach(to: loop) { [unowned self] message in receive(message) }
+        }
+
+        /// Adds a timer that faults each time, in the default mode or another.
+        func addFaulting(_ label: String, to mode: HostRunLoop.Mode = .default) {
+            let pause = Duration.milliseconds(5)
+            let timer = HostRunLoop.Timer(label: label, after: pause, repeating: pause) { [unowned self] timer in
+                faults += 1
+                trace.append("\(label) faults")
+                let fault = FaultSummary(number: faults, signal: SIGILL, code: 2, item: timer.identifier)
+                guard supervisor.decide(fault).verdict == .resume else { return trace.append("not resumed") }
+                supervisor.post(resumed: fault)
+            }
+            timers[timer.identifier] = timer
+            loop.add(timer, to: mode)
+        }
+
+        private func receive(_ message: CrashMessage) {
+            if case .quarantined = message.event {
+                trace.append("out")
+                timers[message.item]?.invalidate()
+            }
+            let before = trace.count
+            // A host that does not know better sweeps at once.
+            let result = ReentrySweep(probation: .seconds(1000)).run(
+                on: loop,
+                faultCount: { supervisor.resumedFaults },
+                shouldStop: { false }
+            )
+            trace.append("sweep \(result)")
+            if trace.count != before + 1 { trace.append("a callout ran inside") }
+        }
+
+        func sweep(_ probation: Duration) -> ReentrySweep.Result {
+            ReentrySweep(probation: probation, slice: .milliseconds(10)).run(
+                on: loop,
+                faultCount: { supervisor.resumedFaults },
+                shouldStop: { false }
+            )
+        }
+    }
+
+    /// What a host said after it was swept.
+    private func host(
+        probation: Duration,
+        _ prepare: @escaping @Sendable (Host) -> Void
+    ) async -> (result: ReentrySweep.Result?, trace: [String], duration: Duration) {
+        await withCheckedContinuation { continuation in
+            LoopThread.run { loop in
+                guard let host = try? Host(on: loop) else {
+                    continuation.resume(returning: (nil, [], .zero))
+                    return
+                }
+                prepare(host)
+                let start = HostRunLoop.Instant.now
+                let result = host.sweep(probation)
+                continuation.resume(returning: (result, host.trace, start.duration(to: .now)))
+            }
+        }
+    }
+
+    @Test func `A sweep inside a sweep does not begin, and the one around it goes on`() async {
+        let outcome = await host(probation: .milliseconds(100)) { host in
+            host.addFaulting("timer")
+        }
+        #expect(outcome.result == .clean)
+        let fault = ["timer faults", "sweep nested"]
+        #expect(outcome.trace == fault + fault + ["timer faults", "out", "sweep nested"])
+    }
+
+    @Test func `A quarantine during the sweep lets it end, and the probation follows the last fault`() async {
+        let outcome = await host(probation: .milliseconds(200)) { host in
+            host.addFaulting("one")
+            host.addFaulting("two", to: "other mode")
+        }
+        #expect(outcome.result == .clean)
+        #expect(outcome.trace.filter { $0 == "one faults" }.count == 3)
+        #expect(outcome.trace.filter { $0 == "two faults" }.count == 3)
+        #expect(outcome.trace.filter { $0 == "out" }.count == 2)
+        #expect(outcome.trace.last == "sweep nested", "and nothing after the last quarantine")
+        // Three faults of 5 ms each come first.
+        #expect(outcome.duration >= .milliseconds(215))
+    }
+
+    @Test func `A sweep inside an ordinary run does not begin`() async {
+        let result: ReentrySweep.Result? = await withCheckedContinuation { continuation in
+            LoopThread.run { loop in
+                let found = Mutex<ReentrySweep.Result?>(nil)
+                let timer = HostRunLoop.Timer(label: "sweeper", after: .zero) { _ in
+                    let result = ReentrySweep().run(on: loop, faultCount: { 0 }, shouldStop: { false })
+                    found.withLock { $0 = result }
+                    loop.stop()
+                }
+                loop.add(timer)
+                loop.run(in: .default, for: .seconds(20))
+                continuation.resume(returning: found.withLock { $0 })
+            }
+        }
+        #expect(result == .nested)
     }
 }

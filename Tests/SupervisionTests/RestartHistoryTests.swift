@@ -17,7 +17,8 @@ import Testing
     @Test func `A process that was not restarted has no history`() {
         #expect(RestartHistory(environment: [:], pid: 1) == .none)
         #expect(RestartHistory(environment: ["HOME": "/", "HOLDFAST_STORE": "/store"]) == .none)
-        #expect(!RestartHistory.none.isCrashLoop)
+        #expect(RestartHistory.none.reason == .none)
+        #expect(RestartHistory.none.faults.isEmpty)
     }
 
     @Test func `What is written is read, generation after generation`() {
@@ -27,7 +28,6 @@ import Testing
             entries = history.environmentForRestart(
                 base: entries,
                 isHealthy: false,
-                keeping: ["listener": 7, "other": CInt(generation + 10)],
                 holding: 1 << 14,
                 pid: 42
             )
@@ -35,7 +35,6 @@ import Testing
             #expect(history.restarts == generation)
             #expect(history.earlyRestarts == generation)
             #expect(history.heldSignals == 1 << 14)
-            #expect(history.keptDescriptors == ["listener": 7, "other": CInt(generation + 10)])
         }
         #expect(entries.filter { !$0.hasPrefix("HOLDFAST_") } == ["HOME=/", "EMPTY=", "EQUALS=a=b"])
         #expect(entries.count == 8, "each of ours once")
@@ -45,7 +44,6 @@ import Testing
         let entries = RestartHistory.none.environmentForRestart(
             base: [],
             isHealthy: false,
-            keeping: ["listener": 7],
             pid: 42
         )
         #expect(RestartHistory(environment: Self.environment(entries), pid: 42).restarts == 1)
@@ -53,23 +51,36 @@ import Testing
     }
 
     @Test func `A healthy process begins to count early restarts again`() {
-        let history = RestartHistory(restarts: 9, earlyRestarts: 9, keptDescriptors: [:])
+        let history = RestartHistory(restarts: 9, earlyRestarts: 9)
         let next = RestartHistory(
             environment: Self.environment(
-                history.environmentForRestart(base: [], isHealthy: true, keeping: [:], pid: 42)
+                history.environmentForRestart(base: [], isHealthy: true, pid: 42)
             )
         )
-        #expect(next == RestartHistory(restarts: 10, earlyRestarts: 0, keptDescriptors: [:]))
+        #expect(next == RestartHistory(restarts: 10, earlyRestarts: 0, reason: .fault))
     }
 
-    @Test func `Sixteen early restarts are a crash loop`() {
-        #expect(!RestartHistory(restarts: 99, earlyRestarts: 15, keptDescriptors: [:]).isCrashLoop)
-        #expect(RestartHistory(restarts: 16, earlyRestarts: 16, keptDescriptors: [:]).isCrashLoop)
+    @Test(arguments: RestartReason.allCases)
+    func `The next process knows why it was started`(reason: RestartReason) {
+        let entries = RestartHistory.none.environmentForRestart(
+            base: ["HOLDFAST_RESTART_REASON=lies"],
+            isHealthy: false,
+            pid: 42,
+            reason: reason
+        )
+        let next = RestartHistory(environment: Self.environment(entries), pid: 42)
+        #expect(next.reason == reason)
+        #expect(next.earlyRestarts == (reason == .requested ? 0 : 1), "what was asked for is no crash")
+    }
+
+    @Test(arguments: ["", "crash", "FAULT", "fault ", "\u{0}"])
+    func `A reason that is none counts as none`(value: String) {
+        #expect(RestartHistory(environment: ["HOLDFAST_RESTART_REASON": value]).reason == .none)
     }
 
     @Test func `Other variables that begin alike stay`() {
         let base = ["HOLDFAST_RESTARTS_X=1", "HOLDFAST_RESTARTS=4", "XHOLDFAST_RESTARTS=2"]
-        let entries = RestartHistory.none.environmentForRestart(base: base, isHealthy: false, keeping: [:], pid: 42)
+        let entries = RestartHistory.none.environmentForRestart(base: base, isHealthy: false, pid: 42)
         #expect(entries.prefix(2) == ["HOLDFAST_RESTARTS_X=1", "XHOLDFAST_RESTARTS=2"])
         #expect(entries.filter { $0.hasPrefix("HOLDFAST_RESTARTS=") } == ["HOLDFAST_RESTARTS=1"])
     }
@@ -82,24 +93,9 @@ import Testing
         #expect(history == .none)
     }
 
-    @Test(
-        arguments: [
-            "", ",", "=", "a", "a=", "=7", "a=x", "a=-1", "a=0", "a=1", "a=2", "a=99999999999", "a==7", "a=7=8",
-            ",,,=,,", "a=7x",
-        ]
-    )
-    func `Descriptors that are none, or are the standard ones, are not taken over`(value: String) {
-        #expect(RestartHistory(environment: ["HOLDFAST_KEPT_DESCRIPTORS": value]).keptDescriptors.isEmpty)
-    }
-
-    @Test func `Good descriptors beside bad ones are taken over`() {
-        let history = RestartHistory(environment: ["HOLDFAST_KEPT_DESCRIPTORS": "x,a=3,b=-4,listener=2147483647,,c=2"])
-        #expect(history.keptDescriptors == ["a": 3, "listener": .max])
-    }
-
     @Test func `A count that is as large as can be does not overflow`() {
         let history = RestartHistory(environment: ["HOLDFAST_RESTARTS": "\(Int.max - 1)"])
-        let entries = history.environmentForRestart(base: [], isHealthy: true, keeping: [:], pid: 42)
+        let entries = history.environmentForRestart(base: [], isHealthy: true, pid: 42)
         #expect(entries.contains("HOLDFAST_RESTARTS=\(Int.max)"))
     }
 
@@ -109,7 +105,7 @@ import Testing
             let history = RestartHistory(
                 environment: ["HOLDFAST_RESTARTS": "\(Int.max)", "HOLDFAST_EARLY_RESTARTS": "\(Int.max)"]
             )
-            _ = history.environmentForRestart(base: [], isHealthy: false, keeping: [:], pid: 42)
+            _ = history.environmentForRestart(base: [], isHealthy: false, pid: 42)
         }
     }
 }

@@ -1,11 +1,12 @@
 import Glibc
+import Synchronization
 import Testing
 
 @testable import CrashCapture
 @testable import Supervision
 
 /// The rule over all combinations of what it looks at, against decision 5 of the design written down a second time.
-@Suite(.timeLimit(.minutes(1))) struct VerdictRuleTests {
+@Suite(.timeLimit(.minutes(5))) struct VerdictRuleTests {
     typealias Walk = FaultSummary.Walk
 
     private static let pid: CInt = 4711
@@ -19,36 +20,39 @@ import Testing
         (1, 0), (2, 0), (128, 0), (-6, pid), (0, pid), (-1, pid), (-6, 1), (0, 1), (0, 0), (-1, 815),
     ]
 
+    /// Every walk that differs in something the rule may look at.
+    private static let walks = ends.flatMap { end in
+        prefixes.flatMap { prefix in
+            [(false, false), (false, true), (true, false), (true, true)].map { isForeign, hasAbort in
+                Walk(end: end, prefix: prefix, hasForeignFrame: isForeign, hasAbort: hasAbort)
+            }
+        }
+    }
+
     /// Every fault that differs in something the rule may look at.
     private static func forEachFault(_ body: (FaultSummary) -> Void) {
         for signal in signals {
             for (code, sender) in origins {
                 for address in [0, 4095, 4096, UInt64.max] {
-                    for bits in 0..<64 {
-                        for end in ends {
-                            for prefix in prefixes {
-                                for isForeign in [false, true] {
-                                    body(
-                                        FaultSummary(
-                                            signal: signal,
-                                            code: code,
-                                            address: address,
-                                            sender: sender,
-                                            hasRecoveryPoint: bits & 1 == 0,
-                                            isMainThread: bits & 16 == 0,
-                                            isStackOverflow: bits & 2 != 0,
-                                            isInTask: bits & 4 != 0,
-                                            isInCriticalSection: bits & 8 != 0,
-                                            walk: Walk(
-                                                end: end,
-                                                prefix: prefix,
-                                                hasForeignFrame: isForeign,
-                                                hasAbort: bits & 32 != 0
-                                            )
-                                        )
-                                    )
-                                }
-                            }
+                    // One thing that denies is enough, so not all of them meet.
+                    for bits in 0..<128 where bits.nonzeroBitCount < 4 {
+                        for walk in walks {
+                            body(
+                                FaultSummary(
+                                    signal: signal,
+                                    code: code,
+                                    address: address,
+                                    sender: sender,
+                                    hasRecoveryPoint: bits & 1 == 0,
+                                    isMainThread: bits & 16 == 0,
+                                    isStackOverflow: bits & 2 != 0,
+                                    isInTask: bits & 4 != 0,
+                                    isInCriticalSection: bits & 8 != 0,
+                                    holdsLock: bits & 32 != 0,
+                                    isInLockFrame: bits & 64 != 0,
+                                    walk: walk
+                                )
+                            )
                         }
                     }
                 }
@@ -60,8 +64,9 @@ import Testing
         let isTrap = fault.signal == SIGILL || fault.signal == SIGTRAP
         let isAbort = fault.signal == SIGABRT
         guard fault.code > 0 || isAbort && fault.sender == pid && fault.code == -6 else { return false }
-        guard fault.isMainThread, fault.hasRecoveryPoint else { return false }
+        guard fault.isMainThread || policy.resumesOtherLoops, fault.hasRecoveryPoint else { return false }
         guard !fault.isInTask, !fault.isInCriticalSection else { return false }
+        guard !fault.holdsLock, !fault.isInLockFrame else { return false }
         guard fault.walk.end == .recoveryPoint, !fault.walk.hasForeignFrame else { return false }
         let isAllowed =
             if isTrap || isAbort {
@@ -85,6 +90,17 @@ import Testing
         }
     }
 
+    /// Whether a restart for a fault leaves the main loop time to drain.
+    private static func drains(_ fault: FaultSummary) -> Bool {
+        guard !fault.isMainThread, !fault.isInCriticalSection, fault.walk.end != .broken else { return false }
+        guard !fault.walk.isInsideLibrary else { return false }
+        return switch fault.walk.prefix {
+        case .none, .swiftFailure, .ownAbort: true
+        case .swiftCode: fault.signal == SIGILL || fault.signal == SIGTRAP
+        case .foreign: false
+        }
+    }
+
     private static func describe(_ fault: FaultSummary, _ decision: Decision) -> String {
         "\(fault) got \(decision.verdict): \(decision.reason)"
     }
@@ -95,15 +111,18 @@ import Testing
         var wrong: [String] = []
         var resumed = 0
         Self.forEachFault { fault in
-            let decision = rule.decide(fault, hasBudget: true)
+            let decision = rule.decide(fault)
             let expected: Verdict =
                 if fault.code <= 0, fault.sender != Self.pid {
                     .terminate
                 } else {
                     Self.isResumable(fault, policy) ? .resume : .restart
                 }
+            let drains = expected == .restart && Self.drains(fault)
             if decision.verdict == .resume { resumed += 1 }
-            if decision.verdict != expected, wrong.count < 10 { wrong.append(Self.describe(fault, decision)) }
+            if decision.verdict != expected || decision.drains != drains || decision.quarantines, wrong.count < 10 {
+                wrong.append(Self.describe(fault, decision))
+            }
         }
         #expect(wrong.isEmpty)
         #expect((resumed == 0) == (policy == .never))
@@ -114,9 +133,11 @@ import Testing
         let terminate = VerdictRule(policy: .default, otherwise: .terminate, pid: Self.pid)
         var wrong: [String] = []
         Self.forEachFault { fault in
-            let decision = terminate.decide(fault, hasBudget: true)
-            let expected: Verdict = restart.decide(fault, hasBudget: true).verdict == .resume ? .resume : .terminate
-            if decision.verdict != expected, wrong.count < 10 { wrong.append(Self.describe(fault, decision)) }
+            let decision = terminate.decide(fault)
+            let expected: Verdict = restart.decide(fault).verdict == .resume ? .resume : .terminate
+            if decision.verdict != expected || decision.drains, wrong.count < 10 {
+                wrong.append(Self.describe(fault, decision))
+            }
         }
         #expect(wrong.isEmpty)
     }
@@ -130,12 +151,13 @@ import Testing
             restartsAfterEveryFault: true,
             pid: Self.pid
         )
+        let spent = VerdictRule.Circumstances(spent: "a budget is spent")
         var wrong: [String] = []
         Self.forEachFault { fault in
-            let decisions = [plain.decide(fault, hasBudget: false), obstructed.decide(fault, hasBudget: true)]
+            let decisions = [plain.decide(fault, in: spent), obstructed.decide(fault)]
             for decision in decisions where decision.verdict == .resume { wrong.append(Self.describe(fault, decision)) }
             // Not even a restart where the agent does not want one, or is in a crash loop.
-            let restart = restarting.decide(fault, hasBudget: true)
+            let restart = restarting.decide(fault)
             if restart.verdict != .terminate { wrong.append(Self.describe(fault, restart)) }
         }
         #expect(wrong.prefix(10).isEmpty)
@@ -146,7 +168,10 @@ import Testing
             (FaultSummary(signal: SIGSEGV, code: 0, sender: 1), "another process sent the signal"),
             (FaultSummary(signal: SIGSEGV, code: -6, sender: pid), "raised the signal itself"),
             (FaultSummary(signal: SIGILL, code: 2, hasRecoveryPoint: false), "outside of a callout"),
-            (FaultSummary(signal: SIGILL, code: 2, isMainThread: false), "another thread"),
+            (FaultSummary(signal: SIGILL, code: 2, isMainThread: false), "only application frames"),
+            (FaultSummary(signal: SIGILL, code: 2, holdsLock: true), "a lock that the callout took is still held"),
+            (FaultSummary(signal: SIGILL, code: 2, isInLockFrame: true), "a function that holds a lock"),
+            (FaultSummary(signal: SIGABRT, code: 0, sender: 1), "another process sent the signal"),
             (FaultSummary(signal: SIGILL, code: 2, isInTask: true), "a Swift task was running"),
             (FaultSummary(signal: SIGILL, code: 2, isInCriticalSection: true), "critical section"),
             (FaultSummary(signal: SIGSEGV, code: 2, isStackOverflow: true), "stack overflows"),
@@ -171,14 +196,125 @@ import Testing
         ]
     )
     func `The reason says what stood in the way`(fault: FaultSummary, reason: String) {
-        let decision = VerdictRule(policy: .default, pid: Self.pid).decide(fault, hasBudget: true)
+        let decision = VerdictRule(policy: .default, pid: Self.pid).decide(fault)
         #expect(decision.reason.description.contains(reason))
+    }
+
+    @Test func `Without the switch no callout of another loop is resumed, and the main loop's as ever`() {
+        var policy = RecoveryPolicy.default
+        policy.resumesOtherLoops = false
+        let strict = VerdictRule(policy: policy, pid: Self.pid)
+        let plain = VerdictRule(policy: .default, pid: Self.pid)
+        var wrong: [String] = []
+        var denied = 0
+        Self.forEachFault { fault in
+            let decision = strict.decide(fault)
+            let expected = plain.decide(fault).verdict
+            if fault.isMainThread || expected != .resume {
+                if decision.verdict != expected { wrong.append(Self.describe(fault, decision)) }
+            } else {
+                denied += 1
+                if decision.verdict != .restart { wrong.append(Self.describe(fault, decision)) }
+            }
+        }
+        #expect(wrong.prefix(10).isEmpty)
+        #expect(denied > 0)
+        let other = FaultSummary(signal: SIGILL, code: 2, isMainThread: false)
+        #expect(strict.decide(other).reason.description.contains("on another thread than the main one"))
+    }
+
+    @Test func `When the run of the host is over, every fault ends the process as its signal says`() {
+        let rule = VerdictRule(policy: .allMemoryFaults, pid: Self.pid)
+        let stopping = VerdictRule.Circumstances(isStopping: true)
+        var wrong: [String] = []
+        Self.forEachFault { fault in
+            let decision = rule.decide(fault, in: stopping)
+            if decision.verdict != .terminate || decision.drains { wrong.append(Self.describe(fault, decision)) }
+        }
+        #expect(wrong.prefix(10).isEmpty)
+        let fault = FaultSummary(signal: SIGILL, code: 2)
+        #expect(rule.decide(fault, in: stopping).reason.description.contains("run of the host is over"))
+    }
+
+    @Test func `With an obstacle nothing drains: frames cannot be told apart`() {
+        let worker = FaultSummary(signal: SIGILL, code: 2, hasRecoveryPoint: false, isMainThread: false)
+        #expect(VerdictRule(policy: .default, pid: Self.pid).decide(worker).drains)
+        #expect(!VerdictRule(policy: .default, obstacle: "an obstacle", pid: Self.pid).decide(worker).drains)
+    }
+
+    @Test func `What is denied is not resumed, even by a rule that was made wrong`() {
+        let rule = VerdictRule(policy: .never, otherwise: .resume, pid: Self.pid)
+        #expect(rule.decide(FaultSummary(signal: SIGILL, code: 2)).verdict == .restart)
+    }
+
+    @Test func `An objection denies further, and never allows`() {
+        let policy = RecoveryPolicy.default.objecting { fault in fault.item == 7 ? "item 7 is the bank" : nil }
+        let rule = VerdictRule(policy: policy, pid: Self.pid)
+        let plain = VerdictRule(policy: .default, pid: Self.pid)
+        let bank = rule.decide(FaultSummary(signal: SIGILL, code: 2, item: 7))
+        #expect(bank.verdict == .restart)
+        #expect(bank.reason.description == "item 7 is the bank")
+        var wrong: [String] = []
+        Self.forEachFault { fault in
+            let decision = rule.decide(fault)
+            if decision.verdict != plain.decide(fault).verdict { wrong.append(Self.describe(fault, decision)) }
+        }
+        #expect(wrong.prefix(10).isEmpty)
+    }
+
+    @Test func `An objection is asked only about what would be resumed`() {
+        let asked = Mutex(0)
+        let policy = RecoveryPolicy.default.objecting { _ in
+            asked.withLock { $0 += 1 }
+            return nil
+        }
+        let rule = VerdictRule(policy: policy, pid: Self.pid)
+        var resumed = 0
+        Self.forEachFault { if rule.decide($0).verdict == .resume { resumed += 1 } }
+        #expect(asked.withLock { $0 } == resumed)
+        #expect(resumed > 0)
+    }
+
+    @Test func `Policies are equal as far as they can be compared`() {
+        let policy = RecoveryPolicy.default.objecting { _ in nil }
+        let copy = policy
+        #expect(policy == copy)
+        #expect(policy.hashValue == copy.hashValue)
+        #expect(policy != RecoveryPolicy.default.objecting { _ in nil })
+        #expect(policy != .default)
+        var without = policy
+        without.objection = nil
+        #expect(without == .default)
+    }
+
+    @Test func `The policy of an item stands in for the rule's`() {
+        let rule = VerdictRule(policy: .default, pid: Self.pid)
+        let fault = FaultSummary(signal: SIGILL, code: 2)
+        #expect(rule.decide(fault, in: VerdictRule.Circumstances(policy: .never)).verdict == .restart)
+        let wild = FaultSummary(signal: SIGSEGV, code: 1, address: 0x5000)
+        #expect(rule.decide(wild).verdict == .restart)
+        #expect(rule.decide(wild, in: VerdictRule.Circumstances(policy: .allMemoryFaults)).verdict == .resume)
     }
 
     @Test func `Every reason fits into a record`() {
         let rule = VerdictRule(policy: .default, pid: Self.pid)
         var longest = 0
-        Self.forEachFault { longest = max(longest, rule.decide($0, hasBudget: true).reason.utf8CodeUnitCount) }
+        Self.forEachFault { longest = max(longest, rule.decide($0).reason.utf8CodeUnitCount) }
         #expect(longest > 0 && longest < 192)
+    }
+
+    @Test func `Where a library called back, the main loop may wait for its locks: no drain`() {
+        let rule = VerdictRule(policy: .default, pid: Self.pid)
+        for (isInside, drains) in [(false, true), (true, false)] {
+            let walk = Walk(end: .outermost, hasForeignFrame: isInside, isInsideLibrary: isInside)
+            let fault = FaultSummary(
+                signal: SIGILL,
+                code: 1,
+                hasRecoveryPoint: false,
+                isMainThread: false,
+                walk: walk
+            )
+            #expect(rule.decide(fault).drains == drains)
+        }
     }
 }

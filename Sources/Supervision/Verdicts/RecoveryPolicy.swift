@@ -1,4 +1,8 @@
+public import CrashCapture
+
 /// Which faults may be resumed at all; whether one is depends on where it happened, too (`VerdictRule`).
+///
+/// One holds for the process, and an item may have another (`Supervisor.setPolicy(_:forItem:)`).
 public struct RecoveryPolicy: Sendable, Hashable {
     /// Failed checks of Swift code, `abort` and `assert` of the application, `ud2`, `int3`.
     public var resumesTraps: Bool
@@ -10,6 +14,14 @@ public struct RecoveryPolicy: Sendable, Hashable {
     public var resumesMemoryFaults: Bool
     /// Overflows of the callout stack in the application's own frames.
     public var resumesStackOverflows: Bool
+    /// Whether callouts of loops on other threads than the main one are resumed, too.
+    public var resumesOtherLoops = true
+    /// Whether an item that faults again and again may be taken out of its loop (`QuarantinePolicy`).
+    ///
+    /// Without it, the budget of the item ends in a restart.
+    public var allowsQuarantine = true
+    /// A rule of your own that can only deny further.
+    public var objection: Objection?
 
     /// Makes a policy of your own.
     public init(
@@ -61,4 +73,16 @@ public struct RecoveryPolicy: Sendable, Hashable {
         resumesMemoryFaults: false,
         resumesStackOverflows: false
     )
+
+    /// Makes a policy that is the same, with a rule of your own on top.
+    ///
+    /// - Parameter objection: Returns a reason not to resume a fault, or nil. See `Objection` for what it may do.
+    /// - Returns: The stricter policy; an objection that this one has already is replaced.
+    public func objecting(
+        _ objection: @escaping @Sendable (FaultSummary) -> StaticString?
+    ) -> RecoveryPolicy {
+        var policy = self
+        policy.objection = Objection(objection)
+        return policy
+    }
 }

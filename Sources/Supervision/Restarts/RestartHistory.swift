@@ -1,36 +1,51 @@
 /// What a process knows of the restarts in place before it, carried in its environment.
+///
+/// Everybody may write an environment: what is not understood counts as none, and no value is believed beyond its limits.
 public struct RestartHistory: Sendable, Hashable {
     /// How often this process was restarted in place.
     public var restarts: Int
     /// How many of the last restarts came soon after a start, without a healthy stretch between.
+    ///
+    /// Those that the program asked for are not counted.
     public var earlyRestarts: Int
-    /// Descriptors that were kept open, by name.
-    public var keptDescriptors: [String: CInt]
+    /// Why the process before this one was replaced.
+    public var reason: RestartReason
+    /// The last faults, the newest last, at most 8.
+    ///
+    /// A restart for a fault begins inside a signal handler, with an environment that was prepared before it: that fault is
+    /// not among them. The spool file has it; whoever reads that adds it (`add(_:)`).
+    public private(set) var faults: [PastFault]
 
     /// Signals that were held back for this process, as bits.
     public var heldSignals: UInt64
 
     /// A process that lived longer than this was healthy.
     public static let healthyAfter: Duration = .seconds(10)
-    /// After so many early restarts the next fault ends the process: restarting does not help.
-    public static let earlyRestartLimit = 16
 
     static let restartsKey = "HOLDFAST_RESTARTS"
     static let earlyKey = "HOLDFAST_EARLY_RESTARTS"
-    static let keptKey = "HOLDFAST_KEPT_DESCRIPTORS"
+    static let reasonKey = "HOLDFAST_RESTART_REASON"
+    static let faultsKey = "HOLDFAST_LAST_FAULTS"
     static let heldKey = "HOLDFAST_HELD_SIGNALS"
     static let pidKey = "HOLDFAST_PID"
 
     /// The variables that carry it: to be taken out of the environment once they are read.
-    public static let variables = [restartsKey, earlyKey, keptKey, heldKey, pidKey]
+    public static let variables = [restartsKey, earlyKey, reasonKey, faultsKey, heldKey, pidKey]
 
     /// The history of a process that was not restarted.
-    public static let none = RestartHistory(restarts: 0, earlyRestarts: 0, keptDescriptors: [:])
+    public static let none = RestartHistory(restarts: 0, earlyRestarts: 0)
 
-    init(restarts: Int, earlyRestarts: Int, keptDescriptors: [String: CInt], heldSignals: UInt64 = 0) {
+    init(
+        restarts: Int,
+        earlyRestarts: Int,
+        reason: RestartReason = .none,
+        faults: [PastFault] = [],
+        heldSignals: UInt64 = 0
+    ) {
         self.restarts = restarts
         self.earlyRestarts = earlyRestarts
-        self.keptDescriptors = keptDescriptors
+        self.reason = reason
+        self.faults = faults
         self.heldSignals = heldSignals
     }
 
@@ -46,12 +61,8 @@ public struct RestartHistory: Sendable, Hashable {
         heldSignals = environment[Self.heldKey].flatMap { UInt64($0, radix: 16) } ?? 0
         restarts = Self.count(environment[Self.restartsKey])
         earlyRestarts = Self.count(environment[Self.earlyKey])
-        keptDescriptors = [:]
-        for pair in environment[Self.keptKey]?.split(separator: ",") ?? [] {
-            let parts = pair.split(separator: "=", maxSplits: 1)
-            guard parts.count == 2, let number = CInt(parts[1]), number > 2 else { continue }
-            keptDescriptors[String(parts[0])] = number
-        }
+        reason = environment[Self.reasonKey].flatMap(RestartReason.init) ?? .none
+        faults = environment[Self.faultsKey].map(PastFault.faults(in:)) ?? []
     }
 
     /// A number that can still be counted up, whatever the environment says.
@@ -59,34 +70,43 @@ public struct RestartHistory: Sendable, Hashable {
         min(max(0, text.flatMap(Int.init) ?? 0), Int.max - 1)
     }
 
-    /// Whether the process is in a crash loop, so that it must not be restarted again.
-    public var isCrashLoop: Bool { earlyRestarts >= Self.earlyRestartLimit }
+    /// Adds a fault of the process before this one, or of this one, which the next environment carries, too.
+    ///
+    /// One that is there already is not added again; of more than 8, the oldest is dropped.
+    public mutating func add(_ fault: PastFault) {
+        guard !faults.contains(where: { $0.isSame(as: fault) }) else { return }
+        // Behind those of the same time: they may come in any order of places, but each place has its own order.
+        let place = faults.lastIndex { $0.time <= fault.time }.map { $0 + 1 } ?? 0
+        faults.insert(fault, at: place)
+        if faults.count > PastFault.carriedFaults { faults.removeFirst() }
+    }
 
     /// The environment that a restart begins with.
+    ///
+    /// One for `.fault` is prepared at once, because a handler cannot make it; others when they are about to be used.
     ///
     /// - Parameters:
     ///   - base: The environment of this process, as `key=value`.
     ///   - isHealthy: Whether this process lived long enough.
-    ///   - keeping: Descriptors that stay open, by name.
     ///   - holding: Signals that are held back, as bits.
     ///   - pid: The pid that the process keeps.
+    ///   - reason: Why it is restarted.
     /// - Returns: The environment, as `key=value`.
     public func environmentForRestart(
         base: [String],
         isHealthy: Bool,
-        keeping: [String: CInt],
         holding: UInt64 = 0,
-        pid: CInt
+        pid: CInt,
+        reason: RestartReason = .fault
     ) -> [String] {
+        let early = isHealthy ? 0 : earlyRestarts + (reason == .requested ? 0 : 1)
         var environment = base.filter { entry in !Self.variables.contains { entry.hasPrefix($0 + "=") } }
         environment.append("\(Self.pidKey)=\(pid)")
         environment.append("\(Self.heldKey)=\(String(holding, radix: 16))")
         environment.append("\(Self.restartsKey)=\(restarts + 1)")
-        environment.append("\(Self.earlyKey)=\(isHealthy ? 0 : earlyRestarts + 1)")
-        if !keeping.isEmpty {
-            let pairs = keeping.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
-            environment.append("\(Self.keptKey)=\(pairs.joined(separator: ","))")
-        }
+        environment.append("\(Self.earlyKey)=\(early)")
+        environment.append("\(Self.reasonKey)=\(reason.rawValue)")
+        if !faults.isEmpty { environment.append("\(Self.faultsKey)=\(PastFault.text(of: faults))") }
         return environment
     }
 }

@@ -1,0 +1,51 @@
+/// How many faults may be resumed before the process is restarted: each costs what the abandoned frames owned.
+public struct FaultBudget: Sendable, Hashable {
+    /// Faults in the life of the process.
+    ///
+    /// Each keeps a page or more; no mapping of its own, since abandoned stacks lie side by side (`callout_stack.c`).
+    public var perProcess: Int
+    /// Faults within `window`.
+    public var perWindow: Int
+    /// The length of a window, which begins with its first fault.
+    public var window: Duration
+    /// Faults of one item within `window`: one that faults again and again is broken, and not unlucky.
+    ///
+    /// Faults of no item, and of blocks, each of which is an item of its own, count in the process alone. Where quarantine is
+    /// on, an item that reaches this is taken out of its loop; else its next fault restarts the process (`QuarantinePolicy`).
+    public var perItem: Int
+    /// Bytes that abandoned frames have cost so far, as far as the host notes them (`Supervisor.noteCost(bytes:)`).
+    public var lostBytes: Int
+    /// Descriptors that abandoned frames left open, as far as the host notes them (`Supervisor.noteDescriptors(_:)`).
+    public var lostDescriptors: Int
+
+    /// Makes a budget.
+    public init(
+        perProcess: Int,
+        perWindow: Int,
+        window: Duration = .seconds(60),
+        perItem: Int = 5,
+        lostBytes: Int = 256 << 20,
+        lostDescriptors: Int = 256
+    ) {
+        self.perProcess = perProcess
+        self.perWindow = perWindow
+        self.window = window
+        self.perItem = perItem
+        self.lostBytes = lostBytes
+        self.lostDescriptors = lostDescriptors
+    }
+
+    /// 1,000 faults in the life of the process, 100 within a minute, 5 of them of one item; 256 MiB and 256 descriptors.
+    ///
+    /// A quarter of the 1,024 descriptors that a process may have by default.
+    public static let `default` = FaultBudget(perProcess: 1000, perWindow: 100)
+
+    /// As many as there is memory for: for agents whose memory is worth more than their purity.
+    public static let generous = FaultBudget(
+        perProcess: .max,
+        perWindow: .max,
+        perItem: .max,
+        lostBytes: .max,
+        lostDescriptors: .max
+    )
+}

@@ -1,0 +1,23 @@
+/// Why an item did not get a policy of its own.
+public struct ItemPolicyError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// What went wrong.
+    public struct Code: Sendable, Hashable {
+        private enum Value { case full, noItem }
+        private let value: Value
+
+        /// As many items have a policy of their own as there is room for.
+        public static let full = Code(value: .full)
+        /// The identity is 0, which means no item.
+        public static let noItem = Code(value: .noItem)
+    }
+
+    /// What went wrong.
+    public let code: Code
+
+    /// The error in words, with what to do.
+    public var description: String {
+        code == .full
+            ? "\(Supervisor.policyCapacity) items have a policy of their own already; remove those of items that are gone"
+            : "0 is the identity of no item; give that of a source, a timer, a port source or an observer"
+    }
+}

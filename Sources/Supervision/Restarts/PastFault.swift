@@ -1,0 +1,56 @@
+public import CrashReports
+
+/// A fault of this process, or of an earlier one of the same executable, as far as it matters to a start.
+///
+/// From the environment, from the spool file or from the store: whoever reads those fills it in.
+public struct PastFault: Sendable, Hashable {
+    /// What was done about a fault.
+    public enum Outcome: Sendable, Hashable {
+        /// The callout was abandoned.
+        case resumed
+        /// The callout was abandoned, and its item taken out of the loop.
+        case quarantined
+        /// The process was replaced by a fresh one.
+        case restarted
+        /// The process ended.
+        case terminated
+
+        /// Whether its process ended with it.
+        public var endsProcess: Bool { self == .restarted || self == .terminated }
+    }
+
+    /// Which fault of its process it was, from 1.
+    public var number: Int
+    /// The signal's number.
+    public var signal: CInt
+    /// What was done about it.
+    public var outcome: Outcome
+    /// The label of the loop item whose callout it was, empty for none.
+    public var label: String
+    /// When it happened, by the real-time clock.
+    public var time: Timestamp
+    /// When its process began, if that is known.
+    public var processStart: Timestamp?
+
+    /// Makes a fault.
+    public init(
+        number: Int,
+        signal: CInt,
+        outcome: Outcome,
+        label: String,
+        time: Timestamp,
+        processStart: Timestamp? = nil
+    ) {
+        self.number = number
+        self.signal = signal
+        self.outcome = outcome
+        self.label = label
+        self.time = time
+        self.processStart = processStart
+    }
+
+    /// Whether two are the same fault, read from two places.
+    func isSame(as other: PastFault) -> Bool {
+        time == other.time && number == other.number && signal == other.signal
+    }
+}

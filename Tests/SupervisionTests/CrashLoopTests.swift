@@ -1,0 +1,177 @@
+import CrashReports
+import Testing
+
+@testable import Supervision
+
+/// When starts are a crash loop, from lists of faults with given times.
+@Suite struct CrashLoopTests {
+    private static let begin: Int64 = 1_795_000_000
+
+    private static func time(_ seconds: Double) -> Timestamp { Timestamp(seconds: begin).adding(seconds: seconds) }
+
+    private static func fault(
+        at seconds: Double,
+        _ outcome: PastFault.Outcome = .terminated,
+        label: String = "",
+        lived: Double? = nil,
+        number: Int = 1
+    ) -> PastFault {
+        PastFault(
+            number: number,
+            signal: 11,
+            outcome: outcome,
+            label: label,
+            time: time(seconds),
+            processStart: lived.map { time(seconds - $0) }
+        )
+    }
+
+    private static func assess(
+        _ faults: [PastFault],
+        earlyRestarts: Int = 0,
+        now seconds: Double,
+        _ policy: CrashLoopPolicy = .default
+    ) -> StartAssessment {
+        let history = RestartHistory(restarts: earlyRestarts, earlyRestarts: earlyRestarts)
+        return policy.assess(history, faults: faults, now: time(seconds))
+    }
+
+    /// So many ends, some seconds apart.
+    private static func ends(_ count: Int, every pause: Double = 1, from start: Double = 0) -> [PastFault] {
+        (0..<count).map { fault(at: start + Double($0) * pause, label: "item \($0)") }
+    }
+
+    @Test func `A first start is a normal one`() {
+        #expect(Self.assess([], now: 0) == StartAssessment(stage: .normal, earlyEnds: 0))
+    }
+
+    @Test(
+        arguments: [
+            (0, "normal"), (1, "normal"), (4, "normal"), (5, "safe"), (6, "safe"), (7, "safe"), (8, "give up"),
+            (9, "give up"), (1000, "give up"),
+        ]
+    )
+    func `Five ends within a minute bring safe mode, three more the end`(count: Int, stage: String) {
+        // By the store, by the environment, and by both.
+        let store = Self.assess(Self.ends(count, every: 0.05), now: Double(count) * 0.05)
+        let environment = Self.assess([], earlyRestarts: count, now: 0)
+        let both = Self.assess(Self.ends(count, every: 0.05), earlyRestarts: count, now: Double(count) * 0.05)
+        for assessment in [store, environment, both] {
+            #expect(Self.name(assessment.stage) == stage)
+            #expect(assessment.earlyEnds == count)
+        }
+    }
+
+    private static func name(_ stage: StartStage) -> String {
+        switch stage {
+        case .normal: "normal"
+        case .safeMode: "safe"
+        case .giveUp: "give up"
+        }
+    }
+
+    @Test func `The worse of store and environment holds`() {
+        #expect(Self.name(Self.assess(Self.ends(8), earlyRestarts: 1, now: 9).stage) == "give up")
+        #expect(Self.name(Self.assess(Self.ends(1), earlyRestarts: 8, now: 9).stage) == "give up")
+        #expect(Self.name(Self.assess(Self.ends(5), earlyRestarts: 1, now: 9).stage) == "safe")
+    }
+
+    @Test func `Ends that are too far apart are none of a loop`() {
+        #expect(Self.name(Self.assess(Self.ends(5, every: 15), now: 61).stage) == "safe", "the fifth came at 60 s")
+        #expect(Self.name(Self.assess(Self.ends(100, every: 15.1), now: 1501).stage) == "normal")
+        #expect(Self.name(Self.assess(Self.ends(100, every: 61), now: 6050).stage) == "normal")
+    }
+
+    @Test func `A healthy stretch begins the count again, in safe mode, too`() {
+        let loop = Self.ends(5)
+        #expect(Self.name(Self.assess(loop + [Self.fault(at: 70)], now: 71).stage) == "normal")
+        #expect(Self.assess(loop + [Self.fault(at: 70)], now: 71).earlyEnds == 1)
+        #expect(Self.name(Self.assess(loop + Self.ends(2, from: 10), now: 13).stage) == "safe")
+        #expect(
+            Self.name(Self.assess(loop + Self.ends(2, from: 10) + Self.ends(2, from: 90), now: 93).stage) == "normal"
+        )
+        #expect(Self.name(Self.assess(Self.ends(8), now: 7.5).stage) == "give up")
+        #expect(Self.name(Self.assess(Self.ends(8), now: 70).stage) == "normal", "somebody started it by hand, later")
+    }
+
+    @Test func `The pause of an outer supervisor is no healthy stretch where the start is known`() {
+        let policy = CrashLoopPolicy(window: .seconds(3600))
+        let known = (0..<8).map { Self.fault(at: Double($0) * 100, lived: 0.2) }
+        #expect(Self.name(Self.assess(known, now: 710, policy).stage) == "give up")
+        let unknown = (0..<8).map { Self.fault(at: Double($0) * 100) }
+        #expect(Self.name(Self.assess(unknown, now: 710, policy).stage) == "normal")
+        let healthy = (0..<8).map { Self.fault(at: Double($0) * 100, lived: 90) }
+        #expect(Self.name(Self.assess(healthy, now: 710, policy).stage) == "normal")
+    }
+
+    @Test func `Faults that were resumed are no ends`() {
+        let faults = (0..<100).map { Self.fault(at: Double($0) * 0.1, .resumed, number: $0 + 1) }
+        #expect(Self.assess(faults, now: 11) == StartAssessment(stage: .normal, earlyEnds: 0))
+    }
+
+    @Test func `The order in the store does not matter, and a fault counts once`() {
+        let ends = Self.ends(7)
+        #expect(Self.assess(ends.reversed(), now: 8) == Self.assess(ends, now: 8))
+        var history = RestartHistory(restarts: 0, earlyRestarts: 0)
+        for end in ends { history.add(end) }
+        let both = CrashLoopPolicy.default.assess(history, faults: ends, now: Self.time(8))
+        #expect(both == Self.assess(ends, now: 8))
+        #expect(both.earlyEnds == 7)
+    }
+
+    @Test func `What is said to come later is not believed`() {
+        #expect(Self.assess(Self.ends(100, from: 1000), now: 10) == StartAssessment(stage: .normal, earlyEnds: 0))
+    }
+
+    @Test func `Safe mode goes without what was quarantined and what ended the processes`() {
+        var faults = [
+            Self.fault(at: 0, .resumed, label: "unlucky"), Self.fault(at: 0.1, .quarantined, label: "broken"),
+            Self.fault(at: 0.2, .terminated, label: ""),
+        ]
+        faults += (1...4).map { Self.fault(at: Double($0), .restarted, label: "killer") }
+        #expect(Self.assess(faults, now: 5).stage == .safeMode(without: ["broken", "killer"]))
+        faults.append(Self.fault(at: 4.5, .resumed, label: "last"))
+        #expect(Self.assess(faults, now: 5).stage == .safeMode(without: ["broken", "killer", "last"]))
+    }
+
+    @Test func `Restarts in place know their culprits from what they carry`() {
+        var history = RestartHistory(restarts: 5, earlyRestarts: 5)
+        #expect(CrashLoopPolicy.default.assess(history, now: Self.time(0)).stage == .safeMode(without: []))
+        history.add(Self.fault(at: 0, .resumed, label: "clock"))
+        #expect(CrashLoopPolicy.default.assess(history, now: Self.time(99)).stage == .safeMode(without: ["clock"]))
+    }
+
+    @Test(arguments: [(0, 0), (-5, -5), (Int.min, Int.min)])
+    func `Counts below one are one`(early: Int, safe: Int) {
+        let policy = CrashLoopPolicy(earlyEnds: early, earlyEndsInSafeMode: safe)
+        #expect(Self.name(Self.assess([], now: 0, policy).stage) == "normal")
+        #expect(Self.name(Self.assess(Self.ends(1), now: 1, policy).stage) == "safe")
+        #expect(Self.name(Self.assess(Self.ends(2), now: 2, policy).stage) == "give up")
+    }
+
+    @Test func `The greatest counts are never reached, and overflow nothing`() {
+        let policy = CrashLoopPolicy(earlyEnds: .max, earlyEndsInSafeMode: .max)
+        #expect(Self.name(Self.assess(Self.ends(100), earlyRestarts: .max - 1, now: 101, policy).stage) == "normal")
+    }
+
+    @Test func `The exit code of giving up is the one that s6 knows`() {
+        #expect(CrashLoopPolicy.permanentFailureExitCode == 125)
+    }
+
+    // MARK: Waiting between starts
+
+    @Test func `The first early end costs no wait, each further one twice as much, up to the longest`() {
+        let backOff = RestartBackOff(first: .seconds(1), longest: .seconds(10))
+        let waits = (0...7).map { backOff.delay(afterEarlyEnds: $0, jitter: 0) }
+        #expect(waits == [0, 0, 1, 2, 4, 8, 10, 10].map { .seconds($0) })
+        #expect(backOff.delay(afterEarlyEnds: .max, jitter: 0) == .seconds(10))
+        #expect(RestartBackOff.none.delay(afterEarlyEnds: .max, jitter: 0) == .zero)
+        #expect(RestartBackOff(first: .seconds(-1), longest: .seconds(-1)).delay(afterEarlyEnds: 9, jitter: 1) == .zero)
+    }
+
+    @Test(arguments: [(0, 8), (0.5, 6), (1, 4), (-3, 8), (7, 4), (Double.nan, 8), (.infinity, 4), (-.infinity, 8)])
+    func `Jitter takes up to half of the wait`(jitter: Double, seconds: Int) {
+        let backOff = RestartBackOff(first: .seconds(8), longest: .seconds(8))
+        #expect(backOff.delay(afterEarlyEnds: 2, jitter: jitter) == .seconds(seconds))
+    }
+}
