@@ -1,3 +1,4 @@
+internal import CrashCapture
 public import Logging
 public import Supervision
 public import SystemPackage
@@ -26,6 +27,34 @@ extension EventHost {
         }
     }
 
+    /// What happens where a fault is not resumed, and where a restart is planned.
+    public struct Restart: Sendable, Hashable {
+        enum Value: Sendable, Hashable {
+            case inPlace
+            case exit(CInt)
+            case signal
+        }
+
+        let value: Value
+
+        /// A fresh process takes this one's place, with its pid, its arguments and what was kept for it.
+        public static let inPlace = Restart(value: .inPlace)
+        /// A fault ends the process as its signal says, and nothing is planned: for an outer supervisor that looks at signals.
+        public static let signal = Restart(value: .signal)
+
+        /// The process exits with this status, for an outer supervisor that starts it again.
+        public static func exit(_ status: CInt) -> Restart {
+            Restart(value: .exit(status & 0xff))
+        }
+
+        var verdict: Verdict { self == .signal ? .terminate : .restart }
+
+        var exitCode: CInt? {
+            guard case .exit(let status) = value else { return nil }
+            return status
+        }
+    }
+
     /// What a host is made with.
     public struct Configuration: Sendable {
         /// The store for reports; nil for the default one (`ReportStore.defaultPath`).
@@ -36,10 +65,14 @@ extension EventHost {
         public var budget: FaultBudget = .default
         /// What follows a fault that was resumed.
         public var afterFault: AfterFault = .restartWhenQuiet
-        /// Whether the process is restarted in place, after a fault that is not resumed or as `afterFault` plans it.
-        ///
-        /// Else a fault that is not resumed ends it as the signal says, and a resumed one has no consequence.
-        public var restartsInPlace = true
+        /// When an item that keeps faulting is taken out of its loop; nil for never.
+        public var quarantine: QuarantinePolicy? = .default
+        /// What happens after a fault that is not resumed, or when `afterFault` plans it.
+        public var restart: Restart = .inPlace
+        /// How long the process may drain before it is replaced.
+        public var drainDeadline: Duration = .seconds(5)
+        /// When faults after each start are called a crash loop; nil for never.
+        public var crashLoop: CrashLoopPolicy? = .default
         /// How long a thread that faulted waits for its verdict.
         public var verdictDeadline: Duration = .seconds(2)
         /// The size of a callout stack in bytes.

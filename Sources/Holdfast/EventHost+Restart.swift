@@ -5,36 +5,39 @@ internal import RunLoops
 internal import Supervision
 
 extension EventHost {
-    /// Keeps a descriptor open across restarts in place, under a name: a listening socket, so that its backlog is served by the
-    /// next process.
+    /// Restarts the process now, without draining: same pid, same arguments and environment byte for byte, kept descriptors.
     ///
-    /// - Parameters:
-    ///   - descriptor: The descriptor, or nil to keep none under this name any more.
-    ///   - name: A name without `=` and `,`.
-    public func keepAcrossRestart(_ descriptor: CInt?, as name: String) {
-        precondition(!name.contains { $0 == "=" || $0 == "," }, "a kept descriptor's name has no = and no ,")
-        kept[name] = descriptor
-        prepareRestart(isHealthy: isHealthy)
-    }
-
-    /// The descriptor that the process before this one kept under a name, close-on-exec again; the caller owns it.
-    public func keptDescriptor(named name: String) -> CInt? {
-        guard let descriptor = history.keptDescriptors[name], fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0 else {
-            return nil
-        }
-        return descriptor
-    }
-
-    /// Restarts the process in place now: same pid, same arguments, kept descriptors.
+    /// `onRestart` handlers are called first, and reports that wait are written. What lies at the executable's path runs: a new
+    /// version, if it was replaced. If it was deleted, or cannot be executed, the image of this process runs again.
+    /// Everything but the standard three descriptors and what is kept is closed. Working directory, umask, limits and what
+    /// else execve(2) keeps are as they are. With `Configuration.restart` `.exit` the process exits instead.
     ///
     /// Returns only when that failed; a planned restart is then tried again after a while.
     public func restart() {
+        leave(.requested)
+    }
+
+    /// Adds a handler that is called before a restart that is not a fault of the main thread: hand over what must survive it.
+    public func onRestart(_ handler: @escaping @MainActor () -> Void) {
+        restartHandlers.append(handler)
+    }
+
+    /// Ends this process in favour of another; returns only when that failed.
+    func leave(_ reason: RestartReason) {
         mustRestart = false
         for handler in restartHandlers { handler() }
         writer.flush(limit: .seconds(2))
+        if let status = configuration.restart.exitCode {
+            configuration.logger.notice("exiting for a restart", metadata: ["status": "\(status)"])
+            close()
+            exit(status)
+        }
+        // The environment as it is now: a program may have changed it.
+        prepareRestart(isHealthy: isHealthy, reason: reason)
         configuration.logger.notice("restarting in place", metadata: ["resumed": "\(faults.resumed)"])
         capture.restart()
         configuration.logger.critical("cannot restart in place; going on")
+        prepareRestart(isHealthy: isHealthy)
         restartRefusedUntil = .now.advanced(by: .seconds(30))
     }
 
@@ -43,8 +46,8 @@ extension EventHost {
         guard case .restartWhenQuiet(let limit) = configuration.afterFault.value, !isTainted else { return }
         isTainted = true
         // Where a fault would not restart the process, a plan does not, either.
-        guard configuration.restartsInPlace else { return }
-        if history.isCrashLoop {
+        guard configuration.restart != .signal else { return }
+        if stage != .normal {
             configuration.logger.critical("faults follow each restart; going on without another one")
             return
         }
@@ -67,23 +70,45 @@ extension EventHost {
         loop.add(late, to: .common)
     }
 
+    /// Lets the main loop drain, then replaces the process.
     private func planRestart() {
         guard restartRefusedUntil <= .now else { return }
-        mustRestart = true
-        endRun()
+        startDrain(.planned) { [self] in
+            drain = nil
+            mustRestart = true
+            endRun()
+        }
     }
 
-    func prepareRestart(isHealthy: Bool) {
+    /// Sets what a restart begins with: called when that changes.
+    func prepareRestart(isHealthy: Bool, reason: RestartReason = .fault) {
         self.isHealthy = isHealthy
-        capture.prepareRestart(
-            environment: history.environmentForRestart(
-                base: ProcessEnvironment.entries,
-                isHealthy: isHealthy,
-                keeping: kept,
-                holding: signalPort.observedSignals,
-                pid: getpid()
-            ),
-            keeping: Array(kept.values)
+        let ours = RestartHistory.variables + [KeptDescriptors.variable]
+        var environment = ProcessEnvironment.entries.filter { entry in
+            !ours.contains { entry.starts(with: "\($0)=".utf8) }
+        }
+        let history = history.environmentForRestart(
+            base: [],
+            isHealthy: isHealthy,
+            holding: signalPort.heldSignals,
+            pid: getpid(),
+            reason: reason
         )
+        environment += history.map { Array($0.utf8) }
+        if let table = kept.tableDescriptor { environment.append(Array("\(KeptDescriptors.variable)=\(table)".utf8)) }
+        capture.prepareRestart(environment: environment, keptTable: kept.tableDescriptor)
+    }
+
+    /// Says what of the hand-over to this process went wrong.
+    func logHandOver() {
+        if kept.isDamaged {
+            configuration.logger.error("the table of kept descriptors is damaged or another's; none is taken over")
+        }
+        for lost in lostDescriptors {
+            configuration.logger.error(
+                "a kept descriptor was closed before the restart",
+                metadata: ["name": "\(lost.name)"]
+            )
+        }
     }
 }

@@ -11,7 +11,9 @@ internal import SystemPackage
 ///
 /// Make one at the start of a synchronous `main`, put sources and timers on its loop, then call `run()`. A fault in a callout costs
 /// that callout: it is abandoned, a crash report is written, and the loop goes on; where that would not be honest, the process
-/// restarts in place. Abandoned frames are not unwound: what they owned is leaked, and their `defer` and `deinit` do not run.
+/// restarts. Abandoned frames are not unwound: what they owned is leaked, and their `defer` and `deinit` do not run; cleanups do
+/// (`HostRunLoop.addCleanup`). Callouts of other threads' loops are recovered the same way; a fault anywhere else drains
+/// and restarts the process.
 @MainActor
 public final class EventHost {
     /// What faults have cost this process so far.
@@ -20,6 +22,8 @@ public final class EventHost {
         public var resumed: Int
         /// Bytes of callout stacks that stay mapped for them.
         public var buriedBytes: Int
+        /// Descriptors that abandoned callouts have left open: an estimate.
+        public var lostDescriptors: Int
     }
 
     /// The version of Holdfast.
@@ -27,71 +31,97 @@ public final class EventHost {
 
     /// The main loop.
     public let loop = HostRunLoop.main
-    /// What went before this process.
+    /// What went before this process, the faults of the one before it among them.
     public let history: RestartHistory
+    /// Whether the process starts as ever, or in safe mode: without what faulted when the processes before it ended.
+    ///
+    /// In safe mode the main loop withholds the items with these labels (`HostRunLoop.withheldItems`).
+    public let stage: StartStage
 
     let configuration: Configuration
     let capture: CrashCapture
     let supervisor: Supervisor
     let writer: ReportWriter
     let signalPort: SignalPort
-    var kept: [String: CInt] = [:]
-    private var faultHandlers: [@MainActor (CrashMessage) -> Void] = []
+    let kept: KeptDescriptors
+    var faultHandlers: [@MainActor (CrashMessage) -> Void] = []
     var restartHandlers: [@MainActor () -> Void] = []
-    private var isStopping = false
+    var drainHandlers: [@MainActor (Drain) -> Void] = []
+    var drain: Drain?
+    var isStopping = false
     var needsSweep = false
     var mustRestart = false
     var restartRefusedUntil = HostRunLoop.Instant.now
     var isTainted = false
     var isHealthy = false
     /// Waits for the nested runs to end, valid as long as it does.
-    private var topObserver: HostRunLoop.Observer?
-    private let buried: BuriedStacks
+    var topObserver: HostRunLoop.Observer?
+    var census = DescriptorCensus()
+    let ward = QuarantineWard()
+    /// Fires when the next cool-down is over.
+    var dischargeTimer: HostRunLoop.Timer?
+    let buried: BuriedStacks
 
     /// Installs crash capture and prepares the main loop.
     ///
-    /// One host a process, on the main thread. Ignores SIGPIPE from then on.
+    /// One host a process, on the main thread. SIGPIPE does nothing from then on.
     ///
     /// - Parameter configuration: What the host is made with.
     /// - Throws: `EventHostError`.
     public init(_ configuration: Configuration = Configuration()) throws(EventHostError) {
         self.configuration = configuration
-        history = RestartHistory(environment: ProcessEnvironment.values, pid: getpid())
+        var history = RestartHistory(environment: ProcessEnvironment.values, pid: getpid())
+        kept = KeptDescriptors(isRestarted: history.restarts > 0)
         // A child that this process starts is not the one that was restarted.
         for variable in RestartHistory.variables { _ = unsafe unsetenv(variable) }
         let store = try Self.openStore(configuration)
+        let past = PastFaults(store: store)
+        for fault in past.ofPredecessor { history.add(fault) }
+        self.history = history
+        stage = try Self.assess(history, past, configuration)
         let rule = VerdictRule(
             policy: configuration.policy,
-            otherwise: configuration.restartsInPlace && !history.isCrashLoop ? .restart : .terminate,
+            otherwise: configuration.restart.verdict,
             restartsAfterEveryFault: configuration.afterFault == .restart,
             obstacle: CrashCapture.obstacleToResuming,
             pid: getpid()
         )
         do {
-            supervisor = try Supervisor(rule: rule, budget: configuration.budget)
+            supervisor = try Supervisor(
+                rule: rule,
+                budget: configuration.budget,
+                quarantine: configuration.quarantine
+            )
             signalPort = try SignalPort()
         } catch {
             throw EventHostError(error)
         }
         // The crash thread starts before there is a writer; no callout runs before both are there.
-        let sink = FaultSink(supervisor: supervisor)
+        let sink = FaultSink(supervisor: supervisor, drainDeadline: configuration.drainDeadline)
+        let locks = LockInspector()
         do {
-            capture = try CrashCapture(
+            capture = try unsafe CrashCapture(
                 CrashCapture.Configuration(
                     spoolFolder: store.spoolPath.string,
                     deadline: configuration.verdictDeadline,
                     verdictAtDeadline: rule.otherwise,
+                    drainDeadline: configuration.drainDeadline,
+                    exitCode: configuration.restart.exitCode,
                     heldSignals: history.heldSignals,
                     restarts: history.restarts,
                     version: Self.version
                 ),
+                isInLockFrame: locks.holdsLock(_:),
                 decide: supervisor.decide(_:),
-                resumed: sink.resumed(slot:fault:)
+                decided: sink.decided(slot:fault:decision:)
             )
         } catch {
             throw EventHostError(error)
         }
-        writer = ReportWriter(capture: capture, store: store, logger: configuration.logger)
+        if let executable = (try? SpoolContents(bytes: capture.spoolBytes()))?.images.first {
+            locks.attach(executable: executable)
+        }
+        writer = ReportWriter(capture: capture, store: store, logger: configuration.logger, prepare: locks.warmUp)
         sink.attach(writer)
         buried = BuriedStacks()
         try start()
@@ -111,13 +141,17 @@ public final class EventHost {
 
     private func start() throws(EventHostError) {
         // A write to a connection whose peer is gone is that connection's EPIPE, not the end of the agent.
-        signal(SIGPIPE, SIG_IGN)
+        // A handler that does nothing: its children would begin with what is ignored (execve(2)).
+        do {
+            try signalPort.discard(SIGPIPE)
+        } catch {
+            throw EventHostError(error)
+        }
         loop.calloutStackSize = configuration.calloutStackSize
-        // On the thread that faulted, between the abandoned callout and the next: the runtime's text is cleared before it can be
-        // taken for the next fault's, and the part of the stack below the fault goes back to the kernel.
-        loop.setAbandonHandler { [capture, buried] callout in
-            capture.clearMessages()
-            buried.add(callout.stack.bury())
+        installAbandonHandler()
+        if case .safeMode(let labels) = stage {
+            configuration.logger.critical("starting in safe mode", metadata: ["without": "\(labels.sorted())"])
+            loop.withhold(itemsLabelled: labels)
         }
         do {
             try writer.start()
@@ -129,6 +163,8 @@ public final class EventHost {
                 MainActor.assumeIsolated { self?.receive(message) }
             }
             try signalPort.attach(to: loop)
+            // Out of its loop, nobody could stop this process but by SIGKILL.
+            supervisor.sparedItem = signalPort.item
         } catch {
             throw EventHostError(error)
         }
@@ -140,129 +176,40 @@ public final class EventHost {
             MainActor.assumeIsolated { self?.prepareRestart(isHealthy: true) }
         }
         loop.add(healthy, to: .common)
+        logHandOver()
         if history.restarts > 0 {
-            configuration.logger.notice("restarted in place", metadata: ["restarts": "\(history.restarts)"])
+            configuration.logger.notice(
+                "restarted in place",
+                metadata: ["restarts": "\(history.restarts)", "reason": "\(history.reason)"]
+            )
         }
     }
 
-    // MARK: Running
+    /// How to start, after what the environment and the store say of the processes before.
+    private static func assess(
+        _ history: RestartHistory,
+        _ past: PastFaults,
+        _ configuration: Configuration
+    ) throws(EventHostError) -> StartStage {
+        guard let policy = configuration.crashLoop else { return .normal }
+        let assessment = policy.assess(history, faults: past.all, now: .now)
+        guard assessment.stage != .giveUp else { throw EventHostError(crashLoopAfter: assessment.earlyEnds) }
+        return assessment.stage
+    }
 
-    /// Serves until `stop()` is called.
+    /// What is done on the thread that faulted, between the abandoned callout and the next one, on whichever loop.
     ///
-    /// The loop runs in its default mode. After a fault all of its modes run in short slices until a probation has passed
-    /// (`ReentrySweep`).
-    public func run() {
-        isStopping = false
-        // What came while the process before this one was replaced: its observers are in place by now.
-        SignalEvents.release(history.heldSignals)
-        while !isStopping {
-            if mustRestart {
-                restart()
-            } else if needsSweep {
-                needsSweep = false
-                sweep()
-            } else {
-                // Longer than CFRunLoop's own notion of for ever (CFRunLoop.c, TIMER_INTERVAL_LIMIT).
-                _ = loop.run(in: .default, for: .seconds(1_000_000_000))
-            }
+    /// The runtime's text is cleared before it can be taken for the next fault's, the unused part of the stack goes back to the
+    /// kernel, and an item that must not be served again is taken out before it can be.
+    private func installAbandonHandler() {
+        HostRunLoop.setAbandonWitness { [capture, buried, supervisor, ward] callout in
+            capture.clearMessages()
+            // The mask is that of the fault: nobody is left to unblock what the callout had blocked.
+            if callout.loop === HostRunLoop.main { SignalEvents.letThrough() }
+            if CrashCapture.isQuarantined(facts: callout.stack.faultFacts) { ward.admit(callout) }
+            let bytes = callout.stack.bury()
+            buried.add(bytes)
+            supervisor.noteCost(bytes: bytes)
         }
-        writer.flush(limit: .seconds(5))
-    }
-
-    /// Ends `run()` after the callout that is running.
-    ///
-    /// Reports that wait are written first.
-    public func stop() {
-        isStopping = true
-        endRun()
-    }
-
-    /// Ends the run at the top: now, or as soon as the runs that are nested in it have ended.
-    func endRun() {
-        loop.stop()
-        if loop.nesting > 1 { stopAtTop() }
-    }
-
-    /// Takes the handlers away and removes the spool file: call it last, when `run()` has returned.
-    public func close() {
-        writer.flush(limit: .seconds(5))
-        capture.uninstall()
-    }
-
-    /// Waits until the reports of all faults so far are in the store.
-    ///
-    /// - Parameter limit: How long to wait at most.
-    public func flushReports(within limit: Duration) {
-        writer.flush(limit: limit)
-    }
-
-    /// Faults of this process so far.
-    public var faults: Faults {
-        Faults(resumed: supervisor.resumedFaults, buriedBytes: buried.bytes)
-    }
-
-    /// Adds a handler that is called on the main loop for every fault that was resumed.
-    public func onFault(_ handler: @escaping @MainActor (CrashMessage) -> Void) {
-        faultHandlers.append(handler)
-    }
-
-    /// Adds a handler that is called before a planned restart: hand over what must survive it.
-    public func onRestart(_ handler: @escaping @MainActor () -> Void) {
-        restartHandlers.append(handler)
-    }
-
-    /// Runs code in which a fault is never resumed, because it would leave something half done that others rely on.
-    public nonisolated static func withCriticalSection<Result, Failure: Error>(
-        _ body: () throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        hf_critical_enter()
-        defer { hf_critical_leave() }
-        return try body()
-    }
-
-    // MARK: After a fault
-
-    private func sweep() {
-        let result = ReentrySweep().run(
-            on: loop,
-            faultCount: { supervisor.resumedFaults },
-            shouldStop: { isStopping || mustRestart }
-        )
-        if result == .clean {
-            configuration.logger.info("the loop is clean again", metadata: ["resumed": "\(faults.resumed)"])
-        }
-    }
-
-    private func receive(_ message: CrashMessage) {
-        configuration.logger.warning(
-            "a fault was resumed",
-            metadata: ["number": "\(message.number)", "signal": "\(message.signal)"]
-        )
-        needsSweep = true
-        // The sweep runs all modes, so it begins where no run is active: at the top. A nested run is not ours to stop; the
-        // observer waits until it has ended.
-        if loop.nesting == 1 {
-            loop.stop()
-        } else {
-            stopAtTop()
-        }
-        taint()
-        guard message.item != supervisor.portItem else {
-            configuration.logger.error("a handler of faults faulted itself; it is not told")
-            return
-        }
-        for handler in faultHandlers { handler(message) }
-    }
-
-    private func stopAtTop() {
-        guard topObserver?.isValid != true else { return }
-        let observer = HostRunLoop.Observer(label: "sweep at the top", activities: .beforeTimers) {
-            [loop] observer, _ in
-            guard loop.nesting == 1 else { return }
-            observer.invalidate()
-            loop.stop()
-        }
-        topObserver = observer
-        loop.add(observer, to: .common)
     }
 }

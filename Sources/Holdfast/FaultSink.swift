@@ -2,24 +2,31 @@ internal import CrashCapture
 internal import Supervision
 internal import Synchronization
 
-/// Where the crash thread puts a resumed fault: the message for the main loop, the record for the report writer.
+/// Where the crash thread puts what it decided: the message for the main loop, the record for the report writer.
 final class FaultSink: Sendable {
     private let supervisor: Supervisor
+    private let drainDeadline: Duration
     /// Set once, before the first callout runs.
     ///
     /// Protected by its lock.
     private let writer = Mutex<ReportWriter?>(nil)
 
-    init(supervisor: Supervisor) {
+    init(supervisor: Supervisor, drainDeadline: Duration) {
         self.supervisor = supervisor
+        self.drainDeadline = drainDeadline
     }
 
     func attach(_ writer: ReportWriter) {
         self.writer.withLock { $0 = writer }
     }
 
-    func resumed(slot: UInt32, fault: FaultSummary) {
-        supervisor.post(CrashMessage(number: Int(fault.number), signal: fault.signal, item: fault.item))
-        writer.withLock { $0 }?.enqueue(slot: slot)
+    func decided(slot: UInt32, fault: FaultSummary, decision: Decision) {
+        if decision.drains {
+            // Its record is finished by the next process: what is reported is the end of this one.
+            supervisor.post(draining: fault, thread: fault.thread, within: drainDeadline)
+        } else {
+            supervisor.post(resumed: fault, thread: fault.thread)
+            writer.withLock { $0 }?.enqueue(slot: slot)
+        }
     }
 }

@@ -2,24 +2,28 @@ internal import Glibc
 
 /// The environment of this process.
 enum ProcessEnvironment {
-    /// As `key=value`, in its order.
-    static var entries: [String] {
-        var entries: [String] = []
+    /// As `key=value`, in its order and byte for byte: it need not be UTF-8.
+    static var entries: [[UInt8]] {
+        var entries: [[UInt8]] = []
         // NULL after clearenv(3).
         var next = unsafe Optional(environ)
         while let place = unsafe next, let entry = unsafe place.pointee {
-            unsafe entries.append(String(cString: entry))
+            let bytes = unsafe UnsafeRawBufferPointer(start: entry, count: strlen(entry))
+            entries.append(unsafe Array(bytes))
             unsafe next = unsafe place + 1
         }
         return entries
     }
 
-    /// By key.
+    /// By key, for those that are UTF-8.
     static var values: [String: String] {
         var values: [String: String] = [:]
         for entry in entries {
-            let parts = entry.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            if parts.count == 2 { values[String(parts[0])] = String(parts[1]) }
+            let parts = entry.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, let key = String(validating: parts[0], as: UTF8.self),
+                let value = String(validating: parts[1], as: UTF8.self)
+            else { continue }
+            values[key] = value
         }
         return values
     }

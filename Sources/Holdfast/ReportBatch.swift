@@ -19,17 +19,25 @@ struct ReportBatch {
     }
 
     /// Writes records; returns the slots that are in the store now, and what went wrong with the others.
+    ///
+    /// Each slot is released as soon as its record is in the store: a report takes milliseconds, and a fault that finds no slot free
+    /// waits no longer than for a verdict.
     mutating func write(
         _ records: [(slot: UInt32, bytes: [UInt8])],
-        spool: () -> [UInt8]
+        spool: () -> [UInt8],
+        release: (UInt32) -> Void
     ) -> (done: [UInt32], error: (any Error)?) {
         var done: [UInt32] = []
+        func finish(_ slot: UInt32) {
+            release(slot)
+            done.append(slot)
+        }
         var failure: (any Error)?
         var counts: [ReportID: Count] = [:]
         for (slot, bytes) in records {
             guard let record = FaultRecord(bytes: bytes) else {
                 // A free slot: nothing is lost with it.
-                done.append(slot)
+                finish(slot)
                 continue
             }
             let key = ReportFolding.key(of: record)
@@ -40,12 +48,12 @@ struct ReportBatch {
                     counts[id]?.last = record.time
                 case .write:
                     try store.write(report(of: record, spool: spool))
-                    done.append(slot)
+                    finish(slot)
                 case .writeGroup:
                     let report = try report(of: record, spool: spool)
                     try store.write(report)
                     folding.began(key, report.id)
-                    done.append(slot)
+                    finish(slot)
                 }
             } catch {
                 failure = error
@@ -54,7 +62,7 @@ struct ReportBatch {
         for (id, count) in counts {
             do {
                 try add(count, to: id)
-                done += count.slots
+                for slot in count.slots { finish(slot) }
             } catch {
                 folding.lost(count.key)
                 failure = error

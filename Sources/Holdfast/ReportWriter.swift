@@ -13,6 +13,7 @@ final class ReportWriter: Sendable {
     private let capture: CrashCapture
     private let store: ReportStore
     private let logger: Logger
+    private let prepare: @Sendable () -> Void
     /// Slots whose records wait.
     ///
     /// Protected by its lock.
@@ -20,10 +21,12 @@ final class ReportWriter: Sendable {
     private let wake = Semaphore()
     private let drained = Semaphore()
 
-    init(capture: CrashCapture, store: ReportStore, logger: Logger) {
+    /// Makes a writer; `prepare` is called on its thread, before anything else.
+    init(capture: CrashCapture, store: ReportStore, logger: Logger, prepare: @escaping @Sendable () -> Void) {
         self.capture = capture
         self.store = store
         self.logger = logger
+        self.prepare = prepare
     }
 
     /// Starts the thread; it runs until the process ends.
@@ -49,6 +52,7 @@ final class ReportWriter: Sendable {
     }
 
     private func run() -> Never {
+        prepare()
         finishSpool()
         var batch = ReportBatch(store: store)
         var retried: [UInt32] = []
@@ -78,10 +82,11 @@ final class ReportWriter: Sendable {
     /// Returns the slots that could not be written.
     private func write(_ slots: [UInt32], _ batch: inout ReportBatch) -> [UInt32] {
         guard !slots.isEmpty else { return [] }
-        let (done, error) = batch.write(slots.map { ($0, capture.recordBytes(slot: $0)) }, spool: capture.spoolBytes)
-        for slot in done {
-            capture.release(slot: slot)
-        }
+        let (done, error) = batch.write(
+            slots.map { ($0, capture.recordBytes(slot: $0)) },
+            spool: capture.spoolBytes,
+            release: capture.release(slot:)
+        )
         if let error { logger.error("cannot write a crash report, its record stays in the spool: \(error)") }
         return slots.filter { !done.contains($0) }
     }

@@ -1,4 +1,5 @@
 public import CrashCapture
+internal import Glibc
 internal import LinuxSystem
 internal import RunLoops
 internal import SystemPackage
@@ -7,7 +8,11 @@ internal import SystemPackage
 @MainActor
 final class SignalPort {
     private let event: EventDescriptor
-    private var handlers: [CInt: [@MainActor (SignalEvent) -> Void]] = [:]
+    private var observations: [CInt: [SignalObservation]] = [:]
+    /// Who is still to be told of the signal that was taken last, in reverse.
+    private var waiting: [(SignalObservation, SignalEvent)] = []
+    private var port: HostRunLoop.PortSource?
+    private var discarded: Set<CInt> = []
 
     init() throws(Errno) {
         event = try EventDescriptor()
@@ -18,45 +23,138 @@ final class SignalPort {
             MainActor.assumeIsolated { self?.deliver() }
         }
         try loop.add(port, to: .common)
+        self.port = port
     }
 
-    /// The signals that are observed, as bits.
-    var observedSignals: UInt64 {
-        handlers.filter { !$0.value.isEmpty }.keys.reduce(0) { $0 | 1 << UInt64($1 - 1) }
+    /// The identity of the port source, 0 until there is one.
+    var item: UInt64 { port?.identifier ?? 0 }
+
+    /// The signals that a restart holds back for the next process, as bits.
+    var heldSignals: UInt64 {
+        discarded.union(observations.keys).reduce(0) { $0 | 1 << UInt64($1 - 1) }
     }
 
-    func observe(_ signal: CInt, _ handler: @escaping @MainActor (SignalEvent) -> Void) throws(CrashCaptureError) {
+    func observe(
+        _ signal: CInt,
+        _ handler: @escaping @MainActor (SignalEvent) -> Void,
+        whenInvalid: @escaping @MainActor () -> Void
+    ) throws(CrashCaptureError) -> SignalObservation {
+        let observation = SignalObservation(signal: signal, handler: handler) { [weak self] observation in
+            self?.remove(observation)
+            whenInvalid()
+        }
         // The handler first: the signal may be waiting already.
-        handlers[signal, default: []].append(handler)
+        observations[signal, default: []].append(observation)
         do {
             try SignalEvents.observe(signal, on: event.rawValue)
         } catch {
-            handlers[signal]?.removeLast()
+            observations[signal]?.removeLast()
+            if observations[signal]?.isEmpty == true { observations[signal] = nil }
             throw error
         }
+        return observation
+    }
+
+    /// Lets a signal do nothing while nobody observes it.
+    func discard(_ signal: CInt) throws(CrashCaptureError) {
+        try SignalEvents.discard(signal)
+        discarded.insert(signal)
+    }
+
+    /// Gives all signals back.
+    func close() {
+        for signal in Array(observations.keys) {
+            for observation in observations[signal] ?? [] { observation.invalidate() }
+        }
+        for signal in discarded { SignalEvents.restore(signal) }
+        discarded = []
+        port?.invalidate()
+        waiting = []
+    }
+
+    private func remove(_ observation: SignalObservation) {
+        let signal = observation.signal
+        observations[signal]?.removeAll { $0 === observation }
+        guard observations[signal]?.isEmpty == true else { return }
+        observations[signal] = nil
+        SignalEvents.stop(signal)
     }
 
     private func deliver() {
         event.clear()
-        guard let signal = SignalEvents.next() else { return }
-        // One a callout, and the next is asked for first: a handler that faults must not keep the others back.
+        if waiting.isEmpty {
+            guard let signal = SignalEvents.next() else { return }
+            waiting = (observations[signal.signal] ?? []).reversed().map { ($0, signal) }
+        }
+        // One handler a callout, and the next is asked for first: one that faults must not keep the others back.
         event.notify()
-        for handler in handlers[signal.signal] ?? [] { handler(signal) }
+        guard let (observation, signal) = waiting.popLast() else { return }
+        observation.call(signal)
+    }
+}
+
+/// A handler of a signal: what `onSignal` returns.
+@MainActor
+public final class SignalObservation {
+    /// The signal.
+    public let signal: CInt
+    /// Whether the handler is called.
+    public private(set) var isValid = true
+    private let handler: @MainActor (SignalEvent) -> Void
+    private let remove: @MainActor (SignalObservation) -> Void
+
+    init(
+        signal: CInt,
+        handler: @escaping @MainActor (SignalEvent) -> Void,
+        remove: @escaping @MainActor (SignalObservation) -> Void
+    ) {
+        self.signal = signal
+        self.handler = handler
+        self.remove = remove
+    }
+
+    func call(_ event: SignalEvent) {
+        if isValid { handler(event) }
+    }
+
+    /// Ends the observation.
+    ///
+    /// With the last handler of a signal, what stood before the first comes back: the action and the signal mask, unless
+    /// somebody else took the signal meanwhile. Signals that were not delivered yet are dropped then.
+    public func invalidate() {
+        guard isValid else { return }
+        isValid = false
+        remove(self)
     }
 }
 
 extension EventHost {
     /// Calls a handler on the main loop for each signal of a kind: with its sender, outside of any signal handler.
     ///
+    /// The signal is let through on this thread, whatever its mask, and one that was ignored when the process began (nohup(1)
+    /// does that with SIGHUP) is delivered from now on; one that nobody observes stays ignored. Standard signals are one
+    /// while they are pending (signal(7)). Real-time signals come each with its value, and in their order unless a thread
+    /// of yours takes some: block them there. Up to 4,096 wait for the loop; how many found no room is in the event after
+    /// them (`SignalEvent.lost`) or in one of its own (`isCountOnly`). A signal that waits while the process is restarted
+    /// waits for the next process.
+    ///
     /// - Parameters:
-    ///   - signal: SIGTERM, SIGHUP, …: any but faults, SIGKILL and SIGSTOP.
+    ///   - signal: SIGTERM, SIGHUP, SIGRTMIN, …: any but faults, SIGKILL and SIGSTOP.
     ///   - handler: Called in the order of arrival.
+    /// - Returns: What to end the observation with; it goes on without it.
     /// - Throws: `CrashCaptureError` with the code `signal`.
+    @discardableResult
     public func onSignal(
         _ signal: CInt,
         _ handler: @escaping @MainActor (SignalEvent) -> Void
-    ) throws(CrashCaptureError) {
-        try signalPort.observe(signal, handler)
+    ) throws(CrashCaptureError) -> SignalObservation {
+        let held = signalPort.heldSignals
+        let observation = try signalPort.observe(signal, handler) { [weak self] in self?.updateHeldSignals() }
+        if signalPort.heldSignals != held { updateHeldSignals() }
+        return observation
+    }
+
+    private func updateHeldSignals() {
         prepareRestart(isHealthy: isHealthy)
     }
 }

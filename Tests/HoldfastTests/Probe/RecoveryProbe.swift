@@ -1,5 +1,7 @@
+import FaultInjection
 import Glibc
 import Holdfast
+import Logging
 import SystemPackage
 
 /// A program that the tests of recovery run: `recovery-probe SCENARIO STORE`.
@@ -8,12 +10,16 @@ import SystemPackage
 @main
 enum RecoveryProbe {
     static func main() {
+        MainActor.assumeIsolated { HostScenario.runIfAsked() }
         guard CommandLine.arguments.count == 3, let scenario = Scenario(rawValue: CommandLine.arguments[1]) else {
             exit(64)
         }
         MainActor.assumeIsolated {
             do {
                 try Probe(scenario, store: CommandLine.arguments[2]).run()
+            } catch let error as EventHostError {
+                Probe.say("no host")
+                exit(error.exitStatus)
             } catch {
                 Probe.say("error \(error)")
                 exit(1)
@@ -44,6 +50,41 @@ enum Scenario: String {
     case heapUnderRuntime = "heap-under-runtime"
     case forkedChild = "forked-child"
     case stopInNestedRun = "stop-in-nested-run"
+    case overflowOnPlainThread = "overflow-on-plain-thread"
+    case overflowOnDispatchWorker = "overflow-on-dispatch-worker"
+    case overflowOnPoolThread = "overflow-on-pool-thread"
+    case signalStacksAreFreed = "signal-stacks-are-freed"
+    case simultaneousFaults = "simultaneous-faults"
+    case heldMutex = "held-mutex"
+    case heldReadLock = "held-read-lock"
+    case heldSwiftMutex = "held-swift-mutex"
+    case heldSwiftMutexGlobal = "held-global-swift-mutex"
+    case releasedLocks = "released-locks"
+    case faultInHandler = "fault-in-handler"
+    case cxxException = "cxx-exception"
+    case faultInReportWriter = "fault-in-report-writer"
+    case drain
+    case drainDeadline = "drain-deadline"
+    case brokenHeapOnThread = "broken-heap-on-thread"
+    case loopThread = "loop-thread"
+    case quarantine
+    case quarantineOnLoopThread = "quarantine-on-loop-thread"
+    case afterTheRun = "after-the-run"
+    case crashLoop = "crash-loop"
+    case exitForRestart = "exit-for-restart"
+    case cleanups
+    case usedMutex = "used-mutex"
+    case itemPolicy = "item-policy"
+    case objection
+    case faultInPolicy = "fault-in-policy"
+    case descriptorBudget = "descriptor-budget"
+    case heldSwiftMutexDeepDown = "held-swift-mutex-deep-down"
+    case exchangedLocks = "exchanged-locks"
+    case quarantineEndedEarly = "quarantine-ended-early"
+    case ownAbandonHandler = "own-abandon-handler"
+    case faultsInSignalHandler = "faults-in-signal-handler"
+    case wordsOfAnother = "words-of-another"
+    case blockedSignal = "blocked-signal"
 }
 
 /// A host with a scenario on its loop.
@@ -51,6 +92,8 @@ enum Scenario: String {
 final class Probe {
     let host: EventHost
     let scenario: Scenario
+    /// What must live as long as the probe.
+    var kept: [HostRunLoop.LoopThread] = []
 
     init(_ scenario: Scenario, store: String) throws {
         self.scenario = scenario
@@ -60,8 +103,19 @@ final class Probe {
         configuration.budget = .generous
         switch scenario {
         case .restartWhenQuiet: configuration.afterFault = .restartWhenQuiet
-        case .terminate: configuration.restartsInPlace = false
+        case .terminate: configuration.restart = .signal
         case .budget: configuration.budget = FaultBudget(perProcess: 2, perWindow: 10)
+        case .drainDeadline: configuration.drainDeadline = .milliseconds(200)
+        case .quarantine, .quarantineOnLoopThread, .quarantineEndedEarly, .ownAbandonHandler, .faultsInSignalHandler:
+            configuration.budget.perItem = 3
+            configuration.quarantine = QuarantinePolicy(coolDown: .milliseconds(50), trials: 1)
+        case .exitForRestart: configuration.restart = .exit(75)
+        case .objection: configuration.policy = .default.objecting { $0.signal == SIGFPE ? "no arithmetic here" : nil }
+        case .faultInPolicy: configuration.policy = .default.objecting(Self.faultingObjection)
+        case .descriptorBudget:
+            configuration.budget.lostDescriptors = 10
+            configuration.quarantine = nil
+        case .faultInReportWriter: configuration.logger = Logger(label: "probe") { _ in FaultingLog() }
         default: break
         }
         host = try EventHost(configuration)
@@ -69,13 +123,15 @@ final class Probe {
 
     /// Runs the scenario; a process that was restarted only says so.
     func run() throws {
-        guard host.history.restarts == 0 else {
+        if scenario == .crashLoop { return runInCrashLoop() }
+        guard host.history.restarts < (scenario == .faultInReportWriter ? 2 : 1) else {
             Self.say("restarted \(host.history.restarts)")
             host.close()
             return
         }
         try prepare()
         host.run()
+        if scenario == .afterTheRun { Fault.nilUnwrap.commit() }
         Self.say("resumed \(host.faults.resumed)")
         host.close()
     }
@@ -102,6 +158,41 @@ final class Probe {
         case .heapUnderRuntime: heapUnderRuntime()
         case .forkedChild: forkedChild()
         case .stopInNestedRun: stopInNestedRun()
+        case .overflowOnPlainThread: overflowOnPlainThread()
+        case .overflowOnDispatchWorker: overflowOnDispatchWorker()
+        case .overflowOnPoolThread: overflowOnPoolThread()
+        case .signalStacksAreFreed: signalStacksAreFreed()
+        case .simultaneousFaults: simultaneousFaults()
+        case .heldMutex: heldMutex()
+        case .heldReadLock: heldReadLock()
+        case .heldSwiftMutex: heldSwiftMutex()
+        case .heldSwiftMutexGlobal: heldSwiftMutexGlobal()
+        case .releasedLocks: releasedLocks()
+        case .faultInHandler: faultInHandler()
+        case .cxxException: cxxException()
+        case .faultInReportWriter: faultInReportWriter()
+        case .drain: drain()
+        case .drainDeadline: drainDeadline()
+        case .brokenHeapOnThread: brokenHeapOnThread()
+        case .loopThread: try loopThread()
+        case .quarantine: quarantine()
+        case .quarantineOnLoopThread: try quarantineOnLoopThread()
+        case .afterTheRun: afterTheRun()
+        case .crashLoop: crashLoop()
+        case .exitForRestart: exitForRestart()
+        case .cleanups: cleanups()
+        case .usedMutex: usedMutex()
+        case .itemPolicy: try itemPolicy()
+        case .objection: objection()
+        case .faultInPolicy: faultInPolicy()
+        case .descriptorBudget: descriptorBudget()
+        case .heldSwiftMutexDeepDown: heldSwiftMutexDeepDown()
+        case .exchangedLocks: exchangedLocks()
+        case .quarantineEndedEarly: quarantineEndedEarly()
+        case .ownAbandonHandler: try ownAbandonHandler()
+        case .faultsInSignalHandler: try faultsInSignalHandler()
+        case .wordsOfAnother: wordsOfAnother()
+        case .blockedSignal: try blockedSignal()
         }
     }
 

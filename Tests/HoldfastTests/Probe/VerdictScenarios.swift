@@ -41,22 +41,8 @@ extension Probe {
     }
 
     func otherThread() {
-        Self.startFaultingThread()
+        Probe.startThread { Fault.nilUnwrap.commit() }
         finishNever()
-    }
-
-    private nonisolated static func startFaultingThread() {
-        var thread = pthread_t()
-        let error = pthread_create(
-            &thread,
-            nil,
-            { _ in
-                Fault.nilUnwrap.commit()
-                return nil
-            },
-            nil
-        )
-        precondition(error == 0, "no thread for a test")
     }
 
     func mainActorTask() {
@@ -95,7 +81,7 @@ extension Probe {
     }
 
     /// A scenario that ends otherwise runs into this, and says so.
-    private func finishNever() {
+    func finishNever() {
         let late = HostRunLoop.Timer(label: "late", after: .seconds(10)) { [host] _ in
             Probe.say("late")
             MainActor.assumeIsolated { host.stop() }

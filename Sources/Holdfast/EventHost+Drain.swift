@@ -1,0 +1,49 @@
+internal import Logging
+internal import RunLoops
+
+extension EventHost {
+    /// Adds a handler that is called on the main loop before the process is replaced: refuse new work, end what is under way.
+    ///
+    /// Called when a thread other than the main one has faulted and cannot be resumed, and before a planned restart. A fault
+    /// of the main thread that is not resumed leaves nobody to call it. The process is replaced as soon as every hold that the
+    /// handlers took is released, and after `Configuration.drainDeadline` at the latest. A handler that faults costs itself.
+    public func onDrain(_ handler: @escaping @MainActor (Drain) -> Void) {
+        drainHandlers.append(handler)
+    }
+
+    /// Whether the process is about to be replaced.
+    public var isDraining: Bool { drain != nil }
+
+    /// Calls the drain handlers, each in a callout of its own, and then `finish`; a drain that is under way goes on.
+    func startDrain(_ reason: Drain.Reason, finish: @escaping @MainActor () -> Void) {
+        guard drain == nil else { return }
+        let drain = Drain(reason, until: .now.advanced(by: configuration.drainDeadline), whenDone: finish)
+        self.drain = drain
+        configuration.logger.notice(
+            "draining",
+            metadata: ["reason": "\(reason)", "handlers": "\(drainHandlers.count)"]
+        )
+        // Held until the last handler was called: one that releases at once must not end it for the others.
+        let whole = drain.hold()
+        for handler in drainHandlers {
+            loop.perform(in: .common, label: "drain handler") { MainActor.assumeIsolated { handler(drain) } }
+        }
+        loop.perform(in: .common, label: "drain") { MainActor.assumeIsolated { whole.release() } }
+        let late = HostRunLoop.Timer(label: "drain deadline", fireAt: drain.deadline) { _ in
+            MainActor.assumeIsolated { drain.finish() }
+        }
+        loop.add(late, to: .common)
+        loop.wakeUp()
+    }
+
+    /// A thread stands in its handler and waits for the main loop to drain.
+    func drainAfterFault() {
+        // One that was planned is under way: at its end the process is replaced, and that thread with it.
+        guard drain == nil else { return }
+        startDrain(.fault) { [self] in
+            for handler in restartHandlers { handler() }
+            // The record of that fault is finished by the next process: there is nothing to wait for.
+            capture.endDrain()
+        }
+    }
+}

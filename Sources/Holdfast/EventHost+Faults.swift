@@ -1,0 +1,118 @@
+internal import CrashCapture
+internal import Logging
+internal import RunLoops
+public import Supervision
+
+extension EventHost {
+    /// Faults of this process so far.
+    public var faults: Faults {
+        Faults(
+            resumed: supervisor.resumedFaults,
+            buriedBytes: buried.bytes,
+            lostDescriptors: supervisor.lostDescriptors
+        )
+    }
+
+    /// Adds a handler that is called on the main loop for every message of a fault: a callout was abandoned, its item was taken
+    /// out of its loop, or a thread stands still and the process drains.
+    public func onFault(_ handler: @escaping @MainActor (CrashMessage) -> Void) {
+        faultHandlers.append(handler)
+    }
+
+    /// Gives an item a recovery policy of its own; nil gives it the host's again.
+    ///
+    /// - Parameters:
+    ///   - policy: The policy.
+    ///   - item: The item's identity: `identifier` of a source, a port source, a timer or an observer.
+    /// - Throws: `ItemPolicyError`.
+    public func setPolicy(_ policy: RecoveryPolicy?, forItem item: UInt64) throws(ItemPolicyError) {
+        try supervisor.setPolicy(policy, forItem: item)
+    }
+
+    // MARK: Quarantine
+
+    /// The labels of the items that are in quarantine.
+    public var quarantinedLabels: [String] { ward.labels }
+
+    /// Puts an item back into its loop before its cool-down is over, on probation.
+    ///
+    /// - Parameter item: The item's identity, as `CrashMessage` has it.
+    /// - Returns: Whether it was in quarantine.
+    @discardableResult
+    public func endQuarantine(ofItem item: UInt64) -> Bool {
+        // Not yet there: its thread is on the way from the callout to the ward.
+        guard ward.knows(item), supervisor.endQuarantine(ofItem: item) else { return false }
+        ward.discharge(item)
+        return true
+    }
+
+    private func dischargeDueItems() {
+        while let item = supervisor.takeDueItem() {
+            configuration.logger.notice(
+                "an item is tried again after its quarantine",
+                metadata: ["item": "\(ward.label(of: item) ?? "gone")"]
+            )
+            ward.discharge(item)
+        }
+        scheduleDischarge()
+    }
+
+    private func scheduleDischarge() {
+        dischargeTimer?.invalidate()
+        dischargeTimer = nil
+        guard let wait = supervisor.timeToNextDueItem else { return }
+        let timer = HostRunLoop.Timer(label: "end of a quarantine", after: wait) { [weak self] _ in
+            MainActor.assumeIsolated { self?.dischargeDueItems() }
+        }
+        dischargeTimer = timer
+        loop.add(timer, to: .common)
+    }
+
+    // MARK: Messages
+
+    func receive(_ message: CrashMessage) {
+        // Another thread's item: that thread is on its way from the abandoned callout to the abandon handler.
+        // Unless its quarantine is over already, before this message of its beginning was served.
+        if case .quarantined = message.event, !ward.knows(message.item),
+            supervisor.quarantinedItems.contains(message.item)
+        {
+            return supervisor.post(message)
+        }
+        var details: Logger.Metadata = ["number": "\(message.number)", "signal": "\(message.signal)"]
+        if message.merged > 0 { details["merged"] = "\(message.merged)" }
+        switch message.event {
+        case .resumed:
+            configuration.logger.warning("a fault was resumed", metadata: details)
+            recover(from: message)
+        case .quarantined:
+            details["item"] = "\(ward.label(of: message.item) ?? "gone")"
+            configuration.logger.error("a fault was resumed, and its item is in quarantine", metadata: details)
+            scheduleDischarge()
+            recover(from: message)
+        case .draining:
+            configuration.logger.critical("a thread has faulted and cannot be resumed", metadata: details)
+            drainAfterFault()
+        }
+        guard message.item == 0 || message.item != supervisor.portItem else {
+            configuration.logger.error("a handler of faults faulted itself; it is not told")
+            return
+        }
+        for handler in faultHandlers { handler(message) }
+    }
+
+    private func recover(from message: CrashMessage) {
+        if let open = DescriptorCensus.openDescriptors() {
+            supervisor.noteDescriptors(census.lost(open: open, watched: loop.watchedDescriptors))
+        }
+        taint()
+        // Loops of other threads go on in the run that they are in: they have one mode, and nobody to sweep them.
+        needsSweep = true
+        // The sweep runs all modes, so it begins where no run is active: at the top. A nested run is not ours to stop; the
+        // observer waits until it has ended.
+        if loop.nesting == 1 {
+            loop.stop()
+        } else {
+            stopAtTop()
+        }
+    }
+}

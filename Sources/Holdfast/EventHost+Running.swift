@@ -1,0 +1,98 @@
+internal import CRecoveryPoint
+internal import CrashCapture
+internal import Logging
+internal import RunLoops
+internal import Supervision
+
+extension EventHost {
+    /// Serves until `stop()` is called.
+    ///
+    /// The loop runs in its default mode. After a fault all of its modes run in short slices until a probation has passed
+    /// (`ReentrySweep`). Once it has returned, a fault is no longer a reason to go on: it ends the process as its signal says.
+    public func run() {
+        isStopping = false
+        setStopping(false)
+        if let open = DescriptorCensus.openDescriptors() { census.begin(open: open, watched: loop.watchedDescriptors) }
+        // What came while the process before this one was replaced: its observers are in place by now.
+        SignalEvents.release(history.heldSignals)
+        while !isStopping {
+            if mustRestart {
+                leave(.planned)
+            } else if needsSweep {
+                needsSweep = false
+                sweep()
+            } else {
+                // Longer than CFRunLoop's own notion of for ever (CFRunLoop.c, TIMER_INTERVAL_LIMIT).
+                _ = loop.run(in: .default, for: .seconds(1_000_000_000))
+            }
+        }
+        setStopping(true)
+        writer.flush(limit: .seconds(5))
+    }
+
+    private func setStopping(_ isStopping: Bool) {
+        supervisor.isStopping = isStopping
+        capture.setVerdictWithoutDecision(isStopping ? .terminate : configuration.restart.verdict)
+    }
+
+    /// Ends `run()` after the callout that is running.
+    ///
+    /// Reports that wait are written first.
+    public func stop() {
+        isStopping = true
+        endRun()
+    }
+
+    /// Ends the run at the top: now, or as soon as the runs that are nested in it have ended.
+    func endRun() {
+        loop.stop()
+        if loop.nesting > 1 { stopAtTop() }
+    }
+
+    /// Gives back the signals, takes the fault handlers away and removes the spool file: call it last, when `run()` has returned.
+    public func close() {
+        writer.flush(limit: .seconds(5))
+        signalPort.close()
+        capture.uninstall()
+    }
+
+    /// Waits until the reports of all faults so far are in the store.
+    ///
+    /// - Parameter limit: How long to wait at most.
+    public func flushReports(within limit: Duration) {
+        writer.flush(limit: limit)
+    }
+
+    /// Runs code in which a fault is never resumed, because it would leave something half done that others rely on.
+    public nonisolated static func withCriticalSection<Result, Failure: Error>(
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        hf_critical_enter()
+        defer { hf_critical_leave() }
+        return try body()
+    }
+
+    private func sweep() {
+        let result = ReentrySweep().run(
+            on: loop,
+            faultCount: { supervisor.resumedFaults },
+            shouldStop: { isStopping || mustRestart }
+        )
+        if result == .clean {
+            configuration.logger.info("the loop is clean again", metadata: ["resumed": "\(faults.resumed)"])
+        }
+    }
+
+    func stopAtTop() {
+        guard topObserver?.isValid != true else { return }
+        // Also where the outer run is about to sleep: the end of a nested run does not begin another pass of it.
+        let observer = HostRunLoop.Observer(label: "sweep at the top", activities: [.beforeTimers, .beforeWaiting]) {
+            [loop] observer, _ in
+            guard loop.nesting == 1 else { return }
+            observer.invalidate()
+            loop.stop()
+        }
+        topObserver = observer
+        loop.add(observer, to: .common)
+    }
+}

@@ -1,0 +1,90 @@
+internal import CrashCapture
+internal import Glibc
+internal import SystemPackage
+
+/// What is kept across restarts: what the process before this one handed over, and what this one keeps.
+///
+/// A descriptor that was handed over belongs to the host until the program asks for it.
+@MainActor
+final class KeptDescriptors {
+    /// The variable that names the table for the next process.
+    nonisolated static let variable = "HOLDFAST_KEPT_TABLE"
+
+    /// What was handed over.
+    let inherited: KeptTable.Contents
+    /// Why nothing was handed over although there should have been something.
+    let isDamaged: Bool
+    /// Made when something is kept.
+    private var table: KeptTable?
+    /// Handed over, and not asked for yet.
+    private var unclaimed: [String: CInt] = [:]
+    /// What the program finds: what was handed over and what it kept itself.
+    private var entries: [String: KeptEntry] = [:]
+
+    /// Takes over what the environment names and takes the variable out of it.
+    ///
+    /// - Parameter isRestarted: Whether the environment is one that a restart of this very process made.
+    init(isRestarted: Bool) {
+        let text = ProcessEnvironment.values[Self.variable]
+        _ = unsafe unsetenv(Self.variable)
+        guard isRestarted, let text else {
+            inherited = .none
+            isDamaged = false
+            return
+        }
+        let contents = CInt(text).flatMap { KeptTable.takeOver($0) }
+        inherited = contents ?? .none
+        isDamaged = contents == nil
+        unclaimed = inherited.entries.mapValues(\.descriptor)
+        // Kept further: this process may be restarted before the program has asked for it.
+        for (name, entry) in inherited.entries {
+            try? keep(entry, as: name)
+        }
+    }
+
+    /// The table's number for a restart; nil while nothing was ever kept.
+    var tableDescriptor: CInt? { table?.descriptor }
+
+    var names: [String] { entries.keys.sorted() }
+
+    func state(named name: String) -> [UInt8]? { entries[name]?.state }
+
+    /// The descriptor that was handed over under a name; from now on the program's.
+    func claim(_ name: String) -> CInt? {
+        unclaimed[name] = nil
+        return inherited.entries[name]?.descriptor
+    }
+
+    func keep(_ entry: KeptEntry, as name: String) throws(Errno) {
+        let table = try openTable()
+        try table.keep(entry, as: name)
+        entries[name] = entry
+        closeUnclaimed(name, unless: entry.descriptor)
+    }
+
+    private func openTable() throws(Errno) -> KeptTable {
+        if let table { return table }
+        let new = try KeptTable()
+        table = new
+        return new
+    }
+
+    func setState(_ state: [UInt8], of name: String) throws(Errno) -> Bool {
+        guard try table?.setState(state, of: name) == true else { return false }
+        entries[name]?.state = state
+        return true
+    }
+
+    func remove(_ name: String) throws(Errno) {
+        try table?.remove(name)
+        entries[name] = nil
+        closeUnclaimed(name, unless: nil)
+    }
+
+    /// Closes a descriptor that the program never asked for and does not keep any more.
+    private func closeUnclaimed(_ name: String, unless kept: CInt?) {
+        guard let descriptor = unclaimed[name], descriptor != kept else { return }
+        unclaimed[name] = nil
+        if descriptor > STDERR_FILENO { close(descriptor) }
+    }
+}

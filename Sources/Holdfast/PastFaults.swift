@@ -1,0 +1,54 @@
+internal import CrashCapture
+internal import CrashReports
+internal import Glibc
+internal import Supervision
+
+/// The faults of this executable in the last minutes, of the process before this one and of others: what a start goes by.
+struct PastFaults {
+    /// Far enough back for any crash loop that is worth the name.
+    private static let seconds: Double = 300
+
+    /// In no order.
+    let all: [PastFault]
+    /// Those of the process that this one took the place of: it had the same pid.
+    let ofPredecessor: [PastFault]
+
+    /// Reads them from a store and from its spool.
+    ///
+    /// Where nothing can be read, nothing is known.
+    init(store: ReportStore) {
+        let executable = CrashCapture.executable
+        let pid = getpid()
+        let recent = RecentFaults.find(
+            in: store,
+            processName: executable.split(separator: "/").last.map(String.init) ?? executable,
+            executable: executable,
+            withinSeconds: Self.seconds
+        )
+        // A forked child's fault is not the end of the program.
+        let own = recent.filter { !$0.isForkedChild }
+        all = own.map(PastFault.init)
+        let last = own.filter { $0.pid == Int(pid) }.map(\.processStart).max()
+        ofPredecessor = own.filter { $0.pid == Int(pid) && $0.processStart == last }.map(PastFault.init)
+    }
+}
+
+extension PastFault {
+    fileprivate init(_ fault: RecentFault) {
+        let outcome: Outcome =
+            switch fault.verdict {
+            case .resume: fault.isQuarantined ? .quarantined : .resumed
+            case .restart: .restarted
+            // Without a verdict the process ended before there was one.
+            default: .terminated
+            }
+        self.init(
+            number: fault.number,
+            signal: CInt(clamping: fault.signal),
+            outcome: outcome,
+            label: fault.label ?? "",
+            time: fault.time,
+            processStart: fault.processStart
+        )
+    }
+}

@@ -1,0 +1,53 @@
+import FaultInjection
+import Glibc
+import Holdfast
+import Synchronization
+
+private final class Register: Sendable {
+    let entries = Mutex<[Int]>([])
+}
+
+/// Calls `body` below a number of frames of its own.
+@inline(never)
+private func under(_ frames: Int, _ body: () -> Void) -> Int {
+    if frames == 0 {
+        body()
+        return 0
+    }
+    return under(frames - 1, body) + 1
+}
+
+/// Locks that are easily overlooked.
+extension Probe {
+    /// The function that holds it is neither among the innermost frames nor among the outermost ones.
+    func heldSwiftMutexDeepDown() {
+        let register = Register()
+        perform {
+            _ = under(200) {
+                register.entries.withLock { entries in
+                    entries.append(1)
+                    _ = under(400) { Fault.nilUnwrap.commit() }
+                }
+            }
+        }
+        finish()
+    }
+
+    /// A lock that an earlier callout left is let go, and another one is taken: as many as before, and not the same.
+    func exchangedLocks() {
+        let first = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+        let second = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+        pthread_mutex_init(first, nil)
+        pthread_mutex_init(second, nil)
+        perform(
+            { pthread_mutex_lock(first) },
+            {
+                pthread_mutex_unlock(first)
+                pthread_mutex_lock(second)
+                Fault.nilUnwrap.commit()
+                pthread_mutex_unlock(second)
+            }
+        )
+        finish()
+    }
+}

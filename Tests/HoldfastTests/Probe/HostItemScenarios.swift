@@ -1,0 +1,81 @@
+import FaultInjection
+import Glibc
+import Holdfast
+
+/// What the host keeps count of, and what it needs itself.
+extension Probe {
+    /// The quarantine ends before the message of its beginning was served.
+    func quarantineEndedEarly() {
+        let bad = faultingTimer()
+        host.loop.add(bad)
+        let late = HostRunLoop.Timer(label: "late", after: .zero, repeating: .milliseconds(1)) { [host] _ in
+            MainActor.assumeIsolated {
+                guard host.endQuarantine(ofItem: bad.identifier) else { return }
+                bad.invalidate()
+                Probe.say("ended")
+            }
+        }
+        host.loop.add(late)
+        stopWhenQuarantined()
+    }
+
+    /// Its handler must not keep the host from taking the item out.
+    func ownAbandonHandler() throws {
+        let thread = try HostRunLoop.LoopThread(name: "second")
+        kept.append(thread)
+        thread.loop.setAbandonHandler { callout in callout.stack.bury() }
+        stopWhenQuarantined()
+        thread.loop.add(faultingTimer())
+        thread.loop.wakeUp()
+    }
+
+    private func faultingTimer() -> HostRunLoop.Timer {
+        HostRunLoop.Timer(label: "bad timer", after: .zero, repeating: .milliseconds(1)) { _ in
+            Fault.nilUnwrap.commit()
+        }
+    }
+
+    private func stopWhenQuarantined() {
+        host.onFault { [host] message in
+            guard case .quarantined = message.event else { return }
+            Probe.say("quarantined \(host.quarantinedLabels)")
+            host.stop()
+        }
+    }
+
+    /// A handler that always faults must not cost the process its other signals.
+    func faultsInSignalHandler() throws {
+        try host.onSignal(SIGUSR1) { _ in Fault.nilUnwrap.commit() }
+        host.onFault { [host] message in
+            Probe.say("fault \(message.number) \(host.quarantinedLabels)")
+            kill(getpid(), SIGUSR1)
+        }
+        kill(getpid(), SIGUSR1)
+    }
+
+    /// Blocked for a few instructions, of which one faults.
+    func blockedSignal() throws {
+        try host.onSignal(SIGTERM) { [host] _ in
+            Probe.say("told to end")
+            host.stop()
+        }
+        perform(
+            {
+                var set = sigset_t()
+                sigemptyset(&set)
+                sigaddset(&set, SIGTERM)
+                pthread_sigmask(SIG_BLOCK, &set, nil)
+                Fault.nilUnwrap.commit()
+                pthread_sigmask(SIG_UNBLOCK, &set, nil)
+            },
+            { kill(getpid(), SIGTERM) }
+        )
+    }
+
+    /// A thread that stands still has left its words behind.
+    func wordsOfAnother() {
+        host.onDrain { _ in Fault.nilUnwrap.commit() }
+        perform { Probe.startThread { fatalError("the other thread's words") } }
+        finishNever()
+    }
+}

@@ -1,0 +1,90 @@
+import FaultInjection
+import Glibc
+import Holdfast
+import SystemPackage
+
+/// Scenarios of signals and of restarts: `recovery-probe SCENARIO STORE ARGUMENT…`.
+///
+/// Unlike the others they make their host themselves, and go on in the processes after the first.
+enum HostScenario: String {
+    case signalStorm = "signal-storm"
+    case signalSender = "signal-sender"
+    case signalThreads = "signal-threads"
+    case signalFields = "signal-fields"
+    case signalsGivenBack = "signals-given-back"
+    case signalChildren = "signal-children"
+    case signalAcrossRestart = "signal-across-restart"
+    case sentFault = "sent-fault"
+    case image
+    case listener
+    case connections
+    case torn
+    case lostDescriptor = "lost-descriptor"
+    case names
+    case stormedRestarts = "stormed-restarts"
+    case failedRestart = "failed-restart"
+    case foreignTable = "foreign-table"
+
+    /// Runs the scenario that the arguments name, if it is one of these, and ends the process.
+    @MainActor
+    static func runIfAsked() {
+        let arguments = CommandLine.arguments
+        guard arguments.count >= 3, let scenario = HostScenario(rawValue: arguments[1]) else { return }
+        do {
+            try scenario.run(store: arguments[2], Array(arguments.dropFirst(3)))
+            exit(0)
+        } catch {
+            Probe.say("error \(error)")
+            exit(1)
+        }
+    }
+
+    @MainActor
+    private func run(store: String, _ arguments: [String]) throws {
+        switch self {
+        case .signalSender: try SignalScenarios.send(arguments)
+        case .signalStorm: try SignalScenarios.storm(Self.host(store), arguments)
+        case .signalThreads: try SignalScenarios.threads(Self.host(store))
+        case .signalFields: try SignalScenarios.fields(Self.host(store))
+        case .signalsGivenBack: try SignalScenarios.givenBack(store)
+        case .signalChildren: try SignalScenarios.children(Self.host(store))
+        case .signalAcrossRestart: try RestartScenarios.signals(Self.host(store), arguments)
+        case .sentFault: try SentFaultScenarios.run(store, arguments)
+        case .image: try RestartScenarios.image(Self.host(store), arguments)
+        case .listener: try RestartScenarios.listener(Self.host(store), arguments)
+        case .connections: try RestartScenarios.connections(Self.host(store), arguments)
+        case .torn: try RestartScenarios.torn(Self.host(store, drainDeadline: .milliseconds(20)), arguments)
+        case .lostDescriptor: try RestartScenarios.lostDescriptor(Self.host(store), arguments)
+        case .names: try RestartScenarios.names(Self.host(store), arguments)
+        case .stormedRestarts: try RestartScenarios.stormed(Self.host(store), arguments)
+        case .failedRestart: try RestartScenarios.failedRestart(Self.host(store))
+        case .foreignTable: try RestartScenarios.foreignTable(Self.host(store))
+        }
+    }
+
+    /// A host that resumes nothing but what the scenario says.
+    @MainActor
+    static func host(_ store: String, drainDeadline: Duration? = nil) throws -> EventHost {
+        var configuration = EventHost.Configuration()
+        configuration.store = FilePath(store)
+        configuration.afterFault = .keepGoing
+        // They restart many times in quick succession, on purpose.
+        configuration.crashLoop = nil
+        if let drainDeadline { configuration.drainDeadline = drainDeadline }
+        return try EventHost(configuration)
+    }
+}
+
+extension EventHost {
+    /// Queues a callout.
+    func perform(_ body: @escaping @MainActor () -> Void) {
+        loop.perform(in: .default, label: "probe") { MainActor.assumeIsolated { body() } }
+    }
+
+    /// Queues a restart, by a fault that is not resumed or as planned.
+    func performRestart(by kind: String) {
+        perform {
+            if kind == "fault" { Fault.wildPointer.commit() } else { self.restart() }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+import FaultInjection
+import Glibc
+import Holdfast
+
+extension Probe {
+    /// What a policy's objection does on the crash thread is nobody's to decide on.
+    nonisolated static func faultingObjection(_ fault: FaultSummary) -> StaticString? {
+        // The made-up fault with which it is warmed up.
+        if fault.number > 0 { Fault.nilUnwrap.commit() }
+        return nil
+    }
+
+    // MARK: Draining
+
+    /// Another thread faults: both handlers are called, and the restart waits for the hold of the first.
+    func drain() {
+        host.onDrain { [host] drain in
+            let hold = drain.hold()
+            Probe.say("first, for \(drain.reason), draining \(host.isDraining)")
+            let later = HostRunLoop.Timer(label: "later", after: .milliseconds(20)) { _ in
+                MainActor.assumeIsolated {
+                    Probe.say("drained")
+                    hold.release()
+                }
+            }
+            host.loop.add(later)
+        }
+        host.onDrain { _ in
+            Probe.say("second")
+            Fault.nilUnwrap.commit()
+        }
+        host.onDrain { _ in Probe.say("third") }
+        host.onFault { message in
+            if case .draining = message.event { Probe.say("told of it") }
+        }
+        perform { self.otherThread() }
+        finishNever()
+    }
+
+    /// The hold is never released.
+    func drainDeadline() {
+        var holds: [Drain.Hold] = []
+        host.onDrain { drain in
+            Probe.say("holding")
+            holds.append(drain.hold())
+        }
+        perform { self.otherThread() }
+        finishNever()
+    }
+
+    /// There is nothing to drain with a broken heap.
+    func brokenHeapOnThread() {
+        host.onDrain { _ in Probe.say("draining") }
+        perform { Probe.startThread { Fault.doubleFree.commit() } }
+        finishNever()
+    }
+
+    // MARK: Loops of other threads
+
+    func loopThread() throws {
+        let thread = try HostRunLoop.LoopThread(name: "second")
+        host.onFault { message in
+            Probe.say("fault \(message.number) of \(message.thread == getpid() ? "main" : "another")")
+            if message.number == 3 { self.host.stop() }
+        }
+        for number in 1...3 {
+            thread.loop.perform(label: "second") { Fault.nilUnwrap.commit() }
+            thread.loop.perform(label: "second") { Probe.say("after \(number)") }
+        }
+        thread.loop.wakeUp()
+        kept.append(thread)
+        finishNever()
+    }
+
+    // MARK: Quarantine
+
+    /// A timer that always faults, until it is out; then once more on probation, and out for ever.
+    func quarantine() {
+        let timer = HostRunLoop.Timer(label: "bad timer", after: .zero, repeating: .milliseconds(1)) { _ in
+            Fault.nilUnwrap.commit()
+        }
+        host.loop.add(timer)
+        watchQuarantine(of: timer.identifier)
+    }
+
+    func quarantineOnLoopThread() throws {
+        let thread = try HostRunLoop.LoopThread(name: "second")
+        let timer = HostRunLoop.Timer(label: "bad timer", after: .zero, repeating: .milliseconds(1)) { _ in
+            Fault.nilUnwrap.commit()
+        }
+        kept.append(thread)
+        watchQuarantine(of: timer.identifier)
+        thread.loop.add(timer)
+        thread.loop.wakeUp()
+    }
+
+    private func watchQuarantine(of item: UInt64) {
+        var rounds = 0
+        host.onFault { [self] message in
+            guard case .quarantined(let coolDown) = message.event else { return Probe.say("fault \(message.number)") }
+            rounds += 1
+            Probe.say("quarantined \(host.quarantinedLabels) own \(message.item == item) again \(coolDown != nil)")
+            if rounds == 2 {
+                perform { Probe.say("served") }
+                finish()
+            }
+        }
+        finishNever()
+    }
+
+    // MARK: Restarts
+
+    func afterTheRun() {
+        finish()
+    }
+
+    func exitForRestart() {
+        perform { Fault.wildPointer.commit() }
+        finishNever()
+    }
+
+    /// Each process faults in the callout of the same item, until it is left out; then somewhere else, until there is no host.
+    func runInCrashLoop() {
+        switch host.stage {
+        case .normal:
+            Probe.say("normal")
+            let source = HostRunLoop.Timer(label: "bad timer", after: .zero) { _ in Fault.wildPointer.commit() }
+            host.loop.add(source)
+        case .safeMode(let labels):
+            Probe.say("without \(labels.sorted()), for \(host.history.reason)")
+            let source = HostRunLoop.Timer(label: "bad timer", after: .zero) { _ in Probe.say("served") }
+            host.loop.add(source)
+            Probe.say("withheld \(host.loop.withheldItems.map(\.label))")
+            perform { Fault.wildPointer.commit() }
+        case .giveUp: Probe.say("given up")
+        }
+        host.run()
+    }
+
+    func crashLoop() {}
+
+    // MARK: Policies and budgets
+
+    func itemPolicy() throws {
+        let timer = HostRunLoop.Timer(label: "strict", after: .milliseconds(1)) { _ in Fault.nilUnwrap.commit() }
+        try host.setPolicy(.never, forItem: timer.identifier)
+        perform({ Fault.nilUnwrap.commit() }, { Probe.say("resumed") })
+        host.loop.add(timer)
+        finishNever()
+    }
+
+    func objection() {
+        perform({ Fault.nilUnwrap.commit() }, { Probe.say("resumed") }, { Fault.divideByZero.commit() })
+        finishNever()
+    }
+
+    func faultInPolicy() {
+        perform { Fault.nilUnwrap.commit() }
+        finishNever()
+    }
+
+    /// Each callout leaves four descriptors open.
+    func descriptorBudget() {
+        for number in 1...5 {
+            perform(
+                {
+                    for _ in 1...4 { _ = dup(STDOUT_FILENO) }
+                    Fault.nilUnwrap.commit()
+                },
+                { Probe.say("after \(number)") }
+            )
+            // The message of a fault, with which the descriptors are counted, comes before the next one.
+            perform { self.host.loop.run(in: .default, for: .zero) }
+        }
+        finishNever()
+    }
+
+    // MARK: After a callout
+
+    /// What an abandoned callout registered runs, the newest first; one that faults costs itself; the others were dropped.
+    func cleanups() {
+        let box = Poisonable([1, 2, 3], name: "the list")
+        perform(
+            {
+                HostRunLoop.addCleanup { Probe.say("oldest") }
+                HostRunLoop.addCleanup { Fault.nilUnwrap.commit() }
+                HostRunLoop.addCleanup { Probe.say("newest") }
+                HostRunLoop.addCleanup { Probe.say("cancelled") }.cancel()
+                try? box.withValue { values in
+                    values.append(4)
+                    Fault.nilUnwrap.commit()
+                }
+            },
+            {
+                HostRunLoop.addCleanup { Probe.say("dropped") }
+                do {
+                    try box.withValue { values in Probe.say("\(values)") }
+                } catch {
+                    Probe.say("poisoned \(box.isPoisoned)")
+                }
+                box.replace(with: [])
+                Probe.say("healed \(!box.isPoisoned)")
+            }
+        )
+        finish()
+    }
+}

@@ -1,0 +1,100 @@
+import Dispatch
+import FaultInjection
+import Glibc
+import Holdfast
+import Synchronization
+
+extension Probe {
+    /// Starts a thread that the host knows nothing of.
+    @discardableResult
+    nonisolated static func startThread(_ body: @escaping @Sendable () -> Void) -> pthread_t {
+        var thread = pthread_t()
+        let argument = Unmanaged.passRetained(ThreadBody(body)).toOpaque()
+        let error = pthread_create(
+            &thread,
+            nil,
+            { argument in
+                if let argument { Unmanaged<ThreadBody>.fromOpaque(argument).takeRetainedValue().run() }
+                return nil
+            },
+            argument
+        )
+        precondition(error == 0, "no thread for a test")
+        return thread
+    }
+
+    func overflowOnPlainThread() {
+        _ = Probe.startThread { Fault.stackOverflow.commit() }
+        finishNever()
+    }
+
+    func overflowOnDispatchWorker() {
+        DispatchQueue.global().async { Fault.stackOverflow.commit() }
+        finishNever()
+    }
+
+    func overflowOnPoolThread() {
+        Task.detached { Fault.stackOverflow.commit() }
+        finishNever()
+    }
+
+    /// The stack that a thread was given for its signals goes with it.
+    func signalStacksAreFreed() {
+        /// How much memory is mapped, in pages: statm of proc(5).
+        func mappedPages() -> Int {
+            let file = fopen("/proc/self/statm", "r")
+            defer { fclose(file) }
+            var pages = 0
+            withUnsafeMutablePointer(to: &pages) { pages in
+                withVaList([pages]) { _ = vfscanf(file, "%ld", $0) }
+            }
+            return pages
+        }
+        // The library keeps the stacks of a few threads that have ended.
+        for _ in 0..<8 { pthread_join(Probe.startThread {}, nil) }
+        let before = mappedPages()
+        for _ in 0..<200 { pthread_join(Probe.startThread {}, nil) }
+        Probe.say("grown \((mappedPages() - before) * 4096 >= 50 * 320 * 1024)")
+        finish()
+    }
+
+    /// Several threads fault at the same instant, and so does the main loop.
+    func simultaneousFaults() {
+        let meeting = Meeting(of: 5)
+        for _ in 1...4 {
+            _ = Probe.startThread {
+                meeting.arrive()
+                Fault.nilUnwrap.commit()
+            }
+        }
+        perform {
+            meeting.arrive()
+            Fault.nullRead.commit()
+        }
+        finishNever()
+    }
+}
+
+/// Where threads meet.
+private final class Meeting: Sendable {
+    private let expected: Int
+    private let arrived = Atomic<Int>(0)
+
+    init(of expected: Int) {
+        self.expected = expected
+    }
+
+    /// Returns when all have arrived.
+    func arrive() {
+        arrived.add(1, ordering: .acquiringAndReleasing)
+        while arrived.load(ordering: .acquiring) < expected { sched_yield() }
+    }
+}
+
+private final class ThreadBody: Sendable {
+    let run: @Sendable () -> Void
+
+    init(_ run: @escaping @Sendable () -> Void) {
+        self.run = run
+    }
+}
