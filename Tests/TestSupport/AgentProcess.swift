@@ -11,6 +11,9 @@ public final class AgentProcess: Sendable {
     /// Its reports.
     public let store: StoreReader
 
+    /// Options of an agent that is restarted again and again on purpose.
+    public static let withoutCrashLoops = ["--crash-loop-after", "never"]
+
     /// Starts an agent and waits until it listens.
     ///
     /// - Parameters:
@@ -83,6 +86,8 @@ public struct AgentStatistics: Decodable, Sendable {
     public let faultsResumed: Int
     /// Restarts in place before this process.
     public let restarts: Int
+    /// Whether it started in safe mode.
+    public let safeMode: Bool
     /// How often the heartbeat timer has fired.
     public let heartbeats: Int
     /// What the stacks of abandoned callouts keep mapped.

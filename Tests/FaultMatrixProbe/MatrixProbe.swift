@@ -1,0 +1,89 @@
+import Dispatch
+import FaultInjection
+import Glibc
+import Holdfast
+import SystemPackage
+
+/// A host with one fault to be committed.
+@MainActor
+final class MatrixProbe {
+    let host: EventHost
+    private let cause: Cause
+    private let place: Place
+    private let site: Site
+    private let setting: Setting
+    private var driver: Driver?
+    private var second: HostRunLoop.LoopThread?
+
+    init(_ cause: Cause, _ place: Place, _ site: Site, _ setting: Setting, store: FilePath) throws {
+        self.cause = cause
+        self.place = place
+        self.site = site
+        self.setting = setting
+        var configuration = EventHost.Configuration()
+        configuration.store = store
+        configuration.policy = setting == .usual ? .default : .allMemoryFaults
+        configuration.afterFault = setting == .whenQuiet ? .restartWhenQuiet : .keepGoing
+        // Small, so that an overflow of it takes no time.
+        configuration.calloutStackSize = 256 << 10
+        host = try EventHost(configuration)
+    }
+
+    func run() throws {
+        guard host.history.restarts == 0 else {
+            say("restarted \(host.history.restarts)")
+            host.close()
+            return
+        }
+        host.onRestart { say("handing over") }
+        switch place {
+        case .beforeRun: commit()
+        case .afterRun, .afterClose:
+            host.loop.perform { MainActor.assumeIsolated { self.host.stop() } }
+            host.run()
+            if place == .afterClose { host.close() }
+            commit()
+        case .threadBody: try startThread()
+        default: try startDriver()
+        }
+        host.run()
+        say("resumed \(host.faults.resumed)")
+        host.close()
+    }
+
+    private func commit() {
+        say("reached")
+        cause.commit()
+        say("returned")
+    }
+
+    private func startThread() throws {
+        let commit: @Sendable () -> Void = { [cause] in
+            say("reached")
+            cause.commit()
+            say("returned")
+        }
+        switch site {
+        case .dispatch: DispatchQueue.global().async(execute: commit)
+        case .pool: Task.detached { commit() }
+        default: try PlainThread.start(commit)
+        }
+    }
+
+    private func startDriver() throws {
+        if site == .second { second = try HostRunLoop.LoopThread(name: "second loop") }
+        let loop = second?.loop ?? host.loop
+        loop.calloutStackSize = 256 << 10
+        let driver = Driver(cause, on: loop, main: host.loop, handsOver: setting == .whenQuiet)
+        self.driver = driver
+        driver.tellsOfFaults = place != .faultHandler
+        if driver.tellsOfFaults { host.onFault { _ in driver.notices.signal() } }
+        driver.trigger = try Trigger(place, on: loop, of: host) { driver.callout() }
+        let end: @Sendable () -> Void = { [host] in MainActor.assumeIsolated { host.stop() } }
+        let main = host.loop
+        try PlainThread.start {
+            driver.drive()
+            if !driver.handsOver { main.enqueue(label: "end", end) }
+        }
+    }
+}

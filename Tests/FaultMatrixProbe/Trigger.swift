@@ -1,0 +1,103 @@
+import Dispatch
+import FaultInjection
+import Glibc
+import Holdfast
+
+/// A callout of one kind, which can be brought about as often as one likes.
+struct Trigger: Sendable {
+    /// Brings it about once, on any thread.
+    let fire: @Sendable () -> Void
+    /// Whether it comes only of a pass that sleeps.
+    let needsSleep: Bool
+
+    private static let label = "matrix"
+    private static let nestedMode = HostRunLoop.Mode(rawValue: "nested")
+
+    /// Puts what is needed on a loop.
+    @MainActor
+    init(
+        _ place: Place,
+        on loop: HostRunLoop,
+        of host: EventHost,
+        _ body: @escaping @Sendable () -> Void
+    ) throws {
+        needsSleep = place == .observerBeforeWaiting || place == .observerAfterWaiting
+        switch place {
+        case .source:
+            let source = HostRunLoop.Source(label: Self.label, perform: body)
+            loop.add(source, to: .common)
+            fire = {
+                source.signal()
+                loop.wakeUp()
+            }
+        case .port: fire = try Self.port(on: loop, body)
+        case .timer:
+            // Fires by itself, again and again.
+            let interval: Duration = .milliseconds(5)
+            let timer = HostRunLoop.Timer(label: Self.label, after: interval, repeating: interval) { _ in body() }
+            loop.add(timer, to: .common)
+            fire = {}
+        case .observerEntry: fire = Self.observer(of: .entry, on: loop, body)
+        case .observerBeforeTimers: fire = Self.observer(of: .beforeTimers, on: loop, body)
+        case .observerBeforeSources: fire = Self.observer(of: .beforeSources, on: loop, body)
+        case .observerBeforeWaiting: fire = Self.observer(of: .beforeWaiting, on: loop, body)
+        case .observerAfterWaiting: fire = Self.observer(of: .afterWaiting, on: loop, body)
+        case .observerExit: fire = Self.observer(of: .exit, on: loop, body)
+        case .block:
+            fire = {
+                loop.perform(in: .common, label: Self.label, body)
+                loop.wakeUp()
+            }
+        case .perform: fire = { loop.enqueue(label: Self.label, body) }
+        case .delayedPerform:
+            fire = { loop.perform(after: .milliseconds(1), in: [.default], label: Self.label, body) }
+        case .nestedRun:
+            fire = {
+                loop.enqueue(label: "outer") {
+                    loop.perform(in: Self.nestedMode, label: Self.label, body)
+                    loop.run(in: Self.nestedMode, for: .zero)
+                }
+            }
+        case .signalHandler:
+            try host.onSignal(SIGUSR2) { _ in body() }
+            fire = { kill(getpid(), SIGUSR2) }
+        case .faultHandler:
+            host.onFault { _ in body() }
+            fire = { loop.enqueue(label: "cause of a message") { Fault.nilUnwrap.commit() } }
+        case .mainQueue: fire = { DispatchQueue.main.async(execute: body) }
+        case .task:
+            if loop === HostRunLoop.main {
+                fire = { Task { @MainActor in body() } }
+            } else {
+                fire = { Task(executorPreference: loop) { body() } }
+            }
+        case .beforeRun, .afterRun, .afterClose, .threadBody:
+            preconditionFailure("\(place) is no callout")
+        }
+    }
+
+    private static func port(
+        on loop: HostRunLoop,
+        _ body: @escaping @Sendable () -> Void
+    ) throws -> @Sendable () -> Void {
+        let pipe = try BytePipe()
+        let port = HostRunLoop.PortSource(label: label, descriptor: pipe.reader) { _ in
+            pipe.take()
+            body()
+        }
+        try loop.add(port, to: .common)
+        return { pipe.put() }
+    }
+
+    private static func observer(
+        of activity: HostRunLoop.Activity,
+        on loop: HostRunLoop,
+        _ body: @escaping @Sendable () -> Void
+    ) -> @Sendable () -> Void {
+        let observer = HostRunLoop.Observer(label: label, activities: activity) { _, _ in body() }
+        loop.add(observer, to: .common)
+        // The thread begins another run after one that was stopped.
+        if activity == .entry || activity == .exit { return { loop.stop() } }
+        return { loop.wakeUp() }
+    }
+}

@@ -1,0 +1,30 @@
+/// Why a verdict was given.
+enum Reason: Sendable {
+    case onlyApplicationFrames
+    case raisedByItself
+    case outsideOfCallouts
+    case task
+    case lock
+    case memoryPolicy
+    case overflowPolicy
+    case libraryBetween
+    case insideLibrary
+    case runIsOver
+
+    /// The words of which one must be in the report.
+    var words: [String] {
+        switch self {
+        case .onlyApplicationFrames: ["only application frames lie above the recovery point"]
+        case .raisedByItself: ["the process raised the signal itself"]
+        case .outsideOfCallouts: ["it happened outside of a callout of"]
+        // The concurrency runtime calls the job.
+        case .task: ["a Swift task was running", "a library's frame lies between"]
+        case .lock: ["a lock that the callout took is still held", "it happened inside a function that holds a lock"]
+        case .memoryPolicy: ["the policy does not resume memory faults"]
+        case .overflowPolicy: ["the policy does not resume stack overflows"]
+        case .libraryBetween: ["a library's frame lies between"]
+        case .insideLibrary: ["it happened inside a library"]
+        case .runIsOver: ["the run of the host is over"]
+        }
+    }
+}

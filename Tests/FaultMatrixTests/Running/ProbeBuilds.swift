@@ -1,0 +1,23 @@
+import Foundation
+import TestSupport
+
+/// The probes that are run, by how they were built.
+enum ProbeBuilds {
+    /// The probes that `Tools/fault-matrix` names, or the one that was built with the tests.
+    ///
+    /// It names them in the environment, as `FAULT_MATRIX_PROBES=debug=PATH:release=PATH:cross-module=PATH`.
+    static func paths() throws -> [Build: String] {
+        guard let list = ProcessInfo.processInfo.environment["FAULT_MATRIX_PROBES"] else {
+            return [BuiltProduct.isDebug ? .debug : .release: try BuiltProduct.path(of: "fault-matrix-probe")]
+        }
+        var paths: [Build: String] = [:]
+        for entry in list.split(separator: ":") {
+            let parts = entry.split(separator: "=", maxSplits: 1)
+            guard parts.count == 2, let build = Build(rawValue: String(parts[0])) else {
+                throw HarnessError("FAULT_MATRIX_PROBES: not build=path: \(entry)")
+            }
+            paths[build] = String(parts[1])
+        }
+        return paths
+    }
+}
