@@ -10,6 +10,7 @@ struct FaultExpectation {
     let code: Int
     let access: CrashReport.Fault.Access
     let addressKind: CrashReport.Fault.AddressKind?
+    let exception: CrashReport.Fault.Exception?
 
     // signal.h and siginfo.h, which Swift imports in part.
     private static let sentToThread = -6
@@ -21,12 +22,14 @@ struct FaultExpectation {
         _ verdict: CrashReport.Verdict.Decision,
         _ code: Int,
         _ access: CrashReport.Fault.Access = .none,
-        _ addressKind: CrashReport.Fault.AddressKind? = nil
+        _ addressKind: CrashReport.Fault.AddressKind? = nil,
+        exception: CrashReport.Fault.Exception? = nil
     ) {
         self.verdict = verdict
         self.code = code
         self.access = access
         self.addressKind = addressKind
+        self.exception = exception
     }
 
     init(_ fault: Fault) {
@@ -52,7 +55,16 @@ struct FaultExpectation {
         // BUS_ADRERR
         case .busPastEof: self.init(.restart, 2, .read, .pastEndOfFile)
         // abort(3), called by the allocator or by the C++ runtime: their locks and invariants are open.
-        case .doubleFree, .heapSmash, .cxxException: self.init(.restart, Self.sentToThread)
+        case .doubleFree, .heapSmash: self.init(.restart, Self.sentToThread)
+        case .cxxException:
+            self.init(
+                .restart,
+                Self.sentToThread,
+                exception: CrashReport.Fault.Exception(
+                    type: "std::runtime_error",
+                    message: "an exception that nobody catches"
+                )
+            )
         // Nothing is known of what failed.
         case .raiseSegv: self.init(.restart, Self.sentToThread)
         }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Faults in every kind of callout, injected at start.
-@Suite(.timeLimit(.minutes(1))) struct InjectionTests {
+@Suite(.timeLimit(.minutes(5))) struct InjectionTests {
     /// A kind of callout, and how it is described in a report.
     struct Place: CustomTestStringConvertible {
         let name: String
@@ -94,11 +94,9 @@ import Testing
         #expect(try waiting.ask("PING") == "PONG")
         try client.send("FAULT nil-unwrap\n")
         #expect(try client.line() == nil)
-        #expect(try waiting.line() == nil)
         try agent.waitForRestart()
-        let next = try agent.connect()
-        #expect(try next.ask("GET key") == "NONE")
-        let statistics = try next.statistics()
+        #expect(try waiting.ask("GET key") == "NONE")
+        let statistics = try waiting.statistics()
         #expect(statistics.pid == agent.pid)
         #expect(statistics.restarts == 1)
         #expect(statistics.faultsResumed == 0)

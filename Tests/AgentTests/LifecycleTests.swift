@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// How the agent starts and ends.
-@Suite(.timeLimit(.minutes(1))) struct LifecycleTests {
+@Suite(.timeLimit(.minutes(5))) struct LifecycleTests {
     @Test(arguments: [SIGTERM, SIGINT])
     func `SIGTERM and SIGINT end the agent in order`(signal: CInt) throws {
         let agent = try AgentProcess()
@@ -85,6 +85,7 @@ import Testing
             ["--no-such-option"], ["--port", "65536"], ["--port", "-1"], ["--port", "http"], ["extra"],
             ["--inject", "no-such@timer"], ["--inject", "nil-unwrap"], ["--inject", "nil-unwrap@nowhere"],
             ["--inject", "nil-unwrap@timer:0"], ["--inject", "nil-unwrap@timer:x"], ["--after-fault", "explode"],
+            ["--crash-loop-after", "0"], ["--crash-loop-after", "always"], ["--exit-status", "256"],
             ["--duration", "0"], ["--duration", "-1"], ["--duration", "nan"], ["--duration"],
         ]
     )

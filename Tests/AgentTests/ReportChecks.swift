@@ -17,6 +17,7 @@ func check(
     #expect(report.fault.code == code, "\(fault)", sourceLocation: location)
     #expect(report.fault.access == expected.access, "\(fault)", sourceLocation: location)
     #expect(report.fault.addressKind == expected.addressKind, "\(fault)", sourceLocation: location)
+    #expect(report.fault.exception == expected.exception, "\(fault)", sourceLocation: location)
     #expect(report.fault.number == number, "\(fault)", sourceLocation: location)
     #expect(report.verdict.decision == expected.verdict, "\(fault): \(report.verdict.reason)", sourceLocation: location)
     #expect(report.process.pid == Int(pid), sourceLocation: location)

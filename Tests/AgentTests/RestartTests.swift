@@ -4,24 +4,24 @@ import TestSupport
 import Testing
 
 /// Restarts in place: what the next process takes over.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct RestartTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct RestartTests {
     @Test func `A connection is never refused: what comes during a restart waits for the next process`() throws {
-        let agent = try AgentProcess()
+        let agent = try AgentProcess(AgentProcess.withoutCrashLoops)
         for restarts in 1...5 {
             let victim = try agent.connect()
             try victim.send("FAULT wild-pointer\n")
             let clients = try (0..<20).map { _ in try agent.connect() }
             try agent.waitForRestart()
-            // Those that the old process had taken are closed, the others are served.
-            for client in clients { try? client.send("PING\n") }
-            for client in clients { #expect([nil, "PONG"].contains(try client.line())) }
+            // Also those that the old process had taken.
+            for client in clients { try client.send("PING\n") }
+            for client in clients { #expect(try client.line() == "PONG") }
             #expect(try agent.statistics().restarts == restarts)
         }
         #expect(try agent.stop() == .exited(0))
     }
 
     @Test func `Restarts in quick succession lose no report, and none its functions' names`() throws {
-        let agent = try AgentProcess()
+        let agent = try AgentProcess(AgentProcess.withoutCrashLoops)
         let count = 12
         for _ in 0..<count {
             try agent.connect().send("FAULT wild-pointer\n")
@@ -34,18 +34,47 @@ import Testing
         #expect(reports.filter { $0.location.contains("faultWildPointer") }.count == count)
     }
 
-    @Test func `After sixteen early restarts the next fault ends the process as its signal says`() throws {
+    @Test func `Five early restarts bring safe mode, and after three more the agent gives up with status 125`() throws {
         let agent = try AgentProcess()
-        for restarts in 1...16 {
+        for restarts in 1...7 {
             try agent.connect().send("FAULT wild-pointer\n")
             try agent.waitForRestart()
-            try #require(try agent.statistics().restarts == restarts)
+            let statistics = try agent.statistics()
+            try #require(statistics.restarts == restarts)
+            #expect(statistics.safeMode == (restarts >= 5))
         }
         try agent.connect().send("FAULT wild-pointer\n")
-        #expect(try agent.process.wait() == .signalled(SIGSEGV))
-        #expect(try agent.store.list().count == 17)
-        let last = try agent.store.reports().max { $0.timestamp < $1.timestamp }
-        #expect(last?.verdict.decision == .terminate)
+        #expect(try agent.process.wait() == .exited(125))
+        #expect(agent.process.errors.contains("Error: a crash loop"))
+        #expect(agent.process.errors.contains("crashreport list"))
+        // Nobody has finished the last one: it is read from the spool.
+        #expect(try agent.store.list().count == 8)
+        let reports = try agent.store.reports()
+        #expect(reports.map(\.process.restarts).sorted() == Array(0..<8))
+        #expect(reports.allSatisfy { $0.verdict.decision == .restart && $0.location.contains("faultWildPointer") })
+    }
+
+    @Test func `--crash-loop-after 1 starts in safe mode after one restart, in which connections are served`() throws {
+        let agent = try AgentProcess(["--crash-loop-after", "1"])
+        let client = try agent.connect()
+        #expect(try client.statistics().safeMode == false)
+        try agent.connect().send("FAULT wild-pointer\n")
+        try agent.waitForRestart()
+        let statistics = try client.statistics()
+        #expect(statistics.safeMode && statistics.restarts == 1)
+        #expect(try agent.connect().ask("PING") == "PONG")
+        #expect(try agent.stop() == .exited(0))
+    }
+
+    @Test(arguments: ["wild-pointer", "nil-unwrap"])
+    func `--exit-status exits with it instead of restarting in place`(fault: String) throws {
+        let agent = try AgentProcess(["--after-fault", "restart-when-quiet", "--exit-status", "42"])
+        let witness = try agent.connect()
+        #expect(try witness.ask("PING") == "PONG")
+        try agent.connect().send("FAULT \(fault)\n")
+        #expect(try agent.process.wait() == .exited(42))
+        #expect(try witness.line() == nil)
+        #expect(try agent.store.list().count == 1)
     }
 
     @Test func `A process that was restarted still resumes what can be resumed`() throws {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Fault signals that another process sends are orders to end, not faults.
-@Suite(.serialized, .timeLimit(.minutes(2))) struct SentSignalTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct SentSignalTests {
     @Test(arguments: [SIGSEGV, SIGABRT, SIGBUS], ["enable=no", "enable=yes"])
     func `A signal from outside ends the process as it says, and is reported with its sender`(
         signal: CInt,

@@ -6,16 +6,30 @@ import RunLoops
 import SystemPackage
 
 /// The daemon: values in memory, served to many clients on the host's loop.
+///
+/// What survives, by the way it ends:
+///
+///                              values that were SET    connections         of --values
+///     a fault that is resumed  yes                     all but its own     yes
+///     a planned restart        no                      all                 read again
+///     a restart for a fault    no                      all but its own     read again
+///     --exit-status            no                      none                read again
+///
+/// Values are not handed over: memory in which something faulted is what a restart is to get rid of.
 @MainActor
 final class Agent {
     private let options: HoldfastAgent
     private let host: EventHost
+    private let handOver: HandOver
     private let listener: Listener
+    private var listenerSource: HostRunLoop.PortSource?
     private let started = HostRunLoop.Instant.now
     private var values: [String: String] = [:]
     private var clients: [ObjectIdentifier: Client] = [:]
     private var injectors: [Injector] = []
     private var requests = 0
+    /// How many requests there had been when the loop was about to sleep while draining.
+    private var requestsAtPause: Int?
     private var heartbeats = 0
     private var logger = Logger(label: "holdfast-agent")
 
@@ -26,24 +40,31 @@ final class Agent {
         configuration.afterFault = options.afterFault.value
         configuration.budget = .generous
         configuration.policy.resumesStackOverflows = true
+        if let status = options.exitStatus { configuration.restart = .exit(CInt(status)) }
+        if let limit = options.crashLoopAfter { configuration.crashLoop = limit.policy }
         host = try EventHost(configuration)
+        handOver = try HandOver(host: host, logger: logger)
         // A process that was restarted in place serves on the same socket: its backlog waited.
-        if let kept = host.keptDescriptor(named: "listener"), let listener = try? Listener(keptDescriptor: kept) {
+        if let kept = handOver.keptListener, let listener = try? Listener(keptDescriptor: kept) {
             self.listener = listener
         } else {
             listener = try Listener(port: options.port)
         }
-        host.keepAcrossRestart(listener.descriptor, as: "listener")
+        try handOver.begin(listener: listener.descriptor)
     }
 
     /// Serves until a signal or the end of `--duration`.
     func serve() throws {
         loadValues()
         try listen()
+        for connection in handOver.takeOver() {
+            serve(connection.descriptor, number: connection.number, state: connection.state)
+        }
         try observeSignals()
         startTimers()
         // The connection whose callout was abandoned is the one to lose.
         host.onFault { [weak self] fault in self?.dropClient(ofItem: fault.item) }
+        host.onDrain { [weak self] drain in self?.finish(drain) }
         // A fault at start that restarts the process would do so for ever.
         if host.history.restarts == 0 {
             for injection in options.inject {
@@ -52,7 +73,7 @@ final class Agent {
                 injectors.append(injector)
             }
         }
-        say("listening 127.0.0.1:\(listener.port) pid \(getpid())")
+        say("listening 127.0.0.1:\(listener.port) pid \(getpid())", to: .standardOutput)
         host.run()
         for client in Array(clients.values) { client.close() }
         host.close()
@@ -64,6 +85,7 @@ final class Agent {
         let port = HostRunLoop.PortSource(label: "listener", descriptor: listener.descriptor) { [weak self] _ in
             MainActor.assumeIsolated { self?.accept() }
         }
+        listenerSource = port
         try host.loop.add(port, to: .common)
     }
 
@@ -71,23 +93,59 @@ final class Agent {
         // A bound on one callout, so that a flood of connections does not starve those that are open.
         for _ in 0..<64 {
             guard let descriptor = listener.accept() else { return }
-            let client = Client(
-                descriptor: descriptor,
-                answer: { [weak self] line in self?.answer(line) ?? "ERR shutting down" },
-                closed: { [weak self] client in self?.clients[ObjectIdentifier(client)] = nil }
-            )
-            do {
-                try client.start(on: host.loop)
-                clients[ObjectIdentifier(client)] = client
-            } catch {
-                logger.error("cannot serve a connection: \(error)")
-                client.close()
+            serve(descriptor, number: handOver.keep(descriptor))
+        }
+    }
+
+    private func serve(_ descriptor: CInt, number: Int, state: ConnectionState = ConnectionState()) {
+        let client = Client(
+            descriptor: descriptor,
+            number: number,
+            mark: handOver.mark,
+            state: state,
+            answer: { [weak self] line in self?.answer(line) ?? "ERR shutting down" },
+            changed: { [handOver] client, state in handOver.set(state, of: client.number) },
+            closing: { [weak self, handOver] client in
+                handOver.giveUp(client.number)
+                self?.clients[ObjectIdentifier(client)] = nil
             }
+        )
+        do {
+            try client.start(on: host.loop)
+            clients[ObjectIdentifier(client)] = client
+        } catch {
+            logger.error("cannot serve a connection: \(error)")
+            client.close()
         }
     }
 
     private func dropClient(ofItem item: UInt64) {
         clients.values.first { $0.source?.identifier == item }?.close()
+    }
+
+    /// Takes no new connections, answers what has come, and lets the process be replaced.
+    ///
+    /// Answers that a peer does not take are left to the next process.
+    private func finish(_ drain: Drain) {
+        listenerSource?.interest = []
+        let hold = drain.hold()
+        requestsAtPause = nil
+        let quiet = HostRunLoop.Observer(label: "drained", activities: .beforeWaiting) { [weak self] observer, _ in
+            MainActor.assumeIsolated {
+                if let self, self.hasRequests() { return }
+                observer.invalidate()
+                hold.release()
+            }
+        }
+        host.loop.add(quiet, to: .common)
+    }
+
+    /// Whether there may be requests that have come: there were some, or the loop has to look once more.
+    private func hasRequests() -> Bool {
+        guard requestsAtPause != requests else { return false }
+        requestsAtPause = requests
+        host.loop.wakeUp()
+        return true
     }
 
     // MARK: Requests
@@ -122,6 +180,7 @@ final class Agent {
             ("requests", requests),
             ("faultsResumed", faults.resumed),
             ("restarts", host.history.restarts),
+            ("safeMode", host.stage != .normal),
             ("heartbeats", heartbeats),
             ("buriedStackBytes", faults.buriedBytes),
         ]
@@ -146,7 +205,7 @@ final class Agent {
     private func startTimers() {
         let heartbeat = HostRunLoop.Timer(label: "heartbeat", after: .seconds(1), repeating: .seconds(1)) {
             [weak self] _ in
-            MainActor.assumeIsolated { self?.heartbeats += 1 }
+            MainActor.assumeIsolated { self?.beat() }
         }
         host.loop.add(heartbeat, to: .common)
         if let duration = options.duration {
@@ -155,6 +214,12 @@ final class Agent {
             }
             host.loop.add(end, to: .common)
         }
+    }
+
+    private func beat() {
+        heartbeats += 1
+        // A restart that failed: the process goes on.
+        if !host.isDraining { listenerSource?.interest = .readable }
     }
 
     private func loadValues() {
@@ -166,10 +231,5 @@ final class Agent {
         } catch {
             logger.error("cannot load values, keeping those in memory: \(path): \(error)")
         }
-    }
-
-    /// Writes a line to stdout now: whoever started the agent waits for it.
-    private func say(_ line: String) {
-        try? _ = FileDescriptor.standardOutput.writeAll((line + "\n").utf8)
     }
 }

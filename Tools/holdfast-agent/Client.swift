@@ -11,38 +11,63 @@ final class Client {
     /// (measured: 16 KiB more for each of 10,000 faults).
     private static let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: 16 * 1024)
 
+    /// Which one it is.
+    let number: Int
     private let descriptor: CInt
+    private let mark: ServiceMark?
     private let answer: @MainActor (String) -> String
-    private let closed: @MainActor (Client) -> Void
+    private let changed: @MainActor (Client, ConnectionState) -> Void
+    private let closing: @MainActor (Client) -> Void
     private(set) var source: HostRunLoop.PortSource?
-    private var input = LineBuffer()
-    private var output: [UInt8] = []
+    private var input: LineBuffer
+    private var output: [UInt8]
     private var written = 0
     /// Whether the input may hold another whole line.
-    private var hasLines = false
+    private var hasLines: Bool
     private var atEnd = false
+    /// Whether bytes came or went since `changed` was called.
+    private var hasMoved = false
+    /// Whether the state that was told last is not empty.
+    private var hasState: Bool
 
     /// Takes over a connection.
     ///
     /// - Parameters:
     ///   - descriptor: A nonblocking socket.
+    ///   - number: Which one it is: "client 1" in reports for 1.
+    ///   - mark: Where to note that it is being served.
+    ///   - state: What an earlier process left of it.
     ///   - answer: Gives the answer to a line.
-    ///   - closed: Called once, when the connection is gone.
+    ///   - changed: Called with what another process would have to know, when that has changed: for most requests it has not.
+    ///   - closing: Called once, before the connection is closed.
     init(
         descriptor: CInt,
+        number: Int,
+        mark: ServiceMark? = nil,
+        state: ConnectionState = ConnectionState(),
         answer: @escaping @MainActor (String) -> String,
-        closed: @escaping @MainActor (Client) -> Void
+        changed: @escaping @MainActor (Client, ConnectionState) -> Void = { _, _ in },
+        closing: @escaping @MainActor (Client) -> Void
     ) {
         self.descriptor = descriptor
+        self.number = number
+        self.mark = mark
         self.answer = answer
-        self.closed = closed
+        self.changed = changed
+        self.closing = closing
+        input = state.input
+        output = state.output
+        hasLines = !state.input.isEmpty
+        hasState = !state.isEmpty
     }
 
     /// Begins to serve the connection on a loop.
     func start(on loop: HostRunLoop) throws {
-        let source = HostRunLoop.PortSource(label: "client \(descriptor)", descriptor: descriptor) {
+        // What was left of it is served as soon as there is room for answers.
+        let interest: HostRunLoop.PortSource.Interest = hasState ? [.readable, .writable] : .readable
+        let source = HostRunLoop.PortSource(label: "client \(number)", descriptor: descriptor, interest: interest) {
             [weak self] readiness in
-            MainActor.assumeIsolated { self?.serve(readiness) }
+            MainActor.assumeIsolated { self?.serveMarked(readiness) }
         }
         self.source = source
         try loop.add(source, to: .common)
@@ -55,8 +80,13 @@ final class Client {
         guard let source else { return }
         self.source = nil
         source.invalidate()
+        closing(self)
         Glibc.close(descriptor)
-        closed(self)
+    }
+
+    private func serveMarked(_ readiness: HostRunLoop.PortSource.Readiness) {
+        guard let mark else { return serve(readiness) }
+        mark.note(number) { serve(readiness) }
     }
 
     private func serve(_ readiness: HostRunLoop.PortSource.Readiness) {
@@ -75,7 +105,18 @@ final class Client {
             var interest: HostRunLoop.PortSource.Interest = pending > 0 ? .writable : []
             if !atEnd && pending < Self.highWater { interest.insert(.readable) }
             if interest != source.interest { source.interest = interest }
+            tellState()
         }
+    }
+
+    private func tellState() {
+        guard hasMoved else { return }
+        hasMoved = false
+        // The common case: nothing there before, and nothing now.
+        guard hasState || !input.isEmpty || pending > 0 else { return }
+        let state = ConnectionState(input: input, output: output[written...])
+        hasState = !state.isEmpty
+        changed(self, state)
     }
 
     private var pending: Int { output.count - written }
@@ -85,6 +126,7 @@ final class Client {
         if count > 0 {
             unsafe input.append(Self.buffer[..<count])
             hasLines = true
+            hasMoved = true
         } else if count == 0 || errno != EAGAIN && errno != EINTR {
             atEnd = true
         }
@@ -114,6 +156,7 @@ final class Client {
             }
             if count > 0 {
                 written += count
+                hasMoved = true
             } else if errno == EAGAIN {
                 break
             } else if errno != EINTR {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import FaultInjection
 import Holdfast
+import SystemPackage
 
 /// A small key-value daemon that is hosted by Holdfast: the example to copy from.
 @main
@@ -11,6 +12,10 @@ struct HoldfastAgent: ParsableCommand {
         discussion: """
             Speaks lines over TCP on 127.0.0.1. SET key value, GET key, PING, STATS, and FAULT name, which commits that fault in \
             the callout that serves the connection. SIGTERM and SIGINT end it in order, SIGHUP reads the --values file again.
+
+            A restart in place, planned or for a fault, ends no connection but the one that faulted: requests that were on their \
+            way are answered by the next process. Values that were SET live in memory and do not survive a restart of either \
+            kind; those of --values are read again.
             """,
         version: EventHost.version
     )
@@ -26,15 +31,33 @@ struct HoldfastAgent: ParsableCommand {
 
     @Option(
         help:
-            "What follows a fault that was resumed: keep-going or restart. The values live in memory, so keep-going is the default."
+            """
+            What follows a fault: keep-going, restart-when-quiet, or restart, which resumes none. The values live in memory, so \
+            keep-going is the default.
+            """
     )
     var afterFault: AfterFaultChoice = .keepGoing
+
+    @Option(help: "Exit with this status instead of restarting in place, for an outer supervisor; connections end.")
+    var exitStatus: UInt8?
+
+    @Option(
+        help:
+            """
+            How many ends soon after a start, one after the other, are a crash loop, or 'never'. Then it starts in safe mode, and \
+            after 3 more it exits with status 125. (default: 5)
+            """
+    )
+    var crashLoopAfter: CrashLoopLimit?
 
     @Option(help: "A file of values to begin with, a line 'key value' each; read again on SIGHUP.")
     var values: String?
 
     @Option(help: "Stop after so many seconds.")
     var duration: Double?
+
+    @Flag(help: "Serve without Holdfast, so that the first fault ends the process: to measure against.")
+    var unprotected = false
 
     @Flag(help: "List the faults and exit.")
     var listFaults = false
@@ -55,8 +78,15 @@ struct HoldfastAgent: ParsableCommand {
         }
         // A synchronous main: the main thread is the main actor's, and the host's loop runs on it.
         try MainActor.assumeIsolated {
-            let agent = try Agent(options: self)
-            try agent.serve()
+            guard !unprotected else { return try UnprotectedAgent(port: port).serve() }
+            do {
+                let agent = try Agent(options: self)
+                try agent.serve()
+            } catch let error as EventHostError {
+                // A crash loop has a status of its own: an outer supervisor must not go on with it.
+                say("Error: \(error)", to: .standardError)
+                throw ExitCode(error.exitStatus)
+            }
         }
     }
 }
@@ -64,12 +94,19 @@ struct HoldfastAgent: ParsableCommand {
 /// What `--after-fault` takes.
 enum AfterFaultChoice: String, CaseIterable, ExpressibleByArgument {
     case keepGoing = "keep-going"
+    case restartWhenQuiet = "restart-when-quiet"
     case restart
 
     var value: EventHost.AfterFault {
         switch self {
         case .keepGoing: .keepGoing
+        case .restartWhenQuiet: .restartWhenQuiet
         case .restart: .restart
         }
     }
+}
+
+/// Writes a line now, also to a pipe: whoever started the agent waits for it.
+func say(_ line: String, to file: FileDescriptor) {
+    try? _ = file.writeAll((line + "\n").utf8)
 }

@@ -1,7 +1,7 @@
 /// Splits a stream of bytes into lines, however they arrive, and refuses over-long ones without keeping them.
 ///
 /// Lines are taken one by one, so that whoever cannot answer now leaves the rest where it is.
-struct LineBuffer {
+struct LineBuffer: Equatable {
     /// What was found in the stream.
     enum Event: Equatable {
         case line(String)
@@ -17,7 +17,22 @@ struct LineBuffer {
     private var start = 0
     /// Bytes before this one hold no end of a line.
     private var searched = 0
-    private var isSkipping = false
+    /// Whether an over-long line has begun and not ended.
+    private(set) var isSkipping = false
+
+    init() {}
+
+    /// Goes on where another one stopped.
+    init(rest: some Collection<UInt8>, isSkipping: Bool) {
+        bytes = Array(rest)
+        self.isSkipping = isSkipping
+    }
+
+    /// What was not taken.
+    var rest: ArraySlice<UInt8> { bytes[start...] }
+
+    /// Whether the next byte begins a line.
+    var isEmpty: Bool { rest.isEmpty && !isSkipping }
 
     /// Takes the next bytes of the stream.
     mutating func append(_ piece: some Collection<UInt8>) {

@@ -11,9 +11,12 @@ struct FaultBenchmark {
     struct Result {
         let trap: Sample
         let nullWrite: Sample
+        /// Nil unwraps under so many frames of a recursion.
+        let byDepth: [(depth: Int, sample: Sample)]
     }
 
     let rounds: Int
+    private nonisolated static let depths = [8, 32, 128]
 
     func measure() throws -> Result {
         let store = "/tmp/holdfast-benchmark-\(getpid())"
@@ -24,19 +27,19 @@ struct FaultBenchmark {
         configuration.afterFault = .keepGoing
         configuration.logger.logLevel = .error
         let host = try EventHost(configuration)
-        let result = Result(trap: sample(.nilUnwrap, on: host), nullWrite: sample(.nullWrite, on: host))
+        let result = Result(
+            trap: sample(.nilUnwrap, depth: 0, on: host),
+            nullWrite: sample(.nullWrite, depth: 0, on: host),
+            byDepth: Self.depths.map { ($0, sample(.nilUnwrap, depth: $0, on: host)) }
+        )
         host.close()
         return result
     }
 
-    private func sample(_ fault: Fault, on host: EventHost) -> Sample {
+    private func sample(_ fault: Fault, depth: Int, on host: EventHost) -> Sample {
         var times: [Double] = []
-        nonisolated(unsafe) var start = 0.0
         nonisolated(unsafe) var end = 0.0
-        let faulting = HostRunLoop.Source(label: "faults", order: 0) {
-            unsafe start = now()
-            fault.commit()
-        }
+        let faulting = HostRunLoop.Source(label: "faults", order: 0) { descend(depth, to: fault) }
         let next = HostRunLoop.Source(label: "is next", order: 1) { unsafe end = now() }
         let mode: HostRunLoop.Mode = "benchmark"
         host.loop.add(faulting, to: mode)
@@ -56,23 +59,38 @@ struct FaultBenchmark {
     }
 
     /// The names of the rows, in their order.
-    nonisolated static let names = [
-        "nil unwrap to next callout",
-        "nil unwrap to next callout, p99",
-        "null write to next callout",
-        "null write to next callout, p99",
-        "restart in place, fault to first answer",
-    ]
-
-    nonisolated static func rows(_ faults: Result, _ restarts: RestartBenchmark.Result) -> [Row] {
-        let restart = (name: "restart, to first answer", value: restarts.spawn.median)
-        return [
-            Row(names[0], faults.trap.median, peer: restart),
-            Row(names[1], faults.trap.percentile(99)),
-            Row(names[2], faults.nullWrite.median, peer: restart),
-            Row(names[3], faults.nullWrite.percentile(99)),
-            Row(names[4], restarts.inPlace.median, peer: restart),
+    nonisolated static let names =
+        [
+            "nil unwrap to next callout", "nil unwrap to next callout, p99", "null write to next callout",
+            "null write to next callout, p99",
         ]
+        + depths.flatMap { ["nil unwrap \($0) frames deep to next callout", "nil unwrap \($0) frames deep, p99"] }
+        + ["restart in place, fault to first answer"]
+
+    /// Puts the figures into rows.
+    ///
+    /// - Parameters:
+    ///   - faults: Coming back from a fault.
+    ///   - restarts: Beginning anew.
+    ///   - jump: The least that coming back can take.
+    /// - Returns: A row for each of the names.
+    nonisolated static func rows(_ faults: Result, _ restarts: RestartBenchmark.Result, jump: Sample) -> [Row] {
+        let restart = Row.Peer(name: "restart, to first answer", value: restarts.spawn.median)
+        let limit = Row.Peer(name: "signal and jump alone", value: jump.median)
+        let samples = [faults.trap, faults.nullWrite] + faults.byDepth.map(\.sample)
+        var rows: [Row] = []
+        for (index, sample) in samples.enumerated() {
+            let peers = index == 1 ? [restart] : [restart, limit]
+            rows.append(Row(names[2 * index], sample.median, peers: peers))
+            rows.append(
+                Row(
+                    names[2 * index + 1],
+                    sample.percentile(99),
+                    peers: index == 1 ? [] : [Row.Peer(name: limit.name, value: jump.percentile(99))]
+                )
+            )
+        }
+        return rows + [Row(names[2 * samples.count], restarts.inPlace.median, peers: [restart])]
     }
 
     nonisolated static func remove(_ folder: String) {
@@ -90,4 +108,22 @@ struct FaultBenchmark {
         }
         _ = unsafe rmdir(folder)
     }
+}
+
+/// When the last fault began.
+///
+/// Protected by: one thread.
+private nonisolated(unsafe) var start = 0.0
+
+/// Commits a fault under so many calls of itself.
+@inline(never)
+private func descend(_ depth: Int, to fault: Fault) {
+    guard depth > 0 else {
+        unsafe start = now()
+        fault.commit()
+        return
+    }
+    descend(depth - 1, to: fault)
+    // After the call, so that it is one: the optimiser makes a loop of the last thing that a function does.
+    unsafe start = 0
 }

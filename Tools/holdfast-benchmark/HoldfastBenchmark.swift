@@ -1,75 +1,12 @@
 import ArgumentParser
-import Glibc
 
-/// Measures the run loop against others, and what recovery costs against what it replaces, in one run.
+/// Everything that is measured rather than tested.
 @main
 struct HoldfastBenchmark: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "holdfast-benchmark",
-        abstract: "Measures the run loop against others, and recovery against what it replaces.",
-        discussion: """
-            Lower is better in every row. Values are medians; the number in brackets says how many times Holdfast's value \
-            a peer's is, in the same run. Documentation/Benchmarks.md describes the rows.
-            """
+        abstract: "Measures the run loop and recovery.",
+        subcommands: [CompareCommand.self, SoakCommand.self],
+        defaultSubcommand: CompareCommand.self
     )
-
-    @Option(help: "The folder of holdfast-agent and run-loop-benchmark.")
-    var products: String
-
-    @Option(help: "The folder of the programs that measure other loops.")
-    var peers: String
-
-    @Option(help: "The CPU that everything is pinned to.")
-    var cpu: String
-
-    @Option(help: "Two CPUs for the rows that need them, separated by a comma.")
-    var twoCpus: String
-
-    @Option(help: "Write the rows as JSON to this file, too.")
-    var json: String?
-
-    @Option(help: "Only rows with this in their names, in any case: a part of it, or a regular expression.")
-    var only: String?
-
-    @Flag(help: "Fewer and shorter measurements: less than a minute.")
-    var quick = false
-
-    private static let peerNames = ["cfrunloop", "libuv", "glib"]
-
-    func run() throws {
-        let filter = RowFilter(only)
-        var table = Table(columns: Self.peerNames)
-        LoopBenchmark(
-            holdfast: LoopProgram(name: "holdfast", path: products + "/run-loop-benchmark"),
-            peers: Self.peerNames.map { LoopProgram(name: $0, path: peers + "/" + $0) },
-            quick: quick,
-            cpu: cpu,
-            twoCPUs: twoCpus,
-            filter: filter
-        ).measure(into: &table)
-        try measureRecovery(filter, into: &table)
-        Progress.end()
-        guard !table.rows.isEmpty else { throw ValidationError("no row has \(only ?? "") in its name") }
-        print(table.text)
-        if let json { try table.write(to: json) }
-        // The host's handlers stay in place to the end; nothing after this may fault.
-        Glibc.exit(0)
-    }
-
-    private func measureRecovery(_ filter: RowFilter, into table: inout Table) throws {
-        if RecoveryPointBenchmark.names.contains(where: filter.wants) {
-            Progress.say("recovery points")
-            for row in RecoveryPointBenchmark(rounds: quick ? 5 : 15).rows() where filter.wants(row.name) {
-                table.add(row)
-            }
-        }
-        guard FaultBenchmark.names.contains(where: filter.wants) else { return }
-        Progress.say("restarts")
-        let restarts = try RestartBenchmark(agent: products + "/holdfast-agent", rounds: quick ? 10 : 40).measure()
-        Progress.say("faults")
-        let faults = try MainActor.assumeIsolated { try FaultBenchmark(rounds: quick ? 200 : 2000).measure() }
-        for row in FaultBenchmark.rows(faults, restarts) where filter.wants(row.name) {
-            table.add(row)
-        }
-    }
 }

@@ -1,0 +1,17 @@
+import ArgumentParser
+import Holdfast
+
+/// What `--crash-loop-after` takes: how many early ends in a row are a crash loop, or `never`.
+struct CrashLoopLimit: ExpressibleByArgument, Sendable {
+    /// Nil for never.
+    let policy: CrashLoopPolicy?
+
+    init?(argument: String) {
+        guard argument != "never" else {
+            policy = nil
+            return
+        }
+        guard let ends = Int(argument), ends > 0 else { return nil }
+        policy = CrashLoopPolicy(earlyEnds: ends)
+    }
+}
