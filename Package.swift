@@ -184,7 +184,16 @@ let package = Package(
         ),
         .testTarget(
             name: "SymbolicationTests",
-            dependencies: ["Symbolication", "CrashReports", "FaultInjection"],
+            dependencies: [
+                "Symbolication", "CrashReports", "FaultInjection", "TestSupport", "lock-frames-probe", system,
+            ],
+            exclude: ["LockFramesProbe"],
+            swiftSettings: swiftSettings
+        ),
+        .executableTarget(
+            name: "lock-frames-probe",
+            dependencies: ["AllocationCounter", "Symbolication"],
+            path: "Tests/SymbolicationTests/LockFramesProbe",
             swiftSettings: swiftSettings
         ),
         .target(
@@ -203,25 +212,45 @@ let package = Package(
         .testTarget(
             name: "CrashCaptureTests",
             dependencies: [
-                "TestSupport", "CrashCapture", "CCrashCapture", "CrashReports", "FaultInjection", "LinuxSystem",
+                "TestSupport", "CrashCapture", "CCrashCapture", "CrashReports", "FaultInjection", "LinuxSystem", system,
             ],
             swiftSettings: swiftSettings
         ),
         .testTarget(
             name: "SupervisionTests",
-            dependencies: ["Supervision", "CrashCapture", "RunLoops"],
+            dependencies: ["TestSupport", "Supervision", "CrashCapture", "CrashReports", "RunLoops", "verdict-probe"],
+            exclude: ["Probe"],
+            swiftSettings: swiftSettings
+        ),
+        .executableTarget(
+            name: "verdict-probe",
+            dependencies: ["AllocationCounter", "CrashCapture", "Supervision"],
+            path: "Tests/SupervisionTests/Probe",
             swiftSettings: swiftSettings
         ),
         .executableTarget(
             name: "recovery-probe",
-            dependencies: ["Holdfast", "FaultInjection", "CrashReports", system],
+            dependencies: ["Holdfast", "FaultInjection", "CrashReports", logging, system],
             path: "Tests/HoldfastTests/Probe",
             swiftSettings: swiftSettings
         ),
         .testTarget(
             name: "HoldfastTests",
-            dependencies: ["TestSupport", "Holdfast", "CrashReports", "recovery-probe"],
+            dependencies: ["TestSupport", "Holdfast", "CrashCapture", "CrashReports", "recovery-probe"],
             exclude: ["Probe"],
+            swiftSettings: swiftSettings
+        ),
+        .executableTarget(
+            name: "fault-matrix-probe",
+            dependencies: ["Holdfast", "FaultInjection", system],
+            path: "Tests/FaultMatrixProbe",
+            swiftSettings: swiftSettings
+        ),
+        .testTarget(
+            name: "FaultMatrixTests",
+            dependencies: [
+                "TestSupport", "CrashReports", "FaultInjection", "Symbolication", "fault-matrix-probe", system,
+            ],
             swiftSettings: swiftSettings
         ),
     ],
