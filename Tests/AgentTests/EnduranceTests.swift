@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// As many faults as the process may resume in a test's time.
-@Suite(.timeLimit(.minutes(3))) struct EnduranceTests {
+@Suite(.timeLimit(.minutes(5))) struct EnduranceTests {
     private static let count = 10_000
 
     /// What one fault may cost: the one page of the buried stack that its frames lie in, and as much again for what they owned.

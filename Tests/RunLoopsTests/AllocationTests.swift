@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// What the allocator does in a thousand steady passes, counted in a process of its own.
-@Suite("Allocations", .timeLimit(.minutes(2)))
+@Suite("Allocations", .timeLimit(.minutes(5)))
 struct AllocationTests {
     /// Runs a scenario of the probe and returns allocations, reallocations and frees.
     private func count(_ scenario: String) throws -> (calls: [Int], origins: String) {

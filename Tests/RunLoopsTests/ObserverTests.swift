@@ -1,7 +1,7 @@
 import RunLoops
 import Testing
 
-@Suite("Observers", .timeLimit(.minutes(1)))
+@Suite("Observers", .timeLimit(.minutes(5)))
 struct ObserverTests {
     typealias Observer = HostRunLoop.Observer
 
