@@ -74,7 +74,7 @@ extension Probe {
 
     /// A thread that stands still has left its words behind.
     func wordsOfAnother() {
-        host.onDrain { _ in Fault.nilUnwrap.commit() }
+        host.onDrain { _ in Fault.fatalError.commit() }
         perform { Probe.startThread { fatalError("the other thread's words") } }
         finishNever()
     }

@@ -65,6 +65,7 @@ enum Scenario: String {
     case faultInReportWriter = "fault-in-report-writer"
     case drain
     case drainDeadline = "drain-deadline"
+    case drainNeverReturns = "drain-never-returns"
     case brokenHeapOnThread = "broken-heap-on-thread"
     case loopThread = "loop-thread"
     case quarantine
@@ -105,7 +106,7 @@ final class Probe {
         case .restartWhenQuiet: configuration.afterFault = .restartWhenQuiet
         case .terminate: configuration.restart = .signal
         case .budget: configuration.budget = FaultBudget(perProcess: 2, perWindow: 10)
-        case .drainDeadline: configuration.drainDeadline = .milliseconds(200)
+        case .drainDeadline, .drainNeverReturns: configuration.drainDeadline = .milliseconds(200)
         case .quarantine, .quarantineOnLoopThread, .quarantineEndedEarly, .ownAbandonHandler, .faultsInSignalHandler:
             configuration.budget.perItem = 3
             configuration.quarantine = QuarantinePolicy(coolDown: .milliseconds(50), trials: 1)
@@ -173,6 +174,7 @@ final class Probe {
         case .faultInReportWriter: faultInReportWriter()
         case .drain: drain()
         case .drainDeadline: drainDeadline()
+        case .drainNeverReturns: drainNeverReturns()
         case .brokenHeapOnThread: brokenHeapOnThread()
         case .loopThread: try loopThread()
         case .quarantine: quarantine()

@@ -48,6 +48,15 @@ extension Probe {
         finishNever()
     }
 
+    /// The main loop does not come back from a drain handler.
+    func drainNeverReturns() {
+        host.onDrain { _ in
+            Probe.say("waiting")
+            while true { pause() }
+        }
+        perform { self.otherThread() }
+    }
+
     /// There is nothing to drain with a broken heap.
     func brokenHeapOnThread() {
         host.onDrain { _ in Probe.say("draining") }

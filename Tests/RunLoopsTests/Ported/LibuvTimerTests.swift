@@ -96,11 +96,13 @@ struct LibuvTimerTests {
                 if loop.passCount > 2 { timer.invalidate() }
             }
             loop.add(timer)
-            let date = Instant.now.advanced(by: .milliseconds(10))
+            // Far off, so that a run which is slow to end does not come to it.
+            let date = Instant.now.advanced(by: .seconds(1000))
             timer.nextFireDate = date
             #expect(timer.interval == .milliseconds(4))
             #expect(loop.run(in: .default, for: .milliseconds(5)) == .timedOut)
             #expect(timer.nextFireDate == date)
+            timer.nextFireDate = Instant.now.advanced(by: .milliseconds(5))
             loop.run(in: .default, for: .seconds(50))
             return early.value
         }
