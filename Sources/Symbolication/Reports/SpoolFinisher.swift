@@ -108,10 +108,11 @@ public struct SpoolFinisher: Sendable {
     private func write(_ contents: SpoolContents, _ outcome: inout Outcome) throws {
         guard !contents.records.isEmpty else { return }
         try store.create()
-        // Who died while naming functions does not make its successor do the same.
+        // Who died while naming functions does not make its successor do the same; one that found the heap broken after another
+        // thread's fault did not die of that.
         let namesFunctions =
             contents.attempts < Self.maximumNamingAttempts
-            && !contents.records.contains { $0.threadName == FaultRecord.reportWriterThreadName }
+            && contents.records.first { $0.verdict != .resume }?.threadName != FaultRecord.reportWriterThreadName
         let builder = ReportBuilder(process: contents.process, namesFunctions: namesFunctions)
         for record in contents.records {
             var notes = ["the report was finished after the process had ended"]
