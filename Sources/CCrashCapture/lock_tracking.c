@@ -4,37 +4,17 @@
 // application come here first. glibc's own calls do not: the locks of the heap, of stdio and of the loader are seen as frames.
 // Ordinary code, called at any time: also before main, and in a forked child.
 
+#include "next_function.h"
 #include "recovery_point.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <threads.h>
 #include <time.h>
 
 // The sanitizers stand in the same place, and without theirs they would see races and leaks that are none.
 #if !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
-
-/// Finds the function that the one of the same name here stands before.
-static void *find_next(_Atomic(void *) *place, const char *name) {
-    void *function = dlsym(RTLD_NEXT, name);
-    if (function == NULL) {
-        abort();
-    }
-    atomic_store_explicit(place, function, memory_order_relaxed);
-    return function;
-}
-
-// What is found does not change, so that two threads may both look.
-#define NEXT(name)                                                                          \
-    ({                                                                                      \
-        static _Atomic(void *) place;                                                       \
-        void *function = atomic_load_explicit(&place, memory_order_relaxed);                \
-        (__typeof__(&name))(function != NULL ? function : find_next(&place, #name));        \
-    })
 
 /// Counts a lock that was taken, also from an owner that died with it (pthread_mutexattr_setrobust(3)).
 static inline int count_taken(int result) {
@@ -57,7 +37,7 @@ static inline void note_deficit(void) {
 #define LET_GO(name, lock, success)             \
     do {                                        \
         hf_held_locks -= 1;                     \
-        int result = NEXT(name)(lock);          \
+        int result = HF_NEXT(name)(lock);          \
         if (result != (success)) {              \
             hf_held_locks += 1;                 \
         } else {                                \
@@ -66,83 +46,83 @@ static inline void note_deficit(void) {
         return result;                          \
     } while (0)
 
-int pthread_mutex_lock(pthread_mutex_t *mutex) { return count_taken(NEXT(pthread_mutex_lock)(mutex)); }
+int pthread_mutex_lock(pthread_mutex_t *mutex) { return count_taken(HF_NEXT(pthread_mutex_lock)(mutex)); }
 
-int pthread_mutex_trylock(pthread_mutex_t *mutex) { return count_taken(NEXT(pthread_mutex_trylock)(mutex)); }
+int pthread_mutex_trylock(pthread_mutex_t *mutex) { return count_taken(HF_NEXT(pthread_mutex_trylock)(mutex)); }
 
 int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until) {
-    return count_taken(NEXT(pthread_mutex_timedlock)(mutex, until));
+    return count_taken(HF_NEXT(pthread_mutex_timedlock)(mutex, until));
 }
 
 int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until) {
-    return count_taken(NEXT(pthread_mutex_clocklock)(mutex, clock, until));
+    return count_taken(HF_NEXT(pthread_mutex_clocklock)(mutex, clock, until));
 }
 
 int pthread_mutex_unlock(pthread_mutex_t *mutex) { LET_GO(pthread_mutex_unlock, mutex, 0); }
 
-int pthread_rwlock_rdlock(pthread_rwlock_t *lock) { return count_taken(NEXT(pthread_rwlock_rdlock)(lock)); }
+int pthread_rwlock_rdlock(pthread_rwlock_t *lock) { return count_taken(HF_NEXT(pthread_rwlock_rdlock)(lock)); }
 
-int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock) { return count_taken(NEXT(pthread_rwlock_tryrdlock)(lock)); }
+int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock) { return count_taken(HF_NEXT(pthread_rwlock_tryrdlock)(lock)); }
 
 int pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct timespec *until) {
-    return count_taken(NEXT(pthread_rwlock_timedrdlock)(lock, until));
+    return count_taken(HF_NEXT(pthread_rwlock_timedrdlock)(lock, until));
 }
 
 int pthread_rwlock_clockrdlock(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until) {
-    return count_taken(NEXT(pthread_rwlock_clockrdlock)(lock, clock, until));
+    return count_taken(HF_NEXT(pthread_rwlock_clockrdlock)(lock, clock, until));
 }
 
-int pthread_rwlock_wrlock(pthread_rwlock_t *lock) { return count_taken(NEXT(pthread_rwlock_wrlock)(lock)); }
+int pthread_rwlock_wrlock(pthread_rwlock_t *lock) { return count_taken(HF_NEXT(pthread_rwlock_wrlock)(lock)); }
 
-int pthread_rwlock_trywrlock(pthread_rwlock_t *lock) { return count_taken(NEXT(pthread_rwlock_trywrlock)(lock)); }
+int pthread_rwlock_trywrlock(pthread_rwlock_t *lock) { return count_taken(HF_NEXT(pthread_rwlock_trywrlock)(lock)); }
 
 int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct timespec *until) {
-    return count_taken(NEXT(pthread_rwlock_timedwrlock)(lock, until));
+    return count_taken(HF_NEXT(pthread_rwlock_timedwrlock)(lock, until));
 }
 
 int pthread_rwlock_clockwrlock(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until) {
-    return count_taken(NEXT(pthread_rwlock_clockwrlock)(lock, clock, until));
+    return count_taken(HF_NEXT(pthread_rwlock_clockwrlock)(lock, clock, until));
 }
 
 int pthread_rwlock_unlock(pthread_rwlock_t *lock) { LET_GO(pthread_rwlock_unlock, lock, 0); }
 
-int pthread_spin_lock(pthread_spinlock_t *lock) { return count_taken(NEXT(pthread_spin_lock)(lock)); }
+int pthread_spin_lock(pthread_spinlock_t *lock) { return count_taken(HF_NEXT(pthread_spin_lock)(lock)); }
 
-int pthread_spin_trylock(pthread_spinlock_t *lock) { return count_taken(NEXT(pthread_spin_trylock)(lock)); }
+int pthread_spin_trylock(pthread_spinlock_t *lock) { return count_taken(HF_NEXT(pthread_spin_trylock)(lock)); }
 
 int pthread_spin_unlock(pthread_spinlock_t *lock) { LET_GO(pthread_spin_unlock, lock, 0); }
 
 // stdio's own calls do not come here: those are seen as frames. This is the program that locks a stream for itself.
 
 void flockfile(FILE *stream) {
-    NEXT(flockfile)(stream);
+    HF_NEXT(flockfile)(stream);
     hf_held_locks += 1;
 }
 
-int ftrylockfile(FILE *stream) { return count_taken(NEXT(ftrylockfile)(stream)); }
+int ftrylockfile(FILE *stream) { return count_taken(HF_NEXT(ftrylockfile)(stream)); }
 
 void funlockfile(FILE *stream) {
     hf_held_locks -= 1;
-    NEXT(funlockfile)(stream);
+    HF_NEXT(funlockfile)(stream);
     note_deficit();
 }
 
 // C11's are the same locks, but glibc does not call its own functions by name.
 
 int mtx_lock(mtx_t *mutex) {
-    int result = NEXT(mtx_lock)(mutex);
+    int result = HF_NEXT(mtx_lock)(mutex);
     hf_held_locks += result == thrd_success;
     return result;
 }
 
 int mtx_trylock(mtx_t *mutex) {
-    int result = NEXT(mtx_trylock)(mutex);
+    int result = HF_NEXT(mtx_trylock)(mutex);
     hf_held_locks += result == thrd_success;
     return result;
 }
 
 int mtx_timedlock(mtx_t *restrict mutex, const struct timespec *restrict until) {
-    int result = NEXT(mtx_timedlock)(mutex, until);
+    int result = HF_NEXT(mtx_timedlock)(mutex, until);
     hf_held_locks += result == thrd_success;
     return result;
 }

@@ -5,16 +5,13 @@
 // Ordinary code, called at any time.
 
 #include "crash_capture.h"
+#include "next_function.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #if !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
-
-typedef int (*Create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
 typedef struct Start {
     void *(*function)(void *);
@@ -41,21 +38,12 @@ bool hf_is_thread_start(uint64_t address) {
 int pthread_create(
     pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*function)(void *),
     void *restrict argument) {
-    static _Atomic(void *) place;
-    void *next = atomic_load_explicit(&place, memory_order_relaxed);
-    if (next == NULL) {
-        next = dlsym(RTLD_NEXT, "pthread_create");
-        if (next == NULL) {
-            abort();
-        }
-        atomic_store_explicit(&place, next, memory_order_relaxed);
-    }
     Start *start = malloc(sizeof *start);
     if (start == NULL) {
         return EAGAIN;
     }
     *start = (Start){function, argument};
-    int error = ((Create)next)(thread, attributes, hf_thread_start, start);
+    int error = HF_NEXT(pthread_create)(thread, attributes, hf_thread_start, start);
     if (error != 0) {
         free(start);
     }

@@ -151,6 +151,15 @@ public final class CrashCapture: Sendable {
         guard error == 0 else { throw CrashCaptureError(.thread, Errno(rawValue: error)) }
     }
 
+    /// Where the executable lies in memory, as the images were listed last; nil when none could be.
+    public var executableAddresses: Range<UInt64>? {
+        let header = unsafe spool.assumingMemoryBound(to: HFSpoolHeader.self)
+        guard unsafe header.pointee.image_count > 0 else { return nil }
+        // The executable is the first (dl_iterate_phdr(3)).
+        let image = unsafe spool.load(fromByteOffset: Int(header.pointee.image_offset), as: HFImage.self)
+        return image.base..<image.end
+    }
+
     /// The bytes of the whole spool file as they are now: the process, its images, and every record.
     public func spoolBytes() -> [UInt8] {
         unsafe Array(UnsafeRawBufferPointer(start: spool, count: spoolSize))

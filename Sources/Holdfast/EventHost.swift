@@ -118,9 +118,7 @@ public final class EventHost {
         } catch {
             throw EventHostError(error)
         }
-        if let executable = (try? SpoolContents(bytes: capture.spoolBytes()))?.images.first {
-            locks.attach(executable: executable)
-        }
+        if let addresses = capture.executableAddresses { locks.attach(executableAt: addresses) }
         writer = ReportWriter(capture: capture, store: store, logger: configuration.logger, prepare: locks.warmUp)
         sink.attach(writer)
         buried = BuriedStacks()

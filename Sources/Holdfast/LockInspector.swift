@@ -1,4 +1,3 @@
-internal import CrashReports
 internal import Symbolication
 internal import Synchronization
 
@@ -15,13 +14,13 @@ final class LockInspector: Sendable {
     /// Names the executable, whose functions are asked for: frames of libraries speak against resuming whatever they are.
     ///
     /// Before the first callout runs.
-    func attach(executable: CrashReport.Image) {
+    func attach(executableAt addresses: Range<UInt64>) {
         let image = SymbolImage(
             // The file that runs, whatever has taken its place since.
             path: "/proc/self/exe",
-            base: executable.base.rawValue,
-            end: executable.end.rawValue,
-            buildID: executable.buildID
+            base: addresses.lowerBound,
+            end: addresses.upperBound,
+            buildID: nil
         )
         let frames = LockFrames(executable: image)
         lock.withLock { _ in unsafe self.frames = frames }
