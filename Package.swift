@@ -53,6 +53,7 @@ let package = Package(
         ),
         .systemLibrary(name: "CElfutils", providers: [.apt(["libdw-dev"])]),
         .target(name: "CRecoveryPoint", cSettings: cSettings),
+        .target(name: "CDisassembler", cSettings: cSettings),
 
         // Layer 1: the system, and the only code that runs in a crashed context.
         .target(name: "LinuxSystem", dependencies: ["CLinuxShims", system], swiftSettings: sourceSettings),
@@ -77,6 +78,7 @@ let package = Package(
             dependencies: ["CrashReports", "CElfutils", "LinuxSystem", system],
             swiftSettings: sourceSettings
         ),
+        .target(name: "ReportExports", dependencies: ["CrashReports"], swiftSettings: sourceSettings),
         .target(
             name: "Supervision",
             dependencies: ["RunLoops", "CrashCapture", "CrashReports", "LinuxSystem", system],
@@ -100,7 +102,10 @@ let package = Package(
         // Layer 5: tools.
         .executableTarget(
             name: "crashreport",
-            dependencies: ["CrashReports", "Symbolication", argumentParser, system],
+            dependencies: [
+                "CDisassembler", "CrashReports", "LinuxSystem", "ReportExports", "Symbolication", argumentParser,
+                system,
+            ],
             path: "Tools/crashreport",
             swiftSettings: sourceSettings
         ),
@@ -112,7 +117,9 @@ let package = Package(
         ),
         .executableTarget(
             name: "holdfast-benchmark",
-            dependencies: ["Holdfast", "CRecoveryPoint", "FaultInjection", argumentParser, logging, system],
+            dependencies: [
+                "Holdfast", "CrashReports", "CRecoveryPoint", "FaultInjection", argumentParser, logging, system,
+            ],
             path: "Tools/holdfast-benchmark",
             swiftSettings: sourceSettings
         ),
@@ -145,7 +152,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "allocation-probe",
-            dependencies: ["AllocationCounter", "RunLoops"],
+            dependencies: ["AllocationCounter", "CRecoveryPoint", "RunLoops"],
             path: "Tests/AllocationProbe",
             swiftSettings: swiftSettings
         ),
@@ -158,8 +165,8 @@ let package = Package(
         .testTarget(
             name: "RunLoopsTests",
             dependencies: [
-                "RunLoops", "LinuxSystem", "CLinuxShims", "RecoveryTestSupport", "TestSupport", "main-loop-probe",
-                "allocation-probe", "message-probe", system,
+                "RunLoops", "LinuxSystem", "CLinuxShims", "CRecoveryPoint", "RecoveryTestSupport", "TestSupport",
+                "main-loop-probe", "allocation-probe", "message-probe", system,
             ],
             exclude: ["MessageProbe"],
             swiftSettings: swiftSettings
@@ -178,14 +185,34 @@ let package = Package(
         ),
         .testTarget(
             name: "CrashReportsTests",
-            dependencies: ["CrashReports", "LinuxSystem", "crashreport", system],
-            exclude: ["Fixtures"],
+            dependencies: ["CrashReports", "LinuxSystem", "crashreport", "store-probe", system],
+            exclude: ["Fixtures", "Corpus", "StoreProbe"],
+            swiftSettings: swiftSettings
+        ),
+        .executableTarget(
+            name: "store-probe",
+            dependencies: ["CrashReports", system],
+            path: "Tests/CrashReportsTests/StoreProbe",
+            swiftSettings: swiftSettings
+        ),
+        // Bugs to group: the corpus of CrashReportsTests is made with it.
+        .executableTarget(
+            name: "fingerprint-probe",
+            dependencies: ["Holdfast", system],
+            path: "Tests/FingerprintProbe",
+            swiftSettings: swiftSettings
+        ),
+        .testTarget(
+            name: "ReportExportsTests",
+            dependencies: ["ReportExports", "TestSupport", "CrashReports", "crashreport", system],
+            exclude: ["Fixtures", "Scripts"],
             swiftSettings: swiftSettings
         ),
         .testTarget(
             name: "SymbolicationTests",
             dependencies: [
-                "Symbolication", "CrashReports", "FaultInjection", "TestSupport", "lock-frames-probe", system,
+                "Symbolication", "CrashReports", "FaultInjection", "TestSupport", "lock-frames-probe", "crashreport",
+                system,
             ],
             exclude: ["LockFramesProbe"],
             swiftSettings: swiftSettings
@@ -194,6 +221,20 @@ let package = Package(
             name: "lock-frames-probe",
             dependencies: ["AllocationCounter", "Symbolication"],
             path: "Tests/SymbolicationTests/LockFramesProbe",
+            swiftSettings: swiftSettings
+        ),
+        // Compares with gdb.
+        .target(name: "CFrameProbe", path: "Tests/CFrameProbe", cSettings: cSettings),
+        .executableTarget(
+            name: "frame-probe",
+            dependencies: ["CFrameProbe", "CrashCapture", "CFaultInjection", "FaultInjection"],
+            path: "Tests/FrameProbe",
+            swiftSettings: swiftSettings
+        ),
+        .testTarget(
+            name: "DebuggerJudgeTests",
+            dependencies: ["TestSupport", "Symbolication", "CrashReports", "FaultInjection", "frame-probe", system],
+            exclude: ["gdb_frames.py"],
             swiftSettings: swiftSettings
         ),
         .target(
@@ -212,7 +253,8 @@ let package = Package(
         .testTarget(
             name: "CrashCaptureTests",
             dependencies: [
-                "TestSupport", "CrashCapture", "CCrashCapture", "CrashReports", "FaultInjection", "LinuxSystem", system,
+                "TestSupport", "CrashCapture", "CCrashCapture", "CRecoveryPoint", "CLibunwind", "CrashReports",
+                "FaultInjection", "LinuxSystem", system,
             ],
             swiftSettings: swiftSettings
         ),

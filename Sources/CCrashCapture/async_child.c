@@ -55,6 +55,10 @@ static void lay_out(HFSpoolHeader *header, const HFRecord *record) {
     header->slot_count = 1;
     header->faults_lost = 0;
     header->attempts = 0;
+    header->snapshot_count = 0;
+    header->memory_count = 0;
+    header->context_offset = (header->slot_offset + (uint32_t)sizeof(HFRecord) + 63) & ~63u;
+    header->context_size = sizeof(HFContextArea);
     header->parent_pid = (int32_t)HF_SYSCALL0(SYS_getppid);
     header->pid = record->pid;
 }
@@ -96,7 +100,8 @@ void hf_async_record_child(int signal, const siginfo_t *info, void *context) {
     }
     bool whole = write_all(descriptor, header, sizeof *header, 0) &&
                  write_all(descriptor, mirror->images, header->image_count * sizeof(HFImage), header->image_offset) &&
-                 write_all(descriptor, &record, sizeof record, header->slot_offset);
+                 write_all(descriptor, &record, sizeof record, header->slot_offset) &&
+                 write_all(descriptor, &mirror->context, sizeof mirror->context, header->context_offset);
     HF_SYSCALL1(SYS_close, descriptor);
     // It appears under its name only when it is whole.
     if (whole) {

@@ -8,6 +8,7 @@
 #include "async_state.h"
 #include "async_syscalls.h"
 #include "async_tracer.h"
+#include "crash_context.h"
 #include "recovery_point.h"
 
 #include <linux/futex.h>
@@ -48,8 +49,12 @@ static bool wait_while(const void *word, uint32_t value, const struct timespec *
 /// Parks the thread until there is a verdict. After the deadline the verdict is ours: a lock that the deciding thread needs
 /// is held, possibly by this very thread.
 static uint32_t wait_for_verdict(HFRecord *record) {
+    HFSnapshot *snapshot = hf_async_claim_context(record->number);
+    hf_async_await_verdict(record);
     atomic_fetch_add_explicit(&hf_capture_state.pending, 1, memory_order_release);
     HF_SYSCALL3(SYS_futex, &hf_capture_state.pending, FUTEX_WAKE_PRIVATE, 1);
+    // While the deciding thread works.
+    hf_async_keep_context(snapshot);
 
     struct timespec until = time_after(hf_capture_state.configuration.deadline_nanoseconds);
     for (;;) {
@@ -114,6 +119,8 @@ static uint32_t capture(int signal, const siginfo_t *info, void *context, HFReco
     if (atomic_load_explicit(&hf_capture_state.decider, memory_order_acquire) == 0 ||
         ((*record)->facts & HF_FACT_CAPTURE_THREAD) != 0) {
         hf_async_walk_frame_pointers(*record, context);
+        hf_async_keep_context(hf_async_claim_context((*record)->number));
+        hf_async_complete_context((*record)->number);
         __atomic_store_n(&(*record)->verdict, verdict, __ATOMIC_RELEASE);
         return verdict;
     }

@@ -3,7 +3,6 @@
 #include "async_state.h"
 #include "async_syscalls.h"
 
-#include <sys/uio.h>
 
 size_t hf_async_read_memory(uint64_t address, void *buffer, size_t size) {
     if (size == 0 || address == 0) {
@@ -15,6 +14,42 @@ size_t hf_async_read_memory(uint64_t address, void *buffer, size_t size) {
     long pid = HF_SYSCALL0(SYS_getpid);
     long count = HF_SYSCALL6(SYS_process_vm_readv, pid, &local, 1, &remote, 1, 0);
     return count > 0 ? (size_t)count : 0;
+}
+
+size_t hf_async_read_pieces(const struct iovec *remote, const struct iovec *local, size_t count) {
+    long pid = HF_SYSCALL0(SYS_getpid);
+    long read = HF_SYSCALL6(SYS_process_vm_readv, pid, local, count, remote, count, 0);
+    return read > 0 ? (size_t)read : 0;
+}
+
+/// The first part of a text, as much as there is sure to be memory for if its first byte has some.
+static struct iovec first_piece(size_t size, uint64_t source) {
+    size_t piece = 4096 - source % 4096;
+    return (struct iovec){.iov_base = (void *)source, .iov_len = piece < size - 1 ? piece : size - 1};
+}
+
+/// Ends a text whose first `count` bytes were copied; false if its end is not among them and there may be more.
+static bool end_text(char *text, size_t size, size_t count) {
+    for (size_t i = 0; i < count; i += 1) {
+        if (text[i] == 0) {
+            return true;
+        }
+    }
+    text[count] = 0;
+    return count + 1 == size;
+}
+
+void hf_async_copy_texts(HFText first, HFText second) {
+    struct iovec remote[2] = {first_piece(first.size, first.source), first_piece(second.size, second.source)};
+    struct iovec local[2] = {{first.text, remote[0].iov_len}, {second.text, remote[1].iov_len}};
+    bool is_whole = first.source != 0 && second.source != 0 &&
+                    hf_async_read_pieces(remote, local, 2) == remote[0].iov_len + remote[1].iov_len;
+    if (!is_whole || !end_text(first.text, first.size, remote[0].iov_len)) {
+        hf_async_copy_text(first.text, first.size, first.source);
+    }
+    if (!is_whole || !end_text(second.text, second.size, remote[1].iov_len)) {
+        hf_async_copy_text(second.text, second.size, second.source);
+    }
 }
 
 size_t hf_async_copy_text(char *destination, size_t size, uint64_t source) {

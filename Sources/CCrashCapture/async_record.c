@@ -1,5 +1,7 @@
 // Filling in a record: everything that only the faulting thread knows, while it stands in its handler.
 
+#include "async_address.h"
+#include "async_registers.h"
 #include "async_state.h"
 #include "async_syscalls.h"
 #include "recovery_point.h"
@@ -12,36 +14,33 @@
 _Thread_local HFThreadStack hf_thread_stack;
 _Thread_local HFUncaughtException hf_uncaught_exception;
 
-HFRecord *hf_async_claim_slot(void) {
-    for (uint32_t i = 0; i < hf_capture_state.slot_count; i += 1) {
-        HFRecord *record = &hf_capture_state.slots[i];
-        uint32_t expected = HF_SLOT_FREE;
-        if (__atomic_compare_exchange_n(
-                &record->state, &expected, HF_SLOT_CLAIMED, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-            return record;
-        }
-    }
-    return NULL;
-}
-
 static int64_t now(clockid_t clock) {
     struct timespec time = {0, 0};
     HF_SYSCALL2(SYS_clock_gettime, clock, &time);
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-static void copy_loop_state(HFRecord *record, const HFCalloutInfo *info) {
+/// Copies the instructions at the program counter, and what the loop says of itself.
+static void copy_place(HFRecord *record, const HFCalloutInfo *info) {
     HFCalloutInfo copy = {0};
-    if (hf_async_read_memory((uint64_t)info, &copy, sizeof copy) != sizeof copy) {
+    struct iovec remote[2] = {
+        {(void *)info, sizeof copy}, {(void *)record->registers[REG_RIP], sizeof record->code_bytes}};
+    struct iovec local[2] = {{&copy, sizeof copy}, {record->code_bytes, sizeof record->code_bytes}};
+    size_t count = hf_async_read_pieces(remote, local, 2);
+    if (count < sizeof copy) {
+        record->code_length = (uint32_t)hf_async_read_memory(
+            record->registers[REG_RIP], record->code_bytes, sizeof record->code_bytes);
         return;
     }
+    record->code_length = (uint32_t)(count - sizeof copy);
     record->item = copy.item;
     record->pass = copy.pass;
     record->callout_kind = copy.kind;
     record->activity = copy.activity;
     record->nesting = copy.nesting;
-    hf_async_copy_text(record->mode, sizeof record->mode, (uint64_t)copy.mode);
-    hf_async_copy_text(record->label, sizeof record->label, (uint64_t)copy.label);
+    hf_async_copy_texts(
+        (HFText){record->mode, sizeof record->mode, (uint64_t)copy.mode},
+        (HFText){record->label, sizeof record->label, (uint64_t)copy.label});
 }
 
 static void judge_stack(HFRecord *record, const HFRecoveryPoint *point, uint64_t stack_pointer) {
@@ -162,6 +161,22 @@ static void copy_messages(HFRecord *record) {
     copy_exception(record);
 }
 
+/// Says what lies at the address, or who sent the signal.
+static void describe_cause(HFRecord *record) {
+    if (record->code <= 0) {
+        if (record->sender_pid != record->pid) {
+            hf_async_name_process(record->sender_pid, record->sender_name, sizeof record->sender_name);
+        }
+        return;
+    }
+    bool is_of_memory = record->signal == SIGSEGV || record->signal == SIGBUS;
+    // The first page is never mapped, and a general protection fault has no address (SI_KERNEL).
+    if (is_of_memory && record->code != SI_KERNEL && record->address >= 4096 &&
+        (record->facts & HF_FACT_STACK_OVERFLOW) == 0) {
+        hf_async_find_mapping(record->address, &record->mapping);
+    }
+}
+
 static void copy_thread(HFRecord *record) {
     record->thread = (int32_t)HF_SYSCALL0(SYS_gettid);
     if (record->thread == (int32_t)HF_SYSCALL0(SYS_getpid)) {
@@ -201,16 +216,12 @@ void hf_async_fill_record(
     record->pid = (int32_t)HF_SYSCALL0(SYS_getpid);
     record->held_locks = 0;
     clear(record, offsetof(HFRecord, exception_type), sizeof *record);
-    for (int i = 0; i < HF_REGISTER_COUNT; i += 1) {
-        record->registers[i] = (uint64_t)registers->uc_mcontext.gregs[i];
-    }
+    hf_copy_registers(record, registers);
     record->context = (uint64_t)context;
-    record->code_length = (uint32_t)hf_async_read_memory(
-        record->registers[REG_RIP], record->code_bytes, sizeof record->code_bytes);
     const HFRecoveryPoint *point = hf_current_recovery_point;
+    copy_place(record, point != NULL ? point->info : NULL);
     if (point != NULL) {
         judge_stack(record, point, record->registers[REG_RSP]);
-        copy_loop_state(record, point->info);
         copy_notes(record, point->notes);
     } else {
         judge_thread_stack(record, record->registers[REG_RSP]);
@@ -219,5 +230,6 @@ void hf_async_fill_record(
         record->facts |= HF_FACT_TASK;
     }
     copy_messages(record);
+    describe_cause(record);
     __atomic_store_n(&record->state, HF_SLOT_CAPTURED, __ATOMIC_RELEASE);
 }

@@ -5,6 +5,7 @@
 #include "async_state.h"
 #include "async_syscalls.h"
 #include "kept_table.h"
+#include "thread_sampling.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -130,6 +131,7 @@ void hf_async_restart(void) {
     hf_async_hold_signals();
     HFKernelAction faults[HF_FAULT_SIGNAL_COUNT];
     ignore_as_before(faults);
+    hf_async_suspend_sampling();
     // execve(2) keeps the signal mask: a process that begins with the fault signals blocked would die unreported. The observed
     // ones wait until it has handlers for them again (hf_signal_release): by default it would die of a SIGHUP now.
     uint64_t mask = hf_capture_state.initial_mask |
@@ -139,6 +141,7 @@ void hf_async_restart(void) {
     if (configuration->fallback_executable != NULL) {
         HF_SYSCALL3(SYS_execve, configuration->fallback_executable, configuration->arguments, plan->environment);
     }
+    hf_async_continue_sampling();
     take_back(faults);
     hf_async_unhold_signals();
     // No child that is started from now on is meant to have them.

@@ -6,8 +6,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include "crash_capture.h"
+#include "crash_context.h"
 
 /// SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV.
 enum { HF_FAULT_SIGNAL_COUNT = 6 };
@@ -15,6 +17,9 @@ enum { HF_FAULT_SIGNAL_COUNT = 6 };
 extern const int hf_async_fault_signals[HF_FAULT_SIGNAL_COUNT];
 
 enum { HF_MAXIMUM_IMAGES = 256, HF_SPOOL_FOLDER_SIZE = 1024 };
+
+/// Words of 64 bits, one for each slot.
+enum { HF_SLOT_WORDS = 4096 / 64 };
 
 /// A NUL-terminated text with its length, as glibc keeps the reason of an abort (stdlib/abort.h: struct abort_msg_s).
 typedef struct HFAbortMessage {
@@ -26,6 +31,8 @@ typedef struct HFAbortMessage {
 typedef struct HFForkMirror {
     HFSpoolHeader header;
     HFImage images[HF_MAXIMUM_IMAGES];
+    /// What does not change of the context: the rules by which texts are redacted, among others.
+    HFContextArea context;
     /// The folder of spool files.
     char folder[HF_SPOOL_FOLDER_SIZE];
     /// The pid of the child that this copy was made for, 0 in the process itself. Not that of a vfork(2) child.
@@ -43,6 +50,9 @@ typedef struct HFCaptureState {
     HFCaptureConfiguration configuration;
     HFRecord *slots;
     uint32_t slot_count;
+    /// Slots that are taken, and those among them whose handler waits for a verdict, a bit each.
+    _Atomic(uint64_t) taken[HF_SLOT_WORDS];
+    _Atomic(uint64_t) waiting[HF_SLOT_WORDS];
     /// The actions that stood before ours, in the order of hf_async_fault_signals.
     struct sigaction previous[HF_FAULT_SIGNAL_COUNT];
     /// How many records wait for a verdict; the deciding thread sleeps on it (futex(2)).
@@ -108,9 +118,32 @@ void hf_async_record_child(int signal, const siginfo_t *info, void *context);
 /// Claims a free slot, or returns NULL. Safe to call from a signal handler.
 HFRecord *hf_async_claim_slot(void);
 
+/// Shows a captured record to the deciding thread. Safe to call from a signal handler.
+void hf_async_await_verdict(HFRecord *record);
+
+/// The slot that has waited longest for a verdict, or the slot count.
+uint32_t hf_async_oldest_waiting(void);
+
+/// Has a slot wait no longer.
+void hf_async_end_waiting(uint32_t slot);
+
 /// Copies a NUL-terminated text that may not be there, cutting it at `size` - 1 bytes, and returns its length. Safe to call from
 /// a signal handler.
 size_t hf_async_copy_text(char *destination, size_t size, uint64_t source);
+
+/// Copies pieces of memory that may not be there, up to the first that is not, and returns how many bytes it copied: a call of the
+/// kernel costs more than what it copies. Safe to call from a signal handler.
+size_t hf_async_read_pieces(const struct iovec *remote, const struct iovec *local, size_t count);
+
+/// Where a NUL-terminated text is, and where it goes.
+typedef struct HFText {
+    char *text;
+    size_t size;
+    uint64_t source;
+} HFText;
+
+/// As hf_async_copy_text(), two texts at once. Safe to call from a signal handler.
+void hf_async_copy_texts(HFText first, HFText second);
 
 /// Ends the process as the signal would have without us. Returns to let the fault happen again, or not at all.
 /// Safe to call from a signal handler.

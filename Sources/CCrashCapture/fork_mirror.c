@@ -6,6 +6,7 @@
 #include "fork_mirror.h"
 
 #include "async_state.h"
+#include "crash_context.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -23,10 +24,16 @@ static void copy_before_fork(void) {
     count = count < HF_MAXIMUM_IMAGES ? count : HF_MAXIMUM_IMAGES;
     mirror->header = *spool;
     mirror->header.image_count = count;
+    const HFContextSection *context = hf_async_context();
+    if (context != NULL) {
+        mirror->context = context->area;
+    }
     memcpy(mirror->images, (const char *)spool + spool->image_offset, count * sizeof(HFImage));
 }
 
 static void begin_in_child(void) {
+    // Its memory is that of the spool file, which is not the child's.
+    hf_context_forget();
     if (hf_capture_state.configuration.spool_descriptor >= 0) {
         close(hf_capture_state.configuration.spool_descriptor);
         // A grandchild must not close what took its number.

@@ -2,6 +2,7 @@
 
 #include "async_handler.h"
 #include "async_state.h"
+#include "crash_context.h"
 #include "fork_mirror.h"
 #include "recovery_point.h"
 
@@ -63,6 +64,7 @@ int hf_capture_install(const HFCaptureConfiguration *configuration) {
     hf_capture_state.slot_count = spool->slot_count;
     atomic_store(&hf_capture_state.verdict_without_decision, configuration->verdict_at_deadline);
     resolve_runtime();
+    hf_context_install(spool);
     hf_prepare_for_fork();
 
     sigset_t mask;

@@ -1,8 +1,10 @@
 // Observing signals, and giving them back. Ordinary code: nothing here runs in a handler.
 
+#include "async_sample.h"
 #include "async_signals.h"
 #include "async_state.h"
 #include "signal_events.h"
+#include "thread_sampling.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -37,6 +39,9 @@ HFSignalObstacle hf_signal_obstacle(int signal) {
     // nptl(7): 32 cancels threads, 33 keeps the user ids of all threads alike.
     if (signal >= __SIGRTMIN && signal < SIGRTMIN) {
         return HFSignalObstacleLibrary;
+    }
+    if (signal == HF_SAMPLE_SIGNAL && atomic_load(&hf_sample_state.installed)) {
+        return HFSignalObstacleSamples;
     }
     return HFSignalObstacleNone;
 }
@@ -206,6 +211,8 @@ uint64_t hf_signal_block_for_service(void) {
     }
     // Swift's backtracer suspends threads by these (CrashHandlerLinux.cpp); the C library has its own by 32 and 33.
     signals &= ~(bit(SIGUSR1) | bit(SIGUSR2) | bit(SIGPROF) | bit(__SIGRTMIN) | bit(__SIGRTMIN + 1));
+    // And samples are taken of all threads.
+    signals &= ~bit(HF_SAMPLE_SIGNAL);
     return change_mask(SIG_BLOCK, signals);
 }
 

@@ -70,6 +70,13 @@ static inline int hf_unwind_begin(
 // REG_RSP and REG_RIP of sys/ucontext.h, which hides them from whoever does not define _GNU_SOURCE, as Swift's importer does not.
 enum { HF_UNWIND_GREG_RSP = 15, HF_UNWIND_GREG_RIP = 16 };
 
+enum { HF_UNWIND_REGISTER_COUNT = 17 };
+
+/// Places in sys/ucontext.h of rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, rip.
+static const unsigned char hf_unwind_gregs[HF_UNWIND_REGISTER_COUNT] = {
+    13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7, 16,
+};
+
 /// The registers of a context that a walk begins with.
 static inline uint64_t hf_unwind_program_counter(const ucontext_t *_Nonnull context) {
     return (uint64_t)context->uc_mcontext.gregs[HF_UNWIND_GREG_RIP];
@@ -77,6 +84,21 @@ static inline uint64_t hf_unwind_program_counter(const ucontext_t *_Nonnull cont
 
 static inline uint64_t hf_unwind_stack_pointer(const ucontext_t *_Nonnull context) {
     return (uint64_t)context->uc_mcontext.gregs[HF_UNWIND_GREG_RSP];
+}
+
+/// Copies the registers of a context in the order of DWARF (System V ABI, AMD64 supplement, figure 3.36), the program counter
+/// behind them.
+static inline void hf_unwind_get_registers(const ucontext_t *_Nonnull context, uint64_t *_Nonnull registers) {
+    for (int i = 0; i < HF_UNWIND_REGISTER_COUNT; i += 1) {
+        registers[i] = (uint64_t)context->uc_mcontext.gregs[hf_unwind_gregs[i]];
+    }
+}
+
+/// Copies them back.
+static inline void hf_unwind_set_registers(ucontext_t *_Nonnull context, const uint64_t *_Nonnull registers) {
+    for (int i = 0; i < HF_UNWIND_REGISTER_COUNT; i += 1) {
+        context->uc_mcontext.gregs[hf_unwind_gregs[i]] = (greg_t)registers[i];
+    }
 }
 
 /// Undoes a call: the context as it was in the caller, at the return address.

@@ -29,6 +29,9 @@ static const size_t lane_size = (size_t)64 << 20;
 // More than loops fault at the same time; what is beyond is unmapped.
 enum { maximum_free_lanes = 16 };
 
+// More than loops fault before they sleep again; what is beyond is settled at once.
+enum { maximum_unsettled = 16 };
+
 typedef struct Lane {
     uintptr_t low;
     /// Where the next stack begins, downwards.
@@ -45,6 +48,9 @@ static Lane free_lanes[maximum_free_lanes];
 static int free_lane_count;
 /// How many stacks or lanes were left to the dead for which no lane was reserved yet.
 static int wanted_lanes;
+/// Stacks that were buried in name only: the kernel is told when there is time, or before the next one is made.
+static HFCalloutStack *unsettled[maximum_unsettled];
+static int unsettled_count;
 
 static uintptr_t page_size(void) { return (uintptr_t)sysconf(_SC_PAGESIZE); }
 
@@ -125,6 +131,8 @@ static bool make_lane(size_t size, Lane *lane) {
 }
 
 HFCalloutStack *hf_callout_stack_create(size_t size) {
+    // Their lanes are for this one.
+    hf_callout_stack_settle();
     uintptr_t page = page_size();
     if (size < 4 * page || size > SIZE_MAX / 2) {
         errno = EINVAL;
@@ -179,17 +187,60 @@ void hf_callout_stack_destroy(HFCalloutStack *stack) {
     free(stack);
 }
 
-size_t hf_callout_stack_bury(HFCalloutStack *stack) {
+/// Where the part begins that an abandoned callout keeps.
+static uintptr_t kept_low(const HFCalloutStack *stack) {
     uintptr_t stack_pointer = stack->abandoned_at;
-    uintptr_t kept = stack->low;
     if (stack_pointer > stack->low + red_zone && stack_pointer <= stack->high) {
-        kept = round_down(stack_pointer - red_zone, page_size());
+        return round_down(stack_pointer - red_zone, page_size());
     }
-    if (!give_back(stack, kept) && try_lock()) {
+    return stack->low;
+}
+
+static void settle(HFCalloutStack *stack) {
+    if (!give_back(stack, kept_low(stack)) && try_lock()) {
         wanted_lanes += 1;
         unlock();
     }
-    size_t bytes = stack->high - kept;
     free(stack);
+}
+
+size_t hf_callout_stack_bury(HFCalloutStack *stack) {
+    size_t bytes = stack->high - kept_low(stack);
+    if (try_lock()) {
+        bool is_kept = unsettled_count < maximum_unsettled;
+        if (is_kept) {
+            unsettled[unsettled_count] = stack;
+            unsettled_count += 1;
+        }
+        unlock();
+        if (is_kept) {
+            return bytes;
+        }
+    }
+    settle(stack);
     return bytes;
+}
+
+void hf_callout_stack_settle(void) {
+    for (;;) {
+        HFCalloutStack *stack = NULL;
+        if (!try_lock()) {
+            return;
+        }
+        if (unsettled_count > 0) {
+            unsettled_count -= 1;
+            stack = unsettled[unsettled_count];
+        }
+        unlock();
+        if (stack == NULL) {
+            return;
+        }
+        settle(stack);
+    }
+}
+
+void hf_callout_stack_touch(HFCalloutStack *stack) {
+    for (uintptr_t page = 1; page <= 2; page += 1) {
+        *(volatile char *)(stack->high - page * page_size()) = 0;
+    }
 }

@@ -2,6 +2,7 @@
 
 #include "recovery_point.h"
 #include "access_list.h"
+#include "loop_events.h"
 #include "recovery_point_layout.h"
 
 #include <stdatomic.h>
@@ -34,6 +35,7 @@ bool hf_recovery_tracks_exclusivity(void) {
 bool hf_recovery_begin_run(void) {
     bool outer = hf_run_is_in_task;
     hf_run_is_in_task = swift_task_getCurrent != NULL && swift_task_getCurrent() != NULL;
+    hf_loop_events_claim();
     return outer;
 }
 

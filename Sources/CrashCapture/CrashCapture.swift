@@ -28,8 +28,18 @@ public final class CrashCapture: Sendable {
         public var heldSignals: UInt64
         /// How often this process was restarted in place so far.
         public var restarts: Int
+        /// Whether reports have the other threads of the process, too.
+        ///
+        /// They are sampled by SIGSTKFLT, which is then not the program's.
+        public var capturesThreads: Bool
+        /// Whether reports have memory contents: of the stack, and near the registers.
+        public var capturesMemory: Bool
         /// Holdfast's own version, for reports.
         public var version: String
+        /// What may be told of the arguments in records; gets them all, the program's name first.
+        public var tellingArguments: @Sendable ([[UInt8]]) -> [[UInt8]] = { $0 }
+        /// What may be told of the environment, and how texts are redacted.
+        public var told = ToldContext()
 
         /// Makes a configuration.
         public init(
@@ -40,6 +50,8 @@ public final class CrashCapture: Sendable {
             exitCode: CInt? = nil,
             heldSignals: UInt64 = 0,
             restarts: Int = 0,
+            capturesThreads: Bool = true,
+            capturesMemory: Bool = false,
             version: String
         ) {
             self.spoolFolder = spoolFolder
@@ -49,6 +61,8 @@ public final class CrashCapture: Sendable {
             self.exitCode = exitCode
             self.heldSignals = heldSignals
             self.restarts = restarts
+            self.capturesThreads = capturesThreads
+            self.capturesMemory = capturesMemory
             self.version = version
         }
     }
@@ -90,25 +104,44 @@ public final class CrashCapture: Sendable {
     ///   - decide: Gives the verdict on a fault. Called on the crash thread while the thread that faulted is parked: must not
     ///     allocate or lock.
     ///   - decided: Called on the crash thread after a thread was sent to its recovery point, or was told to let the main loop
-    ///     drain; with the record's slot.
+    ///     drain.
+    ///   - recorded: Called on the crash thread when nothing more is added to the record of a fault that was resumed; with its slot.
     /// - Throws: `CrashCaptureError`.
     public init(
         _ configuration: Configuration,
         isInLockFrame: @escaping @Sendable (UnsafeBufferPointer<UInt64>) -> Bool,
         decide: @escaping @Sendable (FaultSummary) -> Decision,
-        decided: @escaping @Sendable (UInt32, FaultSummary, Decision) -> Void
+        decided: @escaping @Sendable (FaultSummary, Decision) -> Void,
+        recorded: @escaping @Sendable (UInt32) -> Void
     ) throws(CrashCaptureError) {
-        let identity = ProcessIdentity(restarts: configuration.restarts, holdfastVersion: configuration.version)
-        let spool = try SpoolFile(folder: configuration.spoolFolder, identity: identity)
+        let identity = ProcessIdentity(
+            restarts: configuration.restarts,
+            holdfastVersion: configuration.version,
+            telling: configuration.tellingArguments
+        )
+        let spool = try SpoolFile(
+            folder: configuration.spoolFolder,
+            identity: identity,
+            telling: configuration.told,
+            hasMemory: configuration.capturesMemory
+        )
         spoolPath = spool.path
         isPersistent = spool.isPersistent
         unsafe self.spool = unsafe UnsafeRawPointer(spool.header)
         spoolSize = spool.size
+        let sampler = unsafe ThreadSampler(
+            spool: spool.header,
+            capturesThreads: configuration.capturesThreads,
+            capturesMemory: configuration.capturesMemory,
+            deadline: Self.nanoseconds(configuration.deadline)
+        )
         let thread = unsafe CrashThread(
             spool: spool.header,
+            sampler: sampler,
             isInLockFrame: isInLockFrame,
             decide: decide,
-            decided: decided
+            decided: decided,
+            recorded: recorded
         )
 
         var settings = unsafe HFCaptureConfiguration(
@@ -129,10 +162,13 @@ public final class CrashCapture: Sendable {
             spool.remove()
             throw CrashCaptureError(error == EALREADY ? .alreadyInstalled : .handlers, Errno(rawValue: error))
         }
+        // Without the signal, reports say that there is none.
+        _ = hf_sample_install(configuration.capturesThreads)
         do {
             try Self.prepareThread()
             try thread.start()
         } catch {
+            hf_sample_uninstall()
             hf_capture_uninstall()
             spool.remove()
             throw error
@@ -169,6 +205,29 @@ public final class CrashCapture: Sendable {
     public func recordBytes(slot: UInt32) -> [UInt8] {
         let record = unsafe hf_capture_record(slot)
         return unsafe Array(UnsafeRawBufferPointer(start: record, count: MemoryLayout<HFRecord>.size))
+    }
+
+    /// The bytes of the snapshot of the other threads that belongs to a decided record, for the report writer; empty if there is none.
+    public func threadBytes(slot: UInt32) -> [UInt8] {
+        let header = unsafe spool.assumingMemoryBound(to: HFSpoolHeader.self)
+        let number = unsafe hf_capture_record(slot).pointee.thread_snapshot
+        guard number > 0, unsafe number <= header.pointee.snapshot_count else { return [] }
+        let size = MemoryLayout<HFThreadSnapshot>.size
+        let start = unsafe spool + Int(header.pointee.snapshot_offset) + (Int(number) - 1) * size
+        let before = unsafe start.load(as: UInt32.self)
+        let bytes = unsafe Array(UnsafeRawBufferPointer(start: start, count: size))
+        // The last fault of a process takes a snapshot whose report is being written.
+        return unsafe start.load(as: UInt32.self) == before ? bytes : []
+    }
+
+    /// The bytes of the memory that belongs to a decided record, for the report writer; empty if there is none.
+    public func memoryBytes(slot: UInt32) -> [UInt8] {
+        let header = unsafe spool.assumingMemoryBound(to: HFSpoolHeader.self)
+        let number = unsafe hf_capture_record(slot).pointee.memory_area
+        guard number > 0, unsafe number <= header.pointee.memory_count else { return [] }
+        let size = MemoryLayout<HFMemoryArea>.size
+        let start = unsafe spool + Int(header.pointee.memory_offset) + (Int(number) - 1) * size
+        return unsafe Array(UnsafeRawBufferPointer(start: start, count: size))
     }
 
     /// How many faults have no report yet.
@@ -229,6 +288,7 @@ public final class CrashCapture: Sendable {
 
     /// Puts the handlers back that stood before, and removes the spool file if every record in it was released.
     public func uninstall() {
+        hf_sample_uninstall()
         hf_capture_uninstall()
         if isPersistent, slotsInUse == 0 {
             _ = unsafe unlink(spoolPath)

@@ -15,25 +15,31 @@ final class CrashThread: @unchecked Sendable {
     private let swiftFailures = FunctionRanges.swiftFailures
     private let abortFunctions = FunctionRanges.abortFunctions
     private let addresses = AddressSet()
+    private let sampler: ThreadSampler
     private let isInLockFrame: @Sendable (UnsafeBufferPointer<UInt64>) -> Bool
     private let decide: @Sendable (FaultSummary) -> Decision
-    private let decided: @Sendable (UInt32, FaultSummary, Decision) -> Void
+    private let decided: @Sendable (FaultSummary, Decision) -> Void
+    private let recorded: @Sendable (UInt32) -> Void
 
     /// Prepares the walk, with everything that takes a lock.
     init(
         spool: UnsafeMutablePointer<HFSpoolHeader>,
+        sampler: ThreadSampler,
         isInLockFrame: @escaping @Sendable (UnsafeBufferPointer<UInt64>) -> Bool,
         decide: @escaping @Sendable (FaultSummary) -> Decision,
-        decided: @escaping @Sendable (UInt32, FaultSummary, Decision) -> Void
+        decided: @escaping @Sendable (FaultSummary, Decision) -> Void,
+        recorded: @escaping @Sendable (UInt32) -> Void
     ) {
         walker = unsafe StackWalker(spool: spool)
         if walker == nil {
             // The walker lists the images as it is made; a report needs them also when there is no libunwind.
             _ = unsafe LoadedImages(spool: spool)
         }
+        self.sampler = sampler
         unsafe self.isInLockFrame = isInLockFrame
         self.decide = decide
         self.decided = decided
+        self.recorded = recorded
         warmUp()
     }
 
@@ -67,6 +73,7 @@ final class CrashThread: @unchecked Sendable {
             let fault = unsafe summary(of: record, walk: walk(record))
             let decision = Decision(fault.mayBeResumed ? .terminate : .restart, because: "nothing happened")
             unsafe write(decision.reason, to: record)
+            unsafe sampler.warmUp(record, with: walker)
         }
         // The walk meets no frame of these here.
         _ = swiftFailures.contain(0)
@@ -88,10 +95,36 @@ final class CrashThread: @unchecked Sendable {
             unsafe write(decision.reason, to: record)
             if decision.drains { unsafe hf_capture_add_facts(record, UInt32(HF_FACT_DRAINED)) }
             if decision.quarantines { unsafe hf_capture_add_facts(record, UInt32(HF_FACT_QUARANTINED)) }
+            unsafe sampler.copyMemory(of: record, slot: slot)
+            // What is resumed does not wait for the rest; what ends the process would not leave the time.
+            let number = unsafe record.pointee.number
+            if decision.verdict != .resume {
+                unsafe sampler.sample(record, slot: slot, .together, with: walker)
+                hf_async_complete_context(number)
+            } else {
+                // Before it goes on: its next fault may come before this thread does.
+                unsafe CrashNotes.addFault(record)
+            }
             guard hf_capture_decide(slot, decision.verdict.rawCode) else { continue }
-            if decision.drains || decision.verdict == .resume { decided(slot, fault, decision) }
+            if decision.drains || decision.verdict == .resume { decided(fault, decision) }
+            if decision.verdict == .resume {
+                unsafe lookAround(record, slot)
+                recorded(slot)
+            }
         }
     }
+
+    /// Records what is around a fault that was resumed: seldom in a flood, and after the thread has gone on.
+    private func lookAround(_ record: UnsafeMutablePointer<HFRecord>, _ slot: UInt32) {
+        guard unsafe sampler.isDue(record) else { return }
+        // With one processor for all, the thread that was let go runs only when this one does not.
+        _ = hf_capture_await_fault(Self.courtesy)
+        unsafe hf_async_complete_context(record.pointee.number)
+        unsafe sampler.sample(record, slot: slot, .oneByOne, with: walker)
+    }
+
+    /// How long a thread that was let go has the processor to itself, in nanoseconds.
+    private static var courtesy: UInt64 { 300_000 }
 
     /// Looks at the functions again: only after a walk that was found clean, for it reads files and allocates.
     private func mayHoldMutex() -> Bool {
@@ -150,7 +183,7 @@ final class CrashThread: @unchecked Sendable {
         var judge = WalkJudge()
         var reached = false
         addresses.reset()
-        let complete = unsafe walker.walk(context: context) { programCounter in
+        let complete = unsafe walker.walk(context: context, stack: calloutStack(of: record)) { programCounter in
             // A call's last instruction may be the last of its function: look a return address up inside the call.
             let address = frames.isEmpty ? programCounter : programCounter &- 1
             frames.add(programCounter)
@@ -164,11 +197,21 @@ final class CrashThread: @unchecked Sendable {
                 if !reached { addresses.insert(programCounter) }
             }
         }
-        frames.finish()
+        let counts = frames.finish()
+        unsafe record.pointee.frame_count = counts.kept
+        unsafe record.pointee.head_frame_count = counts.head
+        unsafe record.pointee.frames_omitted = counts.omitted
         let end: FaultSummary.Walk.End = reached ? .recoveryPoint : complete ? .outermost : .broken
         unsafe hf_capture_add_facts(record, reached ? UInt32(HF_FACT_WALK_COMPLETE) : 0)
         unsafe hf_capture_add_facts(record, complete ? 0 : UInt32(HF_FACT_WALK_BROKEN))
         return judge.walk(end: end)
+    }
+
+    /// The stack of a callout, which stays mapped as long as its thread is parked.
+    private func calloutStack(of record: UnsafeMutablePointer<HFRecord>) -> Range<UInt64> {
+        let (low, high) = unsafe (record.pointee.stack_low, record.pointee.stack_high)
+        let isCallout = unsafe record.pointee.facts & UInt32(HF_FACT_RECOVERY_POINT) != 0
+        return isCallout && low < high ? low..<high : 0..<0
     }
 
     private func isRecoverySwitch(_ address: UInt64) -> Bool {

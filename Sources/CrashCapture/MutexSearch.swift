@@ -16,16 +16,17 @@ struct MutexSearch {
     private static let ownerMask: UInt32 = 0x3fff_ffff
 
     private let thread: UInt32
-    private let ignored: (Range<UInt64>, Range<UInt64>)
+    private let ignored: (Range<UInt64>, Range<UInt64>, Range<UInt64>)
     private var buffer = [UInt8](repeating: 0, count: 64 * 1024)
 
     /// Prepares a search for the locks of a thread.
     init(thread: CInt) {
         self.thread = UInt32(bitPattern: thread)
-        // The first thread's id is the process's, which we note ourselves.
+        // The first thread's id is the process's, which we note ourselves; whom we asked for a sample, we note, too.
         ignored = (
             unsafe Self.range(hf_capture_own_state(), hf_capture_own_state_size()),
-            unsafe Self.range(hf_signal_own_state(), hf_signal_own_state_size())
+            unsafe Self.range(hf_signal_own_state(), hf_signal_own_state_size()),
+            unsafe Self.range(hf_sample_own_state(), hf_sample_own_state_size())
         )
     }
 
@@ -68,7 +69,9 @@ struct MutexSearch {
             for place in stride(from: 0, to: piece.byteCount - 3, by: 4) {
                 let word = unsafe piece.unsafeLoadUnaligned(fromByteOffset: place, as: UInt32.self)
                 let address = start + UInt64(place)
-                if word & Self.ownerMask == thread, !ignored.0.contains(address), !ignored.1.contains(address) {
+                if word & Self.ownerMask == thread, !ignored.0.contains(address), !ignored.1.contains(address),
+                    !ignored.2.contains(address)
+                {
                     return true
                 }
             }

@@ -10,16 +10,19 @@ struct ProcessIdentity {
     /// As execve(2) takes it: bytes, which need not be UTF-8.
     var executable: [UInt8]
     var arguments: [[UInt8]]
+    /// What may be told of them.
+    var toldArguments: [[UInt8]]
     var restarts: Int
     var holdfastVersion: String
 
     /// Gathers it for the running process.
-    init(restarts: Int, holdfastVersion: String) {
+    init(restarts: Int, holdfastVersion: String, telling told: ([[UInt8]]) -> [[UInt8]] = { $0 }) {
         self.restarts = restarts
         self.holdfastVersion = holdfastVersion
         startUnixNanoseconds = Self.nanoseconds(CLOCK_REALTIME)
         startMonotonicNanoseconds = Self.nanoseconds(CLOCK_MONOTONIC)
         arguments = ProcessImage.arguments
+        toldArguments = told(arguments)
         executable = ProcessImage.executable ?? arguments.first ?? []
     }
 
@@ -57,7 +60,7 @@ struct ProcessIdentity {
     private func writeArguments(to header: UnsafeMutablePointer<HFSpoolHeader>) {
         let capacity = unsafe MemoryLayout.size(ofValue: header.pointee.arguments)
         var bytes: [UInt8] = []
-        for argument in arguments {
+        for argument in toldArguments {
             guard bytes.count + argument.count + 1 <= capacity else { break }
             bytes += argument + [0]
         }

@@ -45,7 +45,8 @@ enum ProcessImage {
         return unsafe access(string, F_OK) == 0
     }
 
-    private static func file(_ path: String) -> [UInt8]? {
+    /// The bytes of a file; nil when it cannot be read.
+    static func file(_ path: String) -> [UInt8]? {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }

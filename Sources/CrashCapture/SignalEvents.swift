@@ -84,6 +84,8 @@ public enum SignalEvents {
         case .kernel: "SIGKILL and SIGSTOP reach no process; observe SIGTERM or SIGTSTP"
         case .library:
             "signal \(signal) is the C library's own; real-time signals begin at SIGRTMIN, \(__libc_current_sigrtmin())"
+        case .samples:
+            "signal \(signal) is what other threads are sampled by after a fault; capturesThreads = false leaves it to you"
         case .noSignal: "there is no signal \(signal); numbers are 1 to 64"
         }
     }

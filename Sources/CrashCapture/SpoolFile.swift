@@ -17,6 +17,8 @@ struct SpoolFile {
     /// -1 when there was no room for a file.
     let descriptor: CInt
     let path: String
+    /// What belongs to few of the records.
+    let sections: SpoolSections
 
     /// Whether the records outlive the process: not when the disk was full.
     var isPersistent: Bool { descriptor >= 0 }
@@ -25,10 +27,27 @@ struct SpoolFile {
     ///
     /// The file appears under its name only when it is locked and its header is complete. With a full disk the records are in
     /// memory only: an agent that cannot start is worse than one whose last report is lost.
-    init(folder: String, identity: ProcessIdentity) throws(CrashCaptureError) {
+    ///
+    /// - Parameters:
+    ///   - folder: The spool folder.
+    ///   - identity: What the header says of the process.
+    ///   - told: What of the process's context may be told.
+    ///   - hasMemory: Whether there is room for memory contents.
+    /// - Throws: `CrashCaptureError`.
+    init(
+        folder: String,
+        identity: ProcessIdentity,
+        telling told: ToldContext,
+        hasMemory: Bool = false
+    ) throws(CrashCaptureError) {
         let imageOffset = (MemoryLayout<HFSpoolHeader>.size + 63) & ~63
         let slotOffset = (imageOffset + MemoryLayout<HFImage>.size * Self.imageCapacity + 63) & ~63
-        size = slotOffset + MemoryLayout<HFRecord>.size * Self.slotCount
+        sections = SpoolSections(
+            after: slotOffset + MemoryLayout<HFRecord>.size * Self.slotCount,
+            hasMemory: hasMemory
+        )
+        let contextOffset = (sections.end + 63) & ~63
+        size = contextOffset + hf_context_section_size()
         path = "\(folder)/\(identity.pid)-\(identity.startUnixNanoseconds).spool"
         let temporary = "\(folder)/.\(identity.pid)-\(identity.startUnixNanoseconds).tmp"
 
@@ -48,6 +67,11 @@ struct SpoolFile {
         unsafe header = mapping.assumingMemoryBound(to: HFSpoolHeader.self)
         unsafe header.pointee.image_offset = UInt32(imageOffset)
         unsafe header.pointee.slot_offset = UInt32(slotOffset)
+        unsafe sections.write(to: header)
+        unsafe header.pointee.context_offset = UInt32(contextOffset)
+        unsafe header.pointee.context_size = UInt32(hf_context_section_size())
+        unsafe hf_context_lay_out(header)
+        unsafe told.write(to: header)
         unsafe identity.write(to: header)
         guard unsafe descriptor < 0 || rename(temporary, path) == 0 else {
             let error = Errno(rawValue: errno)

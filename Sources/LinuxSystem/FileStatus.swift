@@ -21,6 +21,14 @@ public struct FileStatus: Sendable, Hashable {
     public let owner: UInt32
     /// Its size in bytes.
     public let size: Int64
+    /// What the owner, the group and all others may do with it: the last twelve bits of `st_mode`.
+    public let permissions: UInt32
+    /// The device that it lies on.
+    public let device: UInt64
+    /// Its number on that device.
+    public let inode: UInt64
+    /// When its contents were written last, in nanoseconds since 1970 (1678 to 2262).
+    public let modified: Int64
 
     /// Asks about the file at a path; a symbolic link at its end is not followed.
     ///
@@ -47,6 +55,21 @@ public struct FileStatus: Sendable, Hashable {
         self.init(buffer)
     }
 
+    /// Asks about a file of an open directory; a symbolic link is not followed.
+    ///
+    /// The corresponding C function is `fstatat` with `AT_SYMLINK_NOFOLLOW`.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the file.
+    ///   - directory: The open directory.
+    /// - Throws: The error of the call, such as `ENOENT`.
+    public init(of name: String, in directory: borrowing FileDirectory) throws(Errno) {
+        let number = directory.descriptor.rawValue
+        var buffer = stat()
+        try SystemCall.checked { unsafe fstatat(number, name, &buffer, AT_SYMLINK_NOFOLLOW) }
+        self.init(buffer)
+    }
+
     private init(_ buffer: stat) {
         kind =
             switch buffer.st_mode & S_IFMT {
@@ -57,5 +80,10 @@ public struct FileStatus: Sendable, Hashable {
             }
         owner = buffer.st_uid
         size = Int64(buffer.st_size)
+        permissions = UInt32(buffer.st_mode & 0o7777)
+        device = UInt64(buffer.st_dev)
+        inode = UInt64(buffer.st_ino)
+        // Any time that a file system gives; one that does not fit is as good as another.
+        modified = Int64(buffer.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(buffer.st_mtim.tv_nsec)
     }
 }

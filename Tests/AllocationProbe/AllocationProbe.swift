@@ -33,4 +33,5 @@ enum Scenario: String {
     case limit
     case nested
     case wakeUps = "wake-ups"
+    case events
 }

@@ -1,4 +1,5 @@
 import AllocationCounter
+import CRecoveryPoint
 import Glibc
 import RunLoops
 import Synchronization
@@ -24,6 +25,7 @@ final class Probe: @unchecked Sendable {
 
     /// Plays the scenario on a thread of its own.
     func play() -> HFAllocationCount {
+        if scenario == .events { provideEventRing() }
         var thread = pthread_t()
         let error = pthread_create(
             &thread,
@@ -52,12 +54,19 @@ final class Probe: @unchecked Sendable {
         return false
     }
 
+    /// Has the loop note its events.
+    private func provideEventRing() {
+        let ring = UnsafeMutableRawPointer.allocate(byteCount: MemoryLayout<HFEventRing>.size, alignment: 64)
+        ring.initializeMemory(as: UInt8.self, repeating: 0, count: MemoryLayout<HFEventRing>.size)
+        hf_loop_events_provide(ring.assumingMemoryBound(to: HFEventRing.self), 1)
+    }
+
     private func run() {
         loop = .current
         loopMade.store(true, ordering: .releasing)
         switch scenario {
         case .control: addSource { [self] in if steps == 500 { kept = malloc(1) } }
-        case .source: addSource {}
+        case .source, .events: addSource {}
         case .severalSources: addSeveralSources()
         case .timer: addTimer()
         case .movedTimer: addMovedTimer()

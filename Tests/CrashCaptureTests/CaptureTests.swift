@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Capture as a whole, each test in a process of its own: handlers are process-wide.
-@Suite(.timeLimit(.minutes(5))) struct CaptureTests {
+@Suite(.timeLimit(.minutes(10))) struct CaptureTests {
     private let folder: TemporaryFolder
 
     init() throws {
@@ -130,7 +130,13 @@ enum CaptureChild {
             verdictAtDeadline: .terminate,
             version: "test"
         )
-        return try CrashCapture(configuration, isInLockFrame: { _ in false }, decide: decide, decided: { _, _, _ in })
+        return try CrashCapture(
+            configuration,
+            isInLockFrame: { _ in false },
+            decide: decide,
+            decided: { _, _ in },
+            recorded: { _ in }
+        )
     }
 
     /// The addresses of the handlers of the fault signals.

@@ -22,14 +22,14 @@ import Testing
         defer { record.deallocate() }
         var list = FrameList(record)
         for number in 0..<count { list.add(UInt64(number + 1)) }
-        list.finish()
+        let counts = list.finish()
         let frames = withUnsafeBytes(of: &record.pointee.frames) { bytes in
-            Array(bytes.bindMemory(to: UInt64.self).prefix(Int(record.pointee.frame_count)))
+            Array(bytes.bindMemory(to: UInt64.self).prefix(Int(counts.kept)))
         }
         return Kept(
             frames: frames,
-            head: Int(record.pointee.head_frame_count),
-            omitted: Int(record.pointee.frames_omitted)
+            head: Int(counts.head),
+            omitted: Int(counts.omitted)
         )
     }
 

@@ -3,7 +3,7 @@ import CrashReports
 import Testing
 
 /// The decoder takes any bytes: a record may be cut off, half written or forged.
-@Suite(.timeLimit(.minutes(5))) struct HostileSpoolTests {
+@Suite(.timeLimit(.minutes(10))) struct HostileSpoolTests {
     private static let spool = sampleSpool([sampleRecord(), sampleRecord()])
 
     /// Decodes, and uses all that was decoded.
@@ -13,6 +13,12 @@ import Testing
         for record in contents.records {
             precondition(record.frames.count <= Int(HF_MAXIMUM_FRAMES) && record.headFrameCount <= record.frames.count)
             precondition(record.message.utf8.count <= 3 * Int(HF_MESSAGE_SIZE))
+            precondition(record.memory.allSatisfy { $0.bytes.count <= Int(HF_MEMORY_SIZE) })
+            for thread in record.threads?.threads ?? [] {
+                precondition(
+                    thread.frames.count <= Int(HF_THREAD_FRAMES) && thread.headFrameCount <= thread.frames.count
+                )
+            }
         }
         return contents.records.count + contents.images.count + contents.process.arguments.count
     }
@@ -65,6 +71,24 @@ import Testing
             // The greatest and the least signed number.
             bytes[offset + 3] = byte ^ 0x80
             Self.decode(bytes)
+        }
+    }
+
+    @Test(arguments: [0, 1, 0x7f, 0x80, 0xff] as [UInt8])
+    func `Every number of the sections may be extreme`(byte: UInt8) throws {
+        let header = Array(stride(from: 3192, to: 3224, by: 4))
+        let snapshots = Self.spool.withUnsafeBytes { Int($0.load(fromByteOffset: 3192, as: UInt32.self)) }
+        let areas = Self.spool.withUnsafeBytes { Int($0.load(fromByteOffset: 3208, as: UInt32.self)) }
+        let second = snapshots + MemoryLayout<HFThreadSnapshot>.size
+        let numbers =
+            header + Array(stride(from: second, to: second + 120, by: 4))
+            + Array(stride(from: areas, to: areas + 80, by: 4))
+        for offset in numbers {
+            var bytes = Self.spool
+            for index in 0..<4 { bytes[offset + index] = byte }
+            #expect(Self.decode(bytes) > 0)
+            bytes[offset + 3] = byte ^ 0x80
+            #expect(Self.decode(bytes) > 0)
         }
     }
 

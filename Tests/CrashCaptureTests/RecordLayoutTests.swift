@@ -30,6 +30,21 @@ import Testing
         #expect(record.heldLocks == 2)
         #expect(record.exception == .init(type: "std::runtime_error", message: "what it says"))
         #expect(record.touched == ["a cache", "an index"])
+        #expect(record.codeBytes.from == (0xc0...0xcf).map { $0 })
+        #expect(record.codeBytes.before == (0xb8...0xbf).map { $0 })
+        #expect(
+            record.mapping
+                == .init(
+                    place: .after,
+                    distance: 0xabc,
+                    name: "/memfd:a file",
+                    start: HexAddress(0x1234_5678_0000),
+                    end: HexAddress(0x1234_5678_9000),
+                    permissions: "rw-s"
+                )
+        )
+        #expect(record.sampling == .done)
+        #expect(record.threads == nil && record.memory.isEmpty, "they are in sections of their own")
         let loop = try #require(record.loop)
         #expect(loop.mode == "a mode")
         #expect(loop.activity == "afterWaiting")
@@ -50,6 +65,86 @@ import Testing
         ]
         for (name, place) in places { #expect(record.registers[name] == 0x1000 + UInt64(place), "\(name)") }
         #expect(record.registers.count == Int(HF_REGISTER_COUNT))
+    }
+
+    @Test func `Registers of AArch64 have the names of their places`() throws {
+        let record = try #require(FaultRecord(bytes: bytes(of: sampleRecord()), architecture: "aarch64"))
+        let places = [
+            "x0": 0, "x22": 22, "x23": 23, "x28": 28, "fp": 29, "lr": 30, "sp": 31, "pc": 32, "cpsr": 33, "far": 34,
+        ]
+        for (name, place) in places { #expect(record.registers[name] == 0x1000 + UInt64(place), "\(name)") }
+        #expect(record.registers.count == Int(HF_REGISTER_COUNT + HF_MORE_REGISTER_COUNT))
+    }
+
+    @Test func `Every field of a snapshot is decoded`() throws {
+        let spool = try SpoolContents(bytes: sampleSpool([sampleRecord()]))
+        let snapshot = try #require(spool.records.first?.threads)
+        #expect(snapshot.faultNumber == 7)
+        #expect(snapshot.omitted == 11)
+        #expect(snapshot.isStopped)
+        #expect(snapshot.threads.map(\.id) == [816, 817])
+        let thread = snapshot.threads[0]
+        #expect(thread.name == "worker-7")
+        #expect(thread.outcome == .walked)
+        #expect(thread.kernelState == "S")
+        #expect(thread.systemCall == 0)
+        #expect(thread.frames == (0..<64).map { 0x5000 + UInt64($0) })
+        #expect(thread.headFrameCount == 48)
+        #expect(thread.framesOmitted == 5)
+        #expect(thread.sampledAfter == 0.0015)
+        #expect(thread.stackPointer == 0x7000 && thread.framePointer == 0x7010)
+        let other = snapshot.threads[1]
+        #expect(other.outcome == .silent && other.frames.isEmpty && other.name == "" && other.systemCall == nil)
+    }
+
+    @Test func `Memory is decoded`() throws {
+        let record = try #require(SpoolContents(bytes: sampleSpool([sampleRecord()])).records.first)
+        #expect(
+            record.memory == [
+                MemoryPiece(address: 0x2000, bytes: (0..<16).map { UInt8($0) }, about: .stack),
+                MemoryPiece(address: 0x6000, bytes: (16..<24).map { UInt8($0) }, about: .register(13)),
+            ]
+        )
+    }
+
+    @Test func `A snapshot of another fault is nobody's, and one is of one record at most`() throws {
+        var later = sampleRecord()
+        later.number = 8
+        let stale = try SpoolContents(bytes: sampleSpool([later]))
+        #expect(stale.records[0].threads == nil && stale.records[0].memory.isEmpty)
+        let twice = try SpoolContents(bytes: sampleSpool([sampleRecord(), sampleRecord()]))
+        #expect(twice.records.compactMap(\.threads).count == 1)
+        var second = sampleRecord()
+        second.number = 3
+        second.thread_snapshot = 1
+        let both = try SpoolContents(bytes: sampleSpool([sampleRecord(), second]))
+        #expect(both.records.map { $0.threads?.threads.first?.name } == ["worker-3", "worker-7"])
+    }
+
+    @Test func `A record takes what the process itself has of it`() throws {
+        var record = try #require(FaultRecord(bytes: bytes(of: sampleRecord())))
+        record.attach(
+            threads: bytes(of: SampleSections.snapshot(of: 8)),
+            memory: bytes(of: SampleSections.area(of: 8))
+        )
+        #expect(record.threads == nil && record.memory.isEmpty)
+        record.attach(
+            threads: bytes(of: SampleSections.snapshot(of: 7)),
+            memory: bytes(of: SampleSections.area(of: 7))
+        )
+        #expect(record.threads?.threads.count == 2 && record.memory.count == 2)
+    }
+
+    @Test(
+        arguments: [
+            (HF_SAMPLING_NONE, FaultRecord.Sampling.none), (HF_SAMPLING_DONE, .done), (HF_SAMPLING_OFF, .off),
+            (HF_SAMPLING_TOO_SOON, .tooSoon), (HF_SAMPLING_NO_LIST, .noList),
+            (HF_SAMPLING_SIGNAL_TAKEN, .signalTaken), (HF_SAMPLING_TRACED, .traced),
+            (HF_SAMPLING_INTERRUPTED, .interrupted), (HF_SAMPLING_NO_ROOM, .noRoom),
+        ].map { (UInt32($0.0), $0.1) }
+    )
+    func `Every outcome of a sample has its number`(number: UInt32, sampling: FaultRecord.Sampling) {
+        #expect(sampling.rawValue == number)
     }
 
     @Test(
@@ -126,7 +221,16 @@ import Testing
             #expect(record.heldLocks == 0)
             #expect(record.exception == nil)
             #expect(record.touched == [])
+            #expect(record.sampling == nil && record.threads == nil && record.memory.isEmpty)
+            #expect(record.codeBytes.before.isEmpty && record.codeBytes.from.count == 16)
         }
+    }
+
+    @Test func `A spool file of before the last sections is decoded without them`() throws {
+        let spool = try SpoolContents(bytes: sampleSpool([sampleRecord()], slotSize: 4672, sections: nil))
+        let record = try #require(spool.records.first)
+        #expect(record.touched == ["a cache", "an index"])
+        #expect(record.sampling == nil && record.threads == nil && record.memory.isEmpty)
     }
 
     @Test func `What a half written slot has of the fault before it is not believed`() throws {

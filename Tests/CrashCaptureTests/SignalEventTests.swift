@@ -5,7 +5,7 @@ import LinuxSystem
 import Testing
 
 /// Asynchronous signals through their ring, each test in a process of its own: handlers are process-wide.
-@Suite(.timeLimit(.minutes(5))) struct SignalEventTests {
+@Suite(.timeLimit(.minutes(10))) struct SignalEventTests {
 
     @Test func `Values that were queued come in their order, with their sender`() async {
         await #expect(processExitsWith: .success) {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Whether a debugger holds the process.
-@Suite(.timeLimit(.minutes(5))) struct TracerTests {
+@Suite(.timeLimit(.minutes(10))) struct TracerTests {
     @Test func `A process knows whether it is traced`() async {
         await #expect(processExitsWith: .success) {
             #expect(!hf_async_is_traced())

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// What the allocator does in a thousand steady passes, counted in a process of its own.
-@Suite("Allocations", .timeLimit(.minutes(5)))
+@Suite("Allocations", .timeLimit(.minutes(10)))
 struct AllocationTests {
     /// Runs a scenario of the probe and returns allocations, reallocations and frees.
     private func count(_ scenario: String) throws -> (calls: [Int], origins: String) {
@@ -24,7 +24,7 @@ struct AllocationTests {
         arguments: [
             "source", "several-sources", "timer", "moved-timer", "port", "observers", "sleeping", "poll", "limit",
             "nested",
-            "wake-ups",
+            "wake-ups", "events",
         ]
     )
     func steadyPass(_ scenario: String) throws {

@@ -1,7 +1,7 @@
 import RunLoops
 import Testing
 
-@Suite("Blocks", .timeLimit(.minutes(5)))
+@Suite("Blocks", .timeLimit(.minutes(10)))
 struct BlockTests {
     @Test("Blocks run once, in order; those queued meanwhile wait for the next turn of the pass")
     func order() throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunLoops
 
-@Suite("Describing a loop", .timeLimit(.minutes(5)))
+@Suite("Describing a loop", .timeLimit(.minutes(10)))
 struct DescriptionTests {
     /// Control characters, quotes, a change of direction, a separator and what lies beyond the basic plane.
     private static let hostile = "a\u{1b}[31m\n\"b\\\u{7f}\u{85}\u{202e}\u{2028}\u{0}é😀\u{e0041}"

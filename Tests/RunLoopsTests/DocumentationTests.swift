@@ -44,7 +44,7 @@ private final class Connection: Sendable {
 }
 
 /// The examples of Documentation/RunLoop.md: each is a part of a test here, and the last test compares the two.
-@Suite("The examples of the documentation", .timeLimit(.minutes(5)))
+@Suite("The examples of the documentation", .timeLimit(.minutes(10)))
 struct DocumentationTests {
     /// Runs an example with its own loop, and returns what it printed.
     private func lines(

@@ -7,7 +7,7 @@ import Testing
 @testable import RunLoops
 
 /// Each test forks in a process of its own: a child of the test runner could find locks of other tests held for ever.
-@Suite("A fork without exec", .timeLimit(.minutes(5)))
+@Suite("A fork without exec", .timeLimit(.minutes(10)))
 struct ForkTests {
     @Test("What a child does with its parent's loop does not reach the parent")
     func parentIsUndisturbed() async {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunLoops
 
-@Suite("The invariants of a loop", .timeLimit(.minutes(5)))
+@Suite("The invariants of a loop", .timeLimit(.minutes(10)))
 struct InvariantTests {
     /// A loop with some of everything, and what a change to it breaks.
     private func violations(

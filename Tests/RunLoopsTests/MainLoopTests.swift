@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// The main thread's loop with the main dispatch queue, in a process of its own: there it is on the main thread.
-@Suite("The main thread's loop", .timeLimit(.minutes(5)))
+@Suite("The main thread's loop", .timeLimit(.minutes(10)))
 struct MainLoopTests {
     /// Runs a scenario of the probe and returns the lines that it wrote.
     private func play(_ scenario: String) throws -> [String] {

@@ -2,7 +2,7 @@ import Glibc
 import RunLoops
 import Testing
 
-@Suite("Misuse", .timeLimit(.minutes(5)))
+@Suite("Misuse", .timeLimit(.minutes(10)))
 struct MisuseTests {
     private typealias Timer = HostRunLoop.Timer
     private typealias Observer = HostRunLoop.Observer

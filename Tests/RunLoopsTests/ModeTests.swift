@@ -1,7 +1,7 @@
 import RunLoops
 import Testing
 
-@Suite("Modes and common modes", .timeLimit(.minutes(5)))
+@Suite("Modes and common modes", .timeLimit(.minutes(10)))
 struct ModeTests {
     @Test("Adding items and blocks makes modes; running, removing and asking do not")
     func creation() throws {

@@ -1,7 +1,7 @@
 import RunLoops
 import Testing
 
-@Suite("Observers", .timeLimit(.minutes(5)))
+@Suite("Observers", .timeLimit(.minutes(10)))
 struct ObserverTests {
     typealias Observer = HostRunLoop.Observer
 

@@ -1,7 +1,7 @@
 import RunLoops
 import Testing
 
-@Suite("The order of a pass", .timeLimit(.minutes(5)))
+@Suite("The order of a pass", .timeLimit(.minutes(10)))
 struct PassOrderTests {
     @Test("A pass that sleeps goes through all stages in order")
     func sleepingPass() throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunLoops
 
-@Suite("Scopes around passes", .timeLimit(.minutes(5)))
+@Suite("Scopes around passes", .timeLimit(.minutes(10)))
 struct PassScopeTests {
     /// Adds a scope that numbers its entries.
     @discardableResult

@@ -3,7 +3,7 @@ import RunLoops
 import SystemPackage
 import Testing
 
-@Suite("Port sources", .timeLimit(.minutes(5)))
+@Suite("Port sources", .timeLimit(.minutes(10)))
 struct PortSourceTests {
     typealias PortSource = HostRunLoop.PortSource
 

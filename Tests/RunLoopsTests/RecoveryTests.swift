@@ -3,7 +3,7 @@ import RunLoops
 import Synchronization
 import Testing
 
-@Suite("Abandoned callouts", .timeLimit(.minutes(5)))
+@Suite("Abandoned callouts", .timeLimit(.minutes(10)))
 struct RecoveryTests {
     @Test("A repeating timer that was abandoned fires again, and the other timers of the pass fire")
     func timers() throws {

@@ -1,7 +1,7 @@
 import RunLoops
 import Testing
 
-@Suite("Runs until a date, as in Foundation", .timeLimit(.minutes(5)))
+@Suite("Runs until a date, as in Foundation", .timeLimit(.minutes(10)))
 struct RunFormTests {
     private typealias Instant = HostRunLoop.Instant
 

@@ -1,7 +1,7 @@
 import RunLoops
 import Testing
 
-@Suite("Why a run ends", .timeLimit(.minutes(5)))
+@Suite("Why a run ends", .timeLimit(.minutes(10)))
 struct RunResultTests {
     @Test("An empty mode, a missing one and the pseudo mode finish at once, without observers")
     func empty() throws {

@@ -1,7 +1,7 @@
 import RunLoops
 import Testing
 
-@Suite("Sources", .timeLimit(.minutes(5)))
+@Suite("Sources", .timeLimit(.minutes(10)))
 struct SourceTests {
     typealias Source = HostRunLoop.Source
 

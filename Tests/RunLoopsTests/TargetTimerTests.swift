@@ -2,7 +2,7 @@ import RunLoops
 import Synchronization
 import Testing
 
-@Suite("Timers that do not keep their target", .timeLimit(.minutes(5)))
+@Suite("Timers that do not keep their target", .timeLimit(.minutes(10)))
 struct TargetTimerTests {
     /// Counts calls, and says when it goes.
     private final class Target: Sendable {

@@ -1,7 +1,7 @@
 import RunLoops
 import Testing
 
-@Suite("Timers", .timeLimit(.minutes(5)))
+@Suite("Timers", .timeLimit(.minutes(10)))
 struct TimerTests {
     typealias Timer = HostRunLoop.Timer
     typealias Instant = HostRunLoop.Instant

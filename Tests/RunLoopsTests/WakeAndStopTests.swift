@@ -1,7 +1,7 @@
 import RunLoops
 import Testing
 
-@Suite("Waking and stopping", .timeLimit(.minutes(5)))
+@Suite("Waking and stopping", .timeLimit(.minutes(10)))
 struct WakeAndStopTests {
     @Test("A wake-up of a loop that does not run is dropped")
     func notRunning() throws {

@@ -4,7 +4,7 @@ import RunLoops
 import TestSupport
 import Testing
 
-@Suite("Withdrawal", .timeLimit(.minutes(5)))
+@Suite("Withdrawal", .timeLimit(.minutes(10)))
 struct WithdrawalTests {
     private typealias Timer = HostRunLoop.Timer
     private typealias Observer = HostRunLoop.Observer

@@ -1,8 +1,8 @@
 // The layout of a spool file: what is kept of a process and of its faults, in memory that outlives it.
 //
 // A spool file is mapped shared, so that what was written is there after the process died or was replaced. It holds one
-// HFSpoolHeader, `image_capacity` HFImage entries and `slot_count` HFRecord slots, in this order, each section at the offset
-// that the header names. Documented in Documentation/CrashRecordFormat.md; decoded by CrashReports/Record without this
+// HFSpoolHeader, `image_capacity` HFImage entries, `slot_count` HFRecord slots and what belongs to few of them (crash_sections.h),
+// in this order, each section at the offset that the header names. Documented in Documentation/CrashRecordFormat.md; decoded by CrashReports/Record without this
 // header, because a decoder must take any bytes.
 //
 // Life cycle of a slot: free -> claimed -> captured -> decided -> free again once its report is in the store.
@@ -30,6 +30,8 @@ enum {
     HF_EXCEPTION_TYPE_SIZE = 128,
     HF_EXCEPTION_MESSAGE_SIZE = 256,
     HF_TOUCHED_SIZE = 256,
+    HF_MAPPING_NAME_SIZE = 128,
+    HF_MORE_REGISTER_COUNT = 12,
 };
 
 /// Where a slot is in its life cycle.
@@ -94,6 +96,17 @@ typedef struct HFImage {
     char path[HF_IMAGE_PATH_SIZE];
 } HFImage;
 
+/// A mapping of the process, as in /proc/PID/maps.
+typedef struct HFMapping {
+    uint64_t start;
+    /// 0 if none is known.
+    uint64_t end;
+    /// Bits: 0 readable, 1 writable, 2 executable, 3 shared.
+    uint32_t permissions;
+    uint32_t reserved;
+    char name[HF_MAPPING_NAME_SIZE];
+} HFMapping;
+
 typedef struct HFRecord {
     uint32_t state;
     /// Which fault of the process it is, from 1.
@@ -114,8 +127,8 @@ typedef struct HFRecord {
     uint32_t frame_count;
     uint32_t head_frame_count;
     uint32_t frames_omitted;
-    /// In the order of the kernel's gregset_t (sys/ucontext.h): r8 … r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip,
-    /// eflags, csgsfs, err, trapno, oldmask, cr2.
+    /// On x86-64 in the order of the kernel's gregset_t (sys/ucontext.h): r8 … r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip,
+    /// eflags, csgsfs, err, trapno, oldmask, cr2. On AArch64 x0 … x22, and the rest in `more_registers`.
     uint64_t registers[HF_REGISTER_COUNT];
     /// The parked thread's ucontext: means something only in the process itself, until the verdict.
     uint64_t context;
@@ -149,6 +162,22 @@ typedef struct HFRecord {
     char exception_message[HF_EXCEPTION_MESSAGE_SIZE];
     /// The names of what the callout had marked as touched, a line each, innermost first.
     char touched[HF_TOUCHED_SIZE];
+
+    /// What became of the other threads: HF_SAMPLING_… of crash_sections.h.
+    uint32_t sampling;
+    /// Which HFThreadSnapshot is of this fault, from 1; 0 for none. That one names the fault, too.
+    uint32_t thread_snapshot;
+    /// Which HFMemoryArea is of this fault, likewise.
+    uint32_t memory_area;
+    /// How many bytes before the program counter are in `code_before`, at its end.
+    uint32_t code_before_length;
+    uint8_t code_before[HF_CODE_SIZE];
+    /// On AArch64: x23 … x30, sp, pc, pstate, and the address that faulted.
+    uint64_t more_registers[HF_MORE_REGISTER_COUNT];
+    /// Of a memory fault: the mapping that holds the address, or the nearest one.
+    HFMapping mapping;
+    /// The name of the process that sent the signal, "" if it is not known.
+    char sender_name[16];
 } HFRecord;
 
 typedef struct HFSpoolHeader {
@@ -186,6 +215,22 @@ typedef struct HFSpoolHeader {
     char swift[64];
     char holdfast[32];
     char arguments[2048];
+
+    // What follows was added later: a shorter header has none of it.
+
+    /// The HFThreadSnapshot section, its entries, and the HFThreadEntry entries in each.
+    uint32_t snapshot_offset;
+    uint32_t snapshot_size;
+    uint32_t snapshot_count;
+    uint32_t thread_entry_size;
+    /// The HFMemoryArea section: no entries unless the process asked for them.
+    uint32_t memory_offset;
+    uint32_t memory_size;
+    uint32_t memory_count;
+    uint32_t reserved;
+    /// Where the HFContextArea begins (crash_context.h), and how long it is with all that belongs to it; 0 for none.
+    uint32_t context_offset;
+    uint32_t context_size;
 } HFSpoolHeader;
 
 #define HF_SPOOL_MAGIC "HFSPOOL"
@@ -204,10 +249,17 @@ _Static_assert(offsetof(HFRecord, pid) == 4024, "spool layout");
 _Static_assert(offsetof(HFRecord, exception_type) == 4032, "spool layout");
 _Static_assert(offsetof(HFRecord, exception_message) == 4160, "spool layout");
 _Static_assert(offsetof(HFRecord, touched) == 4416, "spool layout");
-_Static_assert(sizeof(HFRecord) == 4672, "spool layout");
+_Static_assert(offsetof(HFRecord, sampling) == 4672, "spool layout");
+_Static_assert(offsetof(HFRecord, code_before) == 4688, "spool layout");
+_Static_assert(offsetof(HFRecord, more_registers) == 4704, "spool layout");
+_Static_assert(offsetof(HFRecord, mapping) == 4800, "spool layout");
+_Static_assert(offsetof(HFRecord, sender_name) == 4952, "spool layout");
+_Static_assert(sizeof(HFRecord) == 4968, "spool layout");
 _Static_assert(offsetof(HFSpoolHeader, start_unix_nanoseconds) == 64, "spool layout");
 _Static_assert(offsetof(HFSpoolHeader, name) == 96, "spool layout");
 _Static_assert(offsetof(HFSpoolHeader, arguments) == 1144, "spool layout");
-_Static_assert(sizeof(HFSpoolHeader) == 3192, "spool layout");
+_Static_assert(offsetof(HFSpoolHeader, snapshot_offset) == 3192, "spool layout");
+_Static_assert(offsetof(HFSpoolHeader, context_offset) == 3224, "spool layout");
+_Static_assert(sizeof(HFSpoolHeader) == 3232, "spool layout");
 
 #endif

@@ -45,6 +45,8 @@ typedef enum __attribute__((enum_extensibility(closed))) HFSignalObstacle : int3
     HFSignalObstacleLibrary = 3,
     /// No signal has this number.
     HFSignalObstacleNoSignal = 4,
+    /// By it threads are asked to stand still (thread_sampling.h).
+    HFSignalObstacleSamples = 5,
 } HFSignalObstacle;
 
 HFSignalObstacle hf_signal_obstacle(int signal);

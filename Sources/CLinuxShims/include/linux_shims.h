@@ -59,10 +59,21 @@ static inline void hf_prefetch_lines(uintptr_t address) {
 /// Tells the processor that the thread spins. Safe to call from a signal handler.
 static inline void hf_spin_pause(void) { __builtin_ia32_pause(); }
 
+/// Reads entries of a directory into a buffer, as `struct linux_dirent64`: getdents64(2).
+///
+/// Provided because readdir(3) tells an error from the end only by an `errno` that was cleared before, and scandir(3) allocates
+/// each name. Returns the number of bytes, 0 at the end, or -1 with `errno` set. Safe to call from a signal handler.
+long hf_directory_read(int directory, void *_Nonnull buffer, unsigned long size);
+
 /// Names the calling thread; 15 bytes at most, or nothing happens.
 ///
 /// Provided because the Glibc overlay lacks pthread_setname_np(3). Not safe to call from a signal handler.
 void hf_thread_set_name(const char *_Nonnull name);
+
+/// Returns how many columns of a terminal a character of Unicode takes, or -1 when that is not known: wcwidth(3).
+///
+/// Provided because the Glibc overlay lacks it. Goes by UTF-8 whatever the environment says. Not safe to call from a signal handler.
+int hf_character_columns(uint32_t character);
 
 /// Begins to count forks, once per process; children go on counting.
 ///

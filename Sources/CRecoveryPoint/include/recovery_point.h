@@ -214,7 +214,16 @@ void hf_callout_stack_destroy(HFCalloutStack *_Nonnull stack);
 
 /// Gives the part of an abandoned stack that no frame uses back to the kernel and frees the description; the frames
 /// stay mapped for ever. Returns the number of bytes that stay mapped.
+///
+/// The kernel may be told only later: by hf_callout_stack_settle(), or by whoever makes the next stack. It takes two system
+/// calls, for which a loop that goes on after a fault has more time before it sleeps.
 size_t hf_callout_stack_bury(HFCalloutStack *_Nonnull stack);
+
+/// Finishes what hf_callout_stack_bury() began. Safe from any thread, not from a signal handler.
+void hf_callout_stack_settle(void);
+
+/// Has the kernel provide the memory that the first frames of a stack need, before it is used.
+void hf_callout_stack_touch(HFCalloutStack *_Nonnull stack);
 
 /// Whether the runtime functions are there that keep Swift's exclusivity accesses apart; without them nothing may be
 /// abandoned.

@@ -30,6 +30,7 @@ extension HostRunLoop {
         unsafe info.activity = stage.rawValue
         unsafe info.nesting = UInt32(truncatingIfNeeded: depth.load(ordering: .relaxed))
         unsafe name.describe(&info)
+        unsafe hf_loop_event_callout(&info)
         let stageBefore = stage
         let outcome = unsafe hf_recovery_run(stack, &info, body, argument)
         // A nested run leaves its own stage behind.
@@ -63,6 +64,9 @@ extension HostRunLoop {
         isCleanup: Bool,
         _ stack: UnsafeMutablePointer<HFCalloutStack>
     ) {
+        // What comes next is not of a time before the fault.
+        hf_loop_events_refresh()
+        stackPool.noteLoss()
         // First: what the handler does with the stack frees its description.
         let attachments = unsafe CalloutAttachment.takeAll(of: stack)
         // Not at the recovery point of a callout around this one: a `cancel` closure is called inside one.

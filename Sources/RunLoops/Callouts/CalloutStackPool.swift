@@ -11,6 +11,8 @@ struct CalloutStackPool {
     /// The one that was used last: its pages are in the cache.
     private var first: UnsafeMutablePointer<HFCalloutStack>?
     private var idle: [UnsafeMutablePointer<HFCalloutStack>] = unsafe []
+    /// Whether a stack was lost to an abandoned callout since the last `replenish`.
+    private(set) var isShort = false
 
     /// Takes a healthy stack, or makes one; `nil` when there is no memory for one.
     @inline(__always)
@@ -42,6 +44,20 @@ struct CalloutStackPool {
         } else {
             unsafe hf_callout_stack_destroy(stack)
         }
+    }
+
+    /// Notes that a stack was abandoned.
+    mutating func noteLoss() {
+        isShort = true
+    }
+
+    /// Makes a spare stack, so that the next fault does not wait for the kernel to do it.
+    mutating func replenish(size: Int) {
+        isShort = false
+        hf_callout_stack_settle()
+        guard unsafe idle.isEmpty, let stack = unsafe hf_callout_stack_create(size) else { return }
+        unsafe hf_callout_stack_touch(stack)
+        unsafe idle.append(stack)
     }
 
     /// Unmaps the stacks that are not in use.

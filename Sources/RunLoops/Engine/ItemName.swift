@@ -21,11 +21,12 @@ struct ItemName: ~Copyable, @unchecked Sendable {
                 unsafe withUnsafeMutableBytes(of: &bytes) { unsafe $0.copyMemory(from: UnsafeRawBufferPointer(utf8)) }
                 return nil
             }
-            guard let copy = unsafe malloc(utf8.count + 1)?.assumingMemoryBound(to: CChar.self) else {
+            // A loop event copies so many bytes, whatever the length.
+            let size = max(utf8.count + 1, Int(HF_EVENT_LABEL_SIZE))
+            guard let copy = unsafe calloc(size, 1)?.assumingMemoryBound(to: CChar.self) else {
                 preconditionFailure("out of memory for the label of a run loop item")
             }
             unsafe memcpy(copy, source, utf8.count)
-            unsafe copy[utf8.count] = 0
             return unsafe copy
         }
         self.bytes = bytes

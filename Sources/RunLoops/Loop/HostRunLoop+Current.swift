@@ -1,3 +1,4 @@
+import CRecoveryPoint
 import Glibc
 import LinuxSystem
 import Synchronization
@@ -53,6 +54,7 @@ extension HostRunLoop {
         unsafe pthread_setspecific(Self.key, Unmanaged.passUnretained(self).toOpaque())
         removeEverything()
         pthread_setspecific(Self.key, nil)
+        hf_loop_events_release()
     }
 
     /// Removes all items: sources are told, timers and observers stay valid, blocks are released unrun.

@@ -69,9 +69,11 @@ extension HostRunLoop {
         guard !isEmpty(loopMode) else { return .finished }
 
         let outer = beginRun(in: loopMode)
+        unsafe hf_loop_event_run(UInt32(HF_EVENT_ENTRY), nestingForEvents, loopMode.cName.pointer)
         notify(.entry, in: loopMode)
         let result = runPasses(in: loopMode, limit: limit, returnAfterSourceHandled: returnAfterSourceHandled)
         notify(.exit, in: loopMode)
+        unsafe hf_loop_event_run(UInt32(HF_EVENT_EXIT), nestingForEvents, loopMode.cName.pointer)
         endRun(outer)
         return result
     }

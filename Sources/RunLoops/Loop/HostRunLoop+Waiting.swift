@@ -1,3 +1,4 @@
+import CRecoveryPoint
 import LinuxSystem
 import Synchronization
 
@@ -56,8 +57,12 @@ extension HostRunLoop {
     func currentTime() -> Int64 {
         let now = MonotonicClock.nanoseconds
         lastTime = now
+        hf_loop_events_note_time(now)
         return now
     }
+
+    /// How many runs are active, as events of the loop have it.
+    var nestingForEvents: UInt32 { UInt32(truncatingIfNeeded: depth.load(ordering: .relaxed)) }
 
     /// Takes harvested events until one is of something that is still there.
     func takePortEvent(in mode: LoopMode) -> LoopEvent? {
@@ -97,6 +102,8 @@ extension HostRunLoop {
     private func sleep(in mode: LoopMode) -> Bool {
         // Before the timer is armed: a forked child has the same one.
         requireOwnProcess(to: "go on with")
+        // Nothing is ready: now is the time for what a fault left to be done.
+        if stackPool.isShort { stackPool.replenish(size: stackSize.load(ordering: .relaxed)) }
         guard wakeState.prepareToSleep() else { return false }
         // After announcing the sleep: whoever brings a deadline forward now sees it and interrupts it.
         let runs = earliestRunDeadline
@@ -129,7 +136,9 @@ extension HostRunLoop {
             }
             isBlocked.store(true, ordering: .releasing)
         }
+        let sleep = isOver ? nil : unsafe hf_loop_event_sleep(nestingForEvents)
         wait(!isOver)
+        unsafe hf_loop_event_awake(sleep)
         isBlocked.store(false, ordering: .releasing)
         sleepDeadline.store(.max, ordering: .releasing)
         wakeState.endSleep()

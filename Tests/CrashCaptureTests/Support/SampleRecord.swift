@@ -48,6 +48,21 @@ func sampleRecord() -> HFRecord {
     fill(&record.exception_type, "std::runtime_error")
     fill(&record.exception_message, "what it says")
     fill(&record.touched, "a cache\nan index")
+    record.sampling = UInt32(HF_SAMPLING_DONE)
+    record.thread_snapshot = 2
+    record.memory_area = 1
+    withUnsafeMutableBytes(of: &record.code_bytes) { for index in $0.indices { $0[index] = 0xc0 + UInt8(index) } }
+    record.mapping.start = 0x1234_5678_0000
+    record.mapping.end = 0x1234_5678_9000
+    record.mapping.permissions = 0b1011
+    fill(&record.mapping.name, "/memfd:a file")
+    fill(&record.sender_name, "kill")
+    record.code_before_length = 8
+    withUnsafeMutableBytes(of: &record.code_before) { for index in $0.indices { $0[index] = 0xb0 + UInt8(index) } }
+    withUnsafeMutableBytes(of: &record.more_registers) { bytes in
+        let registers = bytes.bindMemory(to: UInt64.self)
+        for index in registers.indices { registers[index] = 0x1017 + UInt64(index) }
+    }
     return record
 }
 
@@ -57,11 +72,13 @@ func sampleRecord() -> HFRecord {
 ///   - records: What is in the slots.
 ///   - imageCount: How many images there are.
 ///   - slotSize: Less than a record makes the slots of an older version.
+///   - sections: What is in the sections behind the slots; nil makes the header of an older version.
 /// - Returns: The whole file.
 func sampleSpool(
     _ records: [HFRecord],
     imageCount: Int = 3,
-    slotSize: Int = MemoryLayout<HFRecord>.size
+    slotSize: Int = MemoryLayout<HFRecord>.size,
+    sections: SampleSections? = SampleSections()
 ) -> [UInt8] {
     let imageOffset = (MemoryLayout<HFSpoolHeader>.size + 63) & ~63
     let slotOffset = (imageOffset + MemoryLayout<HFImage>.size * imageCount + 63) & ~63
@@ -100,6 +117,7 @@ func sampleSpool(
     header.arguments_length = UInt32(arguments.utf8.count)
 
     var spool = [UInt8](repeating: 0, count: slotOffset + slotSize * records.count)
+    if let sections { sections.add(to: &spool, &header) } else { header.header_size = 3192 }
     spool.replaceSubrange(0..<MemoryLayout<HFSpoolHeader>.size, with: bytes(of: header))
     for index in 0..<imageCount {
         var image = HFImage()

@@ -2,7 +2,7 @@ import RunLoops
 import Testing
 
 /// Items 34 to 36.
-@Suite("Blocks", .oracle, .timeLimit(.minutes(5)))
+@Suite("Blocks", .oracle, .timeLimit(.minutes(10)))
 struct BlockTests {
     @Test("34: posting does not wake the loop")
     func noWake() {

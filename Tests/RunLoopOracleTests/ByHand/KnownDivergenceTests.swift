@@ -2,7 +2,7 @@ import RunLoops
 import Testing
 
 /// Shows that the known divergences are real: an entry of the list that CFRunLoop does not bear out has to go.
-@Suite("Known divergences", .oracle, .timeLimit(.minutes(5)))
+@Suite("Known divergences", .oracle, .timeLimit(.minutes(10)))
 struct KnownDivergenceTests {
     private static let idle = ScenarioItem.source("idle")
 

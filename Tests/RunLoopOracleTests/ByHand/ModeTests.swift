@@ -2,7 +2,7 @@ import RunLoops
 import Testing
 
 /// Items 1 to 15: objects, ownership, modes.
-@Suite("Modes and membership", .oracle, .timeLimit(.minutes(5)))
+@Suite("Modes and membership", .oracle, .timeLimit(.minutes(10)))
 struct ModeTests {
     @Test("2: a wake-up of a loop that does not run is dropped")
     func wakeUpOutside() {

@@ -2,7 +2,7 @@ import RunLoops
 import Testing
 
 /// Items 37 to 39.
-@Suite("Observers", .oracle, .timeLimit(.minutes(5)))
+@Suite("Observers", .oracle, .timeLimit(.minutes(10)))
 struct ObserverTests {
     @Test("37: observers go by order, then by the time of adding")
     func order() {

@@ -2,7 +2,7 @@ import RunLoops
 import Testing
 
 /// Items 41 to 49: sources and ports.
-@Suite("Sources and ports", .oracle, .timeLimit(.minutes(5)))
+@Suite("Sources and ports", .oracle, .timeLimit(.minutes(10)))
 struct SourceTests {
     @Test("41 and 42: sources go by order, then by the time of their first signal")
     func order() {

@@ -2,7 +2,7 @@ import RunLoops
 import Testing
 
 /// Items 50 to 60.
-@Suite("Timers", .oracle, .timeLimit(.minutes(5)))
+@Suite("Timers", .oracle, .timeLimit(.minutes(10)))
 struct TimerTests {
     @Test("51: due timers fire in the order of their dates, equal ones as they were made")
     func order() {

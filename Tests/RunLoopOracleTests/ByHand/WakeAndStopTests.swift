@@ -2,7 +2,7 @@ import RunLoops
 import Testing
 
 /// Items 61 to 63.
-@Suite("Waking and stopping", .oracle, .timeLimit(.minutes(5)))
+@Suite("Waking and stopping", .oracle, .timeLimit(.minutes(10)))
 struct WakeAndStopTests {
     private static let idle = ScenarioItem.source("idle")
 

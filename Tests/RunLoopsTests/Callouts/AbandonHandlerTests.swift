@@ -7,7 +7,7 @@ import Testing
 /// Serialized, because the default handler is the process's.
 ///
 /// Other tests' faults reach it, too, so that it looks at labels.
-@Suite("The default abandon handler", .serialized, .timeLimit(.minutes(5)))
+@Suite("The default abandon handler", .serialized, .timeLimit(.minutes(10)))
 struct AbandonHandlerTests {
     /// Runs `body` while callouts with a label are noted by the default handler, with whether that was on the loop's thread.
     private func noting(_ label: String, _ body: (Trace) throws -> Void) throws -> [String] {

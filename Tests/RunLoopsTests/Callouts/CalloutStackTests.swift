@@ -3,7 +3,7 @@ import RecoveryTestSupport
 import RunLoops
 import Testing
 
-@Suite("The stacks of abandoned callouts", .serialized, .timeLimit(.minutes(5)))
+@Suite("The stacks of abandoned callouts", .serialized, .timeLimit(.minutes(10)))
 struct CalloutStackTests {
     /// Abandons callouts of one loop and returns the bounds of their stacks and what each keeps.
     private func abandon(_ count: Int, deepest: Int = 0) throws -> [(low: UInt, high: UInt, kept: UInt)] {

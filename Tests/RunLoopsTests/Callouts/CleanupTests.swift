@@ -3,7 +3,7 @@ import RecoveryTestSupport
 import RunLoops
 import Testing
 
-@Suite("Cleanups of abandoned callouts", .timeLimit(.minutes(5)))
+@Suite("Cleanups of abandoned callouts", .timeLimit(.minutes(10)))
 struct CleanupTests {
     @Test("They run once each, the newest first, after the handler and before the next item")
     func order() throws {

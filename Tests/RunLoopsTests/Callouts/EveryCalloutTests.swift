@@ -6,7 +6,7 @@ import Testing
 @testable import RunLoops
 
 /// A callout of every kind at every place, abandoned: the item, if it repeats, and all other kinds work afterwards.
-@Suite("A loop after an abandoned callout of every kind", .timeLimit(.minutes(5)))
+@Suite("A loop after an abandoned callout of every kind", .timeLimit(.minutes(10)))
 struct EveryCalloutTests {
     private typealias Timer = HostRunLoop.Timer
     private typealias Observer = HostRunLoop.Observer

@@ -3,7 +3,7 @@ import RunLoops
 import TestSupport
 import Testing
 
-@Suite("Poisonable values", .timeLimit(.minutes(5)))
+@Suite("Poisonable values", .timeLimit(.minutes(10)))
 struct PoisonableTests {
     /// Runs closures as callouts of one loop, with a box.
     private func run<Value>(

@@ -41,7 +41,7 @@ private actor LoopActor {
 
 @concurrent private func isOn(_ loop: HostRunLoop) async -> Bool { loop.isCurrent }
 
-@Suite("Tasks and actors on a loop", .timeLimit(.minutes(5)))
+@Suite("Tasks and actors on a loop", .timeLimit(.minutes(10)))
 struct ExecutorTests {
     /// A thread whose loop runs until it is stopped, with nothing to do.
     private func runningThread() -> NewThread<HostRunLoop.RunResult> {

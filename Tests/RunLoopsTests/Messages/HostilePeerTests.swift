@@ -6,7 +6,7 @@ import SystemPackage
 import TestSupport
 import Testing
 
-@Suite("Hostile peers of message ports", .timeLimit(.minutes(5)))
+@Suite("Hostile peers of message ports", .timeLimit(.minutes(10)))
 struct HostilePeerTests {
     typealias Message = HostRunLoop.Message
     typealias MessagePort = HostRunLoop.MessagePort

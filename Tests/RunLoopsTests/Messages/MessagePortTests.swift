@@ -2,7 +2,7 @@ import RecoveryTestSupport
 import RunLoops
 import Testing
 
-@Suite("Message ports within the process", .timeLimit(.minutes(5)))
+@Suite("Message ports within the process", .timeLimit(.minutes(10)))
 struct MessagePortTests {
     typealias Message = HostRunLoop.Message
     typealias MessageError = HostRunLoop.MessageError

@@ -4,7 +4,7 @@ import SystemPackage
 import TestSupport
 import Testing
 
-@Suite("Message ports between processes", .timeLimit(.minutes(5)))
+@Suite("Message ports between processes", .timeLimit(.minutes(10)))
 struct MessageProcessTests {
     typealias Message = HostRunLoop.Message
     typealias MessageError = HostRunLoop.MessageError

@@ -5,7 +5,7 @@ import SystemPackage
 import TestSupport
 import Testing
 
-@Suite("Message ports on sockets", .timeLimit(.minutes(5)))
+@Suite("Message ports on sockets", .timeLimit(.minutes(10)))
 struct MessageSocketTests {
     typealias Message = HostRunLoop.Message
     typealias MessageError = HostRunLoop.MessageError

@@ -2,7 +2,7 @@ import RecoveryTestSupport
 import RunLoops
 import Testing
 
-@Suite("Requests and answers", .timeLimit(.minutes(5)))
+@Suite("Requests and answers", .timeLimit(.minutes(10)))
 struct RequestTests {
     typealias Message = HostRunLoop.Message
     typealias MessageError = HostRunLoop.MessageError

@@ -4,7 +4,7 @@ import RunLoops
 import Synchronization
 import Testing
 
-@Suite("Command sources", .timeLimit(.minutes(5)))
+@Suite("Command sources", .timeLimit(.minutes(10)))
 struct CommandSourceTests {
     private typealias Commands = HostRunLoop.CommandSource<Int>
 

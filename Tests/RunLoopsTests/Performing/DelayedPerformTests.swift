@@ -3,7 +3,7 @@ import RunLoops
 import SystemPackage
 import Testing
 
-@Suite("Performs after a delay and in the background", .timeLimit(.minutes(5)))
+@Suite("Performs after a delay and in the background", .timeLimit(.minutes(10)))
 struct DelayedPerformTests {
     @Test("It runs once, never early, and keeps its mode from being empty until then")
     func neverEarly() throws {

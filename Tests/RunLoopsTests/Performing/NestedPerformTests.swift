@@ -3,7 +3,7 @@ import Testing
 @testable import RunLoops
 
 /// What a nested run's callouts leave for the run around it: their own wake-up is dropped, and the outer run sleeps next.
-@Suite("Performs out of nested runs", .timeLimit(.minutes(5)))
+@Suite("Performs out of nested runs", .timeLimit(.minutes(10)))
 struct NestedPerformTests {
     @Test("What a timer of a nested run puts off to the outer mode runs before the outer run sleeps")
     func putOffByTimer() throws {

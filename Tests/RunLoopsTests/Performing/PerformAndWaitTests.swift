@@ -3,7 +3,7 @@ import RecoveryTestSupport
 import RunLoops
 import Testing
 
-@Suite("Performing and waiting", .timeLimit(.minutes(5)))
+@Suite("Performing and waiting", .timeLimit(.minutes(10)))
 struct PerformAndWaitTests {
     private struct Refusal: Error, Equatable {
         let reason: String

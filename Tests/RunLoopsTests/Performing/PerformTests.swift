@@ -3,7 +3,7 @@ import RecoveryTestSupport
 import RunLoops
 import Testing
 
-@Suite("Performs", .timeLimit(.minutes(5)))
+@Suite("Performs", .timeLimit(.minutes(10)))
 struct PerformTests {
     @Test("A perform runs once over two runs, and says so")
     func once() throws {

@@ -2,7 +2,7 @@ import RunLoops
 import Testing
 
 /// What swift-corelibs-foundation's TestRunLoop asserts, apart from the main dispatch queue, which has tests of its own.
-@Suite("Corelibs: run loops", .timeLimit(.minutes(5)))
+@Suite("Corelibs: run loops", .timeLimit(.minutes(10)))
 struct CorelibsRunLoopTests {
     private typealias Instant = HostRunLoop.Instant
     private typealias Timer = HostRunLoop.Timer

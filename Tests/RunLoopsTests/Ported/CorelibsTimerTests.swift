@@ -2,7 +2,7 @@ import RunLoops
 import Testing
 
 /// What swift-corelibs-foundation's TestTimer asserts.
-@Suite("Corelibs: timers", .timeLimit(.minutes(5)))
+@Suite("Corelibs: timers", .timeLimit(.minutes(10)))
 struct CorelibsTimerTests {
     private typealias Instant = HostRunLoop.Instant
     private typealias Timer = HostRunLoop.Timer

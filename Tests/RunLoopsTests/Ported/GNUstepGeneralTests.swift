@@ -2,7 +2,7 @@ import RunLoops
 import Testing
 
 /// What GNUstep's Tests/base/NSRunLoop/general.m and basic.m assert.
-@Suite("GNUstep: runs until a date", .timeLimit(.minutes(5)))
+@Suite("GNUstep: runs until a date", .timeLimit(.minutes(10)))
 struct GNUstepGeneralTests {
     private typealias Instant = HostRunLoop.Instant
     private typealias Timer = HostRunLoop.Timer

@@ -5,7 +5,7 @@ import Testing
 ///
 /// Two of its twelve assertions are about accepting input, which has no form of its own here: a run for a limit stands in.
 /// The last one, a selector performed on another thread, is a block that is queued from there.
-@Suite("GNUstep: a loop of a thread", .timeLimit(.minutes(5)))
+@Suite("GNUstep: a loop of a thread", .timeLimit(.minutes(10)))
 struct GNUstepThreadTests {
     private typealias Instant = HostRunLoop.Instant
 

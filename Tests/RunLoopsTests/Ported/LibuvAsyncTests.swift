@@ -7,7 +7,7 @@ import Testing
 ///
 /// Elsewhere: that wake-ups are one until they are served, and what one does to a loop with nothing to do (`async_null_cb`), in
 /// `WakeAndStopTests`.
-@Suite("libuv's tests: other threads", .timeLimit(.minutes(5)))
+@Suite("libuv's tests: other threads", .timeLimit(.minutes(10)))
 struct LibuvAsyncTests {
     @Test(
         "async: another thread signals again and again; each signal is followed by a perform, never more performs than signals"

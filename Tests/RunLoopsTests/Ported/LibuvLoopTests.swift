@@ -7,7 +7,7 @@ import Testing
 /// Elsewhere: `loop_stop_before_run` in `RunResultTests` (libuv keeps such a stop, CFRunLoop drops it, and so does this loop);
 /// `loop_close` and use after it in `ModeTests`; `embed` in `AnyModeTests`: what a loop waits in is not public here, waiting for
 /// all its modes is.
-@Suite("libuv's tests: the loop", .timeLimit(.minutes(5)))
+@Suite("libuv's tests: the loop", .timeLimit(.minutes(10)))
 struct LibuvLoopTests {
     typealias Source = HostRunLoop.Source
     typealias Observer = HostRunLoop.Observer

@@ -9,7 +9,7 @@ import Testing
 /// assert of events that were harvested for a descriptor that is not registered any more.
 ///
 /// Elsewhere: `poll_bad_fdtype` with a regular file in `PortSourceTests`.
-@Suite("libuv's tests: descriptors", .timeLimit(.minutes(5)))
+@Suite("libuv's tests: descriptors", .timeLimit(.minutes(10)))
 struct LibuvPollTests {
     typealias PortSource = HostRunLoop.PortSource
 

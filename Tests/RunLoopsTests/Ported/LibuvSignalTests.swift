@@ -9,7 +9,7 @@ import Testing
 ///
 /// Left out: several watchers of one signal in one loop, which is for whoever reads the signalfd to hand out; the rest of
 /// `fork_*`, which asserts that a loop is of use in a forked child.
-@Suite("libuv's tests: signals", .timeLimit(.minutes(5)))
+@Suite("libuv's tests: signals", .timeLimit(.minutes(10)))
 struct LibuvSignalTests {
     /// A signalfd of the thread that made it, which blocks its signals.
     private final class SignalDescriptor: Sendable {

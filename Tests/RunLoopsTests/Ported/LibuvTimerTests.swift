@@ -6,7 +6,7 @@ import Testing
 ///
 /// Elsewhere: `timer_order` with dates that differ, `timer_huge_timeout` and `timer_huge_repeat` in `TimerTests`; `ref*` and
 /// `timer_no_run_on_unref`, which have observers for counterparts, in `ModeTests`.
-@Suite("libuv's tests: timers", .timeLimit(.minutes(5)))
+@Suite("libuv's tests: timers", .timeLimit(.minutes(10)))
 struct LibuvTimerTests {
     typealias Timer = HostRunLoop.Timer
     typealias Instant = HostRunLoop.Instant

@@ -4,7 +4,7 @@ import RunLoops
 import SystemPackage
 import Testing
 
-@Suite("Threads with a loop", .serialized, .timeLimit(.minutes(5)))
+@Suite("Threads with a loop", .serialized, .timeLimit(.minutes(10)))
 struct LoopThreadTests {
     private typealias LoopThread = HostRunLoop.LoopThread
 

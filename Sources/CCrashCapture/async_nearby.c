@@ -1,0 +1,67 @@
+// Copies of memory near a fault: code always, and of data what the process asked for.
+
+#include "async_registers.h"
+#include "async_state.h"
+#include "thread_sampling.h"
+
+void hf_async_capture_code(HFRecord *record) {
+    uint64_t place = hf_record_program_counter(record);
+    // What lies before it may be of another page, or not there.
+    for (uint64_t count = sizeof record->code_before; count > 0 && record->code_length > 0; count /= 2) {
+        uint8_t *bytes = record->code_before + sizeof record->code_before - count;
+        if (place > count && hf_async_read_memory(place - count, bytes, count) == count) {
+            record->code_before_length = (uint32_t)count;
+            return;
+        }
+    }
+}
+
+/// Whether a word is within what was copied already.
+static bool is_covered(const HFMemoryArea *area, uint64_t address) {
+    for (uint32_t i = 0; i < area->piece_count; i += 1) {
+        const HFMemoryPiece *piece = &area->pieces[i];
+        if (address >= piece->address && address - piece->address + sizeof(uint64_t) <= piece->length) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_piece(HFMemoryArea *area, uint64_t address, uint32_t size, uint32_t about) {
+    const HFMemoryPiece *last = area->piece_count > 0 ? &area->pieces[area->piece_count - 1] : NULL;
+    uint32_t offset = last != NULL ? last->offset + last->length : 0;
+    if (area->piece_count == HF_MEMORY_PIECES || size > HF_MEMORY_SIZE - offset) {
+        return;
+    }
+    uint32_t length = (uint32_t)hf_async_read_memory(address, area->bytes + offset, size);
+    if (length > 0) {
+        area->pieces[area->piece_count] =
+            (HFMemoryPiece){.address = address, .offset = offset, .length = length, .about = about};
+        area->piece_count += 1;
+    }
+}
+
+/// As much as there is around an address: all of it, or what its page has.
+static void add_near(HFMemoryArea *area, uint64_t address, uint32_t about) {
+    const uint64_t half = HF_MEMORY_NEAR_SIZE / 2;
+    uint64_t first = (address & ~7ULL) - half;
+    uint64_t page = address & ~4095ULL;
+    uint32_t before = area->piece_count;
+    if (address < 4096 || is_covered(area, address)) {
+        return;
+    }
+    add_piece(area, first, HF_MEMORY_NEAR_SIZE, about);
+    if (area->piece_count == before && first < page) {
+        add_piece(area, page, HF_MEMORY_NEAR_SIZE, about);
+    }
+}
+
+void hf_async_capture_memory(const HFRecord *record, HFMemoryArea *area) {
+    area->piece_count = 0;
+    add_piece(area, hf_record_register(record, HF_STACK_POINTER_NUMBER), HF_MEMORY_STACK_SIZE, HF_MEMORY_ABOUT_STACK);
+    for (uint32_t i = 0; i < HF_GENERAL_REGISTER_COUNT; i += 1) {
+        if (i != HF_STACK_POINTER_NUMBER) {
+            add_near(area, hf_record_register(record, i), i);
+        }
+    }
+}

@@ -1,0 +1,271 @@
+// The two sides of a sample: the thread that is asked, in its handler, and the crash thread that asks.
+//
+// Each of them has a deadline, so neither waits for the other for ever: the handler for a crash thread that died, the crash thread
+// for a thread that blocks the signal.
+
+#include "async_sample.h"
+#include "async_registers.h"
+#include "async_state.h"
+#include "async_syscalls.h"
+#include "async_tracer.h"
+#include "thread_sampling.h"
+
+#include <linux/futex.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+HFSampleState hf_sample_state = {.owns_signal = true, .obstacle = HF_SAMPLING_OFF, .tasks = -1};
+
+/// Where a request is: the two low bits of its word. The others count requests, so that a thread which wakes late does not take
+/// the next thread's word for its own. While one is `answering`, its context is being written.
+enum { idle = 0, asked = 1, answering = 2, parked = 3, phase_mask = 3 };
+
+static uint32_t phase_of(uint32_t word) { return word & phase_mask; }
+
+static uint32_t with_phase(uint32_t word, uint32_t phase) { return (word & ~(uint32_t)phase_mask) | phase; }
+
+typedef struct Request {
+    _Atomic(uint32_t) word;
+    _Atomic(int32_t) thread;
+    /// When the thread goes on by itself, on CLOCK_MONOTONIC.
+    _Atomic(uint64_t) limit;
+    char name[16];
+    /// A copy: the thread's own is gone when it goes on.
+    ucontext_t context;
+} Request;
+
+static Request requests[HF_SNAPSHOT_THREADS];
+
+const void *hf_sample_own_state(void) { return requests; }
+
+size_t hf_sample_own_state_size(void) { return sizeof requests; }
+/// How many threads have answered; the crash thread sleeps on it (futex(2)).
+static _Atomic(uint32_t) answers;
+
+uint64_t hf_async_monotonic_nanoseconds(void) {
+    struct timespec time = {0, 0};
+    HF_SYSCALL2(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/// Sleeps while a word has a value; false when the time has come. The time is absolute: interruptions do not move it.
+static bool wait_while(const void *word, uint32_t value, uint64_t until) {
+    struct timespec time = {.tv_sec = (time_t)(until / 1000000000), .tv_nsec = (long)(until % 1000000000)};
+    long result = HF_SYSCALL6(
+        SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, value, &time, 0, FUTEX_BITSET_MATCH_ANY);
+    return result != -ETIMEDOUT;
+}
+
+static bool is_ours(void) {
+    HFKernelAction action;
+    __builtin_memset(&action, 0, sizeof action);
+    HF_SYSCALL4(SYS_rt_sigaction, HF_SAMPLE_SIGNAL, NULL, &action, HF_KERNEL_SIGSET_SIZE);
+    return action.handler == (uintptr_t)hf_async_handle_sample;
+}
+
+static void set_action(const HFKernelAction *action) {
+    HF_SYSCALL4(SYS_rt_sigaction, HF_SAMPLE_SIGNAL, action, 0, HF_KERNEL_SIGSET_SIZE);
+}
+
+// MARK: The thread that is asked
+
+/// What stood before acts, when this handler has returned: the end of the process.
+static void leave_to_default(int signal, const siginfo_t *info) {
+    HFKernelAction action = {.handler = (uintptr_t)SIG_DFL};
+    set_action(&action);
+    long pid = HF_SYSCALL0(SYS_getpid);
+    long thread = HF_SYSCALL0(SYS_gettid);
+    HF_SYSCALL4(SYS_rt_tgsigqueueinfo, pid, thread, signal, info);
+}
+
+/// The request to a thread, or NULL.
+static Request *request_to(int32_t thread, uint32_t *word) {
+    for (int i = 0; i < HF_SNAPSHOT_THREADS; i += 1) {
+        Request *request = &requests[i];
+        *word = atomic_load_explicit(&request->word, memory_order_acquire);
+        if (phase_of(*word) == asked &&
+            atomic_load_explicit(&request->thread, memory_order_relaxed) == thread) {
+            return request;
+        }
+    }
+    return NULL;
+}
+
+void hf_async_handle_sample(int signal, siginfo_t *info, void *context) {
+    int32_t pid = (int32_t)HF_SYSCALL0(SYS_getpid);
+    int32_t self = (int32_t)HF_SYSCALL0(SYS_gettid);
+    uint32_t word;
+    // A forked child has a copy of the requests, none of which are to its thread.
+    Request *request = pid == hf_capture_state.pid ? request_to(self, &word) : NULL;
+    if (request == NULL) {
+        // Nobody else is an answer that came too late.
+        if (pid != hf_capture_state.pid || info->si_code != SI_TKILL || info->si_pid != pid) {
+            leave_to_default(signal, info);
+        }
+        return;
+    }
+    uint32_t standing = with_phase(word, parked);
+    if (!atomic_compare_exchange_strong_explicit(
+            &request->word, &word, with_phase(word, answering), memory_order_acq_rel, memory_order_relaxed)) {
+        return;
+    }
+    __builtin_memcpy(&request->context, context, sizeof request->context);
+    HF_SYSCALL2(SYS_prctl, PR_GET_NAME, request->name);
+    uint64_t limit = atomic_load_explicit(&request->limit, memory_order_relaxed);
+    atomic_store_explicit(&request->word, standing, memory_order_release);
+    atomic_fetch_add_explicit(&answers, 1, memory_order_release);
+    HF_SYSCALL3(SYS_futex, &answers, FUTEX_WAKE_PRIVATE, 1);
+    while (atomic_load_explicit(&request->word, memory_order_acquire) == standing) {
+        if (!wait_while(&request->word, standing, limit)) {
+            uint32_t expected = standing;
+            atomic_compare_exchange_strong_explicit(
+                &request->word, &expected, with_phase(standing, idle), memory_order_acq_rel, memory_order_relaxed);
+            return;
+        }
+    }
+}
+
+// MARK: The crash thread
+
+uint32_t hf_async_sampling_obstacle(void) {
+    if (!atomic_load_explicit(&hf_sample_state.installed, memory_order_acquire)) {
+        return atomic_load_explicit(&hf_sample_state.obstacle, memory_order_relaxed);
+    }
+    if (!is_ours()) {
+        return HF_SAMPLING_SIGNAL_TAKEN;
+    }
+    return hf_async_is_traced() ? HF_SAMPLING_TRACED : HF_SAMPLING_DONE;
+}
+
+static bool send(int32_t thread) {
+    atomic_store_explicit(&hf_sample_state.sending, 1, memory_order_seq_cst);
+    bool may = atomic_load_explicit(&hf_sample_state.suspended, memory_order_seq_cst) == 0;
+    long pid = HF_SYSCALL0(SYS_getpid);
+    bool sent = may && HF_SYSCALL3(SYS_tgkill, pid, thread, HF_SAMPLE_SIGNAL) == 0;
+    atomic_store_explicit(&hf_sample_state.sending, 0, memory_order_seq_cst);
+    HF_SYSCALL3(SYS_futex, &hf_sample_state.sending, FUTEX_WAKE_PRIVATE, INT32_MAX);
+    return sent;
+}
+
+bool hf_async_ask_thread(uint32_t index, const HFThreadEntry *entry, uint64_t limit) {
+    uint32_t state = entry->kernel_state;
+    // proc_pid_stat(5): one that has ended, or was stopped, runs no handler.
+    if (index >= HF_SNAPSHOT_THREADS || state == 'Z' || state == 'X' || state == 'T' || state == 't') {
+        return false;
+    }
+    Request *request = &requests[index];
+    uint32_t word = atomic_load_explicit(&request->word, memory_order_acquire);
+    // A thread that was asked for an earlier sample has just begun to answer.
+    if (phase_of(word) != idle) {
+        return false;
+    }
+    word = (word | phase_mask) + 1;
+    atomic_store_explicit(&request->thread, entry->id, memory_order_relaxed);
+    atomic_store_explicit(&request->limit, limit, memory_order_relaxed);
+    atomic_store_explicit(&request->word, word | asked, memory_order_release);
+    if (send(entry->id)) {
+        return true;
+    }
+    atomic_store_explicit(&request->word, word | idle, memory_order_release);
+    return false;
+}
+
+static bool is_awaited(uint32_t index) {
+    uint32_t phase = phase_of(atomic_load_explicit(&requests[index].word, memory_order_acquire));
+    return phase == asked || phase == answering;
+}
+
+bool hf_async_await_threads(uint32_t first, uint32_t count, uint64_t until) {
+    for (;;) {
+        uint32_t seen = atomic_load_explicit(&answers, memory_order_acquire);
+        bool all = true;
+        for (uint32_t i = first; i < first + count && i < HF_SNAPSHOT_THREADS; i += 1) {
+            all = all && !is_awaited(i);
+        }
+        if (all) {
+            return true;
+        }
+        if (!wait_while(&answers, seen, until)) {
+            return false;
+        }
+    }
+}
+
+/// Takes a request back; false when the thread stands still already.
+static bool withdraw(Request *request) {
+    uint32_t word = atomic_load_explicit(&request->word, memory_order_acquire);
+    return phase_of(word) == asked &&
+           atomic_compare_exchange_strong_explicit(
+               &request->word, &word, with_phase(word, idle), memory_order_acq_rel, memory_order_relaxed);
+}
+
+void hf_async_forget_deaf_threads(uint32_t first, uint32_t count) {
+    for (uint32_t i = first; i < first + count && i < HF_SNAPSHOT_THREADS; i += 1) {
+        if (is_awaited(i) && hf_async_is_deaf(atomic_load_explicit(&requests[i].thread, memory_order_relaxed))) {
+            withdraw(&requests[i]);
+        }
+    }
+}
+
+ucontext_t *hf_async_begin_walk(uint32_t index, HFThreadEntry *entry) {
+    if (index >= HF_SNAPSHOT_THREADS || withdraw(&requests[index])) {
+        return NULL;
+    }
+    Request *request = &requests[index];
+    if (phase_of(atomic_load_explicit(&request->word, memory_order_acquire)) != parked) {
+        return NULL;
+    }
+    entry->stack_pointer = hf_context_stack_pointer(&request->context);
+    entry->frame_pointer = hf_context_frame_pointer(&request->context);
+    if (entry->name[0] == 0) {
+        __builtin_memcpy(entry->name, request->name, sizeof entry->name);
+    }
+    return &request->context;
+}
+
+bool hf_async_end_walk(uint32_t index) {
+    return phase_of(atomic_load_explicit(&requests[index].word, memory_order_acquire)) == parked;
+}
+
+void hf_async_release_thread(uint32_t index) {
+    if (index >= HF_SNAPSHOT_THREADS) {
+        return;
+    }
+    Request *request = &requests[index];
+    uint32_t word = atomic_load_explicit(&request->word, memory_order_acquire);
+    // One that is still answering finds its request as it left it, and goes on when its limit has come.
+    if (phase_of(word) == parked &&
+        atomic_compare_exchange_strong_explicit(
+            &request->word, &word, with_phase(word, idle), memory_order_acq_rel, memory_order_relaxed)) {
+        HF_SYSCALL3(SYS_futex, &request->word, FUTEX_WAKE_PRIVATE, 1);
+    }
+}
+
+// MARK: Around a restart
+
+void hf_async_suspend_sampling(void) {
+    atomic_fetch_add_explicit(&hf_sample_state.suspended, 1, memory_order_seq_cst);
+    // To send takes microseconds: who takes longer is stopped, or is this very thread.
+    uint64_t until = hf_async_monotonic_nanoseconds() + 100 * 1000 * 1000;
+    bool may_send = true;
+    while ((may_send = atomic_load_explicit(&hf_sample_state.sending, memory_order_seq_cst) != 0) &&
+           wait_while(&hf_sample_state.sending, 1, until)) {
+    }
+    if (!atomic_load_explicit(&hf_sample_state.installed, memory_order_acquire) || !is_ours()) {
+        return;
+    }
+    // To ignore a signal takes back what is pending of it (sigaction(2)).
+    HFKernelAction action = {.handler = (uintptr_t)SIG_IGN};
+    set_action(&action);
+    if (!may_send) {
+        action.handler = (uintptr_t)SIG_DFL;
+        set_action(&action);
+    }
+}
+
+void hf_async_continue_sampling(void) {
+    if (atomic_load_explicit(&hf_sample_state.installed, memory_order_acquire)) {
+        set_action(&hf_sample_state.action);
+    }
+    atomic_fetch_sub_explicit(&hf_sample_state.suspended, 1, memory_order_seq_cst);
+}

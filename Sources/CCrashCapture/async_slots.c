@@ -1,0 +1,90 @@
+// Which slots of the spool are taken, and which wait for a verdict.
+//
+// The records say so, too, for whoever reads the file of a dead process. Bits of our own are for finding one: looking into 256
+// records, each on a page of its own, took 15 us of a fault (measured: its translations are in no cache by then).
+
+#include "async_state.h"
+#include "crash_context.h"
+
+static const uint32_t none = UINT32_MAX;
+
+enum { bits = 64 };
+
+/// A word's bits for slots that there are.
+static uint64_t valid(uint32_t word) {
+    uint32_t count = hf_capture_state.slot_count - word * bits;
+    return count >= bits ? UINT64_MAX : ((uint64_t)1 << count) - 1;
+}
+
+static uint32_t words(void) {
+    uint32_t count = (hf_capture_state.slot_count + bits - 1) / bits;
+    return count < HF_SLOT_WORDS ? count : HF_SLOT_WORDS;
+}
+
+static void set(_Atomic(uint64_t) *map, uint32_t slot) {
+    atomic_fetch_or_explicit(&map[slot / bits], (uint64_t)1 << slot % bits, memory_order_acq_rel);
+}
+
+static void clear(_Atomic(uint64_t) *map, uint32_t slot) {
+    atomic_fetch_and_explicit(&map[slot / bits], ~((uint64_t)1 << slot % bits), memory_order_acq_rel);
+}
+
+static uint32_t slot_of(const HFRecord *record) { return (uint32_t)(record - hf_capture_state.slots); }
+
+HFRecord *hf_async_claim_slot(void) {
+    for (uint32_t word = 0; word < words(); word += 1) {
+        uint64_t taken = atomic_load_explicit(&hf_capture_state.taken[word], memory_order_relaxed);
+        while (~taken & valid(word)) {
+            uint64_t bit = ~taken & valid(word);
+            bit &= -bit;
+            if (!atomic_compare_exchange_weak_explicit(
+                    &hf_capture_state.taken[word], &taken, taken | bit, memory_order_acq_rel, memory_order_relaxed)) {
+                continue;
+            }
+            HFRecord *record = &hf_capture_state.slots[word * bits + (uint32_t)__builtin_ctzll(bit)];
+            __atomic_store_n(&record->state, HF_SLOT_CLAIMED, __ATOMIC_RELEASE);
+            return record;
+        }
+    }
+    return NULL;
+}
+
+void hf_async_await_verdict(HFRecord *record) { set(hf_capture_state.waiting, slot_of(record)); }
+
+uint32_t hf_async_oldest_waiting(void) {
+    uint32_t oldest = none;
+    for (uint32_t word = 0; word < words(); word += 1) {
+        uint64_t waiting = atomic_load_explicit(&hf_capture_state.waiting[word], memory_order_acquire);
+        for (; waiting != 0; waiting &= waiting - 1) {
+            uint32_t slot = word * bits + (uint32_t)__builtin_ctzll(waiting);
+            if (__atomic_load_n(&hf_capture_state.slots[slot].verdict, __ATOMIC_ACQUIRE) != HF_VERDICT_PENDING) {
+                // Its handler's deadline has passed.
+                clear(hf_capture_state.waiting, slot);
+            } else if (oldest == none || hf_capture_state.slots[slot].number < hf_capture_state.slots[oldest].number) {
+                oldest = slot;
+            }
+        }
+    }
+    return oldest == none ? hf_capture_state.slot_count : oldest;
+}
+
+void hf_async_end_waiting(uint32_t slot) { clear(hf_capture_state.waiting, slot); }
+
+uint32_t hf_capture_slots_in_use(void) {
+    uint32_t count = 0;
+    for (uint32_t word = 0; word < words(); word += 1) {
+        count += (uint32_t)__builtin_popcountll(atomic_load_explicit(&hf_capture_state.taken[word], memory_order_acquire));
+    }
+    return count;
+}
+
+void hf_capture_release(uint32_t slot) {
+    HFRecord *record = &hf_capture_state.slots[slot];
+    hf_async_release_context(record->number);
+    // What the report does not tell does not stay in the file, either.
+    __builtin_memset(record->message, 0, sizeof record->message);
+    __builtin_memset(record->abort_message, 0, sizeof record->abort_message);
+    __builtin_memset(record->exception_message, 0, sizeof record->exception_message);
+    __atomic_store_n(&hf_capture_state.slots[slot].state, HF_SLOT_FREE, __ATOMIC_RELEASE);
+    clear(hf_capture_state.taken, slot);
+}

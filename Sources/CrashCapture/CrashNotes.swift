@@ -1,0 +1,118 @@
+internal import CCrashCapture
+internal import Glibc
+
+/// What a program, and Holdfast itself, leave behind for the report of the next fault.
+///
+/// Everything goes into the spool file's memory: it outlives the process, and is read at a fault without a lock. Nothing is kept
+/// before `CrashCapture` is installed, nor in a forked child.
+public enum CrashNotes {
+    /// Which values.
+    public enum Table: Sendable {
+        /// What the program says of its state.
+        case annotations
+        /// Short values to tell reports apart by.
+        case tags
+
+        /// How many there may be.
+        public var capacity: Int {
+            self == .tags ? Int(HF_TAG_COUNT) : Int(HF_ANNOTATION_COUNT)
+        }
+    }
+
+    /// Bytes of UTF-8 that count of a note.
+    public static var noteSize: Int { Int(HF_NOTE_TEXT_SIZE) }
+    /// Bytes of UTF-8 that count of a key.
+    public static var keySize: Int { Int(HF_VALUE_KEY_SIZE) }
+    /// Bytes of UTF-8 that count of a value.
+    public static var valueSize: Int { Int(HF_VALUE_TEXT_SIZE) }
+
+    /// Adds a line that the program logged.
+    ///
+    /// No lock and no system call but those for time and thread. From any thread.
+    ///
+    /// - Parameters:
+    ///   - text: The line.
+    ///   - level: How it was logged, from 0 for trace to 6 for critical.
+    /// - Returns: Whether it was kept.
+    @discardableResult
+    public static func addNote(_ text: String, level: Int) -> Bool {
+        unsafe withBytes(text, limit: noteSize) { bytes in
+            guard let start = bytes.baseAddress else { return false }
+            return unsafe hf_async_add_note(UInt32(HF_NOTE_LOG), Int32(clamping: level), 0, start, bytes.count)
+        }
+    }
+
+    /// Adds that a signal was delivered.
+    public static func addSignal(_ signal: CInt, from sender: CInt) {
+        _ = unsafe hf_async_add_note(UInt32(HF_NOTE_SIGNAL), signal, sender, "", 0)
+    }
+
+    /// Adds that a fault is resumed.
+    ///
+    /// On the crash thread: allocates nothing.
+    static func addFault(_ record: UnsafeMutablePointer<HFRecord>) {
+        let label = unsafe UnsafeRawPointer(record)
+            .advanced(by: MemoryLayout<HFRecord>.offset(of: \.label) ?? 0)
+            .assumingMemoryBound(to: CChar.self)
+        let length = unsafe strnlen(label, Int(HF_LABEL_SIZE))
+        let number = unsafe Int32(truncatingIfNeeded: record.pointee.number)
+        _ = unsafe hf_async_add_note(UInt32(HF_NOTE_FAULT), record.pointee.signal, number, label, length)
+    }
+
+    /// Sets a value, or removes it.
+    ///
+    /// From any thread, at any time but in a signal handler. A fault inside is never resumed.
+    ///
+    /// - Parameters:
+    ///   - value: The value, cut at `valueSize`; nil removes it.
+    ///   - key: The key, cut at `keySize`; an empty one is none.
+    ///   - table: Where.
+    /// - Returns: Whether it was kept: false when there are as many as there may be, or nothing is kept.
+    @discardableResult
+    public static func set(_ value: String?, for key: String, in table: Table) -> Bool {
+        guard !key.isEmpty else { return false }
+        return unsafe withBytes(key, limit: keySize) { key in
+            guard let keyStart = key.baseAddress else { return false }
+            guard let value else {
+                return unsafe hf_context_set_value(table == .tags, keyStart, key.count, nil, 0)
+            }
+            return unsafe withBytes(value, limit: valueSize) { bytes in
+                // An empty text has no address, and is not the same as none.
+                guard let start = bytes.baseAddress else {
+                    return unsafe hf_context_set_value(table == .tags, keyStart, key.count, keyStart, 0)
+                }
+                return unsafe hf_context_set_value(table == .tags, keyStart, key.count, start, bytes.count)
+            }
+        }
+    }
+
+    /// The value of a key as it is kept.
+    public static func value(for key: String, in table: Table) -> String? {
+        guard !key.isEmpty else { return nil }
+        return unsafe withBytes(key, limit: keySize) { key in
+            guard let keyStart = key.baseAddress else { return nil }
+            var bytes = [CChar](repeating: 0, count: valueSize)
+            let length = unsafe hf_context_value(table == .tags, keyStart, key.count, &bytes)
+            guard length >= 0 else { return nil }
+            return String(decoding: bytes.prefix(Int(length)).map(UInt8.init(bitPattern:)), as: UTF8.self)
+        }
+    }
+
+    /// The UTF-8 of a text, cut between two characters where it is longer than a field.
+    private static func withBytes<Result>(
+        _ text: String,
+        limit: Int,
+        _ body: (UnsafeBufferPointer<CChar>) -> Result
+    ) -> Result {
+        var text = text
+        return text.withUTF8 { utf8 in
+            var count = min(utf8.count, limit)
+            // 10xxxxxx goes on with a character.
+            while count > 0, count < utf8.count, unsafe utf8[count] & 0xc0 == 0x80 { count -= 1 }
+            // A NUL would end the field.
+            if let end = unsafe utf8.prefix(count).firstIndex(of: 0) { count = end }
+            return unsafe UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(utf8)[..<count])
+                .withMemoryRebound(to: CChar.self, body)
+        }
+    }
+}

@@ -1,0 +1,323 @@
+internal import CCrashCapture
+internal import Glibc
+
+/// Takes snapshots of the other threads of a process that faulted: who they are, what they wait for, and where they are.
+///
+/// On the crash thread, like the walks: allocates nothing and takes no lock.
+/// Protected by: used by the crash thread alone.
+@safe
+final class ThreadSampler {
+    /// How the other threads are looked at.
+    enum Manner {
+        /// All of them stand still at one time: the process is about to end.
+        case together
+        /// One after the other, as briefly as can be: the process goes on.
+        case oneByOne
+    }
+
+    // Computed: a stored one may be made at first use.
+
+    /// A flood of faults that are resumed is sampled this often, in nanoseconds.
+    private static var interval: UInt64 { 100_000_000 }
+    /// How long threads that stand still together are waited for, and those of them that may still answer.
+    private static var firstPatience: UInt64 { 5_000_000 }
+    private static var lastPatience: UInt64 { 500_000_000 }
+    /// How long one of a process that goes on is waited for, and all of them.
+    private static var onePatience: UInt64 { 100_000_000 }
+    private static var wholePatience: UInt64 { 1_000_000_000 }
+    /// How often a fault is looked for while one is waited for: its verdict is more urgent.
+    private static var step: UInt64 { 250_000 }
+    /// Frames of a thread that did not fault are not walked for ever.
+    private static var maximumSteps: Int { 1024 }
+
+    private let spool: UnsafeMutablePointer<HFSpoolHeader>
+    private let capturesThreads: Bool
+    private let capturesMemory: Bool
+    /// How long a handler waits for its verdict: a sample must not use that up.
+    private let deadline: UInt64
+    private var lastSample: UInt64 = 0
+    private let threadsOffset = MemoryLayout<HFThreadSnapshot>.offset(of: \.threads) ?? 0
+    private let framesOffset = MemoryLayout<HFThreadEntry>.offset(of: \.frames) ?? 0
+
+    init(
+        spool: UnsafeMutablePointer<HFSpoolHeader>,
+        capturesThreads: Bool,
+        capturesMemory: Bool,
+        deadline: UInt64
+    ) {
+        unsafe self.spool = unsafe spool
+        self.capturesThreads = capturesThreads
+        self.capturesMemory = capturesMemory
+        self.deadline = deadline
+    }
+
+    /// Copies what the process asked for of the memory of a parked thread.
+    func copyMemory(of record: UnsafeMutablePointer<HFRecord>, slot: UInt32) {
+        guard capturesMemory, let index = freeArea() else { return }
+        let area = unsafe memoryArea(index)
+        unsafe area.pointee.fault_number = 0
+        unsafe hf_async_capture_memory(record, area)
+        unsafe area.pointee.slot = slot
+        unsafe area.pointee.fault_number = record.pointee.number
+        unsafe record.pointee.memory_area = UInt32(index) + 1
+    }
+
+    /// Whether a fault that was resumed is to be sampled: not so soon after the last one, which is noted.
+    func isDue(_ record: UnsafeMutablePointer<HFRecord>) -> Bool {
+        if lastSample == 0 || hf_async_monotonic_nanoseconds() - lastSample >= Self.interval { return true }
+        unsafe hf_async_capture_code(record)
+        unsafe record.pointee.sampling = UInt32(HF_SAMPLING_TOO_SOON)
+        return false
+    }
+
+    /// Samples all threads but the one that faulted and this one.
+    func sample(
+        _ record: UnsafeMutablePointer<HFRecord>,
+        slot: UInt32,
+        _ manner: Manner,
+        with walker: StackWalker?
+    ) {
+        unsafe hf_async_capture_code(record)
+        let begin = hf_async_monotonic_nanoseconds()
+        defer { lastSample = hf_async_monotonic_nanoseconds() }
+        let obstacle = hf_async_sampling_obstacle()
+        guard obstacle == UInt32(HF_SAMPLING_DONE), let walker else {
+            unsafe record.pointee.sampling = obstacle
+            return
+        }
+        // The last fault of a process is more important than those before it.
+        guard let index = freeSnapshot() ?? (manner == .together ? oldestSnapshot() : nil) else {
+            unsafe record.pointee.sampling = UInt32(HF_SAMPLING_NO_ROOM)
+            return
+        }
+        unsafe record.pointee.sampling = take(record, slot: slot, manner, begin: begin, snapshot: index, walker)
+    }
+
+    /// Does everything once, without asking a thread: -Onone builds look types up at first use, which allocates.
+    func warmUp(_ record: UnsafeMutablePointer<HFRecord>, with walker: StackWalker?) {
+        unsafe copyMemory(of: record, slot: 0)
+        guard capturesThreads, let walker, let index = freeSnapshot(),
+            let context = unsafe UnsafeMutablePointer<ucontext_t>(bitPattern: UInt(record.pointee.context))
+        else { return }
+        let begin = hf_async_monotonic_nanoseconds()
+        hf_async_suspend_sampling()
+        _ = oldestSnapshot()
+        _ = unsafe take(record, slot: 0, .together, begin: begin, snapshot: index, walker)
+        _ = unsafe take(record, slot: 0, .oneByOne, begin: begin, snapshot: index, walker)
+        hf_async_continue_sampling()
+        let snapshot = unsafe threadSnapshot(index)
+        _ = unsafe keepFrames(of: context, in: threadEntry(snapshot, 0), walker)
+        unsafe snapshot.pointee.fault_number = 0
+        unsafe snapshot.pointee.thread_count = 0
+    }
+
+    /// Returns what is to be said of the sample.
+    private func take(
+        _ record: UnsafeMutablePointer<HFRecord>,
+        slot: UInt32,
+        _ manner: Manner,
+        begin: UInt64,
+        snapshot index: Int,
+        _ walker: StackWalker
+    ) -> UInt32 {
+        let snapshot = unsafe threadSnapshot(index)
+        unsafe snapshot.pointee.fault_number = 0
+        guard unsafe hf_async_list_threads(snapshot, record.pointee.thread) else { return UInt32(HF_SAMPLING_NO_LIST) }
+        unsafe snapshot.pointee.slot = slot
+        unsafe snapshot.pointee.is_stopped = manner == .together ? 1 : 0
+        // From here on a process that ends leaves what there is.
+        unsafe snapshot.pointee.fault_number = record.pointee.number
+        unsafe record.pointee.thread_snapshot = UInt32(index) + 1
+        let fault = unsafe UInt64(
+            bitPattern: record.pointee.uptime_nanoseconds &+ spool.pointee.start_monotonic_nanoseconds
+        )
+        let whole =
+            switch manner {
+            case .together: unsafe walkTogether(snapshot, fault: fault, begin: begin, walker)
+            case .oneByOne: unsafe walkOneByOne(snapshot, fault: fault, begin: begin, walker)
+            }
+        return UInt32(whole ? HF_SAMPLING_DONE : HF_SAMPLING_INTERRUPTED)
+    }
+
+    // MARK: The two manners
+
+    private func walkTogether(
+        _ snapshot: UnsafeMutablePointer<HFThreadSnapshot>,
+        fault: UInt64,
+        begin: UInt64,
+        _ walker: StackWalker
+    ) -> Bool {
+        let count = unsafe snapshot.pointee.thread_count
+        // Half of what the handler gives us, for the walks come after the wait.
+        let last = min(begin + Self.lastPatience, max(begin, fault &+ deadline / 2))
+        var index: UInt32 = 0
+        while index < count {
+            unsafe hf_async_describe_thread(threadEntry(snapshot, index))
+            index += 1
+        }
+        index = 0
+        while index < count {
+            let entry = unsafe threadEntry(snapshot, index)
+            if unsafe hf_async_ask_thread(index, entry, last + Self.lastPatience) {
+                unsafe entry.pointee.outcome = UInt32(HF_THREAD_SILENT)
+            }
+            index += 1
+        }
+        if !hf_async_await_threads(0, count, min(last, begin + Self.firstPatience)) {
+            hf_async_forget_deaf_threads(0, count)
+            _ = hf_async_await_threads(0, count, last)
+        }
+        index = 0
+        while index < count {
+            unsafe walk(index, threadEntry(snapshot, index), fault: fault, walker)
+            index += 1
+        }
+        index = 0
+        while index < count {
+            hf_async_release_thread(index)
+            index += 1
+        }
+        return true
+    }
+
+    private func walkOneByOne(
+        _ snapshot: UnsafeMutablePointer<HFThreadSnapshot>,
+        fault: UInt64,
+        begin: UInt64,
+        _ walker: StackWalker
+    ) -> Bool {
+        let count = unsafe snapshot.pointee.thread_count
+        var index: UInt32 = 0
+        while index < count {
+            let now = hf_async_monotonic_nanoseconds()
+            if hf_capture_has_waiting() || now - begin > Self.wholePatience { return false }
+            let entry = unsafe threadEntry(snapshot, index)
+            unsafe hf_async_describe_thread(entry)
+            if unsafe hf_async_ask_thread(index, entry, now + Self.wholePatience) {
+                unsafe entry.pointee.outcome = UInt32(HF_THREAD_SILENT)
+                waitFor(index, since: now)
+                unsafe walk(index, entry, fault: fault, walker)
+                hf_async_release_thread(index)
+            }
+            index += 1
+        }
+        return true
+    }
+
+    /// Waits for one thread as long as no other fault does.
+    private func waitFor(_ index: UInt32, since begin: UInt64) {
+        var now = begin
+        var isKnownToHear = false
+        while now - begin < Self.onePatience, !hf_async_await_threads(index, 1, now + Self.step) {
+            if hf_capture_has_waiting() { return }
+            now = hf_async_monotonic_nanoseconds()
+            if !isKnownToHear, now - begin > Self.firstPatience {
+                hf_async_forget_deaf_threads(index, 1)
+                isKnownToHear = true
+            }
+        }
+    }
+
+    /// Walks a thread's stack if it stands still.
+    private func walk(
+        _ index: UInt32,
+        _ entry: UnsafeMutablePointer<HFThreadEntry>,
+        fault: UInt64,
+        _ walker: StackWalker
+    ) {
+        unsafe entry.pointee.after_nanoseconds = Int64(bitPattern: hf_async_monotonic_nanoseconds() &- fault)
+        guard unsafe entry.pointee.outcome == UInt32(HF_THREAD_SILENT),
+            let context = unsafe hf_async_begin_walk(index, entry)
+        else { return }
+        let complete = unsafe keepFrames(of: context, in: entry, walker)
+        // One that went on meanwhile has another stack by now.
+        guard hf_async_end_walk(index) else {
+            unsafe entry.pointee.frame_count = 0
+            return
+        }
+        unsafe entry.pointee.outcome = UInt32(complete ? HF_THREAD_WALKED : HF_THREAD_WALK_BROKEN)
+    }
+
+    /// Returns whether the walk came to the end of the stack.
+    private func keepFrames(
+        of context: UnsafeMutablePointer<ucontext_t>,
+        in entry: UnsafeMutablePointer<HFThreadEntry>,
+        _ walker: StackWalker
+    ) -> Bool {
+        let first = unsafe (UnsafeMutableRawPointer(entry) + framesOffset).assumingMemoryBound(to: UInt64.self)
+        var frames = unsafe FrameList(
+            first,
+            headCount: Int(HF_THREAD_HEAD_FRAMES),
+            count: Int(HF_THREAD_FRAMES)
+        )
+        let complete = unsafe walker.walk(context: context, limit: Self.maximumSteps) { frames.add($0) }
+        let counts = frames.finish()
+        unsafe entry.pointee.head_frame_count = counts.head
+        unsafe entry.pointee.frames_omitted = counts.omitted
+        unsafe entry.pointee.frame_count = counts.kept
+        return complete
+    }
+
+    // MARK: The sections of the spool
+
+    private func threadSnapshot(_ index: Int) -> UnsafeMutablePointer<HFThreadSnapshot> {
+        let section = unsafe UnsafeMutableRawPointer(spool) + Int(spool.pointee.snapshot_offset)
+        return unsafe section.assumingMemoryBound(to: HFThreadSnapshot.self) + index
+    }
+
+    private func threadEntry(
+        _ snapshot: UnsafeMutablePointer<HFThreadSnapshot>,
+        _ index: UInt32
+    ) -> UnsafeMutablePointer<HFThreadEntry> {
+        let first = unsafe (UnsafeMutableRawPointer(snapshot) + threadsOffset).assumingMemoryBound(
+            to: HFThreadEntry.self
+        )
+        return unsafe first + Int(index)
+    }
+
+    private func memoryArea(_ index: Int) -> UnsafeMutablePointer<HFMemoryArea> {
+        let section = unsafe UnsafeMutableRawPointer(spool) + Int(spool.pointee.memory_offset)
+        return unsafe section.assumingMemoryBound(to: HFMemoryArea.self) + index
+    }
+
+    /// A snapshot that no record waits for.
+    private func freeSnapshot() -> Int? {
+        var index = 0
+        while unsafe index < Int(spool.pointee.snapshot_count) {
+            let snapshot = unsafe threadSnapshot(index)
+            if unsafe !isNeeded(snapshot.pointee.fault_number, slot: snapshot.pointee.slot) { return index }
+            index += 1
+        }
+        return nil
+    }
+
+    /// The snapshot of the earliest fault.
+    private func oldestSnapshot() -> Int? {
+        var oldest = 0
+        var index = 1
+        while unsafe index < Int(spool.pointee.snapshot_count) {
+            if unsafe threadSnapshot(index).pointee.fault_number < threadSnapshot(oldest).pointee.fault_number {
+                oldest = index
+            }
+            index += 1
+        }
+        return oldest
+    }
+
+    private func freeArea() -> Int? {
+        var index = 0
+        while unsafe index < Int(spool.pointee.memory_count) {
+            let area = unsafe memoryArea(index)
+            if unsafe !isNeeded(area.pointee.fault_number, slot: area.pointee.slot) { return index }
+            index += 1
+        }
+        return nil
+    }
+
+    /// Whether the record of a fault still waits for its report.
+    private func isNeeded(_ number: UInt32, slot: UInt32) -> Bool {
+        guard number != 0, unsafe slot < spool.pointee.slot_count else { return false }
+        let record = unsafe hf_capture_record(slot)
+        return unsafe record.pointee.state != UInt32(HF_SLOT_FREE) && record.pointee.number == number
+    }
+}
