@@ -4,7 +4,7 @@ import SystemPackage
 import Testing
 
 /// The command, from end to end.
-@Suite(.timeLimit(.minutes(5))) struct CommandTests {
+@Suite(.timeLimit(.minutes(10))) struct CommandTests {
     private let temporary: TemporaryStore
     private var store: ReportStore { temporary.store }
 
@@ -108,13 +108,14 @@ import Testing
 
     @Test func `The source around the fault is shown`() throws {
         let file = temporary.directory.appending("Agent.swift").string
-        try "one\n\ttwo\u{1b}\nthree\nfour\n".write(toFile: file, atomically: false, encoding: .utf8)
+        try "one\n\ttwo\u{1b}\nthree\nfour\nfive\nsix\n".write(toFile: file, atomically: false, encoding: .utf8)
         var frame = SampleReport.frame(0, "main", line: 2)
         frame.file = file
         try store.write(SampleReport.minimal(frames: [frame]))
         let output = try run("show", "last").output
         #expect(output.contains("  1 | one\n> 2 |     two\\u{1b}\n  3 | three\n"))
-        #expect(!output.contains("four"))
+        #expect(output.contains("five"))
+        #expect(!output.contains("six"))
     }
 
     @Test func `An identifier of no report or of two is no input`() throws {
@@ -122,7 +123,7 @@ import Testing
         try store.write(SampleReport.minimal(id: try SampleReport.id("02")))
         #expect(try run("show", "0").exitCode == 66)
         #expect(try run("show", "0").errors.contains("more than one report"))
-        for id in ["ff", "", "../../etc/passwd", "\u{1b}"] {
+        for id in ["ff", "", "../nowhere", "\u{1b}"] {
             let result = try run("show", id)
             #expect(result.exitCode == 66)
             #expect(result.output == "")

@@ -35,11 +35,48 @@ import Testing
         #expect(report.process.isForkedChild == true)
     }
 
-    @Test func `Writing and reading gives the same report`() throws {
-        let fixtures = try ["v1.json", "v1-recovery.json"].map { try CrashReport(json: try Fixture.bytes($0)) }
-        for report in [SampleReport.minimal()] + fixtures {
-            #expect(try CrashReport(json: try report.json()) == report)
-        }
+    @Test func `A report of version 2 can be read for ever`() throws {
+        let report = try CrashReport(json: try Fixture.bytes("v2.json"))
+        #expect(report.thread.id == 4242)
+        #expect(report.otherThreads.map(\.name) == ["resolver"])
+        #expect(report.otherThreads[0].state == .sleeping)
+        #expect(report.otherThreads[0].systemCall == "futex")
+        #expect(report.otherThreads[0].sampledAfter == 0.000412)
+        #expect(report.threadsOmitted == 0)
+        #expect(report.fault.diagnosis?.next.count == 2)
+        #expect(report.fault.instructions?.bytes.hasPrefix("0f0b") == true)
+        let context = try #require(report.context)
+        #expect(context.breadcrumbs.map(\.kind) == [.port, .note, .timer])
+        #expect(context.breadcrumbs[1].level == "warning")
+        #expect(context.breadcrumbsLost == 4018)
+        #expect(context.tags == ["region": "eu-1"])
+        #expect(context.limits["Max core file size"] == .init(soft: 0, hard: nil))
+        #expect(context.memory?.resident == 38_141_952)
+        #expect(context.container?.memoryLimit == 536_870_912)
+    }
+
+    @Test(arguments: Fixture.reports)
+    func `Writing and reading gives the same report`(name: String) throws {
+        let report = try CrashReport(json: try Fixture.bytes(name))
+        #expect(try CrashReport(json: try report.json()) == report)
+    }
+
+    @Test(arguments: ["v2.json", "v2-everything.json"])
+    func `Writing loses no key`(name: String) throws {
+        let bytes = try Fixture.bytes(name)
+        let written = try CrashReport(json: bytes).json()
+        let one = try JSONSerialization.jsonObject(with: Data(bytes)) as? NSDictionary
+        let other = try JSONSerialization.jsonObject(with: Data(written)) as? NSDictionary
+        #expect(one != nil)
+        #expect(one == other)
+    }
+
+    @Test func `A report without the thread that faulted is refused`() throws {
+        var object = try json(SampleReport.minimal())
+        object["threads"] = [String]()
+        let bytes = try bytes(object)
+        let error = #expect(throws: ReportFormatError.self) { try CrashReport(json: bytes) }
+        #expect(error?.description == "threads: the thread that faulted is missing")
     }
 
     @Test func `What is nil is absent, not null`() throws {
@@ -47,7 +84,8 @@ import Testing
         #expect(!text.contains("null"))
         let keys = [
             "loop", "message", "sender", "addressKind", "buildID", "swift", "libc", "exception", "recovery",
-            "isForkedChild",
+            "isForkedChild", "context", "threadsOmitted", "diagnosis", "instructions", "memory", "state", "systemCall",
+            "sampledAfter",
         ]
         for key in keys {
             #expect(!text.contains("\"\(key)\""))
@@ -64,12 +102,12 @@ import Testing
 
     @Test func `A report of another version is refused with a clear error`() throws {
         var object = try json(SampleReport.minimal())
-        object["schemaVersion"] = 2
+        object["schemaVersion"] = 99
         object["id"] = nil
         let bytes = try bytes(object)
         let error = #expect(throws: ReportFormatError.self) { try CrashReport(json: bytes) }
         #expect(error?.code == .unsupportedVersion)
-        #expect(error?.description.contains("schema version 2") == true)
+        #expect(error?.description.contains("versions up to 2") == true)
     }
 
     @Test func `An error says where it is`() throws {

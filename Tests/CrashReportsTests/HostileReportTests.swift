@@ -4,7 +4,7 @@ import SystemPackage
 import Testing
 
 /// Reports that somebody wrote to harm whoever reads them.
-@Suite(.timeLimit(.minutes(5))) struct HostileReportTests {
+@Suite(.timeLimit(.minutes(10))) struct HostileReportTests {
     private let temporary: TemporaryStore
     private var store: ReportStore { temporary.store }
 
@@ -16,15 +16,25 @@ import Testing
         try ChildProcess.crashreport(arguments + ["--store", store.path.string])
     }
 
-    @Test func `Nothing in a report controls the terminal`() throws {
+    /// Every way to look at what is in a store, but for `watch`, which does not end.
+    private static let commands = [
+        ["list"], ["list", "--json"], ["list", "--json-lines"], ["list", "--group"], ["list", "--group", "--json"],
+        ["show", "last"], ["show", "last", "--all-threads"], ["show", "last", "--json"], ["stats"],
+        ["stats", "--json"],
+        ["diff", "last", "last"], ["diff", "last", "last", "--json"], ["path", "last"], ["verify"],
+        ["prune", "--dry-run"],
+    ]
+
+    @Test(arguments: Fixture.reports)
+    func `Nothing in a report controls the terminal`(name: String) throws {
         let evil = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{202e}\u{2028}\r\nfake line"
-        let fixture = String(decoding: try Fixture.bytes("v1.json"), as: UTF8.self)
+        let fixture = String(decoding: try Fixture.bytes(name), as: UTF8.self)
         // Into every string that may be anything.
         let object = try JSONSerialization.jsonObject(with: Data(fixture.utf8))
         let report = try CrashReport(json: Array(JSONSerialization.data(withJSONObject: poisoned(object, with: evil))))
         #expect(report.fault.reason.contains(evil))
         try store.write(report)
-        for arguments in [["list"], ["show", "last"], ["list", "--json"], ["show", "last", "--json"]] {
+        for arguments in Self.commands {
             let result = try run(arguments)
             #expect(result.exitCode == 0)
             for scalar in (result.output + result.errors).unicodeScalars where scalar != "\n" {
@@ -37,7 +47,7 @@ import Testing
     }
 
     @Test func `Numbers at the limits are shown`() throws {
-        var report = try CrashReport(json: try Fixture.bytes("v1.json"))
+        var report = try CrashReport(json: try Fixture.bytes("v2-everything.json"))
         for number in [Int.max, .min, -1] {
             report.thread.framesOmitted = number
             report.thread.frames[1].image = number
@@ -45,18 +55,31 @@ import Testing
             report.thread.frames[1].functionOffset = number
             report.thread.frames[4].index = number
             report.occurrences.count = number
+            report.threadsOmitted = number
+            report.otherThreads[0].framesOmitted = number
+            report.otherThreads[0].sampledAfter = Double(number) * 1e280
+            report.context?.breadcrumbsLost = number
+            report.context?.memory?.resident = number
+            report.context?.memory?.systemTotal = number
+            report.context?.descriptors?.limit = number
+            report.context?.load = [Double(number) * 1e280]
+            report.context?.container?.processorLimit = Double(number) * 1e280
+            report.context?.container?.memoryLimit = number
+            report.context?.limits["x"] = .init(soft: number, hard: number)
+            report.context?.threadCount = number
+            report.fault.instructions?.address = HexAddress(UInt64(bitPattern: Int64(number)))
+            report.fault.instructions?.bytes = "0"
             report.fault.signal.number = number
             report.process.uptimeSeconds = Double(number) * 1e280
             try store.write(report)
-            #expect(try run(["show", "last"]).exitCode == 0)
-            #expect(try run(["list"]).exitCode == 0)
+            for arguments in Self.commands { #expect(try run(arguments).exitCode == 0, "\(arguments)") }
         }
     }
 
     @Test(arguments: 0..<8)
     func `Any bytes end in a documented status`(seed: UInt64) throws {
         var generator = SplitMix(state: seed)
-        let fixture = try Fixture.bytes("v1.json")
+        let fixture = try Fixture.bytes(seed.isMultiple(of: 2) ? "v1.json" : "v2-everything.json")
         let id = "01a1fcd57d5b8f3e7b21d4a6905c1e77"
         for _ in 0..<6 {
             try temporary.plant(mutated(fixture, using: &generator), name: "\(id).json")
@@ -72,17 +95,21 @@ import Testing
     @Test(arguments: 0..<8)
     func `Any bytes are a report or an error`(seed: UInt64) throws {
         var generator = SplitMix(state: seed + 1000)
-        let fixture = try Fixture.bytes("v1.json")
+        let fixture = try Fixture.bytes(seed.isMultiple(of: 2) ? "v1.json" : "v2-everything.json")
         var reports = 0
         for _ in 0..<250 {
             let bytes = mutated(fixture, using: &generator)
             guard let report = try? CrashReport(json: bytes) else { continue }
             reports += 1
-            let text = ReportText(report).text(usesColor: false) { SourceExcerpt(path: $0, line: $1, context: 1) }
-            let table = ReportTable([ReportSummary(report, path: "/x")])
+            var shown = ReportText(report)
+            shown.excerpt = { SourceExcerpt(path: $0, line: $1, context: 1) }
+            let text = shown.text()
+            let summary = ReportSummary(report, path: "/x")
+            let table = ReportTable([summary])
+            #expect(ReportLine(summary).text().split(separator: "\n").count == 1)
             #expect(!text.unicodeScalars.contains("\u{1b}"))
             for width in [nil, 0, 1, 40, 200] {
-                let lines = table.text(width: width, usesColor: false).split(separator: "\n")
+                let lines = table.text(TextLayout(width: width)).split(separator: "\n")
                 #expect(lines.allSatisfy { $0.count <= width ?? .max })
             }
             #expect(try CrashReport(json: try report.json()) == report)
@@ -111,11 +138,18 @@ import Testing
     /// The object with text added to every string that has no form of its own.
     private func poisoned(_ value: Any, with text: String, key: String = "") -> Any {
         let fixed = [
-            "id", "timestamp", "fingerprint", "first", "last", "startTime", "address", "imageOffset", "base", "end",
+            "timestamp", "fingerprint", "first", "last", "startTime", "address", "imageOffset", "base", "start", "end",
+            "time",
         ]
         if let object = value as? [String: Any] {
             if key == "registers" { return object.merging([text: "0x0"]) { $1 } }
-            return object.reduce(into: [String: Any]()) { $0[$1.key] = poisoned($1.value, with: text, key: $1.key) }
+            var changed = object.reduce(into: [String: Any]()) {
+                $0[$1.key] = poisoned($1.value, with: text, key: $1.key)
+            }
+            if object["schemaVersion"] != nil { changed["id"] = object["id"] }
+            if ["annotations", "tags", "environment"].contains(key) { changed[text] = text }
+            if key == "limits" { changed[text] = ["soft": 1] }
+            return changed
         }
         if let array = value as? [Any] { return array.map { poisoned($0, with: text, key: key) } }
         guard let string = value as? String, !fixed.contains(key) else { return value }
@@ -124,7 +158,7 @@ import Testing
 }
 
 /// A generator whose numbers are the same in every run.
-private struct SplitMix: RandomNumberGenerator {
+struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 
     mutating func next() -> UInt64 {

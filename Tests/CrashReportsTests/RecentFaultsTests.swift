@@ -3,7 +3,7 @@ import Foundation
 import SystemPackage
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct RecentFaultsTests {
+@Suite(.timeLimit(.minutes(10))) struct RecentFaultsTests {
     private let temporary: TemporaryStore
     private var store: ReportStore { temporary.store }
     private let now = Timestamp(seconds: 1_795_243_212)

@@ -96,12 +96,14 @@ import Testing
 
     @Test func `What a writer left that died is ignored, then removed`() throws {
         let report = SampleReport.minimal()
-        try temporary.plant("{".utf8, name: ".\(report.id).tmp")
+        try temporary.plant("{".utf8, name: ".report.tmp")
         try temporary.plant("{".utf8, name: ".\(ReportID(time: .now)).tmp")
         #expect(try store.summaries().summaries.isEmpty)
         #expect(try store.summaries().problems.isEmpty)
         #expect(try store.last() == nil)
         try store.write(report)
+        #expect(try !names().contains(".report.tmp"))
+        #expect(try store.prune().removed.isEmpty)
         #expect(try names() == ["\(report.id).json"])
     }
 
@@ -112,8 +114,8 @@ import Testing
         let object = try #require(try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
         #expect(
             object.keys.sorted() == [
-                "fingerprint", "id", "kind", "location", "path", "pid", "process", "reason", "signal", "timestamp",
-                "verdict",
+                "buildID", "fingerprint", "holdfast", "id", "kind", "location", "occurrences", "path", "pid", "process",
+                "reason", "signal", "timestamp", "verdict",
             ]
         )
         #expect(object["process"] as? String == "mail-agent")
@@ -137,7 +139,8 @@ import Testing
         return try #require(attributes[.posixPermissions] as? Int)
     }
 
+    /// What lies in the folder of the reports beside the index.
     private func names() throws -> [String] {
-        try FileManager.default.contentsOfDirectory(atPath: store.reportsPath.string)
+        try FileManager.default.contentsOfDirectory(atPath: store.reportsPath.string).filter { $0 != ".index" }
     }
 }

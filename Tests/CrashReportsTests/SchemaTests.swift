@@ -4,7 +4,7 @@ import SystemPackage
 import Testing
 
 /// The published schema, by a validator that others wrote.
-@Suite(.timeLimit(.minutes(5))) struct SchemaTests {
+@Suite(.timeLimit(.minutes(10))) struct SchemaTests {
     private let temporary: TemporaryStore
 
     init() throws {
@@ -23,28 +23,86 @@ import Testing
         """
 
     /// 0 for a valid report, 7 for another one.
-    private func validate(_ bytes: [UInt8]) throws -> ChildProcess {
+    private func validate(_ bytes: [UInt8], version: Int = CrashReport.schemaVersion) throws -> ChildProcess {
         let file = temporary.directory.appending("report.json").string
         try Data(bytes).write(to: URL(fileURLWithPath: file))
-        let schema = Fixture.package.appendingPathComponent("Documentation/crash-report.schema.json").path
+        let name = version == CrashReport.schemaVersion ? "crash-report" : "crash-report-\(version)"
+        let schema = Fixture.package.appendingPathComponent("Documentation/\(name).schema.json").path
         return try ChildProcess("/usr/bin/env", ["python3", "-c", Self.script, schema, file])
     }
 
-    @Test(arguments: ["v1.json", "v1-recovery.json"])
-    func `The fixtures are valid`(name: String) throws {
-        let result = try validate(try Fixture.bytes(name))
+    @Test(arguments: Fixture.reports)
+    func `The fixtures are valid for the schema of their version, and only for that`(name: String) throws {
+        for version in 1...CrashReport.schemaVersion {
+            let result = try validate(try Fixture.bytes(name), version: version)
+            let expected: Int32 = name.hasPrefix("v\(version)") ? 0 : 7
+            #expect(result.exitCode == expected, "\(result.output)\(result.errors)")
+        }
+    }
+
+    @Test(arguments: Fixture.reports)
+    func `Whatever was read is written as the current version`(name: String) throws {
+        let report = try CrashReport(json: try Fixture.bytes(name))
+        let result = try validate(try report.json())
         #expect(result.exitCode == 0, "\(result.output)\(result.errors)")
+    }
+
+    @Test func `A fixture has every key of the schema`() throws {
+        let schema = Fixture.package.appendingPathComponent("Documentation/crash-report.schema.json")
+        let object = try JSONSerialization.jsonObject(with: Data(contentsOf: schema))
+        let root = try #require(object as? [String: Any])
+        let fixture = try JSONSerialization.jsonObject(with: Data(Fixture.bytes("v2-everything.json")))
+        let keys = Self.keys(of: fixture)
+        let published = Self.properties(of: root, in: root)
+        #expect(published.count > 100)
+        #expect(published.subtracting(keys) == [])
+    }
+
+    /// The paths of all keys, with `[]` for the elements of an array.
+    private static func keys(of value: Any, at path: String = "") -> Set<String> {
+        if let array = value as? [Any] {
+            return array.reduce(into: []) { $0.formUnion(keys(of: $1, at: path + "[]")) }
+        }
+        guard let object = value as? [String: Any] else { return [] }
+        return object.reduce(into: []) {
+            let key = "\(path)/\($1.key)"
+            $0.insert(key)
+            $0.formUnion(keys(of: $1.value, at: key))
+        }
+    }
+
+    /// The same of all properties that a schema names.
+    private static func properties(
+        of schema: [String: Any],
+        in root: [String: Any],
+        at path: String = ""
+    ) -> Set<String> {
+        if let reference = schema["$ref"] as? String, let name = reference.split(separator: "/").last,
+            let definitions = root["$defs"] as? [String: Any],
+            let definition = definitions[String(name)] as? [String: Any]
+        {
+            return properties(of: definition, in: root, at: path)
+        }
+        var paths: Set<String> = []
+        if let items = schema["items"] as? [String: Any] {
+            paths.formUnion(properties(of: items, in: root, at: path + "[]"))
+        }
+        for (key, value) in schema["properties"] as? [String: [String: Any]] ?? [:] {
+            paths.insert("\(path)/\(key)")
+            paths.formUnion(properties(of: value, in: root, at: "\(path)/\(key)"))
+        }
+        return paths
     }
 
     @Test func `The example in the documentation is the fixture`() throws {
         let page = Fixture.package.appendingPathComponent("Documentation/CrashReportFormat.md")
         let text = try String(contentsOf: page, encoding: .utf8)
-        let fixture = String(decoding: try Fixture.bytes("v1.json"), as: UTF8.self)
+        let fixture = String(decoding: try Fixture.bytes("v2.json"), as: UTF8.self)
         #expect(text.contains("```json\n\(fixture)```\n"))
     }
 
     @Test func `Reports are valid with and without what is optional`() throws {
-        var full = try CrashReport(json: try Fixture.bytes("v1.json"))
+        var full = try CrashReport(json: try Fixture.bytes("v2.json"))
         full.fault.sender = .init(pid: 1, uid: 0)
         full.fault.addressKind = .nullPage
         full.images[1].buildID = "00ff"

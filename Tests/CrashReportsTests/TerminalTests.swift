@@ -4,7 +4,7 @@ import SystemPackage
 import Testing
 
 /// The command with a terminal to write to.
-@Suite(.timeLimit(.minutes(5))) struct TerminalTests {
+@Suite(.timeLimit(.minutes(10))) struct TerminalTests {
     private let temporary: TemporaryStore
 
     init() throws {
@@ -13,35 +13,18 @@ import Testing
         try temporary.store.write(SampleReport.minimal(message: "\u{1b}]0;owned\u{7}", reason: reason))
     }
 
-    /// Runs a program in a terminal with a given width, and passes on its output and its status.
-    private static let script = """
-        import fcntl, os, pty, struct, sys, termios
-        pid, terminal = pty.fork()
-        if pid == 0:
-            fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, int(sys.argv[1]), 0, 0))
-            os.execv(sys.argv[2], sys.argv[2:])
-        try:
-            while data := os.read(terminal, 65536):
-                os.write(1, data)
-        except OSError:
-            pass
-        sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-        """
-
     private func run(_ arguments: String..., width: Int = 100, environment: [String: String] = [:]) throws -> String {
-        let command = try ChildProcess.path(of: "crashreport")
         let store = ["--store", temporary.store.path.string]
-        let result = try ChildProcess(
-            "/usr/bin/env",
-            ["python3", "-c", Self.script, String(width), command] + arguments + store,
-            environment: ["TERM": "xterm"].merging(environment) { $1 }
-        )
-        #expect(result.exitCode == 0, "\(result.errors)")
-        return result.output.replacing("\r\n", with: "\n")
+        let session = try TerminalSession(arguments + store, width: width, environment: environment)
+        #expect(session.exitCode == 0)
+        return session.output
     }
 
     @Test func `Colours are used, and only colours`() throws {
-        for output in [try run("list"), try run("show", "last")] {
+        for output in [
+            try run("list"), try run("list", "--group"), try run("stats"), try run("show", "last", "--all-threads"),
+            try run("diff", "last", "last"),
+        ] {
             #expect(output.contains("\u{1b}["))
             let plain = output.replacing(/\u{1b}\[[0-9;]*m/, with: "")
             #expect(!plain.contains("\u{1b}"))
@@ -64,7 +47,7 @@ import Testing
         let output = try run("list", width: width, environment: ["NO_COLOR": "1"])
         let lines = output.split(separator: "\n")
         #expect(lines.count == 2)
-        #expect(lines.allSatisfy { $0.count <= width })
+        #expect(lines.allSatisfy { DisplayWidth.of($0) <= width })
         if width >= 80 { #expect(lines.last?.hasSuffix("terminate") == true) }
         #expect(output.contains("…"))
     }

@@ -12,6 +12,9 @@ extension CrashReport: Codable {
         case fault
         case loop
         case thread
+        case threads
+        case threadsOmitted
+        case context
         case images
         case verdict
         case recovery
@@ -26,7 +29,7 @@ extension CrashReport: Codable {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         // First of all: what another version means by the other keys is not known here.
         let version = try container.decode(Int.self, forKey: .schemaVersion)
-        guard version == Self.schemaVersion else { throw UnsupportedSchemaVersion(version: version) }
+        guard (1...Self.schemaVersion).contains(version) else { throw UnsupportedSchemaVersion(version: version) }
         id = try container.decode(ReportID.self, forKey: .id)
         kind = try container.decode(Kind.self, forKey: .kind)
         timestamp = try container.decode(Timestamp.self, forKey: .timestamp)
@@ -37,7 +40,23 @@ extension CrashReport: Codable {
         runtime = try container.decode(Runtime.self, forKey: .runtime)
         fault = try container.decode(Fault.self, forKey: .fault)
         loop = try container.decodeIfPresent(LoopState.self, forKey: .loop)
-        thread = try container.decode(Thread.self, forKey: .thread)
+        if version == 1 {
+            thread = try container.decode(Thread.self, forKey: .thread)
+            otherThreads = []
+        } else {
+            var threads = try container.decode([Thread].self, forKey: .threads)
+            guard !threads.isEmpty else {
+                throw DecodingError.dataCorruptedError(
+                    forKey: .threads,
+                    in: container,
+                    debugDescription: "the thread that faulted is missing"
+                )
+            }
+            thread = threads.removeFirst()
+            otherThreads = threads
+        }
+        threadsOmitted = try container.decodeIfPresent(Int.self, forKey: .threadsOmitted) ?? 0
+        context = try container.decodeIfPresent(Context.self, forKey: .context)
         images = try container.decode([Image].self, forKey: .images)
         verdict = try container.decode(Verdict.self, forKey: .verdict)
         recovery = try container.decodeIfPresent(Recovery.self, forKey: .recovery)
@@ -61,7 +80,9 @@ extension CrashReport: Codable {
         try container.encode(runtime, forKey: .runtime)
         try container.encode(fault, forKey: .fault)
         try container.encodeIfPresent(loop, forKey: .loop)
-        try container.encode(thread, forKey: .thread)
+        try container.encode([thread] + otherThreads, forKey: .threads)
+        if threadsOmitted > 0 { try container.encode(threadsOmitted, forKey: .threadsOmitted) }
+        try container.encodeIfPresent(context, forKey: .context)
         try container.encode(images, forKey: .images)
         try container.encode(verdict, forKey: .verdict)
         try container.encodeIfPresent(recovery, forKey: .recovery)
@@ -76,7 +97,7 @@ public struct UnsupportedSchemaVersion: Error, Sendable, Hashable, CustomStringC
 
     /// Says which version it is, and what to do.
     public var description: String {
-        "the report has schema version \(version), but this program reads version \(CrashReport.schemaVersion): "
+        "the report has schema version \(version), but this program reads versions up to \(CrashReport.schemaVersion): "
             + "use the crashreport of the Holdfast that wrote it"
     }
 }

@@ -13,6 +13,8 @@ extension CrashReport {
         public var access: Access
         /// What lies at the address, if that is known.
         public var addressKind: AddressKind?
+        /// What is mapped at the address or next to it, if that was looked at.
+        public var mapping: Mapping?
         /// What the runtime said: the text of a fatal error or of an abort, if there was one.
         public var message: String?
         /// What went wrong, in one plain line; see `FaultReason`.
@@ -21,6 +23,12 @@ extension CrashReport {
         public var sender: Sender?
         /// The C++ exception that nobody caught, if that was the fault.
         public var exception: Exception?
+        /// What is probably wrong, in plain words; nil in a report that is too old to say.
+        public var diagnosis: CrashReport.Diagnosis?
+        /// The bytes at the program counter, if they could be read.
+        public var instructions: CrashReport.MemoryBytes?
+        /// Other memory, where the process asked for it: none by default, for it may hold secrets.
+        public var memory: [CrashReport.MemoryBytes]?
 
         /// Makes the description of a fault.
         ///
@@ -31,10 +39,14 @@ extension CrashReport {
         ///   - address: The address that was accessed or executed, if the signal has one.
         ///   - access: What the access was for.
         ///   - addressKind: What lies at the address, if that is known.
+        ///   - mapping: What is mapped at the address or next to it, if that was looked at.
         ///   - message: What the runtime said: the text of a fatal error or of an abort, if there was one.
         ///   - reason: What went wrong, in one plain line; see `FaultReason`.
         ///   - sender: Who sent the signal, if it was sent rather than raised by the kernel.
         ///   - exception: The C++ exception that nobody caught, if that was the fault.
+        ///   - diagnosis: What is probably wrong, in plain words.
+        ///   - instructions: The bytes at the program counter, if they could be read.
+        ///   - memory: Other memory, where the process asked for it.
         public init(
             number: Int,
             signal: NumberedName,
@@ -42,10 +54,14 @@ extension CrashReport {
             address: HexAddress? = nil,
             access: Access,
             addressKind: AddressKind? = nil,
+            mapping: Mapping? = nil,
             message: String? = nil,
             reason: String,
             sender: Sender? = nil,
-            exception: Exception? = nil
+            exception: Exception? = nil,
+            diagnosis: CrashReport.Diagnosis? = nil,
+            instructions: CrashReport.MemoryBytes? = nil,
+            memory: [CrashReport.MemoryBytes]? = nil
         ) {
             self.number = number
             self.signal = signal
@@ -53,10 +69,14 @@ extension CrashReport {
             self.address = address
             self.access = access
             self.addressKind = addressKind
+            self.mapping = mapping
             self.message = message
             self.reason = reason
             self.sender = sender
             self.exception = exception
+            self.diagnosis = diagnosis
+            self.instructions = instructions
+            self.memory = memory
         }
     }
 }
@@ -106,15 +126,19 @@ extension CrashReport.Fault {
         public var pid: Int
         /// The user it belongs to.
         public var uid: Int
+        /// Its name, as in `/proc/PID/comm`, if it was still there to be asked.
+        public var name: String?
 
         /// Makes the description of a sender.
         ///
         /// - Parameters:
         ///   - pid: Its process identifier.
         ///   - uid: The user it belongs to.
-        public init(pid: Int, uid: Int) {
+        ///   - name: Its name, if it is known; an empty one is none.
+        public init(pid: Int, uid: Int, name: String? = nil) {
             self.pid = pid
             self.uid = uid
+            self.name = name == "" ? nil : name
         }
     }
 }

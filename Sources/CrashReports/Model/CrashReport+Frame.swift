@@ -96,7 +96,7 @@ extension CrashReport.Frame {
             self.rawValue = rawValue
         }
 
-        /// The instruction that faulted.
+        /// The instruction that faulted, or that a signal interrupted.
         public static let programCounter = Kind(rawValue: "programCounter")
         /// The instruction after a call.
         public static let returnAddress = Kind(rawValue: "returnAddress")

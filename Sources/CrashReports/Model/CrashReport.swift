@@ -3,8 +3,8 @@
 /// Its JSON form is described in `Documentation/CrashReportFormat.md`. Optional properties that are `nil` are absent from
 /// it, never null; keys that this version does not know are ignored.
 public struct CrashReport: Sendable, Hashable {
-    /// The version of the JSON form that this library writes and the highest that it reads.
-    public static let schemaVersion = 1
+    /// The version of the JSON form that this library writes; it reads this one and all before.
+    public static let schemaVersion = 2
 
     /// The name of the report.
     public var id: ReportID
@@ -28,6 +28,12 @@ public struct CrashReport: Sendable, Hashable {
     public var loop: LoopState?
     /// The thread that faulted.
     public var thread: Thread
+    /// The other threads of the process, as far as they were looked at.
+    public var otherThreads: [Thread]
+    /// How many threads more there were.
+    public var threadsOmitted: Int
+    /// What the process was doing, had and was allowed; nil if nothing of it is known.
+    public var context: Context?
     /// The files that were mapped as code.
     public var images: [Image]
     /// What was decided about the process.
@@ -51,6 +57,9 @@ public struct CrashReport: Sendable, Hashable {
     ///   - fault: What went wrong.
     ///   - loop: Where the event loop was, if the thread ran one.
     ///   - thread: The thread that faulted.
+    ///   - otherThreads: The other threads of the process, as far as they were looked at.
+    ///   - threadsOmitted: How many threads more there were.
+    ///   - context: What the process was doing, had and was allowed, if anything of it is known.
     ///   - images: The files that were mapped as code.
     ///   - verdict: What was decided about the process.
     ///   - recovery: What was done around the verdict, if there is anything to say about it.
@@ -67,6 +76,9 @@ public struct CrashReport: Sendable, Hashable {
         fault: Fault,
         loop: LoopState? = nil,
         thread: Thread,
+        otherThreads: [Thread] = [],
+        threadsOmitted: Int = 0,
+        context: Context? = nil,
         images: [Image],
         verdict: Verdict,
         recovery: Recovery? = nil,
@@ -83,6 +95,9 @@ public struct CrashReport: Sendable, Hashable {
         self.fault = fault
         self.loop = loop
         self.thread = thread
+        self.otherThreads = otherThreads
+        self.threadsOmitted = threadsOmitted
+        self.context = context
         self.images = images
         self.verdict = verdict
         self.recovery = recovery

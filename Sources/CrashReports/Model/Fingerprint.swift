@@ -1,13 +1,10 @@
-/// What faults of the same cause have in common, such as `v1-9f86d081884c7d65`.
+/// What faults of the same cause have in common, such as `v2-9f86d081884c7d65`.
 ///
 /// It is made of names only, so that it survives a rebuild that moves code, and a restart that loads it elsewhere.
 /// The prefix changes whenever the rule does: fingerprints of different rules are never equal.
 public struct Fingerprint: RawRepresentable, Codable, Sendable, Hashable, CustomStringConvertible {
     /// The text: the version of the rule, and 16 hexadecimal digits.
     public let rawValue: String
-
-    /// How many frames count; those further out are about who called, not about what failed.
-    static let frameLimit = 5
 
     /// Takes the text of a fingerprint.
     ///
@@ -16,26 +13,16 @@ public struct Fingerprint: RawRepresentable, Codable, Sendable, Hashable, Custom
         self.rawValue = rawValue
     }
 
-    /// Makes the fingerprint of a fault.
+    /// Makes the fingerprint of a report, whatever fingerprint it has: `Documentation/CrashReportFormat.md` has the rule.
     ///
-    /// What counts is the kind, the signal and the innermost five frames of user code, by function name; a frame
-    /// without a name counts by image and offset. A function that calls itself counts once. Without any user code, the
-    /// innermost five frames of any code count.
-    ///
-    /// - Parameters:
-    ///   - kind: What the report is about.
-    ///   - signal: The name of the signal.
-    ///   - frames: The frames, the innermost first.
-    public init(kind: CrashReport.Kind, signal: String, frames: [CrashReport.Frame]) {
-        let user = frames.filter(\.isApplicationCode)
-        var names: [String] = []
-        for frame in user.isEmpty ? frames.filter({ $0.runtimeFailure == nil }) : user {
-            guard let name = frame.fingerprintName, name != names.last else { continue }
-            names.append(name)
-            if names.count == Self.frameLimit { break }
-        }
-        let digits = String(Self.hash([kind.rawValue, signal] + names), radix: 16)
-        rawValue = "v1-" + String(repeating: "0", count: 16 - digits.count) + digits
+    /// - Parameter report: The report; its kind, its fault and the thread that faulted count.
+    public init(of report: CrashReport) {
+        self.init(fields: FingerprintFields(of: report).all)
+    }
+
+    init(fields: [String]) {
+        let digits = String(Self.hash(fields), radix: 16)
+        rawValue = "v2-" + String(repeating: "0", count: 16 - digits.count) + digits
     }
 
     /// The text.
@@ -52,14 +39,5 @@ public struct Fingerprint: RawRepresentable, Codable, Sendable, Hashable, Custom
             hash = (hash ^ 0xff) &* 0x100_0000_01b3
         }
         return hash
-    }
-}
-
-extension CrashReport.Frame {
-    /// How the frame counts for a fingerprint, if it has anything but an address.
-    fileprivate var fingerprintName: String? {
-        if let function { return function }
-        guard let imageName, let imageOffset else { return nil }
-        return "\(imageName)+\(imageOffset)"
     }
 }

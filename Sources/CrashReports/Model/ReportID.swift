@@ -17,6 +17,11 @@ public struct ReportID: RawRepresentable, Sendable, Hashable, Comparable, Custom
         self.rawValue = rawValue
     }
 
+    /// Takes what is known to be 32 such digits.
+    init(digits: String) {
+        rawValue = digits
+    }
+
     /// Makes a new identifier.
     ///
     /// - Parameter time: When the fault happened.

@@ -58,11 +58,6 @@ public struct FaultRecord: Sendable, Hashable {
     /// How many bytes the shortest record has: one of before fields were added at its end.
     public static let size = 4024
 
-    static let registerNames = [
-        "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rdi", "rsi", "rbp", "rbx", "rdx", "rax", "rcx", "rsp",
-        "rip", "eflags", "csgsfs", "err", "trapno", "oldmask", "cr2",
-    ]
-
     /// How far the record came.
     public var stage: Stage
     /// Which fault of the process it is.
@@ -71,6 +66,8 @@ public struct FaultRecord: Sendable, Hashable {
     public var time: Timestamp
     /// How long the process had run, in seconds.
     public var uptimeSeconds: Double
+    /// The same in nanoseconds.
+    public var uptimeNanoseconds: Int64
     /// The signal's number.
     public var signal: Int
     /// `si_code`.
@@ -111,15 +108,34 @@ public struct FaultRecord: Sendable, Hashable {
     public var exception: CrashReport.Fault.Exception?
     /// What the callout had marked as touched, innermost first.
     public var touched: [String]
+    /// The code around the program counter.
+    public var codeBytes: CodeBytes
+    /// What became of the other threads; nil in a record that is too old to say.
+    public var sampling: Sampling?
+    /// The other threads, if they were sampled and that was kept.
+    public var threads: ThreadSnapshot?
+    /// Memory that the process asked for.
+    public var memory: [MemoryPiece]
+    /// The mapping that holds the address of a memory fault, or the nearest one; nil if it is not known.
+    public var mapping: CrashReport.Fault.Mapping?
+    /// Where its snapshot and its memory are in their sections, from 1; 0 for none.
+    var snapshotNumber: Int
+    var memoryNumber: Int
+    /// What the process was doing and had, if that was kept; a record does not hold it itself.
+    public var context: FaultContext?
 
     /// Decodes one record; nil for a free slot.
     ///
     /// Takes any bytes: what a record is too short for is as if nothing had been written there.
-    public init?(bytes: [UInt8]) {
-        self.init(RecordBytes(bytes[...]))
+    ///
+    /// - Parameters:
+    ///   - bytes: The record.
+    ///   - architecture: The machine, as uname(2) names it.
+    public init?(bytes: [UInt8], architecture: String = "x86_64") {
+        self.init(RecordBytes(bytes[...]), architecture: architecture)
     }
 
-    init?(_ bytes: RecordBytes) {
+    init?(_ bytes: RecordBytes, architecture: String) {
         switch bytes.integer(0, as: UInt32.self) {
         case 1: stage = .incomplete
         case 2: stage = .captured
@@ -128,13 +144,20 @@ public struct FaultRecord: Sendable, Hashable {
         }
         number = Int(bytes.integer(4, as: UInt32.self))
         time = Timestamp(microsecondsSinceEpoch: bytes.integer(8, as: Int64.self) / 1000)
-        uptimeSeconds = Double(bytes.integer(16, as: Int64.self)) / 1e9
+        uptimeNanoseconds = bytes.integer(16, as: Int64.self)
+        uptimeSeconds = Double(uptimeNanoseconds) / 1e9
         signal = Int(bytes.integer(24, as: Int32.self))
         code = Int(bytes.integer(28, as: Int32.self))
         address = bytes.integer(32, as: UInt64.self)
         let senderPid = Int(bytes.integer(40, as: Int32.self))
         sender =
-            code <= 0 ? CrashReport.Fault.Sender(pid: senderPid, uid: Int(bytes.integer(44, as: UInt32.self))) : nil
+            code > 0
+            ? nil
+            : CrashReport.Fault.Sender(
+                pid: senderPid,
+                uid: Int(bytes.integer(44, as: UInt32.self)),
+                name: bytes.text(4952, 16)
+            )
         thread = Int(bytes.integer(48, as: Int32.self))
         facts = Facts(rawValue: bytes.integer(52, as: UInt32.self))
         threadName = bytes.text(56, 16)
@@ -147,8 +170,9 @@ public struct FaultRecord: Sendable, Hashable {
             }
         verdictReason = bytes.text(1784, 192)
         registers = [:]
-        for (index, name) in Self.registerNames.enumerated() {
-            registers[name] = bytes.integer(88 + 8 * index, as: UInt64.self)
+        for (index, name) in RegisterNames.of(architecture).enumerated() {
+            let offset = index < 23 ? 88 + 8 * index : 4704 + 8 * (index - 23)
+            registers[name] = bytes.integer(offset, as: UInt64.self)
         }
         loop = Self.loopState(bytes)
         message = bytes.text(504, 1024)
@@ -161,6 +185,12 @@ public struct FaultRecord: Sendable, Hashable {
         heldLocks = Int(bytes.integer(4028, as: UInt32.self))
         exception = CrashReport.Fault.Exception(type: bytes.text(4032, 128), message: bytes.text(4160, 256))
         touched = bytes.text(4416, 256).split(separator: "\n").map(String.init)
+        codeBytes = CodeBytes(bytes)
+        sampling = bytes.count < 4688 ? nil : Sampling(rawValue: bytes.integer(4672, as: UInt32.self))
+        memory = []
+        mapping = CrashReport.Fault.Mapping(bytes, at: 4800, address: address)
+        snapshotNumber = Int(bytes.integer(4676, as: UInt32.self))
+        memoryNumber = Int(bytes.integer(4680, as: UInt32.self))
     }
 
     /// Return addresses are never zero: where one is, the record was cut off.
@@ -190,10 +220,19 @@ public struct FaultRecord: Sendable, Hashable {
         heldLocks = 0
         exception = nil
         touched = []
+        codeBytes = CodeBytes(before: [], from: [])
+        sampling = nil
+        threads = nil
+        memory = []
+        mapping = nil
+        sender?.name = nil
+        snapshotNumber = 0
+        memoryNumber = 0
         guard !hasOwnStart else { return }
         number = 0
         time = Timestamp(microsecondsSinceEpoch: 0)
         uptimeSeconds = 0
+        uptimeNanoseconds = 0
         signal = 0
         code = 0
         address = 0

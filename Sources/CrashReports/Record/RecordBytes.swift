@@ -35,12 +35,14 @@ struct RecordBytes {
         String(decoding: slice(offset, size).bytes.prefix { $0 != 0 }, as: UTF8.self)
     }
 
+    /// Bytes as they are; none where they are not all there.
+    func bytes(_ offset: Int, _ count: Int) -> [UInt8] {
+        Array(slice(offset, count).bytes)
+    }
+
     /// Lowercase hexadecimal digits.
     func hexadecimal(_ offset: Int, _ count: Int) -> String {
-        slice(offset, count).bytes.map { byte in
-            let digits = String(byte, radix: 16)
-            return digits.count == 1 ? "0" + digits : digits
-        }.joined()
+        HexDigits.text(bytes(offset, count))
     }
 
     /// NUL-terminated texts one after the other.

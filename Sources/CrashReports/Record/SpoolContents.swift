@@ -49,12 +49,25 @@ public struct SpoolContents: Sendable {
         else {
             throw Malformed(description: "the spool file is cut off or damaged")
         }
-        var records = (0..<count).compactMap { FaultRecord(file.slice(offset + $0 * size, size)) }
+        let architecture = process.host.architecture
+        var records = (0..<count).compactMap {
+            FaultRecord(file.slice(offset + $0 * size, size), architecture: architecture)
+        }
         let faults = Int(file.integer(44, as: UInt32.self))
         // As long as every fault has a slot, none was used twice.
         if faults > records.count {
             for index in records.indices where records[index].stage == .incomplete {
                 records[index].dropLeftovers(hasOwnStart: records[index].number == faults)
+            }
+        }
+        let sections = SpoolSections(file)
+        sections.attach(to: &records)
+        if let section = ContextSection(file) {
+            for index in records.indices {
+                records[index].context = section.context(
+                    of: records[index],
+                    startedAt: process.startMonotonicNanoseconds
+                )
             }
         }
         self.records = records.sorted { $0.number < $1.number }

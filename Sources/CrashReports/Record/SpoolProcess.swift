@@ -20,6 +20,10 @@ public struct SpoolProcess: Sendable, Hashable {
     public var runtime: CrashReport.Runtime
     /// Faults for which there was no slot, so that they have no report.
     public var faultsLost: Int
+    /// When it started, on the clock that no administrator sets, in nanoseconds.
+    public var startMonotonicNanoseconds: Int64
+    /// What was around it.
+    public var surroundings: ProcessSurroundings
 
     init(_ bytes: RecordBytes) {
         pid = Int(bytes.integer(52, as: Int32.self))
@@ -45,5 +49,7 @@ public struct SpoolProcess: Sendable, Hashable {
             libc: libc.isEmpty ? nil : libc
         )
         faultsLost = Int(bytes.integer(48, as: UInt32.self))
+        startMonotonicNanoseconds = bytes.integer(72, as: Int64.self)
+        surroundings = ProcessSurroundings(ContextSection(bytes))
     }
 }

@@ -85,18 +85,17 @@ public enum RecentFaults {
         var limit: Int
 
         func reports(in store: ReportStore) -> [RecentFault] {
-            guard let directory = try? store.openReports(), let names = try? directory.names() else { return [] }
-            // Names begin with the time: text of a fixed width, which is compared as such.
-            let first = ReportID.timeDigits(times.lowerBound)
-            let last = ReportID.timeDigits(times.upperBound)
-            let recent = names.filter {
-                $0.utf8.count == ReportID.length + 5 && $0 >= first && $0.prefix(12) <= last && $0.hasSuffix(".json")
+            guard let directory = try? store.openReports(), let listing = try? FolderListing(directory) else {
+                return []
             }
+            // Identifiers begin with the time: the others are not opened.
+            let first = PackedID(time: times.lowerBound)
+            let recent = listing.files.reversed().drop { $0.id.time > times.upperBound }.prefix { $0.id >= first }
             var found: [RecentFault] = []
-            for name in recent.sorted(by: >).prefix(mostFiles) where found.count < limit {
-                guard let id = ReportID(rawValue: String(name.dropLast(5))),
-                    let outline = try? store.outline(of: id, in: directory), isWanted(outline)
-                else { continue }
+            for file in recent.prefix(mostFiles) where found.count < limit {
+                guard let outline = try? store.outline(of: file.id.reportID, in: directory), isWanted(outline) else {
+                    continue
+                }
                 found.append(outline.recentFault)
             }
             return found

@@ -39,7 +39,9 @@ struct ReportOutline: Decodable {
     /// - Throws: `UnsupportedSchemaVersion`, or `DecodingError`.
     init(json: [UInt8]) throws {
         self = try JSONDecoder().decode(ReportOutline.self, from: Data(json))
-        guard schemaVersion == CrashReport.schemaVersion else { throw UnsupportedSchemaVersion(version: schemaVersion) }
+        guard (1...CrashReport.schemaVersion).contains(schemaVersion) else {
+            throw UnsupportedSchemaVersion(version: schemaVersion)
+        }
     }
 
     var recentFault: RecentFault {

@@ -10,12 +10,10 @@ extension ReportStore {
     /// - Parameter report: The report.
     /// - Throws: `ReportStoreError`; the store is as it was then.
     public func write(_ report: CrashReport) throws(ReportStoreError) {
-        let bytes = try encode(report)
         try create()
         guard let directory = try openReports() else { throw ReportStoreError(.unwritable, reportsPath) }
         try lock(directory)
-        removeLeftovers(in: directory)
-        try replace(report.id, with: bytes, in: directory)
+        try put(report, in: directory)
     }
 
     /// Changes a report of the store.
@@ -36,7 +34,7 @@ extension ReportStore {
         var report = try read(id, in: directory)
         change(&report)
         report.id = id
-        try replace(id, with: try encode(report), in: directory)
+        try put(report, in: directory)
         return report
     }
 
@@ -53,7 +51,7 @@ extension ReportStore {
         }
     }
 
-    private func lock(_ directory: borrowing FileDirectory) throws(ReportStoreError) {
+    func lock(_ directory: borrowing FileDirectory) throws(ReportStoreError) {
         do {
             try directory.lock()
         } catch {
@@ -61,31 +59,46 @@ extension ReportStore {
         }
     }
 
-    private func replace(
-        _ id: ReportID,
-        with bytes: [UInt8],
-        in directory: borrowing FileDirectory
-    ) throws(ReportStoreError) {
-        let temporary = ".\(id).tmp"
+    /// Puts a report into the folder, which must be locked, and sees to the index and to the limits.
+    func put(_ report: CrashReport, in folder: borrowing FileDirectory) throws(ReportStoreError) {
+        let bytes = try encode(report)
+        let name = Self.fileName(report.id)
+        let tally: StoreTally
+        let isFragmented: Bool
         do {
             // What a writer that died has left.
-            do { try directory.remove(temporary) } catch .noSuchFileOrDirectory {}
-            let file = try directory.create(temporary)
+            do { try folder.remove(Self.temporaryName) } catch .noSuchFileOrDirectory {}
+            let file = try folder.create(Self.temporaryName)
             try file.writeAll(bytes)
             try file.synchronize()
-            try directory.rename(temporary, to: Self.fileName(id))
-            try directory.descriptor.synchronize()
+            // Before the report: if this is the end of the process, the index knows a file that is not there, and no more.
+            let entry = IndexEntry(report, file: FileMark(try FileStatus(of: file)))
+            (tally, isFragmented) = note(entry, in: folder)
+            try folder.rename(Self.temporaryName, to: name)
+            try folder.descriptor.synchronize()
         } catch {
-            try? directory.remove(temporary)
-            throw ReportStoreError(.unwritable, path(of: id), error)
+            try? folder.remove(Self.temporaryName)
+            throw ReportStoreError(.unwritable, path(of: report.id), error)
         }
+        maintain(folder, tally: tally, isFragmented: isFragmented)
     }
 
-    /// Removes what writers that died have left: the directory is locked, so nobody is writing.
-    private func removeLeftovers(in directory: borrowing FileDirectory) {
-        // Readers ignore whatever stays.
-        for name in (try? directory.names()) ?? [] where name.hasPrefix(".") && name.hasSuffix(".tmp") {
-            try? directory.remove(name)
+    /// Tells the index of a report that is about to get its name.
+    ///
+    /// - Returns: How much the store will hold, and whether the index should be made anew.
+    private func note(_ entry: IndexEntry, in folder: borrowing FileDirectory) -> (StoreTally, isFragmented: Bool) {
+        let old = try? FileStatus(of: Self.fileName(entry.id.reportID), in: folder)
+        guard let index = try? IndexAppender(in: folder), let place = try? StorePlace(folder) else {
+            return (StoreTally(), false)
         }
+        var tally = index.tally
+        tally.reports = tally.reports.map { $0.addingClamped(old == nil ? 1 : 0) }
+        tally.bytes = max(0, tally.bytes.addingClamped(Int(entry.file.size) - Int(old?.size ?? 0)))
+        let isFragmented = index.isFragmented
+        index.append(entry, tally: tally, place: place, in: folder)
+        return (tally, isFragmented)
     }
+
+    /// The report that somebody is writing: only whoever has the lock does.
+    static let temporaryName = ".report.tmp"
 }

@@ -4,7 +4,8 @@ public import SystemPackage
 /// A directory with crash reports.
 ///
 /// - `reports/<id>.json` is a report, see ``CrashReport``;
-/// - `reports/.<id>.tmp` is a report that somebody is writing, or was when it died: readers ignore it;
+/// - `reports/.report.tmp` is a report that somebody is writing, or was when it died: readers ignore it;
+/// - `reports/.index` is what lists know of the reports, a cache that may be removed at any time;
 /// - `spool/` has the raw records of faults that are not reports yet.
 ///
 /// A value of this type only names the directory. All methods block on files and may be called from any thread; writers
@@ -14,14 +15,22 @@ public struct ReportStore: Sendable, Hashable {
     /// The directory, from the root.
     public let path: FilePath
 
+    /// How much it may hold, which whoever writes with this value sees to; nil if that is somebody else's business.
+    ///
+    /// Several limits for one store: the narrowest hold.
+    public let limits: Limits?
+
     /// The largest report that is read or written, in bytes.
     public static let maximumReportBytes = 16 << 20
 
     /// Names a store, which need not exist.
     ///
-    /// - Parameter path: The directory.
-    public init(path: FilePath) {
+    /// - Parameters:
+    ///   - path: The directory.
+    ///   - limits: How much it may hold, if whoever writes with this value is to see to that.
+    public init(path: FilePath, limits: Limits? = nil) {
         self.path = path.fromRoot.lexicallyNormalized()
+        self.limits = limits
     }
 
     /// Where the reports are.
@@ -61,6 +70,9 @@ public struct ReportStore: Sendable, Hashable {
     }
 
     static func fileName(_ id: ReportID) -> String { "\(id).json" }
+
+    /// Opens the directory of the store, or gives `nil` when there is none.
+    func openRoot() throws(ReportStoreError) -> FileDirectory? { try open(path) }
 
     /// Opens the directory of the reports, or gives `nil` when there is none.
     func openReports() throws(ReportStoreError) -> FileDirectory? {

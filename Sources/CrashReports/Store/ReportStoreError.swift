@@ -81,13 +81,33 @@ extension ReportStoreError: CustomStringConvertible {
         case .noSuchReport: "no report in \(path) is called \(cause): list the reports to see their identifiers"
         case .ambiguous: "more than one report in \(path) \(cause): give more digits"
         case .symbolicLink: "\(path) is a symbolic link: name the place it leads to"
-        case .foreignOwner: "\(path) belongs to another user (\(cause)): read it as that user"
+        case .foreignOwner:
+            "\(path) belongs to another user (\(cause)): read it as that user, or make a copy of your own"
         case .wrongKind: "\(path) is not a \(cause): move it out of the way"
         case .tooLarge: "\(path) is larger than a report can be: move it out of the way"
         case .damaged: "\(path) is not a readable report (\(cause)): move it out of the way"
         case .unsupportedVersion: "\(path): \(cause)"
-        case .unreadable: "cannot read \(path): \(cause)"
-        case .unwritable: "cannot write \(path): \(cause)"
+        case .unreadable: "cannot read \(path): \(cause)\(hint.map { ": \($0)" } ?? "")"
+        case .unwritable: "cannot write \(path): \(cause)\(hint.map { ": \($0)" } ?? "")"
+        }
+    }
+
+    /// What to do about an error of the system.
+    var hint: String? { underlyingError?.hint }
+}
+
+extension Errno {
+    /// What to do about it, where somebody who reads or writes a store meets it.
+    var hint: String? {
+        switch self {
+        case .noSpace, .diskQuotaExceeded: "make room on the disk, or narrow the limits of the store"
+        case .fileTooLarge: "raise the limit of the size of files (ulimit -f)"
+        case .tooManyOpenFiles: "the process has too many files open: raise its limit (ulimit -n)"
+        case .tooManyOpenFilesInSystem: "the system has too many files open"
+        case .readOnlyFileSystem: "the file system is read-only: name another store"
+        case .permissionDenied, .notPermitted: "see who may use it, or name another store"
+        case .ioError: "the disk may be failing"
+        default: nil
         }
     }
 }

@@ -26,6 +26,14 @@ public struct ReportSummary: Codable, Sendable, Hashable {
     public var fingerprint: Fingerprint
     /// The path of the report's file, from the root.
     public var path: String
+    /// How often the fault happened, and when first and last.
+    public var occurrences: CrashReport.Occurrences
+    /// The build identifier of the executable; nil when it has none.
+    public var buildID: String?
+    /// The version of Holdfast that the process ran with.
+    public var holdfast: String
+    /// Short values that the process gave its reports; nil when it gave none.
+    public var tags: [String: String]?
 
     /// Sums up a report.
     ///
@@ -39,19 +47,51 @@ public struct ReportSummary: Codable, Sendable, Hashable {
         process = report.process.name
         pid = report.process.pid
         signal = report.fault.signal.name
-        let count = report.occurrences.count
-        reason = report.fault.reason + (count > 1 ? " (\(count) times)" : "")
+        reason = report.fault.reason + Self.suffix(report.occurrences.count)
         location = report.location
         verdict = report.verdict.decision
         quarantined = report.recovery?.quarantined == true ? true : nil
         fingerprint = report.fingerprint
         self.path = path.string
+        occurrences = report.occurrences
+        buildID = report.process.buildID
+        holdfast = report.runtime.holdfast
+        tags = report.context.flatMap { $0.tags.isEmpty ? nil : $0.tags }
     }
+
+    /// Sums up a report that was not read.
+    init(_ entry: IndexEntry, folder: String) {
+        id = entry.id.reportID
+        kind = CrashReport.Kind(rawValue: entry.kind)
+        timestamp = entry.timestamp
+        process = entry.process
+        pid = entry.pid
+        signal = entry.signal
+        reason = entry.count > 1 ? entry.reason + Self.suffix(entry.count) : entry.reason
+        location = entry.location
+        verdict = CrashReport.Verdict.Decision(rawValue: entry.verdict)
+        quarantined = entry.isQuarantined ? true : nil
+        fingerprint = Fingerprint(rawValue: entry.fingerprint)
+        path = folder + ReportStore.fileName(id)
+        occurrences = CrashReport.Occurrences(count: entry.count, first: entry.first, last: entry.last)
+        buildID = entry.buildID
+        holdfast = entry.holdfast
+        tags = entry.tags.isEmpty ? nil : entry.tags
+    }
+
+    /// What went wrong, without how often.
+    public var plainReason: String {
+        guard occurrences.count > 1 else { return reason }
+        let suffix = Self.suffix(occurrences.count)
+        return reason.hasSuffix(suffix) ? String(reason.dropLast(suffix.count)) : reason
+    }
+
+    private static func suffix(_ count: Int) -> String { count > 1 ? " (\(count) times)" : "" }
 }
 
 /// What a store has.
 public struct ReportListing: Sendable, Hashable {
-    /// The reports, the newest first.
+    /// The reports, in the order that was asked for.
     public var summaries: [ReportSummary]
     /// Files that could not be read, each with the reason.
     public var problems: [ReportStoreError]

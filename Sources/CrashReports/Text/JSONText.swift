@@ -20,6 +20,24 @@ public enum JSONText {
         }
     }
 
+    /// Writes a value in one line, keys sorted, a newline at the end.
+    ///
+    /// - Parameter value: What to write.
+    /// - Returns: UTF-8 without any character that controls a terminal: those are escaped.
+    /// - Throws: `ReportFormatError` when JSON cannot say the value.
+    public static func line(_ value: some Encodable) throws(ReportFormatError) -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        do {
+            let text = String(decoding: try encoder.encode(value), as: UTF8.self)
+            return Array(escaped(text).utf8) + [UInt8(ascii: "\n")]
+        } catch let error as EncodingError {
+            throw ReportFormatError(code: .unrepresentable, explanation: error.explanation)
+        } catch {
+            throw ReportFormatError(code: .unrepresentable, explanation: "\(error)")
+        }
+    }
+
     /// Escapes what the encoder leaves: it knows only of the controls below U+0020.
     private static func escaped(_ json: String) -> String {
         var result = String.UnicodeScalarView()

@@ -1,95 +1,57 @@
 /// A list of reports as a table.
 public struct ReportTable {
-    private static let titles = ["ID", "TIME (UTC)", "PROCESS", "PID", "SIGNAL", "REASON", "WHERE", "VERDICT"]
     private static let time = 1
-    private static let process = 2
-    private static let reason = 5
-    private static let place = 6
-    /// A column is not made narrower than this.
-    private static let narrowest = 8
+    private static let columns: [AlignedTable.Column] = [
+        .init(title: "ID"), .init(title: "TIME (UTC)"), .init(title: "PROCESS", narrowest: 8, dispensability: 4),
+        .init(title: "PID", isNumeric: true, dispensability: 1), .init(title: "SIGNAL", dispensability: 2),
+        .init(title: "REASON", narrowest: 28), .init(title: "WHERE", narrowest: 16, dispensability: 3),
+        .init(title: "VERDICT"),
+    ]
 
-    private let rows: [[String]]
-    private let decisions: [CrashReport.Verdict.Decision]
+    private let summaries: [ReportSummary]
+    private let digits: Int
 
     /// Makes a table.
     ///
-    /// - Parameter summaries: Its lines, in the order of their identifiers.
+    /// - Parameter summaries: Its lines.
     public init(_ summaries: [ReportSummary]) {
-        let digits = Self.distinctDigits(summaries.map(\.id.rawValue))
-        rows = summaries.map { summary in
-            [
-                String(summary.id.rawValue.prefix(digits)), summary.timestamp.brief, summary.process,
-                String(summary.pid), summary.signal, summary.reason, summary.location, Self.outcome(of: summary),
-            ].map(TerminalText.visible)
-        }
-        decisions = summaries.map(\.verdict)
-    }
-
-    private static func outcome(of summary: ReportSummary) -> String {
-        summary.verdict.rawValue + (summary.quarantined == true ? ", quarantined" : "")
+        self.summaries = summaries
+        digits = Self.distinctDigits(of: summaries.map(\.id))
     }
 
     /// Writes the table.
     ///
-    /// - Parameters:
-    ///   - width: The width of the terminal, into which the lines are made to fit; any width without one.
-    ///   - usesColor: Whether to use colours.
+    /// - Parameter layout: What it may use; the lines are made to fit the width.
     /// - Returns: Lines, without any character that controls a terminal but those for colours.
-    public func text(width: Int?, usesColor: Bool) -> String {
-        var rows = rows
-        var widths = columnWidths(rows, fitting: width)
-        if let width, widths.reduce(2 * (widths.count - 1), +) > width {
-            // From `2026-11-21 06:40:12` to `11-21 06:40`.
-            for row in rows.indices { rows[row][Self.time] = String(rows[row][Self.time].dropFirst(5).dropLast(3)) }
-            widths = columnWidths(rows, fitting: width)
+    public func text(_ layout: TextLayout = .plain) -> String {
+        let rows = summaries.map { summary -> [AlignedTable.Cell] in
+            let outcome = summary.verdict.rawValue + (summary.quarantined == true ? ", quarantined" : "")
+            return [
+                .init(text: String(summary.id.rawValue.prefix(digits))), .init(text: summary.timestamp.brief),
+                .init(text: summary.process), .init(text: String(summary.pid)), .init(text: summary.signal),
+                .init(text: summary.reason), .init(text: summary.location),
+                .init(text: outcome, style: summary.verdict.style),
+            ]
         }
-        var output = StyledText(usesColor: usesColor)
-        output.end(line(Self.titles, widths).cut(width ?? .max), .bold)
-        for (row, decision) in zip(rows, decisions) {
-            let verdict = row.last ?? ""
-            let start = line(row.dropLast(), widths)
-            if start.count + 2 + verdict.count <= width ?? .max {
-                output.add(start + "  ")
-                output.end(verdict, decision.style)
-            } else {
-                output.end("\(start)  \(verdict)".cut(width ?? .max))
-            }
-        }
+        var table = AlignedTable(Self.columns, rows, layout)
+        // From `2026-11-21 06:40:12` to `11-21 06:40`.
+        if !table.fits { table.replace(column: Self.time) { String($0.dropFirst(5).dropLast(3)) } }
+        table.leaveOut()
+        var output = StyledText(layout)
+        table.write(to: &output)
         return output.text
     }
 
-    /// The cells with their columns' widths; the last column is not filled up.
-    private func line(_ cells: some Collection<String>, _ widths: [Int]) -> String {
-        zip(cells, widths).enumerated().map { column, cell in
-            column == Self.titles.count - 1 ? cell.0 : cell.0.cut(cell.1).padded(cell.1)
-        }.joined(separator: "  ")
-    }
-
-    private func columnWidths(_ rows: [[String]], fitting width: Int?) -> [Int] {
-        var widths = Self.titles.indices.map { column in
-            rows.reduce(Self.titles[column].count) { max($0, $1[column].count) }
-        }
-        func excess() -> Int {
-            width.map { max(0, widths.reduce(2 * (widths.count - 1), +) - $0) } ?? 0
-        }
-        // The two texts share what room there is; the shorter one leaves the longer what it does not need.
-        if excess() > 0 {
-            let isReasonLonger = widths[Self.reason] >= widths[Self.place]
-            let (long, short) = isReasonLonger ? (Self.reason, Self.place) : (Self.place, Self.reason)
-            let room = widths[long] + widths[short] - excess()
-            widths[short] = min(widths[short], max(Self.narrowest, room / 2))
-            widths[long] = min(widths[long], max(Self.narrowest, room - widths[short]))
-        }
-        let process = widths[Self.process]
-        widths[Self.process] = min(process, max(Self.narrowest, process - excess()))
-        return widths
-    }
-
-    /// How many digits tell all identifiers apart; those with a common start are neighbours.
-    private static func distinctDigits(_ ids: [String]) -> Int {
-        zip(ids, ids.dropFirst()).reduce(12) { digits, pair in
+    /// How many digits tell identifiers apart, 12 at least.
+    ///
+    /// - Parameter ids: The identifiers.
+    /// - Returns: The number of digits.
+    public static func distinctDigits(of ids: [ReportID]) -> Int {
+        // Those with a common start are neighbours.
+        let sorted = ids.map(\.rawValue).sorted()
+        return zip(sorted, sorted.dropFirst()).reduce(12) { digits, pair in
             guard pair.0 != pair.1 else { return digits }
-            return max(digits, zip(pair.0, pair.1).prefix { $0.0 == $0.1 }.count + 1)
+            return max(digits, zip(pair.0.utf8, pair.1.utf8).prefix { $0.0 == $0.1 }.count + 1)
         }
     }
 }

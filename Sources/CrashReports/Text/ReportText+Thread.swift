@@ -1,102 +1,92 @@
-/// The parts of the text that are about the thread and the code.
+/// The parts of the text that are about a thread's calls.
 extension ReportText {
-    func addFrames(to output: inout StyledText) {
-        let thread = report.thread
+    func addThread(_ thread: CrashReport.Thread, to output: inout StyledText) {
         let name = thread.name.map { " \"\($0)\"" } ?? ""
-        output.heading("Thread \(thread.id)\(name)\(thread.isMain ? ", the main thread" : "")")
+        let state = [Self.stateText(of: thread), Self.sampleText(of: thread)].compactMap(\.self)
+        let role = thread.isMain ? ", the main thread" : ""
+        output.heading((["Thread \(thread.id)\(name)\(role)"] + state).joined(separator: ", "))
         let digits = String(thread.frames.last?.index ?? 0).count
+        let margin = String(repeating: " ", count: digits + 3)
         var next = 0
         for run in FrameRuns(thread.frames) {
-            if let first = run.first, first.index > next {
-                output.end(
-                    "   " + String(repeating: " ", count: digits) + "… \(first.index &- next) frames are left out",
-                    .faint
-                )
+            let frames = run.frames
+            if let first = frames.first, first.index > next {
+                output.end("\(margin)\(layout.gap) \(first.index &- next) frames are left out", .faint)
             }
-            // A recursion is told by its head, its length and its tail.
-            let isLong = run.count > Self.longestRun
-            for frame in isLong ? run.prefix(2) : run { addFrame(frame, digits, to: &output) }
-            if isLong, let last = run.last {
-                output.end(
-                    "   " + String(repeating: " ", count: digits) + "… \(run.count - 3) more calls of the same",
-                    .faint
-                )
-                addFrame(last, digits, to: &output)
+            let (head, omitted, tail) = Self.parts(of: run)
+            for frame in head { addFrame(frame, digits, to: &output) }
+            if omitted > 0 {
+                let what = run.period == 1 ? "the same" : "the same \(run.period) functions"
+                output.end("\(margin)\(layout.gap) \(omitted) more calls of \(what)", .faint)
             }
-            next = (run.last?.index ?? next) &+ 1
+            for frame in tail { addFrame(frame, digits, to: &output) }
+            next = (frames.last?.index ?? next) &+ 1
         }
         if thread.frames.isEmpty { output.end("  no frames") }
         if thread.framesTruncated { output.end("  the walk ended before the end of the stack") }
     }
 
-    private static let longestRun = 6
+    private typealias Frames = ArraySlice<CrashReport.Frame>
+
+    /// A recursion is told by its head, its length and its tail.
+    private static func parts(of run: FrameRuns.Run) -> (head: Frames, omitted: Int, tail: Frames) {
+        let head = run.frames.prefix(run.period == 1 ? 2 : run.period)
+        let tail = run.frames.suffix(run.period)
+        guard head.endIndex <= tail.startIndex, let last = head.last, let next = tail.first else {
+            return (run.frames, 0, [])
+        }
+        let (distance, isOverflow) = next.index.subtractingReportingOverflow(last.index)
+        // Six calls are as quickly read as what would stand for them, unless some are missing.
+        guard !isOverflow, run.frames.count > 6 || distance > run.frames.count, distance > 2 else {
+            return (run.frames, 0, [])
+        }
+        return (head, distance - 1, tail)
+    }
 
     private func addFrame(_ frame: CrashReport.Frame, _ digits: Int, to output: inout StyledText) {
+        let style: StyledText.Style = frame.isApplicationCode ? .bold : .plain
         // Without colours, the mark makes user code stand out.
         output.add(frame.isApplicationCode ? "> " : "  ", .bold)
         output.add(String(frame.index).leftPadded(digits) + "  ", .faint)
-        output.add(frame.function ?? frame.imageLocation ?? frame.address.description, style(of: frame))
+        output.add(frame.function ?? frame.imageLocation ?? frame.address.description, style)
         if let offset = frame.functionOffset { output.add(" + \(offset)", .faint) }
         if frame.inlined { output.add(" [inlined]", .faint) }
-        if let source = sourceText(of: frame) { output.add(" at \(source)") }
+        if let source = Self.sourceText(of: frame) {
+            output.add(" at ")
+            output.add(source, frame.isApplicationCode ? .cyan : .plain)
+        }
         if let image = frame.imageName, frame.function != nil { output.add(" in \(image)", .faint) }
         output.end()
     }
 
-    func addExcerpt(to output: inout StyledText, _ excerpt: (String, Int) -> SourceExcerpt?) {
+    func addExcerpt(to output: inout StyledText) {
         let frame = report.thread.frames.first { $0.isApplicationCode && $0.file != nil && $0.line != nil }
         guard let file = frame?.file, let line = frame?.line, let found = excerpt(file, line) else { return }
-        output.heading(file)
+        let isElsewhere = machine.map { $0 != report.host.name } ?? false
+        output.heading(file + (isElsewhere ? " (as it is on this machine)" : ""))
         let digits = found.lines.map { String($0.number).count }.max() ?? 0
         for shown in found.lines {
             output.add(shown.number == line ? "> " : "  ", .bold)
             output.add(String(shown.number).leftPadded(digits) + " | ", .faint)
-            output.end(shown.text.cut(200), shown.number == line ? .bold : .plain)
+            output.end(shown.text.cut(200, layout.ellipsis), shown.number == line ? .bold : .plain)
         }
     }
 
-    func addRegisters(to output: inout StyledText) {
-        let registers = report.thread.registers
-        guard !registers.isEmpty else { return }
-        output.heading("Registers")
-        let known = Self.registerOrder.filter { registers[$0] != nil }
-        let names = known + registers.keys.filter { !known.contains($0) }.sorted()
-        for start in stride(from: 0, to: names.count, by: 4) {
-            for name in names[start..<min(start + 4, names.count)] {
-                output.add("  " + name.leftPadded(6) + " ", .faint)
-                output.add(registers[name]?.padded ?? "")
-            }
-            output.end()
-        }
-    }
-
-    func addImages(to output: inout StyledText) {
-        guard !report.images.isEmpty else { return }
-        output.heading("Images")
-        for image in report.images {
-            output.add("  \(image.base.padded)-\(image.end.padded) ", .faint)
-            output.end(image.path + (image.buildID.map { ", build \($0)" } ?? ""))
-        }
-    }
-
-    func addNotes(to output: inout StyledText) {
-        guard !report.notes.isEmpty else { return }
-        output.heading("Notes")
-        for note in report.notes { output.end("  \(note)") }
-    }
-
-    private func style(of frame: CrashReport.Frame) -> StyledText.Style {
-        frame.isApplicationCode ? .bold : .plain
-    }
-
-    private func sourceText(of frame: CrashReport.Frame) -> String? {
-        guard let source = frame.sourceLocation else { return nil }
+    private static func sourceText(of frame: CrashReport.Frame) -> String? {
+        // The compiler names what it made itself `<compiler-generated>`.
+        guard let source = frame.sourceLocation, !source.hasPrefix("<") else { return nil }
         return frame.column.map { frame.line == nil ? source : "\(source):\($0)" } ?? source
     }
 
-    /// The order of the manuals of the processor.
-    private static let registerOrder = [
-        "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-        "rip", "rflags", "eflags",
-    ]
+    /// What a thread was doing, such as `sleeping in futex`.
+    static func stateText(of thread: CrashReport.Thread) -> String? {
+        let call = thread.systemCall.map { "in \($0)" }
+        let parts = [thread.state?.rawValue, call].compactMap(\.self)
+        return parts.isEmpty ? nil : parts.joined(separator: " ")
+    }
+
+    private static func sampleText(of thread: CrashReport.Thread) -> String? {
+        guard let delay = thread.sampledAfter, delay.isFinite else { return nil }
+        return "taken \((delay * 10000).rounded() / 10) ms after the fault"
+    }
 }

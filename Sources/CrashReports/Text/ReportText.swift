@@ -1,6 +1,35 @@
 /// A report as text for people.
+///
+/// What is wrong comes first, then where, then everything else.
 public struct ReportText {
+    /// What the text may use.
+    public var layout = TextLayout.plain
+    /// Whether the calls of all threads are shown; if not, those of other threads take a line each.
+    public var showsAllThreads = false
+    /// The present, to say how long ago it was; nil to say nothing of it.
+    public var now: Timestamp?
+    /// The name of this machine: a source file on another one may be of another version.
+    public var machine: String?
+    /// Gives the source around a line, from the path of a file and the number of the line.
+    public var excerpt: (String, Int) -> SourceExcerpt? = { _, _ in nil }
+    /// Gives the instructions that bytes stand for, from the bytes and the address of the first.
+    public var disassembly: ([UInt8], HexAddress) -> [Instruction]? = { _, _ in nil }
+
     let report: CrashReport
+
+    /// An instruction, as an assembler writes it.
+    public struct Instruction: Sendable, Hashable {
+        /// Where it is.
+        public var address: HexAddress
+        /// What it does, such as `mov rax, qword ptr [rdi + 8]`.
+        public var text: String
+
+        /// Makes an instruction.
+        public init(address: HexAddress, text: String) {
+            self.address = address
+            self.text = text
+        }
+    }
 
     /// Takes a report.
     ///
@@ -11,21 +40,35 @@ public struct ReportText {
 
     /// Writes the text.
     ///
-    /// - Parameters:
-    ///   - usesColor: Whether to use colours.
-    ///   - excerpt: Gives the source around a line, from the path of a file and the number of the line.
     /// - Returns: Lines, without any character that controls a terminal but those for colours.
-    public func text(usesColor: Bool, excerpt: (String, Int) -> SourceExcerpt?) -> String {
-        var output = StyledText(usesColor: usesColor)
+    public func text() -> String {
+        var output = StyledText(layout)
+        addDiagnosis(to: &output)
         addHeader(to: &output)
         addFacts(to: &output)
-        addFrames(to: &output)
-        addExcerpt(to: &output, excerpt)
+        addExcerpt(to: &output)
+        addThread(report.thread, to: &output)
+        addInstructions(to: &output)
+        addBreadcrumbs(to: &output)
+        addContext(to: &output)
+        addOtherThreads(to: &output)
         addRegisters(to: &output)
+        addMemory(to: &output)
         addImages(to: &output)
         addNotes(to: &output)
         return output.text
     }
+
+    private func addDiagnosis(to output: inout StyledText) {
+        guard let diagnosis = report.fault.diagnosis else { return }
+        output.paragraph(diagnosis.summary, .bold)
+        for (index, hint) in diagnosis.next.prefix(Self.mostHints).enumerated() {
+            output.paragraph(hint, first: "  \(index + 1). ", rest: "     ")
+        }
+        output.end()
+    }
+
+    private static let mostHints = 9
 
     private func addHeader(to output: inout StyledText) {
         output.add(report.fault.reason, .bold)
@@ -43,7 +86,8 @@ public struct ReportText {
         if let exception = fault.exception { output.field("exception", exception.text) }
         if let sender = fault.sender { output.field("sender", "pid \(sender.pid), uid \(sender.uid)") }
         output.field("where", report.location)
-        output.field("when", "\(report.timestamp.brief) UTC")
+        let age = now.map { ", \(Age($0, since: report.timestamp).text)" } ?? ""
+        output.field("when", "\(report.timestamp.brief) UTC\(age)")
         let occurrences = report.occurrences
         if occurrences.count > 1 {
             let span = "first \(occurrences.first.brief), last \(occurrences.last.brief) UTC"
@@ -71,7 +115,7 @@ public struct ReportText {
 
     private func addProcess(to output: inout StyledText) {
         let process = report.process
-        let restarts = process.restarts == 0 ? "" : ", restarted \(process.restarts) times before"
+        let restarts = process.restarts == 0 ? "" : ", restarted \(Count.times(process.restarts)) before"
         let uptime = (process.uptimeSeconds * 10).rounded() / 10
         let parent = process.isForkedChild == true ? "a forked child of" : "parent"
         output.field("process", "\(process.name), pid \(process.pid), \(parent) \(process.parentPid)")
@@ -86,6 +130,8 @@ public struct ReportText {
         let runtime = report.runtime
         let versions = ["Holdfast \(runtime.holdfast)", runtime.swift.map { "Swift \($0)" }, runtime.libc]
         output.field("runtime", versions.compactMap(\.self).joined(separator: ", "))
+        let tags = report.context?.tags ?? [:]
+        if !tags.isEmpty { output.field("tags", Self.pairs(tags)) }
     }
 
     private func accessText(to address: HexAddress) -> String {
@@ -101,5 +147,9 @@ public struct ReportText {
             parts.append("in \(callout.kind.rawValue)\(label) (item \(callout.item))")
         }
         return (parts + ["nesting \(loop.nesting)", "pass \(loop.pass)"]).joined(separator: ", ")
+    }
+
+    static func pairs(_ values: [String: String]) -> String {
+        values.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: ", ")
     }
 }

@@ -10,21 +10,22 @@ struct StyledText {
         case red = "1;31"
         case green = "32"
         case yellow = "33"
+        case cyan = "36"
     }
 
-    /// Whether styles become escape sequences.
-    let usesColor: Bool
+    /// What the text may use.
+    let layout: TextLayout
     /// The text so far.
     private(set) var text = ""
 
-    init(usesColor: Bool) {
-        self.usesColor = usesColor
+    init(_ layout: TextLayout) {
+        self.layout = layout
     }
 
     /// Adds a piece of a line.
     mutating func add(_ piece: String, _ style: Style = .plain) {
-        let visible = TerminalText.visible(piece)
-        if usesColor, style != .plain, !visible.isEmpty {
+        let visible = layout.visible(piece)
+        if layout.usesColor, style != .plain, !visible.isEmpty {
             text += "\u{1b}[\(style.rawValue)m\(visible)\u{1b}[0m"
         } else {
             text += visible
@@ -44,6 +45,33 @@ struct StyledText {
         end(value)
     }
 
+    /// Adds text in lines that are broken between words, where the width is known.
+    mutating func paragraph(
+        _ text: String,
+        _ style: Style = .plain,
+        first: String = "",
+        rest: String = ""
+    ) {
+        guard let width = layout.width else {
+            add(first)
+            return end(text, style)
+        }
+        var line = ""
+        var start = first
+        let room = width - DisplayWidth.of(rest)
+        for word in layout.visible(text).split(separator: " ") {
+            if !line.isEmpty, DisplayWidth.of(line) + 1 + DisplayWidth.of(word) > room {
+                add(start)
+                end(line, style)
+                start = rest
+                line = ""
+            }
+            line += (line.isEmpty ? "" : " ") + word
+        }
+        add(start)
+        end(line, style)
+    }
+
     /// Adds an empty line and a heading.
     mutating func heading(_ title: String) {
         end()
@@ -59,23 +87,5 @@ extension CrashReport.Verdict.Decision {
         case .restart: .yellow
         default: .red
         }
-    }
-}
-
-extension String {
-    /// The text, filled up with spaces.
-    func padded(_ width: Int) -> String {
-        self + String(repeating: " ", count: max(0, width - count))
-    }
-
-    /// The text after spaces that fill it up.
-    func leftPadded(_ width: Int) -> String {
-        String(repeating: " ", count: max(0, width - count)) + self
-    }
-
-    /// The text, or its start with a mark when it is too long.
-    func cut(_ width: Int) -> String {
-        guard count > width else { return self }
-        return width > 0 ? prefix(width - 1) + "…" : ""
     }
 }

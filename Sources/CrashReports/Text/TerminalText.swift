@@ -19,6 +19,21 @@ public enum TerminalText {
         return String(result)
     }
 
+    /// Makes every character visible that is not printable ASCII.
+    ///
+    /// - Parameter text: Any text.
+    /// - Returns: The text with escapes such as `\u{e9}` in the place of such characters.
+    public static func ascii(_ text: String) -> String {
+        guard text.utf8.contains(where: { !(0x20..<0x7f).contains($0) }) else { return text }
+        return text.unicodeScalars.reduce(into: "") { result, scalar in
+            if (0x20..<0x7f).contains(scalar.value) {
+                result.unicodeScalars.append(scalar)
+            } else {
+                result += "\\u{\(String(scalar.value, radix: 16))}"
+            }
+        }
+    }
+
     /// Tells whether a character does more than show a glyph.
     static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {

@@ -12,10 +12,11 @@ enum SampleReport {
     ) -> CrashReport {
         let time = Timestamp(seconds: 1_795_243_212, nanoseconds: 123_456_000)
         let signal = CrashReport.Fault.NumberedName.signal(6)
-        return CrashReport(
+        var report = CrashReport(
             id: id,
             timestamp: time,
-            fingerprint: Fingerprint(kind: .fault, signal: signal.name, frames: frames),
+            // Made of the whole report, below.
+            fingerprint: Fingerprint(rawValue: ""),
             occurrences: .init(count: 1, first: time, last: time),
             process: .init(
                 name: "agent",
@@ -42,6 +43,8 @@ enum SampleReport {
             verdict: .init(decision: .terminate, reason: "an abort"),
             recovery: recovery
         )
+        report.fingerprint = Fingerprint(of: report)
+        return report
     }
 
     /// A frame of user code, or of a library.

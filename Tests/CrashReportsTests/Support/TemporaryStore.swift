@@ -36,8 +36,14 @@ enum Fixture {
     /// The root of the package.
     static let package = folder.deletingLastPathComponent().deletingLastPathComponent()
 
+    /// The reports in `Fixtures`, of every version there was.
+    static let reports = ["v1.json", "v1-recovery.json", "v2.json", "v2-everything.json"]
+
+    /// Where a file in `Fixtures` is.
+    static func url(_ name: String) -> URL { folder.appendingPathComponent("Fixtures/\(name)") }
+
     /// The bytes of a file in `Fixtures`.
     static func bytes(_ name: String) throws -> [UInt8] {
-        try Array(Data(contentsOf: folder.appendingPathComponent("Fixtures/\(name)")))
+        try Array(Data(contentsOf: url(name)))
     }
 }

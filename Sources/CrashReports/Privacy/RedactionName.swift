@@ -1,0 +1,53 @@
+/// A name as rules look at it: in lowercase and without what stands between its words.
+///
+/// `apiKey`, `API_KEY` and `--api-key` are "api" and "key".
+struct RedactionName {
+    private var bytes: [UInt8] = []
+    /// Where words begin, but the first.
+    private var starts: [Int] = []
+
+    init(_ name: ArraySlice<UInt8>) {
+        bytes.reserveCapacity(name.count)
+        var wasLower = false
+        var isBetween = false
+        for byte in name {
+            let isUpper = (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
+            let isLower =
+                (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
+                || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+            guard isUpper || isLower else {
+                isBetween = true
+                wasLower = false
+                continue
+            }
+            if !bytes.isEmpty, isBetween || (isUpper && wasLower) { starts.append(bytes.count) }
+            bytes.append(isUpper ? byte | 0x20 : byte)
+            isBetween = false
+            wasLower = isLower
+        }
+    }
+
+    /// Whether the letters of a word stand in it, across its own words.
+    func contains(_ word: [UInt8]) -> Bool {
+        guard let first = word.first, word.count <= bytes.count else { return false }
+        for start in 0...(bytes.count - word.count) where bytes[start] == first {
+            if matches(word, at: start) { return true }
+        }
+        return false
+    }
+
+    /// Whether it has a word by itself.
+    func hasWord(_ word: [UInt8]) -> Bool {
+        var start = 0
+        for end in starts + [bytes.count] {
+            if end - start == word.count, matches(word, at: start) { return true }
+            start = end
+        }
+        return false
+    }
+
+    private func matches(_ word: [UInt8], at start: Int) -> Bool {
+        for (offset, byte) in word.enumerated() where bytes[start + offset] != byte { return false }
+        return true
+    }
+}

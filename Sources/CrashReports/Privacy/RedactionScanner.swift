@@ -1,0 +1,234 @@
+/// A text in which secrets are being found and replaced.
+struct RedactionScanner {
+    private(set) var bytes: [UInt8]
+    /// Whether anything was replaced.
+    private(set) var isChanged = false
+
+    private static let mark = Array(TextRedaction.mark.utf8)
+
+    init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    // MARK: Rules
+
+    /// `name=value`, `name: value`, `"name":"value"` where the name is that of a secret.
+    mutating func redactNamedValues(isSecret: (ArraySlice<UInt8>) -> Bool) {
+        replace { bytes, place in
+            guard bytes[place] == UInt8(ascii: "=") || bytes[place] == UInt8(ascii: ":") else { return nil }
+            var end = place
+            // A name may stand in quotes, or have a space behind it.
+            while end > 0, Self.isQuote(bytes[end - 1]) || bytes[end - 1] == 0x20 { end -= 1 }
+            var start = end
+            while start > 0, end - start < 100, Self.isNameByte(bytes[start - 1]) { start -= 1 }
+            guard start < end, isSecret(bytes[start..<end]) else { return nil }
+            return Self.value(in: bytes, after: place + 1)
+        }
+    }
+
+    /// `Bearer …`, `Basic …` and `Digest …`, as in RFC 9110, section 11.
+    mutating func redactAuthorizations() {
+        let schemes = ["bearer ", "basic ", "digest "].map { Array($0.utf8) }
+        replace { bytes, place in
+            guard Self.isStartOfWord(bytes, place),
+                let scheme = schemes.first(where: { Self.hasPrefix($0, bytes, at: place) })
+            else { return nil }
+            let range = Self.word(in: bytes, from: place + scheme.count)
+            // "basic need" is none: credentials are long.
+            return range.count >= 8 ? range : nil
+        }
+    }
+
+    /// `scheme://user:password@host`, RFC 3986, section 3.2.1.
+    mutating func redactURLCredentials() {
+        let separator = Array("://".utf8)
+        replace { bytes, place in
+            guard Self.hasPrefix(separator, bytes, at: place), place > 0, Self.isNameByte(bytes[place - 1]) else {
+                return nil
+            }
+            let start = place + separator.count
+            var end = start
+            var last: Int?
+            // A password may hold an "@" that nobody escaped: up to the last one.
+            while end < bytes.count, bytes[end] > 0x20,
+                ![UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#")].contains(bytes[end])
+            {
+                if bytes[end] == UInt8(ascii: "@") { last = end }
+                end += 1
+            }
+            return last.map { start..<$0 }
+        }
+    }
+
+    /// What stands in PEM between the lines of a private key.
+    mutating func redactPrivateKeys() {
+        let begin = Array("-----begin ".utf8)
+        let end = Array("-----end ".utf8)
+        let kind = Array("private key-----".utf8)
+        replace { bytes, place in
+            guard Self.hasPrefix(begin, bytes, at: place) else { return nil }
+            let line = place..<min(place + 100, bytes.count)
+            guard let name = line.first(where: { Self.hasPrefix(kind, bytes, at: $0) }) else { return nil }
+            let start = name + kind.count
+            // A text that was cut off has no end of it.
+            let stop = (start..<bytes.count).first { Self.hasPrefix(end, bytes, at: $0) } ?? bytes.count
+            return start..<stop
+        }
+    }
+
+    /// The prefixes of tokens that services give out, and how long one is at least.
+    private static let tokenPrefixes: [(prefix: [UInt8], length: Int)] = [
+        // JSON Web Tokens, RFC 7519: the start of a base64 object.
+        ("eyj", 20),
+        // GitHub, GitLab, Slack, Stripe, AWS, Google, npm, PyPI.
+        ("ghp_", 20), ("gho_", 20), ("ghs_", 20), ("ghu_", 20), ("github_pat_", 20), ("glpat-", 20), ("xoxb-", 15),
+        ("xoxp-", 15),
+        ("xoxa-", 15), ("sk_live_", 16), ("rk_live_", 16), ("sk-ant-", 20), ("sk-proj-", 20), ("akia", 20),
+        ("aiza", 35), ("npm_", 30),
+        ("pypi-", 30),
+    ].map { (Array($0.0.utf8), $0.1) }
+
+    /// Tokens that can be told by how they begin.
+    mutating func redactTokens() {
+        replace { bytes, place in
+            guard Self.isStartOfWord(bytes, place),
+                let token = Self.tokenPrefixes.first(where: { Self.hasPrefix($0.prefix, bytes, at: place) })
+            else { return nil }
+            var end = place
+            while end < bytes.count, Self.isTokenByte(bytes[end]) { end += 1 }
+            return end - place >= token.length ? place..<end : nil
+        }
+    }
+
+    /// `local@domain.tld`.
+    mutating func redactEmailAddresses() {
+        replace { bytes, place in
+            guard bytes[place] == UInt8(ascii: "@") else { return nil }
+            var start = place
+            while start > 0, place - start < 64, Self.isLocalByte(bytes[start - 1]) { start -= 1 }
+            var end = place + 1
+            var hasPoint = false
+            while end < bytes.count, Self.isNameByte(bytes[end]) || bytes[end] == UInt8(ascii: ".") {
+                hasPoint =
+                    hasPoint
+                    || (bytes[end] == UInt8(ascii: ".") && end + 1 < bytes.count && Self.isNameByte(bytes[end + 1]))
+                end += 1
+            }
+            while end > place, bytes[end - 1] == UInt8(ascii: ".") { end -= 1 }
+            return start < place && hasPoint ? start..<end : nil
+        }
+    }
+
+    /// A pattern of the program's.
+    mutating func redact(_ pattern: TextPattern) {
+        replace { bytes, place in
+            pattern.match(bytes, at: place).map { place..<place + $0 }
+        }
+    }
+
+    // MARK: Replacing
+
+    /// Replaces what `find` returns for each place; what it returns may begin before the place or behind it, and is not looked at again.
+    private mutating func replace(_ find: ([UInt8], Int) -> Range<Int>?) {
+        var result: [UInt8] = []
+        var copied = 0
+        var place = 0
+        while place < bytes.count {
+            guard let range = find(bytes, place), !range.isEmpty, range.lowerBound >= copied,
+                bytes[range] != Self.mark[...]
+            else {
+                place += 1
+                continue
+            }
+            result += bytes[copied..<range.lowerBound]
+            result += Self.mark
+            copied = range.upperBound
+            place = max(place + 1, range.upperBound)
+        }
+        guard copied > 0 else { return }
+        bytes = result + bytes[copied...]
+        isChanged = true
+    }
+
+    /// A value: in quotes, or up to the next space or the end of what holds it.
+    private static func value(in bytes: [UInt8], after place: Int) -> Range<Int>? {
+        var start = place
+        while start < bytes.count, bytes[start] == 0x20 { start += 1 }
+        guard start < bytes.count else { return nil }
+        if isQuote(bytes[start]) {
+            let quote = bytes[start]
+            var end = start + 1
+            while end < bytes.count, bytes[end] != quote {
+                end += bytes[end] == UInt8(ascii: "\\") ? 2 : 1
+            }
+            return start + 1..<min(end, bytes.count)
+        }
+        let range = word(in: bytes, from: start)
+        // "Authorization: Bearer …": the scheme may stay, what follows it must not.
+        for scheme in ["bearer", "basic", "digest", "token"] where range.count == scheme.utf8.count {
+            guard hasPrefix(Array(scheme.utf8), bytes, at: start) else { continue }
+            var next = range.upperBound
+            while next < bytes.count, bytes[next] == 0x20 { next += 1 }
+            let credentials = word(in: bytes, from: next)
+            return credentials.isEmpty ? range : credentials
+        }
+        return range.isEmpty ? nil : range
+    }
+
+    /// What stands up to a space or a mark that ends a value.
+    private static func word(in bytes: [UInt8], from start: Int) -> Range<Int> {
+        var end = start
+        while end < bytes.count, bytes[end] > 0x20, !isEnd(bytes[end]) { end += 1 }
+        return min(start, bytes.count)..<max(min(start, bytes.count), end)
+    }
+
+    // MARK: Bytes
+
+    private static func isEnd(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: ","), UInt8(ascii: ";"), UInt8(ascii: "&"), UInt8(ascii: "\""), UInt8(ascii: "'"),
+            UInt8(ascii: ")"),
+            UInt8(ascii: "]"), UInt8(ascii: "}"):
+            true
+        default: false
+        }
+    }
+
+    private static func isQuote(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") }
+
+    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: false
+        }
+    }
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        isAlphanumeric(byte) || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
+    }
+
+    private static func isLocalByte(_ byte: UInt8) -> Bool {
+        isNameByte(byte) || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "%")
+    }
+
+    private static func isTokenByte(_ byte: UInt8) -> Bool {
+        isLocalByte(byte) || byte == UInt8(ascii: "/") || byte == UInt8(ascii: "=")
+    }
+
+    private static func isStartOfWord(_ bytes: [UInt8], _ place: Int) -> Bool {
+        place == 0 || !isAlphanumeric(bytes[place - 1])
+    }
+
+    /// Whether lowercase bytes stand there, in any case.
+    private static func hasPrefix(_ prefix: [UInt8], _ bytes: [UInt8], at place: Int) -> Bool {
+        guard prefix.count <= bytes.count - place else { return false }
+        for (offset, byte) in prefix.enumerated() {
+            let other = bytes[place + offset]
+            let isUpper = (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(other)
+            guard (isUpper ? other | 0x20 : other) == byte else { return false }
+        }
+        return true
+    }
+}

@@ -1,0 +1,108 @@
+/// What is taken out of texts before they are kept: credentials, and what a program adds.
+///
+/// Every rule takes time in proportion to the text, so that rules may come out of a spool file, and texts from a process that went
+/// wrong. What a rule finds reads `<redacted>` afterwards. A rule knows shapes, not secrets: what has no name and no shape stays.
+public struct TextRedaction: Sendable, Hashable {
+    /// What stands for what was taken out.
+    public static let mark = "<redacted>"
+
+    /// Whether credentials of the usual shapes are taken out: `password=…`, `Authorization: Bearer …`, `scheme://user:password@host`,
+    /// private keys in PEM, tokens in the form of JWT, and those of some well-known services.
+    public var credentials: Bool
+    /// Whether addresses of e-mail are.
+    public var emailAddresses: Bool
+    /// More words that make a name that of a secret, such as `pin`; lowercase.
+    public var secretNames: [String]
+    /// What else is taken out: see `TextPattern`.
+    public var patterns: [String]
+
+    /// More names and patterns than these do not count.
+    static let maximumRules = 64
+    /// More bytes of UTF-8 of a name or a pattern do not count.
+    static let maximumRuleSize = 200
+
+    /// Makes rules.
+    ///
+    /// - Parameters:
+    ///   - credentials: Whether credentials of the usual shapes are taken out.
+    ///   - emailAddresses: Whether addresses of e-mail are.
+    ///   - secretNames: More words that make a name that of a secret.
+    ///   - patterns: What else is taken out.
+    public init(
+        credentials: Bool = true,
+        emailAddresses: Bool = false,
+        secretNames: [String] = [],
+        patterns: [String] = []
+    ) {
+        self.credentials = credentials
+        self.emailAddresses = emailAddresses
+        self.secretNames = secretNames
+        self.patterns = patterns
+    }
+
+    /// The text without what the rules find.
+    public func redact(_ text: String) -> String {
+        guard !text.isEmpty else { return text }
+        var scanner = RedactionScanner(Array(text.utf8))
+        if credentials || !secretNames.isEmpty { scanner.redactNamedValues(isSecret: isSecretName) }
+        if credentials {
+            scanner.redactAuthorizations()
+            scanner.redactURLCredentials()
+            scanner.redactPrivateKeys()
+            scanner.redactTokens()
+        }
+        if emailAddresses { scanner.redactEmailAddresses() }
+        for pattern in patterns.prefix(Self.maximumRules) {
+            scanner.redact(TextPattern(String(pattern.prefix(Self.maximumRuleSize))))
+        }
+        return scanner.isChanged ? String(decoding: scanner.bytes, as: UTF8.self) : text
+    }
+
+    /// The words that make a name that of a secret.
+    private static let secretWords = [
+        "password", "passwd", "passphrase", "pwd", "secret", "token", "apikey", "accesskey", "privatekey", "credential",
+        "authorization", "cookie", "sessionid",
+    ].map { Array($0.utf8) }
+    /// The words that do so only where they are a word of the name by themselves: `key`, and not `monkey`.
+    private static let secretWholeWords = ["key", "auth", "pass", "jwt", "creds", "otp"].map { Array($0.utf8) }
+
+    /// Whether a name, such as that of an option or of a variable, looks like that of a secret.
+    public func isSecretName(_ name: String) -> Bool {
+        isSecretName(Array(name.utf8.prefix(100))[...])
+    }
+
+    /// The same of bytes: it is asked for every `:` of a text.
+    func isSecretName(_ name: ArraySlice<UInt8>) -> Bool {
+        let name = RedactionName(name)
+        if credentials {
+            if Self.secretWords.contains(where: name.contains) { return true }
+            if Self.secretWholeWords.contains(where: name.hasWord) { return true }
+        }
+        guard !secretNames.isEmpty else { return false }
+        return secretNames.prefix(Self.maximumRules).contains { !$0.isEmpty && name.contains(Array($0.utf8)) }
+    }
+}
+
+extension TextRedaction {
+    /// The rules as lines of a spool file: `n` and a name, or `p` and a pattern.
+    public var spoolRules: [String] {
+        secretNames.prefix(Self.maximumRules).map { "n\($0.prefix(Self.maximumRuleSize))" }
+            + patterns.prefix(Self.maximumRules).map { "p\($0.prefix(Self.maximumRuleSize))" }
+    }
+
+    /// The bits that go with them: 1 for credentials, 2 for addresses of e-mail.
+    public var spoolFlags: UInt32 { (credentials ? 1 << 1 : 0) | (emailAddresses ? 1 << 2 : 0) }
+
+    /// Reads the rules of a spool file.
+    init(spoolRules lines: [String], flags: UInt32) {
+        func rules(_ kind: Character) -> [String] {
+            lines.filter { $0.first == kind }.prefix(Self.maximumRules).map { String($0.dropFirst()) }
+        }
+        self.init(
+            credentials: flags & 1 << 1 != 0,
+            emailAddresses: flags & 1 << 2 != 0,
+            secretNames: rules("n"),
+            patterns: rules("p")
+        )
+    }
+}

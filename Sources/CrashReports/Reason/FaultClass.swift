@@ -1,0 +1,123 @@
+/// What kind of fault a report is about: finer than its signal, coarser than its texts.
+///
+/// Texts differ from fault to fault and between a debug and an optimised build of the same bug, so both the fingerprint and the
+/// diagnosis are made from this.
+enum FaultClass: Hashable, Sendable {
+    // Checks of Swift
+    case nilUnwrap
+    case indexOutOfRange
+    case overflow
+    case divisionByZero
+    case conversion
+    case invalidRange
+    case duplicateKey
+    case failedCast(from: String, to: String)
+    case tryBang(error: String)
+    case unownedReference
+    case escapedDeinit
+    case exclusivity
+    case precondition(String)
+    case assertion(String)
+    case fatalError(String)
+    case wrongExecutor
+    case continuationMisuse
+    /// A check of the compiler or of the runtime that has no class of its own.
+    case check(String)
+    /// A trap of which nothing was said.
+    case trap
+
+    // Libraries
+    case cAssertion(String)
+    case doubleFree
+    case heapCorruption
+    case stackSmash
+    case bufferOverflow
+    case cxxException(String)
+    case cxxTerminate
+    case pureVirtual
+    case dispatchMisuse
+    case outOfMemory
+    case abort(String)
+
+    // Memory
+    case nullPointer
+    case nullCall
+    case badJump
+    case stackOverflow
+    case badStackPointer
+    case badObject
+    case nonCanonical
+    case readOnly
+    case badAddress
+    case pastEndOfFile
+    case misaligned
+    case hardwareMemory
+
+    // The processor and the system
+    case illegalInstruction
+    case privilegedInstruction
+    case breakpoint
+    case arithmetic
+    case forbiddenSystemCall
+    case sent(signal: String)
+    case raised(signal: String)
+    case other(signal: String)
+
+    /// How the class counts for a fingerprint: no number, no address, and nothing that an optimised build does not know.
+    ///
+    /// Never changes, or the version of fingerprints does.
+    var fingerprintName: String {
+        switch self {
+        case .nilUnwrap: "nil"
+        case .indexOutOfRange: "index"
+        case .overflow: "overflow"
+        case .divisionByZero: "division by zero"
+        case .conversion: "conversion"
+        case .invalidRange: "range"
+        case .duplicateKey: "duplicate key"
+        // In a generic function the types are its caller's.
+        case .failedCast: "cast"
+        case .tryBang(let error): "try \(error)"
+        case .unownedReference: "unowned"
+        case .escapedDeinit: "escaped deinit"
+        case .exclusivity: "exclusivity"
+        // An optimised build does not have the text.
+        case .precondition: "precondition"
+        case .assertion: "assertion"
+        case .fatalError(let text): "fatal error \(StableText.of(text))"
+        case .wrongExecutor: "executor"
+        case .continuationMisuse: "continuation"
+        case .check(let text): "check \(StableText.of(text))"
+        case .trap, .illegalInstruction: "trap"
+        case .cAssertion(let text): "assert \(text.prefix(StableText.limit))"
+        case .doubleFree: "double free"
+        // What the allocator finds, and where, is chance.
+        case .heapCorruption: "heap"
+        case .stackSmash: "stack smash"
+        case .bufferOverflow: "buffer overflow"
+        case .cxxException(let type): "exception \(type)"
+        case .cxxTerminate: "terminate"
+        case .pureVirtual: "pure virtual"
+        case .dispatchMisuse: "dispatch"
+        case .outOfMemory: "out of memory"
+        case .abort(let text): "abort \(StableText.of(text))"
+        case .nullPointer: "null"
+        case .nullCall: "null call"
+        case .badJump: "jump"
+        case .stackOverflow: "stack overflow"
+        case .badStackPointer: "stack pointer"
+        // Where a pointer leads that is wrong depends on the layout of the address space.
+        case .badObject, .nonCanonical, .readOnly, .badAddress: "address"
+        case .pastEndOfFile: "end of file"
+        case .misaligned: "misaligned"
+        case .hardwareMemory: "hardware"
+        case .privilegedInstruction: "privileged"
+        case .breakpoint: "breakpoint"
+        case .arithmetic: "arithmetic"
+        case .forbiddenSystemCall: "system call"
+        case .sent(let signal): "sent \(signal)"
+        case .raised(let signal): "raised \(signal)"
+        case .other(let signal): signal
+        }
+    }
+}

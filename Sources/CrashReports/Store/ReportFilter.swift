@@ -1,0 +1,72 @@
+/// Which reports are wanted: all that every given part fits.
+public struct ReportFilter: Sendable, Hashable {
+    /// The name of the process, as it is in the report.
+    public var process: String?
+    /// The name of the signal, in any case, with or without `SIG`.
+    public var signal: String?
+    /// What was decided about the process.
+    public var verdict: CrashReport.Verdict.Decision?
+    /// What the report is about.
+    public var kind: CrashReport.Kind?
+    /// What the fingerprint begins with, with or without the version of the rule before it (`v2-`).
+    public var fingerprint: String?
+    /// The beginning of the time: a report whose fault happened for the last time before it is left out.
+    public var since: Timestamp?
+    /// The end of the time: a report whose fault happened for the first time after it is left out.
+    public var until: Timestamp?
+    /// What the reason, the location or the name of the process contains, in any case.
+    public var text: String?
+    /// Tags that the report has, with these values.
+    public var tags: [String: String]
+
+    /// Makes a filter; without any part it lets everything through.
+    public init(
+        process: String? = nil,
+        signal: String? = nil,
+        verdict: CrashReport.Verdict.Decision? = nil,
+        kind: CrashReport.Kind? = nil,
+        fingerprint: String? = nil,
+        since: Timestamp? = nil,
+        until: Timestamp? = nil,
+        text: String? = nil,
+        tags: [String: String] = [:]
+    ) {
+        self.process = process
+        self.signal = signal
+        self.verdict = verdict
+        self.kind = kind
+        self.fingerprint = fingerprint
+        self.since = since
+        self.until = until
+        self.text = text
+        self.tags = tags
+    }
+
+    /// Whether it lets everything through.
+    public var isEmpty: Bool { self == ReportFilter() }
+}
+
+/// In which order reports are listed.
+public enum ReportOrder: String, Sendable, Hashable, CaseIterable {
+    /// By the time of the fault, the newest first.
+    case newestFirst = "newest"
+    /// By the time of the fault, the oldest first.
+    case oldestFirst = "oldest"
+    /// By how often the fault happened, the most frequent first; then the newest first.
+    case mostFrequentFirst = "count"
+    /// By the name of the process; then the newest first.
+    case byProcess = "process"
+    /// By the text of the reason; then the newest first.
+    case byReason = "reason"
+}
+
+extension ReportFilter {
+    /// Tells whether a report is wanted.
+    ///
+    /// - Parameter report: The report.
+    /// - Returns: Whether every given part fits.
+    public func matches(_ report: CrashReport) -> Bool {
+        var matcher = ReportMatcher(self)
+        return matcher.matches(IndexEntry(report, file: FileMark(inode: 0, modified: 0, size: 0)))
+    }
+}

@@ -1,0 +1,66 @@
+extension ReportComparison {
+    private static let mostPairs = 200
+
+    /// What both reports say, line by line.
+    static func fields(of first: CrashReport, _ second: CrashReport) -> [Field] {
+        func field(_ name: String, _ value: (CrashReport) -> String?) -> Field {
+            Field(name: name, first: value(first), second: value(second))
+        }
+        var fields = [
+            field("reason") { $0.fault.reason },
+            field("diagnosis") { $0.fault.diagnosis?.summary },
+            field("where") { $0.location },
+            field("signal") { "\($0.fault.signal.name) (\($0.fault.code.name))" },
+            field("address") { report in report.fault.addressKind?.rawValue ?? report.fault.address.map(\.description)
+            },
+            field("access") { $0.fault.access.rawValue },
+            field("message") { $0.fault.message },
+            field("exception") { $0.fault.exception?.text },
+            field("verdict") { $0.verdict.decision.rawValue },
+            field("why") { $0.verdict.reason },
+            field("quarantined") { $0.recovery?.quarantined == true ? "yes" : nil },
+            field("held locks") { report in report.recovery.flatMap { $0.heldLocks == 0 ? nil : String($0.heldLocks) }
+            },
+            field("loop mode") { $0.loop?.mode },
+            field("callout") { $0.loop?.callout.map { "\($0.kind.rawValue) \"\($0.label)\"" } },
+            field("thread") { ($0.thread.name ?? "unnamed") + ($0.thread.isMain ? ", the main thread" : "") },
+            field("process") { $0.process.name },
+            field("program") { $0.process.executable },
+            field("build") { $0.process.buildID },
+            field("command") { $0.process.arguments.joined(separator: " ") },
+            field("restarts") { String($0.process.restarts) },
+            field("host") { $0.host.name },
+            field("system") { $0.host.os },
+            field("kernel") { $0.host.kernel },
+            field("architecture") { $0.host.architecture },
+            field("processors") { String($0.host.processors) },
+            field("Holdfast") { $0.runtime.holdfast },
+            field("Swift") { $0.runtime.swift },
+            field("C library") { $0.runtime.libc },
+            field("container") { $0.context?.container.flatMap { $0.id ?? $0.controlGroup } },
+        ]
+        let (left, right) = (first.context, second.context)
+        fields += pairs("tag", left?.tags, right?.tags)
+        fields += pairs("annotation", left?.annotations, right?.annotations)
+        fields += pairs("environment", left?.environment, right?.environment)
+        fields += pairs("limit", left?.limits.mapValues(text), right?.limits.mapValues(text))
+        fields += pairs("image", builds(of: first), builds(of: second))
+        return fields
+    }
+
+    private static func pairs(_ name: String, _ first: [String: String]?, _ second: [String: String]?) -> [Field] {
+        let (first, second) = (first ?? [:], second ?? [:])
+        return Set(first.keys).union(second.keys).sorted().prefix(mostPairs).map { key in
+            Field(name: "\(name) \(key)", first: first[key], second: second[key])
+        }
+    }
+
+    private static func text(of limit: CrashReport.Context.Limit) -> String {
+        limit.soft.map(String.init) ?? "unlimited"
+    }
+
+    /// The build of each image, by name: the paths differ from machine to machine.
+    private static func builds(of report: CrashReport) -> [String: String] {
+        Dictionary(report.images.map { ($0.name, $0.buildID ?? "of an unknown build") }) { first, _ in first }
+    }
+}

@@ -1,0 +1,115 @@
+/// What two reports have in common, and what not.
+///
+/// Times and numbers of processes are left out: they always differ.
+public struct ReportComparison: Sendable, Hashable, Encodable {
+    /// Something that a report says.
+    public struct Field: Sendable, Hashable, Encodable {
+        /// What it is.
+        public var name: String
+        /// What the first report says; nil if nothing.
+        public var first: String?
+        /// What the second report says; nil if nothing.
+        public var second: String?
+    }
+
+    /// A call, or the lack of one.
+    public struct Call: Sendable, Hashable, Encodable {
+        /// In which of the reports it is.
+        public enum Change: String, Sendable, Hashable, Encodable {
+            /// In both, at the same place.
+            case same
+            /// In both, with another place in the source.
+            case moved
+            /// Only in the first.
+            case removed
+            /// Only in the second.
+            case added
+        }
+
+        /// In which of the reports it is.
+        public var change: Change
+        /// Where it is in the first report.
+        public var first: String?
+        /// Where it is in the second report.
+        public var second: String?
+    }
+
+    /// More calls than these are not compared: it takes time that grows with the square of what differs.
+    private static let mostCalls = 256
+
+    /// The fingerprint of the first, by the rule of this version if the two were made by different ones.
+    public let firstFingerprint: Fingerprint
+    /// The fingerprint of the second, by the same rule.
+    public let secondFingerprint: Fingerprint
+    /// Whether both have the same cause, as far as the fingerprint tells.
+    public let isSameGroup: Bool
+    /// What differs.
+    public let differences: [Field]
+    /// The names of what both say alike.
+    public let alike: [String]
+    /// The calls of the thread that faulted.
+    public let calls: [Call]
+
+    /// Compares two reports.
+    ///
+    /// - Parameters:
+    ///   - first: A report.
+    ///   - second: Another report.
+    public init(_ first: CrashReport, _ second: CrashReport) {
+        // Fingerprints of different rules are never equal.
+        let isComparable = Self.rule(of: first) == Self.rule(of: second)
+        firstFingerprint = isComparable ? first.fingerprint : Fingerprint(of: first)
+        secondFingerprint = isComparable ? second.fingerprint : Fingerprint(of: second)
+        isSameGroup = firstFingerprint == secondFingerprint
+        let fields = Self.fields(of: first, second)
+        differences = fields.filter { $0.first != $0.second }
+        alike = fields.filter { $0.first == $0.second && $0.first != nil }.map(\.name)
+        calls = Self.calls(of: first, second)
+    }
+
+    /// The version of the rule that made a fingerprint.
+    private static func rule(of report: CrashReport) -> Substring {
+        report.fingerprint.rawValue.prefix { $0 != "-" }
+    }
+
+    private static func calls(of first: CrashReport, _ second: CrashReport) -> [Call] {
+        let old = first.thread.frames.filter { $0.runtimeFailure == nil }.prefix(mostCalls)
+        let new = second.thread.frames.filter { $0.runtimeFailure == nil }.prefix(mostCalls)
+        let difference = new.map(\.comparisonName).difference(from: old.map(\.comparisonName))
+        var removed: Set<Int> = []
+        var added: Set<Int> = []
+        for change in difference {
+            switch change {
+            case .remove(let offset, _, _): removed.insert(offset)
+            case .insert(let offset, _, _): added.insert(offset)
+            }
+        }
+        var calls: [Call] = []
+        var (i, j) = (0, 0)
+        while i < old.count || j < new.count {
+            if i < old.count, removed.contains(i) {
+                calls.append(Call(change: .removed, first: old[i].location))
+                i += 1
+            } else if j < new.count, added.contains(j) {
+                calls.append(Call(change: .added, second: new[j].location))
+                j += 1
+            } else if i < old.count, j < new.count {
+                let (before, after) = (old[i].location, new[j].location)
+                calls.append(Call(change: before == after ? .same : .moved, first: before, second: after))
+                i += 1
+                j += 1
+            } else {
+                // What is in neither set is in both lists.
+                break
+            }
+        }
+        return calls
+    }
+}
+
+extension CrashReport.Frame {
+    /// What makes it the same call in another build: its function, or else where in which image.
+    fileprivate var comparisonName: String {
+        function ?? imageLocation ?? address.description
+    }
+}

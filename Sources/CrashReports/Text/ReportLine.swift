@@ -1,0 +1,34 @@
+/// A report in one line.
+public struct ReportLine {
+    private let summary: ReportSummary
+
+    /// Takes a summary.
+    ///
+    /// - Parameter summary: The report.
+    public init(_ summary: ReportSummary) {
+        self.summary = summary
+    }
+
+    /// Writes the line.
+    ///
+    /// - Parameter layout: What it may use; the line is cut to the width.
+    /// - Returns: The line, without any character that controls a terminal but those for colours.
+    public func text(_ layout: TextLayout = .plain) -> String {
+        let outcome = summary.verdict.rawValue + (summary.quarantined == true ? ", quarantined" : "")
+        let pieces: [(text: String, style: StyledText.Style)] = [
+            (String(summary.id.rawValue.prefix(12)) + "  ", .faint), (summary.occurrences.last.brief + "  ", .plain),
+            ("\(summary.process)[\(summary.pid)]  ", .plain), (summary.signal + "  ", .plain),
+            (outcome, summary.verdict.style), (": ", .plain), (summary.reason, .bold),
+            (", in \(summary.location)", .plain),
+        ]
+        var output = StyledText(layout)
+        var room = layout.width ?? .max
+        for piece in pieces where room > 0 {
+            let text = layout.visible(piece.text).cut(room, layout.ellipsis)
+            output.add(text, piece.style)
+            room -= DisplayWidth.of(text)
+        }
+        output.end()
+        return output.text
+    }
+}

@@ -1,0 +1,127 @@
+/// How often, since when and in which versions, as text for people.
+public struct StatisticsText {
+    /// How many characters show when the faults of a group happened.
+    private static let sparks: Int64 = 24
+
+    private let groups: [ReportGroup]
+    private let occurrences: [Fingerprint: [CrashReport.Occurrences]]
+    private let times: ClosedRange<Timestamp>
+    private let unit: FaultTimeline.Unit?
+    private let limit: Int
+
+    /// Gathers what is shown.
+    ///
+    /// - Parameters:
+    ///   - groups: The groups, in the order in which they are listed.
+    ///   - summaries: Their reports.
+    ///   - times: From when to when; from the first fault to the last if nil.
+    ///   - unit: How long a bar of the chart is; as long as fits if nil.
+    ///   - limit: How many groups are listed at most.
+    public init(
+        groups: [ReportGroup],
+        summaries: [ReportSummary],
+        times: ClosedRange<Timestamp>?,
+        unit: FaultTimeline.Unit?,
+        limit: Int
+    ) {
+        self.groups = groups
+        self.unit = unit
+        self.limit = limit
+        occurrences = Dictionary(grouping: summaries, by: \.fingerprint).mapValues { $0.map(\.occurrences) }
+        let epoch = Timestamp(seconds: 0)
+        self.times = times ?? FaultTimeline.times(of: summaries.map(\.occurrences)) ?? epoch...epoch
+    }
+
+    /// When the faults of all groups happened.
+    public var timeline: FaultTimeline {
+        FaultTimeline(occurrences.values.flatMap(\.self), in: times, unit: unit)
+    }
+
+    /// Writes the text.
+    ///
+    /// - Parameter layout: What it may use; the lines are made to fit the width.
+    /// - Returns: Lines, without any character that controls a terminal but those for colours.
+    public func text(_ layout: TextLayout = .plain) -> String {
+        var output = StyledText(layout)
+        let reports = occurrences.values.reduce(0) { $0 + $1.count }
+        let faults = groups.reduce(0) { sum, group in
+            let (total, isOverflow) = sum.addingReportingOverflow(group.count)
+            return isOverflow ? .max : total
+        }
+        output.add("\(Count.of(faults, "fault"))", .bold)
+        output.add(" in \(Count.of(reports, "report")) of \(Count.of(groups.count, "group")), ")
+        output.end("\(times.lowerBound.brief) to \(times.upperBound.brief) UTC")
+        output.end()
+        addGroups(to: &output)
+        addChart(to: &output)
+        return output.text
+    }
+
+    /// Three lines for each: when and how often, what, and where.
+    private func addGroups(to output: inout StyledText) {
+        let shown = groups.prefix(limit)
+        let digits = shown.map { String($0.count).count }.max() ?? 0
+        for group in shown {
+            output.add(group.fingerprint.rawValue, .cyan)
+            output.add("  " + String(group.count).leftPadded(digits), .bold)
+            output.add("  \(group.first.brief.dropLast(3)) to \(group.last.brief.dropLast(3))  ")
+            output.end(sparkline(of: group, output.layout), .cyan)
+            output.add("  ")
+            output.add(cut(group.reason, 2 + group.verdictText.count + 2, output.layout), .bold)
+            output.add(": ")
+            output.end(group.verdictText, group.worstVerdict.style)
+            let place = "in \(group.location), \(group.processes.joined(separator: ", ")), \(Self.builds(of: group))"
+            output.end("  " + cut(place, 2, output.layout), .faint)
+        }
+        let hidden = groups.count - shown.count
+        if hidden > 0 {
+            output.end("\(output.layout.gap) \(Count.of(hidden, "more group")) (--limit 0 lists them)", .faint)
+        }
+    }
+
+    /// The text in what a line has left.
+    private func cut(_ text: String, _ taken: Int, _ layout: TextLayout) -> String {
+        layout.visible(text).cut(max(20, (layout.width ?? .max) - taken), layout.ellipsis)
+    }
+
+    private func sparkline(of group: ReportGroup, _ layout: TextLayout) -> String {
+        let start = times.lowerBound.microsecondsSinceEpoch
+        let length = max(1, times.upperBound.microsecondsSinceEpoch - start + 1)
+        var counts = [Int](repeating: 0, count: Int(Self.sparks))
+        func index(_ time: Timestamp) -> Int {
+            // Within 2^58 of zero, so a factor of 24 is no overflow.
+            Int(min(Self.sparks - 1, max(0, (time.microsecondsSinceEpoch - start) * Self.sparks / length)))
+        }
+        for occurrence in occurrences[group.fingerprint] ?? [] {
+            let range = index(occurrence.first)...index(max(occurrence.first, occurrence.last))
+            let share = max(1, occurrence.count / range.count)
+            for index in range {
+                counts[index] = counts[index].addingReportingOverflow(share).overflow ? .max : counts[index] + share
+            }
+        }
+        return TextChart.sparkline(counts, layout)
+    }
+
+    /// Such as `build 8c2f0d3b (12 times), build 77aa01fe (once)`.
+    private static func builds(of group: ReportGroup) -> String {
+        let shown = group.versions.prefix(3).map { version in
+            "\(version.buildID.map { "build \($0.prefix(8))" } ?? "Holdfast \(version.holdfast)") (\(Count.times(version.count)))"
+        }
+        return shown.joined(separator: ", ") + (group.versions.count > 3 ? ", \(group.versions.count - 3) more" : "")
+    }
+
+    private func addChart(to output: inout StyledText) {
+        let timeline = timeline
+        let largest = timeline.counts.max() ?? 0
+        output.heading("Faults per \(timeline.unit.text) (UTC)")
+        let isDays = timeline.unit.seconds >= FaultTimeline.Unit.day.seconds
+        let digits = String(largest).count
+        let labelWidth = isDays ? 10 : 16
+        let room = min(60, max(4, (output.layout.width ?? 100) - labelWidth - digits - 4))
+        for (index, count) in timeline.counts.enumerated() {
+            output.add(String(timeline.start(of: index).brief.prefix(labelWidth)) + "  ", .faint)
+            output.add(String(count).leftPadded(digits) + "  ")
+            output.end(TextChart.bar(count, of: largest, width: room, output.layout), .cyan)
+        }
+    }
+}

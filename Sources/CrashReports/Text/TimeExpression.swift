@@ -1,0 +1,94 @@
+/// A time as people type it: `2h`, `yesterday`, `2026-11-21 06:40`.
+///
+/// Everything is UTC, as reports are.
+public enum TimeExpression {
+    /// What can be typed, for help and for errors.
+    public static let forms = "such as 2h, 3d12h, yesterday, 06:40, 2026-11-21, \"2026-11-21 06:40\" or @1795243212"
+
+    /// Reads a time.
+    ///
+    /// - Parameters:
+    ///   - text: How long before now, such as `90s`, `15m`, `2h`, `3d`, `1w` or several of these, with or without ` ago`; `now`,
+    ///     `today` or `yesterday`; a time of today; a date with or without a time; or `@` and seconds since 1970.
+    ///   - now: The present.
+    /// - Returns: The time; nil for any other text.
+    public static func time(_ text: String, now: Timestamp) -> Timestamp? {
+        let text = text.lowercased()
+        let today = String(now.brief.prefix(10))
+        switch text {
+        case "now": return now
+        case "today": return midnight(today)
+        case "yesterday": return midnight(today)?.adding(seconds: -86400)
+        default: break
+        }
+        if text.hasPrefix("@") {
+            guard let seconds = Int64(text.dropFirst()), seconds >= 0 else { return nil }
+            return Timestamp(seconds: seconds)
+        }
+        let length = text.hasSuffix(" ago") ? String(text.dropLast(4)) : text
+        if let seconds = seconds(length) { return now.adding(seconds: -seconds) }
+        return absolute(text, today: today)
+    }
+
+    /// Reads a length of time.
+    ///
+    /// - Parameter text: One or more numbers, each with its unit: `s`, `m` (minutes), `h`, `d` or `w`, the longest first.
+    /// - Returns: The seconds; nil for any other text.
+    public static func seconds(_ text: String) -> Double? {
+        var rest = Substring(text.lowercased())
+        var seconds = 0.0
+        var last = Double.infinity
+        repeat {
+            let digits = rest.prefix { ("0"..."9").contains($0) || $0 == "." }
+            rest = rest.dropFirst(digits.count)
+            guard let number = Double(digits), let unit = rest.first.flatMap({ units[$0] }), unit < last else {
+                return nil
+            }
+            rest = rest.dropFirst()
+            last = unit
+            seconds += number * unit
+        } while !rest.isEmpty
+        return seconds
+    }
+
+    private static let units: [Character: Double] = ["s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604_800]
+
+    private static func midnight(_ day: String) -> Timestamp? {
+        Timestamp("\(day)T00:00:00Z")
+    }
+
+    private static func absolute(_ text: String, today: String) -> Timestamp? {
+        var text = text.hasSuffix("z") ? String(text.dropLast()) : text
+        if text.utf8.count > 10, let separator = text.dropFirst(10).first, separator == " " || separator == "t" {
+            let clock = text.dropFirst(11)
+            text = "\(text.prefix(10))T\(clock)"
+        } else if text.contains(":") {
+            text = "\(today)T\(text)"
+        } else {
+            return midnight(text)
+        }
+        // Seconds may be left out.
+        let hasSeconds = text.filter { $0 == ":" }.count == 2
+        return Timestamp(text + (hasSeconds ? "" : ":00") + "Z")
+    }
+}
+
+extension ByteCount {
+    /// Reads a number of bytes.
+    ///
+    /// - Parameter text: A number with or without a unit: `K`, `M`, `G`, `T`, with `iB` or `B` after it or not; all are
+    ///   powers of 1024.
+    /// - Returns: The number; nil for any other text and where it is too large.
+    public static func bytes(_ text: String) -> Int? {
+        var text = text.uppercased()
+        for suffix in ["IB", "B"] where text.hasSuffix(suffix) {
+            text = String(text.dropLast(suffix.count))
+            break
+        }
+        let shift = ["K": 10, "M": 20, "G": 30, "T": 40][text.last ?? " "]
+        if shift != nil { text = String(text.dropLast()) }
+        // `Double` would take signs, exponents and words.
+        guard text.allSatisfy({ ("0"..."9").contains($0) || $0 == "." }), let number = Double(text) else { return nil }
+        return Int(exactly: (number * Double(1 << (shift ?? 0))).rounded())
+    }
+}

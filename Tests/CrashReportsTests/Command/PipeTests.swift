@@ -1,0 +1,101 @@
+import CrashReports
+import Foundation
+import SystemPackage
+import Testing
+
+/// Output that somebody stops reading, pages through, or follows.
+@Suite(.timeLimit(.minutes(10))) struct PipeTests {
+    private let temporary: TemporaryStore
+
+    init() throws {
+        temporary = try TemporaryStore()
+        // More than a pipe holds.
+        let message = String(repeating: "more than a pipe holds ", count: 10000)
+        try temporary.store.write(SampleReport.minimal(id: try SampleReport.id("01a1"), message: message))
+    }
+
+    /// Runs a line of the shell in which `crashreport` is known, and so is the store.
+    private func shell(_ line: String, environment: [String: String] = [:]) throws -> ChildProcess {
+        let command = try ChildProcess.path(of: "crashreport")
+        let store = temporary.store.path.string
+        let variables = ["HOLDFAST_STORE": store, "TERM": "xterm", "LC_ALL": "C.UTF-8"].merging(environment) { $1 }
+        let script = "crashreport() { \"$0\" \"$@\"; }; \(line)"
+        return try ChildProcess("/bin/bash", ["-c", script, command], environment: variables)
+    }
+
+    @Test(arguments: ["show last", "show last --json", "show last --raw", "diff last last --json"])
+    func `Who reads only the start is no failure`(arguments: String) throws {
+        for ignored in ["", "trap '' PIPE; "] {
+            let result = try shell("\(ignored)crashreport \(arguments) | head -c 1 >/dev/null; echo ${PIPESTATUS[0]}")
+            #expect(result.output == "0\n")
+            #expect(result.errors == "")
+        }
+    }
+
+    @Test(.enabled(if: FileManager.default.fileExists(atPath: "/dev/full")))
+    func `A full disk is a failure`() throws {
+        let result = try shell("crashreport list >/dev/full")
+        #expect(result.exitCode == 74)
+        #expect(result.errors.contains("cannot write the output"))
+    }
+
+    @Test func `Long output goes through a pager on a terminal`() throws {
+        let store = ["--store", temporary.store.path.string]
+        let pager = ["PAGER": "sed -n '1s/^/PAGED /p'"]
+        func show(_ arguments: String..., height: Int = 10, environment: [String: String]) throws -> String {
+            try TerminalSession(["show", "last"] + arguments + store, height: height, environment: environment).output
+        }
+        #expect(try show(environment: pager).hasPrefix("PAGED "))
+        #expect(try show(environment: pager).split(separator: "\n").count == 1)
+        #expect(try !show("--no-pager", environment: pager).contains("PAGED"))
+        #expect(try !show("--json", environment: pager).contains("PAGED"))
+        #expect(try !show(height: 10000, environment: pager).contains("PAGED"))
+        #expect(try !show(environment: pager.merging(["TERM": "dumb"]) { $1 }).contains("PAGED"))
+        for none in ["", "cat"] { #expect(try show(environment: ["PAGER": none]).contains("more than a pipe holds")) }
+        // Who quits at once has seen enough; a pager that is not there is made up for.
+        #expect(try show(environment: ["PAGER": "exit 0;"]) == "")
+        #expect(try show(environment: ["PAGER": "no-such-pager"]).contains("more than a pipe holds"))
+    }
+
+    @Test func `No pager where there is no terminal`() throws {
+        #expect(try !shell("crashreport show last", environment: ["PAGER": "sed s/^/PAGED/"]).output.contains("PAGED"))
+    }
+
+    @Test func `Faults are followed, in a store that comes later, until nobody reads`() throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: try ChildProcess.path(of: "crashreport"))
+        let later = ReportStore(path: temporary.directory.appending("later"))
+        process.arguments = ["watch", "--store", later.path.string, "--json-lines", "--process", "agent"]
+        let (output, errors) = (Pipe(), Pipe())
+        process.standardOutput = output
+        process.standardError = errors
+        try process.run()
+        // It has looked once when it says so.
+        #expect(String(decoding: errors.fileHandleForReading.availableData, as: UTF8.self).contains("no store"))
+        var other = SampleReport.minimal(id: try SampleReport.id("01"))
+        other.process.name = "somebody else"
+        try later.write(other)
+        let ids = [try SampleReport.id("02"), try SampleReport.id("03")]
+        for id in ids {
+            try later.write(SampleReport.minimal(id: id))
+            let line = output.fileHandleForReading.availableData
+            #expect(try JSONDecoder().decode(ReportSummary.self, from: line).id == id)
+        }
+        try later.update(ids[0]) { $0.occurrences.count = 7 }
+        let counted = try JSONDecoder().decode(ReportSummary.self, from: output.fileHandleForReading.availableData)
+        #expect(counted.id == ids[0])
+        #expect(counted.occurrences.count == 7)
+        try output.fileHandleForReading.close()
+        process.waitUntilExit()
+        #expect(process.terminationReason == .exit)
+        #expect(process.terminationStatus == 0)
+    }
+
+    @Test func `Following begins with the last ones if asked`() throws {
+        try temporary.store.write(SampleReport.minimal(id: try SampleReport.id("01a2")))
+        let result = try shell("crashreport watch --last 1 | head -n 1; echo ${PIPESTATUS[0]}")
+        #expect(
+            result.output == "01a200000000  2026-11-21 06:40:12  agent[12]  SIGABRT  terminate: abort, in main\n0\n"
+        )
+    }
+}
