@@ -2,6 +2,7 @@
 #define HF_ELFUTILS_SHIMS_H
 #include <dwarf.h>
 #include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
 #include <gelf.h>
 #include <libelf.h>
 #endif

@@ -76,14 +76,17 @@ struct DebugEntry {
         return unsafe SourceFiles(files: status == 0 ? files : nil, count: status == 0 ? count : 0)
     }
 
-    /// What the line table of the unit that has this entry at its root says of an address.
-    mutating func location(of address: UInt64) -> SourceLocation {
-        guard let row = unsafe dwarf_getsrc_die(&die, address) else { return .unknown }
-        var (line, column) = (CInt(0), CInt(0))
-        unsafe dwarf_lineno(row, &line)
-        unsafe dwarf_linecol(row, &column)
-        let file = unsafe dwarf_linesrc(row, nil, nil).map { unsafe String(cString: $0) }
-        return SourceLocation(file: file, line: Int(line), column: Int(column))
+    /// The line table of the unit that has this entry at its root.
+    mutating func lineTable() -> LineTable {
+        var lines: OpaquePointer?
+        var count = 0
+        let status = unsafe dwarf_getsrclines(&die, &lines, &count)
+        return unsafe LineTable(lines: status == 0 ? lines : nil, count: status == 0 ? count : 0)
+    }
+
+    /// Where in the debug information the entry is: the same for the same entry.
+    var offset: UInt64 {
+        mutating get { unsafe dwarf_dieoffset(&die) }
     }
 
     private mutating func text(_ name: Int) -> String? {

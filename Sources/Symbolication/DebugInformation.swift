@@ -9,16 +9,67 @@ final class DebugInformation {
     private let handle: OpaquePointer
     /// Kept so that it is closed after the debug information, which refers to it.
     private let file: ELFFile
+    /// What `dwz` took out of several files.
+    private let alternate: DebugInformation?
     private let units: AddressTable<DebugUnit>
 
     /// Reads the headers of all units; nil when the file has no debug information.
     ///
-    /// - Parameter file: The file.
-    init?(of file: ELFFile) {
+    /// - Parameters:
+    ///   - file: The file.
+    ///   - finder: Finds the file that this one refers to, if it does.
+    init?(of file: ELFFile, finder: DebugFileFinder) {
         guard let handle = unsafe dwarf_begin_elf(file.handle, DWARF_C_READ, nil) else { return nil }
+        let alternate: DebugInformation?
+        switch unsafe Self.alternate(of: handle, file, finder) {
+        case .none: alternate = nil
+        case .found(let information): alternate = information
+        case .missing:
+            // The library would look for it by itself, and open whatever the file says.
+            unsafe dwarf_end(handle)
+            return nil
+        }
         unsafe self.handle = handle
         self.file = file
+        self.alternate = alternate
         self.units = unsafe AddressTable(Self.units(in: handle))
+    }
+
+    /// An alternate file: its units are reached from the others.
+    private init?(alternate file: ELFFile) {
+        guard let handle = unsafe dwarf_begin_elf(file.handle, DWARF_C_READ, nil) else { return nil }
+        // No alternate file has one of its own (DWARF 5, 7.3.6).
+        guard unsafe dwelf_dwarf_gnu_debugaltlink(handle, nil, nil) == 0 else {
+            unsafe dwarf_end(handle)
+            return nil
+        }
+        unsafe self.handle = handle
+        self.file = file
+        self.alternate = nil
+        self.units = AddressTable([])
+    }
+
+    private enum Alternate {
+        case none
+        case found(DebugInformation)
+        case missing
+    }
+
+    private static func alternate(of handle: OpaquePointer, _ file: ELFFile, _ finder: DebugFileFinder) -> Alternate {
+        var name: UnsafePointer<CChar>?
+        var identifier: UnsafeRawPointer?
+        let count = unsafe dwelf_dwarf_gnu_debugaltlink(handle, &name, &identifier)
+        guard count != 0 else { return .none }
+        guard count > 0, let name = unsafe name, let identifier = unsafe identifier else { return .missing }
+        let buildID = unsafe ELFFile.hexadecimal(UnsafeRawBufferPointer(start: identifier, count: count))
+        let alternate = unsafe finder.alternateFile(
+            buildID: buildID,
+            name: String(cString: name),
+            namedBy: file.path
+        )
+        guard let alternate, let information = DebugInformation(alternate: alternate) else { return .missing }
+        unsafe dwarf_setalt(handle, information.handle)
+        return .found(information)
     }
 
     deinit {

@@ -5,10 +5,13 @@ final class DebugUnit {
     /// Deeper nesting and more entries than this are taken for damage.
     private static let deepestNesting = 128
     private static let mostEntries = 1 << 22
+    /// How far to look for a line where there is none.
+    private static let mostRowsBefore = 64
 
     private var root: DebugEntry
     private lazy var functions = AddressTable(collectFunctions())
     private lazy var files = root.sourceFiles()
+    private lazy var lines = root.lineTable()
     private lazy var directory = root.compilationDirectory()
 
     /// Wraps a unit.
@@ -19,8 +22,27 @@ final class DebugUnit {
     }
 
     /// The place in the source that an address belongs to.
-    func location(of address: UInt64) -> SourceLocation {
-        absolute(root.location(of: address))
+    ///
+    /// Line 0 is the compiler's way to say that an instruction belongs to no line in particular (DWARF 5, 6.2.2). A nearby line
+    /// of the same function is better than none.
+    ///
+    /// - Parameters:
+    ///   - address: The address, as linked.
+    ///   - scopes: The functions active there.
+    /// - Returns: The place; unknown where there is none.
+    func location(of address: UInt64, in scopes: [DebugEntry]) -> SourceLocation {
+        guard let row = lines.row(at: address) else { return .unknown }
+        let location = lines.location(row: row)
+        guard location.line == nil, var innermost = scopes.last else { return absolute(location) }
+        for row in (max(0, row - Self.mostRowsBefore)..<row).reversed() {
+            let address = lines.address(row: row)
+            guard !lines.endsSequence(row: row), innermost.contains(address) else { break }
+            let location = lines.location(row: row)
+            guard location.line != nil, var other = self.scopes(at: address).last, other.offset == innermost.offset
+            else { continue }
+            return absolute(SourceLocation(file: location.file, line: location.line ?? 0, column: 0))
+        }
+        return .unknown
     }
 
     /// The functions active at an address, the physical one first and the innermost inlined one last.

@@ -29,6 +29,8 @@ public enum Demangler {
     /// - Parameter name: The name for linkers.
     /// - Returns: Such as `Agent.answer(_:)`, or what `demangle(_:)` gives where there is no brief form.
     public static func brief(_ name: String) -> String {
+        // What the C library calls its functions within itself (glibc, include/libc-symbols.h): only debug files tell.
+        if name.hasPrefix("__GI_") { return String(name.dropFirst(5)) }
         guard name.utf8.count <= longestName, swiftPrefixes.contains(where: name.hasPrefix),
             let function = unsafe backtraceDemangle
         else { return demangle(name) }

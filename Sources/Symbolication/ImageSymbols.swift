@@ -1,48 +1,47 @@
-/// What one image's file knows: its symbols and its debug information.
+/// What one image's files know: its symbols and its debug information.
 final class ImageSymbols {
-    /// Debug information beyond this many bytes is not read: only symbol names are given then.
-    private static let mostDebugBytes: UInt64 = 256 << 20
-
-    /// Bytes of memory that the file's debug information takes, for the owner's budget.
+    /// Bytes of memory that the debug information takes, for the owner's budget.
     let debugBytes: UInt64
 
-    private let file: ELFFile
+    /// The address of the image's first mapped byte, as linked.
+    let linkedBase: UInt64
+
+    private let binary: ELFFile?
     private let symbols: SymbolTable
     private let debugInformation: DebugInformation?
-    /// What is added to an address of the process to get the address as linked.
-    private let slide: UInt64
 
-    /// Opens an image's file; nil when it cannot be read, or is not the one that was mapped.
+    /// Reads what the files of an image tell; nil when there is none.
     ///
-    /// - Parameter image: The image.
-    init?(_ image: SymbolImage) {
-        guard let file = ELFFile(path: image.path) else { return nil }
-        if let expected = image.buildID, expected.lowercased() != file.buildID {
-            return nil
-        }
-        let debugBytes = file.debugInformationBytes()
-        let isAffordable = debugBytes <= Self.mostDebugBytes
-        self.file = file
-        self.slide = file.linkedBase &- image.base
-        self.symbols = SymbolTable(of: file)
-        self.debugInformation = isAffordable ? DebugInformation(of: file) : nil
+    /// - Parameters:
+    ///   - files: The files.
+    ///   - finder: Finds what these refer to.
+    ///   - mostDebugBytes: Debug information beyond this is not read: only symbol names are given then.
+    init?(_ files: ImageFiles, finder: DebugFileFinder, mostDebugBytes: UInt64) {
+        guard let base = files.binary ?? files.debug else { return nil }
+        let symbolFile = [files.binary, files.debug].lazy.compactMap { $0 }.first(where: \.hasSymbols)
+        let debugFile = files.debug ?? base
+        let debugBytes = debugFile.debugInformationBytes()
+        let isAffordable = debugBytes <= mostDebugBytes
+        self.linkedBase = base.linkedBase
+        self.binary = files.binary
+        self.symbols = SymbolTable(of: symbolFile ?? base)
+        self.debugInformation = isAffordable ? DebugInformation(of: debugFile, finder: finder) : nil
         self.debugBytes = isAffordable ? debugBytes : 0
     }
 
-    /// The functions active at an address of the process, innermost first.
+    /// The functions active at an address, innermost first.
     ///
     /// - Parameters:
-    ///   - address: The address that is looked up.
-    ///   - reported: The address that offsets are counted to.
+    ///   - linked: The address that is looked up, as linked.
+    ///   - reported: The address that offsets are counted to, as linked.
     /// - Returns: Nothing when no function contains the address.
-    func frames(at address: UInt64, reported: UInt64) -> [SymbolicatedFrame] {
-        let linked = address &+ slide
-        let symbol = symbols.symbol(at: linked, in: file)
-        let offset = symbol.map { reported &+ slide &- $0.start }
+    func frames(at linked: UInt64, reported: UInt64) -> [SymbolicatedFrame] {
+        let symbol = symbols.symbol(at: linked)
+        let offset = symbol.map { reported &- $0.start }
         var location = SourceLocation.unknown
         for unit in debugInformation?.units(containing: linked) ?? [] {
             var scopes = unit.scopes(at: linked)
-            let unitLocation = unit.location(of: linked)
+            let unitLocation = unit.location(of: linked, in: scopes)
             guard !scopes.isEmpty else {
                 // Assembly and the compiler's own helpers have lines, but no function.
                 location = location == .unknown ? unitLocation : location
@@ -55,8 +54,23 @@ final class ImageSymbols {
             }
         }
         guard let symbol else { return [] }
-        return [SymbolicatedFrame(rawName: symbol.name, functionOffset: offset, location: location, inlined: false)]
+        var frame = SymbolicatedFrame(rawName: symbol.name, functionOffset: offset, location: location, inlined: false)
+        frame.isData = symbol.isData
+        return [frame]
     }
+
+    /// Whether what a signal handler returns to begins at an address: the C library's call of rt_sigreturn(2).
+    ///
+    /// Told by its code, as debuggers do: its symbol covers nothing, and most libraries are stripped of it.
+    ///
+    /// - Parameter linked: The address, as linked.
+    /// - Returns: Whether it is.
+    func isSignalReturn(at linked: UInt64) -> Bool {
+        binary?.code(at: linked, count: Self.signalReturn.count) == Self.signalReturn
+    }
+
+    /// `mov $15, %rax` and `syscall` (glibc, sysdeps/unix/sysv/linux/x86_64/libc_sigaction.c).
+    private static let signalReturn: [UInt8] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05]
 
     /// Frames from the innermost scope outwards: each is where the one inside it was called.
     private func inlinedFrames(

@@ -26,6 +26,8 @@ public struct SymbolicatedFrame: Sendable, Equatable {
 
     /// Whether the function is glue of the compiler that only calls another one.
     public var isThunk: Bool
+    /// Whether it is data that was jumped into, and no function.
+    public var isData = false
 
     /// Creates a frame; the notes on runtime failures and thunks come from the name.
     ///
@@ -47,6 +49,16 @@ public struct SymbolicatedFrame: Sendable, Equatable {
     }
 }
 
+extension SymbolicatedFrame {
+    /// What a signal handler returns to, as the C library calls it.
+    static let signalReturn = SymbolicatedFrame(
+        rawName: "__restore_rt",
+        functionOffset: 0,
+        location: .unknown,
+        inlined: false
+    )
+}
+
 /// A place in the source; zero lines and columns, the compiler's way to say none, are nil.
 struct SourceLocation: Equatable {
     var file: String?
@@ -57,8 +69,9 @@ struct SourceLocation: Equatable {
 
     init(file: String?, line: Int, column: Int) {
         let isReal = file.map { !$0.hasSuffix("<compiler-generated>") && !$0.hasSuffix("/<stdin>") } ?? false
-        self.file = isReal ? file : nil
+        // A file alone is no place.
         self.line = isReal && line > 0 ? line : nil
+        self.file = self.line == nil ? nil : file
         self.column = self.line != nil && column > 0 ? column : nil
     }
 }

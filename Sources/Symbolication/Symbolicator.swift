@@ -1,14 +1,11 @@
 /// Names the functions, files and lines behind the addresses of a process, from the files that were mapped into it.
 ///
-/// A name is given only where the address lies inside that function's extent, and nothing where the file at an image's path
-/// is not the one that was mapped. Files are opened on first use and read, never mapped, so that a file which is damaged,
+/// A name is given only where the address lies inside that function's extent, and nothing where no file is found that is the one
+/// that was mapped, or its debug file. Files are opened on first use and read, never mapped, so that a file which is damaged,
 /// replaced or cut short meanwhile does no harm.
 ///
 /// For use from one thread at a time. Allocates and reads files: not for signal handlers.
 public final class Symbolicator {
-    /// Bytes of debug information kept in memory; above it the files that were opened before are closed.
-    private static let debugBudgetBytes: UInt64 = 512 << 20
-
     /// Addresses whose frames are remembered; a process that faults again does so at the same ones.
     private static let mostRemembered = 4096
 
@@ -17,22 +14,23 @@ public final class Symbolicator {
         var isReturnAddress: Bool
     }
 
-    private enum Cached {
-        case unreadable
-        case open(ImageSymbols)
-    }
-
     private let images: [SymbolImage]
     private let table: AddressTable<Int>
-    private var opened: [Int: Cached] = [:]
-    private var debugBytes: UInt64 = 0
+    private let files: SymbolFiles
     private var remembered: [Key: [SymbolicatedFrame]] = [:]
 
     /// Creates a symbolicator; no file is opened yet.
     ///
-    /// - Parameter images: What was mapped into the process that the addresses come from.
-    public init(images: [SymbolImage]) {
+    /// - Parameters:
+    ///   - images: What was mapped into the process that the addresses come from.
+    ///   - search: Where files with symbols are looked for, beside the images' paths.
+    public convenience init(images: [SymbolImage], search: DebugFileSearch = .standard) {
+        self.init(images: images, files: SymbolFiles(search, budget: .agent))
+    }
+
+    init(images: [SymbolImage], files: SymbolFiles) {
         self.images = images
+        self.files = files
         self.table = AddressTable(
             images.enumerated().map { .init(start: $0.element.base, end: $0.element.end, value: $0.offset) }
         )
@@ -49,9 +47,7 @@ public final class Symbolicator {
         if let frames = remembered[key] {
             return frames
         }
-        // A call can be the last instruction of a function that never returns: the address behind it is another function's.
-        let lookedUp = isReturnAddress ? address &- 1 : address
-        let frames = symbols(at: lookedUp)?.frames(at: lookedUp, reported: address) ?? []
+        let frames = frames(at: address, isReturnAddress: isReturnAddress)
         if remembered.count >= Self.mostRemembered {
             remembered.removeAll()
         }
@@ -59,33 +55,37 @@ public final class Symbolicator {
         return frames
     }
 
+    /// Whether an address is what a signal handler returns to: the frame before it on a stack is the handler, and the one after it was
+    /// interrupted at its address, instead of having made a call.
+    ///
+    /// - Parameter address: The address, in the process that the images were mapped into.
+    /// - Returns: Whether it is.
+    public func isSignalReturn(_ address: UInt64) -> Bool {
+        guard let image = image(at: address), let symbols = files.symbols(of: image) else { return false }
+        return symbols.isSignalReturn(at: address &- image.base &+ symbols.linkedBase)
+    }
+
     /// Forgets all frames and closes all files; they are opened again when they are needed.
     public func releaseCaches() {
         remembered.removeAll()
-        opened.removeAll()
-        debugBytes = 0
+        files.close()
     }
 
-    private func symbols(at address: UInt64) -> ImageSymbols? {
-        guard let index = table.entries(containing: address).first?.value else { return nil }
-        switch opened[index] {
-        case .open(let symbols): return symbols
-        case .unreadable: return nil
-        case nil: return open(index)
-        }
+    /// Where the names in an image come from, by its place in the list; nil for one that no name was asked of.
+    func source(ofImage index: Int) -> ImageSymbolSource? {
+        files.source(of: images[index])
     }
 
-    private func open(_ index: Int) -> ImageSymbols? {
-        guard let symbols = ImageSymbols(images[index]) else {
-            opened[index] = .unreadable
-            return nil
-        }
-        if debugBytes + symbols.debugBytes > Self.debugBudgetBytes {
-            opened.removeAll()
-            debugBytes = 0
-        }
-        opened[index] = .open(symbols)
-        debugBytes += symbols.debugBytes
-        return symbols
+    private func frames(at address: UInt64, isReturnAddress: Bool) -> [SymbolicatedFrame] {
+        if isReturnAddress, isSignalReturn(address) { return [.signalReturn] }
+        // A call can be the last instruction of a function that never returns: the address behind it is another function's.
+        let lookedUp = isReturnAddress ? address &- 1 : address
+        guard let image = image(at: lookedUp), let symbols = files.symbols(of: image) else { return [] }
+        let slide = symbols.linkedBase &- image.base
+        return symbols.frames(at: lookedUp &+ slide, reported: address &+ slide)
+    }
+
+    private func image(at address: UInt64) -> SymbolImage? {
+        table.entries(containing: address).first.map { images[$0.value] }
     }
 }

@@ -1,7 +1,7 @@
 import FaultInjection
 import Testing
 
-@Suite("Faults", .serialized, .timeLimit(.minutes(5)))
+@Suite("Faults", .serialized, .timeLimit(.minutes(10)))
 struct FaultTests {
     @Test("end in the signal that they announce", arguments: Fault.allCases)
     func signal(fault: Fault) async {

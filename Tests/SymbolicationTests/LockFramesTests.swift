@@ -56,7 +56,7 @@ private enum LockScenario {
     }
 }
 
-@Suite(.timeLimit(.minutes(5))) final class LockFramesTests {
+@Suite(.timeLimit(.minutes(10))) final class LockFramesTests {
     private let mutex = Mutex(0)
 
     /// The part of a stack that belongs to the scenarios, and an answer for it.

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Records that dead processes left behind become reports, however far they came.
-@Suite(.timeLimit(.minutes(5))) struct SpoolFinisherTests {
+@Suite(.timeLimit(.minutes(10))) struct SpoolFinisherTests {
     private let folder: TemporaryFolder
     private let store: ReportStore
 

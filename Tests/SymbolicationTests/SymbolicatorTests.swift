@@ -72,7 +72,7 @@ struct SymbolicatorTests {
     func libraryFunction(name: String) throws {
         let start = try #require(exportedAddress(name))
         let image = try #require(mappedImage(containing: start))
-        let symbolicator = Symbolicator(images: [image])
+        let symbolicator = Symbolicator(images: [image], search: DebugFileSearch())
         let frames = symbolicator.symbolicate(address: start + 3, isReturnAddress: false)
         #expect(frames.count == 1)
         #expect(frames.first?.function == name)

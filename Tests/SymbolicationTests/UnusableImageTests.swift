@@ -38,7 +38,7 @@ private func contents(of path: String) throws -> [UInt8] {
     return bytes
 }
 
-@Suite("Images that cannot be used", .timeLimit(.minutes(5)))
+@Suite("Images that cannot be used", .timeLimit(.minutes(10)))
 struct UnusableImageTests {
     private let address: UInt64
     private let image: SymbolImage
@@ -51,7 +51,10 @@ struct UnusableImageTests {
     private func frames(_ change: (inout SymbolImage) -> Void) -> [SymbolicatedFrame] {
         var image = image
         change(&image)
-        return Symbolicator(images: [image]).symbolicate(address: address, isReturnAddress: false)
+        return Symbolicator(images: [image], search: DebugFileSearch()).symbolicate(
+            address: address,
+            isReturnAddress: false
+        )
     }
 
     @Test("give frames when nothing is wrong: the other tests would be vacuous")

@@ -1,4 +1,5 @@
 internal import CElfutils
+internal import Glibc
 
 /// Which functions of a file call what takes the lock of a `Mutex`.
 ///

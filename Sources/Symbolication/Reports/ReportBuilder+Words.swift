@@ -60,10 +60,13 @@ extension ReportBuilder {
             address: place.address,
             access: place.access,
             addressKind: place.kind,
+            mapping: place.address == nil ? nil : record.mapping,
             message: text,
             reason: cutOffReason(record) ?? reason.text,
             sender: sender,
-            exception: record.exception
+            exception: record.exception,
+            instructions: instructions(of: record),
+            memory: memory(of: record)
         )
     }
 
@@ -112,6 +115,7 @@ extension ReportBuilder {
         case .decided where record.isCutOff: notes.append("the record is damaged: parts of it are missing")
         case .decided: break
         }
+        notes += notesOnThreads(of: record)
         if process.faultsLost > 0 {
             notes.append("\(process.faultsLost) more faults of this process found no room for a record")
         }
@@ -124,6 +128,6 @@ extension FaultRecord {
     ///
     /// No fault has a program counter, a stack pointer and flags of zero.
     var isCutOff: Bool {
-        stage == .incomplete || ["rip", "rsp", "eflags"].allSatisfy { registers[$0] == 0 }
+        stage == .incomplete || ["rip", "rsp", "eflags", "pc", "sp", "cpsr"].allSatisfy { registers[$0] ?? 0 == 0 }
     }
 }

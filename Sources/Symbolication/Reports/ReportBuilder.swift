@@ -7,6 +7,7 @@ internal import Glibc
 public final class ReportBuilder {
     let process: SpoolProcess
     private let namesFunctions: Bool
+    private let files: SymbolFiles
     private var images: [CrashReport.Image] = []
     private var symbolicator = Symbolicator(images: [])
 
@@ -15,9 +16,15 @@ public final class ReportBuilder {
     /// - Parameters:
     ///   - process: The process.
     ///   - namesFunctions: Whether to read the images' files; without, frames have image and offset only.
-    public init(process: SpoolProcess, namesFunctions: Bool = true) {
+    public convenience init(process: SpoolProcess, namesFunctions: Bool = true) {
+        self.init(process: process, namesFunctions: namesFunctions, files: SymbolFiles(.standard, budget: .agent))
+    }
+
+    /// The same with files that other builders opened.
+    init(process: SpoolProcess, namesFunctions: Bool, files: SymbolFiles) {
         self.process = process
         self.namesFunctions = namesFunctions
+        self.files = files
     }
 
     /// Makes the report of a record.
@@ -28,15 +35,17 @@ public final class ReportBuilder {
     ///   - notes: What else the reader should know.
     /// - Returns: A report with a new id, counted once.
     public func report(of record: FaultRecord, images: [CrashReport.Image], notes: [String] = []) -> CrashReport {
+        let record = redacted(record)
         use(images)
         var runtimeFailure: String?
         let frames = frames(of: record, runtimeFailure: &runtimeFailure)
         let fault = fault(of: record, runtimeFailure: runtimeFailure)
         let time = time(of: record)
-        return CrashReport(
+        var report = CrashReport(
             id: id(of: record),
             timestamp: time,
-            fingerprint: Fingerprint(kind: .fault, signal: fault.signal.name, frames: frames),
+            // Made of the whole report, below.
+            fingerprint: Fingerprint(rawValue: ""),
             occurrences: CrashReport.Occurrences(count: 1, first: time, last: time),
             process: process(of: record, buildID: images.first?.buildID),
             host: process.host,
@@ -52,11 +61,16 @@ public final class ReportBuilder {
                 framesTruncated: record.facts.contains(.walkBroken) || record.stage != .decided,
                 registers: record.registers.mapValues(HexAddress.init(_:))
             ),
+            otherThreads: otherThreads(of: record),
+            threadsOmitted: record.threads?.omitted ?? 0,
+            context: context(of: record),
             images: images,
             verdict: verdict(of: record),
             recovery: recovery(of: record),
-            notes: notes + self.notes(on: record)
+            notes: notes + self.notes(on: record) + contextNotes(on: record)
         )
+        report.explain()
+        return report
     }
 
     /// The same for the same fault, so that a report that is made twice (because the process ended between writing it and
@@ -77,19 +91,37 @@ public final class ReportBuilder {
         symbolicator = Symbolicator(
             images: images.map {
                 SymbolImage(path: $0.path, base: $0.base.rawValue, end: $0.end.rawValue, buildID: $0.buildID)
-            }
+            },
+            files: files
         )
     }
 
     // MARK: Frames
 
     private func frames(of record: FaultRecord, runtimeFailure: inout String?) -> [CrashReport.Frame] {
+        frames(
+            at: record.frames.isEmpty ? place(of: record) : record.frames,
+            headCount: record.headFrameCount,
+            omitted: record.framesOmitted,
+            runtimeFailure: &runtimeFailure
+        )
+    }
+
+    /// The frames behind program counters, of which `omitted` are left out behind the first `headCount`.
+    func frames(
+        at addresses: [UInt64],
+        headCount: Int,
+        omitted: Int,
+        runtimeFailure: inout String?
+    ) -> [CrashReport.Frame] {
         var frames: [CrashReport.Frame] = []
-        let addresses = record.frames.isEmpty ? place(of: record) : record.frames
+        var wasInterrupted = true
         for (position, address) in addresses.enumerated() {
-            let gap = position >= record.headFrameCount && position > 0 ? record.framesOmitted : 0
+            let isReturnAddress = !wasInterrupted
+            wasInterrupted = symbolicator.isSignalReturn(address)
+            let gap = position >= headCount && position > 0 ? omitted : 0
             let image = images.firstIndex { address >= $0.base.rawValue && address < $0.end.rawValue }
-            let symbols = symbolicator.symbolicate(address: address, isReturnAddress: position > 0)
+            let symbols = symbolicator.symbolicate(address: address, isReturnAddress: isReturnAddress)
             if position == 0, let failure = symbols.first(where: \.isRuntimeFailure)?.function {
                 runtimeFailure =
                     failure.hasPrefix(Self.failurePrefix)
@@ -100,7 +132,7 @@ public final class ReportBuilder {
                     CrashReport.Frame(
                         index: frames.count + gap,
                         address: HexAddress(address),
-                        kind: position == 0 ? .programCounter : .returnAddress,
+                        kind: isReturnAddress ? .returnAddress : .programCounter,
                         image: image,
                         imageName: image.map { images[$0].name },
                         imageOffset: image.map { HexAddress(address - images[$0].base.rawValue) },
@@ -121,7 +153,7 @@ public final class ReportBuilder {
 
     /// Without a walk there is at least the place itself; in a record that was cut off, a zero is none.
     private func place(of record: FaultRecord) -> [UInt64] {
-        let place = record.registers["rip"] ?? 0
+        let place = record.registers[RegisterNames.programCounter(process.host.architecture)] ?? 0
         return place == 0 && record.isCutOff ? [] : [place]
     }
 

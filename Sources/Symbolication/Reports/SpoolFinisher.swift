@@ -17,6 +17,7 @@ public struct SpoolFinisher: Sendable {
     }
 
     private let store: ReportStore
+    private let folding: ReportStore.Folding?
 
     /// Reading the images' files is the part that could kill a process: given up after so many who did not get to the
     /// end.
@@ -28,8 +29,13 @@ public struct SpoolFinisher: Sendable {
     private static let temporaryAge = 60
 
     /// Makes a finisher for a store.
-    public init(store: ReportStore) {
+    ///
+    /// - Parameters:
+    ///   - store: The store.
+    ///   - folding: When a report is only counted in one that is there; nil for never.
+    public init(store: ReportStore, folding: ReportStore.Folding? = .default) {
         self.store = store
+        self.folding = folding
     }
 
     /// Finishes every spool file that no process holds.
@@ -43,9 +49,10 @@ public struct SpoolFinisher: Sendable {
                 outcome.problems.append("\(store.spoolPath): not a folder of yours; name another store")
                 return outcome
             }
+            let files = SymbolFiles(.standard, budget: .agent)
             // A name of the form `.….tmp` is a file whose process died before it was ready, or is about to be.
             for name in try folder.names() where name.hasSuffix(".spool") || name.hasSuffix(".tmp") {
-                finish(store.spoolPath.appending(name), &outcome)
+                finish(store.spoolPath.appending(name), files, &outcome)
             }
         } catch {
             if error != .noSuchFileOrDirectory { outcome.problems.append("\(store.spoolPath): \(error)") }
@@ -53,7 +60,7 @@ public struct SpoolFinisher: Sendable {
         return outcome
     }
 
-    private func finish(_ path: FilePath, _ outcome: inout Outcome) {
+    private func finish(_ path: FilePath, _ files: SymbolFiles, _ outcome: inout Outcome) {
         // O_NONBLOCK: a FIFO by that name must not hold us up.
         let descriptor = unsafe open(path.string, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
@@ -78,7 +85,7 @@ public struct SpoolFinisher: Sendable {
             let contents = try SpoolContents(bytes: file.readAll(limit: SpoolContents.maximumSize))
             noteAttempt(contents.attempts + 1, descriptor)
             do {
-                try write(contents, &outcome)
+                try write(contents, files, &outcome)
             } catch {
                 // An orderly failure, such as a full disk, says nothing against the records.
                 noteAttempt(contents.attempts, descriptor)
@@ -105,7 +112,7 @@ public struct SpoolFinisher: Sendable {
         _ = unsafe pwrite(descriptor, &count, MemoryLayout<UInt32>.size, off_t(SpoolContents.attemptsOffset))
     }
 
-    private func write(_ contents: SpoolContents, _ outcome: inout Outcome) throws {
+    private func write(_ contents: SpoolContents, _ files: SymbolFiles, _ outcome: inout Outcome) throws {
         guard !contents.records.isEmpty else { return }
         try store.create()
         // Who died while naming functions does not make its successor do the same; one that found the heap broken after another
@@ -113,15 +120,15 @@ public struct SpoolFinisher: Sendable {
         let namesFunctions =
             contents.attempts < Self.maximumNamingAttempts
             && contents.records.first { $0.verdict != .resume }?.threadName != FaultRecord.reportWriterThreadName
-        let builder = ReportBuilder(process: contents.process, namesFunctions: namesFunctions)
+        let builder = ReportBuilder(process: contents.process, namesFunctions: namesFunctions, files: files)
         for record in contents.records {
             var notes = ["the report was finished after the process had ended"]
             if !namesFunctions {
                 notes.append("its functions are not named: whoever tried before did not get to the end")
             }
             let report = builder.report(of: record, images: contents.images, notes: notes)
-            try store.write(report)
-            outcome.reports.append(report.id)
+            // One of a crash loop may only be counted in another.
+            outcome.reports.append(try store.add(report, folding: folding))
         }
     }
 }

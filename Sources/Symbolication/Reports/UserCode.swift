@@ -8,11 +8,14 @@ enum UserCode {
         "11LinuxSystem",
     ]
 
-    private static let glue = ["reabstraction thunk", "partial apply forwarder", "protocol witness for"]
+    /// `thunk for` is the brief form of a reabstraction thunk.
+    private static let glue = ["reabstraction thunk", "thunk for @", "partial apply forwarder", "protocol witness for"]
 
     /// Whether a frame of the executable is the user's.
     static func contains(_ frame: SymbolicatedFrame) -> Bool {
-        guard let name = frame.rawName ?? frame.function, !frame.isRuntimeFailure, !frame.isThunk else { return false }
+        guard let name = frame.rawName ?? frame.function, !frame.isRuntimeFailure, !frame.isThunk, !frame.isData else {
+            return false
+        }
         // A specialised thunk is glue, too, but not by its last letters.
         if let function = frame.function, glue.contains(where: { function.contains($0) }) { return false }
         if name.hasPrefix("hf_") || name == "_start" { return false }

@@ -15,27 +15,48 @@ final class ELFFile {
     /// The build id in hexadecimal.
     let buildID: String?
 
+    /// The path that it was opened by.
+    let path: String
+
+    /// Whether it has the code, rather than being a separate debug file.
+    let hasCode: Bool
+
+    /// Whether it has debug information.
+    let hasDebugInformation: Bool
+
+    /// Whether it has a static symbol table.
+    let hasSymbols: Bool
+
     private let descriptor: CInt
+    /// What is mapped and executable.
+    private let segments: [GElf_Phdr]
 
     /// Opens a file; nil when that fails or it is not an x86-64 ELF file with a loadable segment.
     ///
-    /// - Parameter path: The file; anything but a regular one is refused without blocking.
-    init?(path: String) {
+    /// - Parameters:
+    ///   - path: The file; anything but a regular one is refused without blocking.
+    ///   - isLoadable: Whether it must have such a segment: what `dwz` takes out of other files has none.
+    init?(path: String, isLoadable: Bool = true) {
         guard let descriptor = Self.openRegularFile(path) else { return nil }
         _ = elf_version(UInt32(EV_CURRENT))
         guard let handle = unsafe elf_begin(descriptor, ELF_C_READ, nil) else {
             close(descriptor)
             return nil
         }
-        guard unsafe Self.isNative(handle), let linkedBase = unsafe Self.linkedBase(of: handle) else {
+        let base = unsafe Self.linkedBase(of: handle)
+        guard unsafe Self.isNative(handle), let linkedBase = base ?? (isLoadable ? nil : 0) else {
             unsafe elf_end(handle)
             close(descriptor)
             return nil
         }
         self.descriptor = descriptor
+        self.path = path
         unsafe self.handle = handle
         self.linkedBase = linkedBase
         self.buildID = unsafe Self.buildID(of: handle)
+        segments = unsafe Self.programHeaders(of: handle)
+            .filter { $0.p_type == UInt32(PT_LOAD) && $0.p_flags & UInt32(PF_X) != 0 }
+        (hasCode, hasDebugInformation, hasSymbols) = unsafe Self.contents(of: handle)
     }
 
     deinit {
@@ -47,6 +68,10 @@ final class ELFFile {
     ///
     /// - Parameter body: Gets the section, its header and its name.
     func forEachSection(_ body: (OpaquePointer, GElf_Shdr, String) -> Void) {
+        unsafe Self.forEachSection(of: handle, body)
+    }
+
+    private static func forEachSection(of handle: OpaquePointer, _ body: (OpaquePointer, GElf_Shdr, String) -> Void) {
         var names = 0
         guard unsafe elf_getshdrstrndx(handle, &names) == 0 else { return }
         var section = unsafe elf_nextscn(handle, nil)
@@ -60,6 +85,12 @@ final class ELFFile {
         }
     }
 
+    /// How many bytes the file has.
+    var size: UInt64? {
+        var status = stat()
+        return unsafe fstat(descriptor, &status) == 0 ? UInt64(clamping: status.st_size) : nil
+    }
+
     /// Reads a part of the file; empty where there is none.
     func bytes(at offset: UInt64, count: Int) -> [UInt8] {
         guard offset < UInt64(Int64.max), count > 0 else { return [] }
@@ -67,6 +98,19 @@ final class ELFFile {
             let got = unsafe pread(descriptor, buffer.baseAddress, count, off_t(offset))
             initialized = max(0, got)
         }
+    }
+
+    /// Reads what is mapped at an address; empty where the file has nothing for it.
+    ///
+    /// - Parameters:
+    ///   - address: The address, as linked.
+    ///   - count: How many bytes.
+    /// - Returns: The bytes, at most so many.
+    func code(at address: UInt64, count: Int) -> [UInt8] {
+        for header in segments where header.p_vaddr <= address && address &- header.p_vaddr < header.p_filesz {
+            return bytes(at: header.p_offset &+ (address &- header.p_vaddr), count: count)
+        }
+        return []
     }
 
     /// Bytes of memory that the debug information needs, decompressed.
@@ -119,44 +163,25 @@ extension ELFFile {
     }
 
     private static func buildID(of handle: OpaquePointer) -> String? {
-        for header in unsafe programHeaders(of: handle)
-        where header.p_type == UInt32(PT_NOTE) && header.p_filesz < 65536 {
-            let type = header.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR
-            guard
-                let data = unsafe elf_getdata_rawchunk(
-                    handle,
-                    Int64(bitPattern: header.p_offset),
-                    Int(header.p_filesz),
-                    type
-                )
-            else { continue }
-            if let identifier = unsafe buildID(in: data) {
-                return identifier
-            }
-        }
-        return nil
+        var bytes: UnsafeRawPointer?
+        let count = unsafe dwelf_elf_gnu_build_id(handle, &bytes)
+        guard count > 0, let bytes = unsafe bytes else { return nil }
+        return unsafe hexadecimal(UnsafeRawBufferPointer(start: bytes, count: count))
     }
 
-    private static func buildID(in notes: UnsafeMutablePointer<Elf_Data>) -> String? {
-        guard let bytes = unsafe notes.pointee.d_buf else { return nil }
-        let buffer = unsafe UnsafeRawBufferPointer(start: bytes, count: notes.pointee.d_size)
-        var offset = 0
-        var note = GElf_Nhdr()
-        var (nameOffset, descriptionOffset) = (0, 0)
-        while true {
-            let next = unsafe gelf_getnote(notes, offset, &note, &nameOffset, &descriptionOffset)
-            guard next > offset else { return nil }
-            offset = next
-            let (name, description) = (Int(note.n_namesz), Int(note.n_descsz))
-            guard note.n_type == UInt32(NT_GNU_BUILD_ID), name == 4, description > 0 else { continue }
-            guard nameOffset + name <= buffer.count, descriptionOffset + description <= buffer.count else { return nil }
-            if unsafe buffer[nameOffset..<nameOffset + name].elementsEqual("GNU\0".utf8) {
-                return unsafe hexadecimal(buffer[descriptionOffset..<descriptionOffset + description])
-            }
+    /// What there is, by the headers of the sections: a debug file has headers of code, but no code.
+    private static func contents(of handle: OpaquePointer) -> (code: Bool, debugInformation: Bool, symbols: Bool) {
+        var (code, debugInformation, symbols) = (false, false, false)
+        unsafe forEachSection(of: handle) { _, header, name in
+            guard header.sh_type != UInt32(SHT_NOBITS) else { return }
+            if header.sh_flags & UInt64(SHF_EXECINSTR) != 0 { code = true }
+            if name == ".debug_info" || name == ".zdebug_info" { debugInformation = true }
+            if header.sh_type == UInt32(SHT_SYMTAB) { symbols = true }
         }
+        return (code, debugInformation, symbols)
     }
 
-    private static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
+    static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
         let digits = Array("0123456789abcdef".utf8)
         return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
