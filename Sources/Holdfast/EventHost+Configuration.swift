@@ -1,4 +1,5 @@
 internal import CrashCapture
+public import CrashReports
 public import Logging
 public import Supervision
 public import SystemPackage
@@ -59,6 +60,8 @@ extension EventHost {
     public struct Configuration: Sendable {
         /// The store for reports; nil for the default one (`ReportStore.defaultPath`).
         public var store: FilePath?
+        /// How much the store may hold: whoever writes a report removes what is too much; nil for any amount.
+        public var reportLimits: ReportStore.Limits? = .default
         /// Which faults may be resumed.
         public var policy: RecoveryPolicy = .default
         /// How many of them.
@@ -75,8 +78,19 @@ extension EventHost {
         public var crashLoop: CrashLoopPolicy? = .default
         /// How long a thread that faulted waits for its verdict.
         public var verdictDeadline: Duration = .seconds(2)
+        /// Whether reports have the other threads of the process, too.
+        ///
+        /// They are asked to stand still by SIGSTKFLT, which is then not yours to use. A system call that a signal interrupts
+        /// (signal(7)) returns EINTR on a thread that is sampled.
+        public var capturesThreads = true
+        /// Whether reports have memory contents: 512 bytes of the stack, and 64 bytes around the address in each register.
+        ///
+        /// They may hold secrets.
+        public var capturesMemory = false
         /// The size of a callout stack in bytes.
         public var calloutStackSize = 1 << 20
+        /// What records and reports may tell of the process.
+        public var privacy = PrivacyPolicy()
         /// Where the host logs what it does.
         public var logger = Logger(label: "holdfast")
 

@@ -99,37 +99,53 @@ public final class EventHost {
         // The crash thread starts before there is a writer; no callout runs before both are there.
         let sink = FaultSink(supervisor: supervisor, drainDeadline: configuration.drainDeadline)
         let locks = LockInspector()
+        var settings = CrashCapture.Configuration(
+            spoolFolder: store.spoolPath.string,
+            deadline: configuration.verdictDeadline,
+            verdictAtDeadline: rule.otherwise,
+            drainDeadline: configuration.drainDeadline,
+            exitCode: configuration.restart.exitCode,
+            heldSignals: history.heldSignals,
+            restarts: history.restarts,
+            capturesThreads: configuration.capturesThreads,
+            capturesMemory: configuration.capturesMemory,
+            version: Self.version
+        )
+        Self.apply(configuration.privacy, to: &settings)
         do {
             capture = try unsafe CrashCapture(
-                CrashCapture.Configuration(
-                    spoolFolder: store.spoolPath.string,
-                    deadline: configuration.verdictDeadline,
-                    verdictAtDeadline: rule.otherwise,
-                    drainDeadline: configuration.drainDeadline,
-                    exitCode: configuration.restart.exitCode,
-                    heldSignals: history.heldSignals,
-                    restarts: history.restarts,
-                    version: Self.version
-                ),
+                settings,
                 isInLockFrame: locks.holdsLock(_:),
                 decide: supervisor.decide(_:),
-                decided: sink.decided(slot:fault:decision:)
+                decided: sink.decided(fault:decision:),
+                recorded: sink.recorded(slot:)
             )
         } catch {
             throw EventHostError(error)
         }
         if let addresses = capture.executableAddresses { locks.attach(executableAt: addresses) }
-        writer = ReportWriter(capture: capture, store: store, logger: configuration.logger, prepare: locks.warmUp)
+        writer = ReportWriter(capture: capture, store: store, logger: configuration.logger) { [capture] in
+            // On its thread: nobody waits for these files.
+            capture.describeContainer()
+            locks.warmUp()
+        }
         sink.attach(writer)
         buried = BuriedStacks()
         try start()
+    }
+
+    private static func apply(_ privacy: PrivacyPolicy, to settings: inout CrashCapture.Configuration) {
+        CrashContext.redaction = privacy.redaction
+        let arguments = ArgumentRedaction(policy: privacy.arguments, redaction: privacy.redaction)
+        settings.tellingArguments = arguments.redact
+        settings.told = privacy.told(of: ProcessEnvironment.values)
     }
 
     private static func openStore(_ configuration: Configuration) throws(EventHostError) -> ReportStore {
         do throws(ReportStoreError) {
             var path = configuration.store
             if path == nil { path = try ReportStore.defaultPath(environment: ProcessEnvironment.values) }
-            let store = ReportStore(path: path ?? "")
+            let store = ReportStore(path: path ?? "", limits: configuration.reportLimits)
             try store.create()
             return store
         } catch {

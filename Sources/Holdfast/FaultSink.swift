@@ -20,13 +20,16 @@ final class FaultSink: Sendable {
         self.writer.withLock { $0 = writer }
     }
 
-    func decided(slot: UInt32, fault: FaultSummary, decision: Decision) {
+    func decided(fault: FaultSummary, decision: Decision) {
         if decision.drains {
             // Its record is finished by the next process: what is reported is the end of this one.
             supervisor.post(draining: fault, thread: fault.thread, within: drainDeadline)
         } else {
             supervisor.post(resumed: fault, thread: fault.thread)
-            writer.withLock { $0 }?.enqueue(slot: slot)
         }
+    }
+
+    func recorded(slot: UInt32) {
+        writer.withLock { $0 }?.enqueue(slot: slot)
     }
 }

@@ -7,6 +7,14 @@ struct ReportBatch {
     private var folding = ReportFolding()
     private var builder: ReportBuilder?
     private var images: [CrashReport.Image] = []
+    /// Addresses that lay in no image when the images were read last.
+    private var homeless: Set<UInt64> = []
+
+    #if arch(arm64)
+    private static let architecture = "aarch64"
+    #else
+    private static let architecture = "x86_64"
+    #endif
 
     init(store: ReportStore) {
         self.store = store
@@ -24,7 +32,9 @@ struct ReportBatch {
     /// waits no longer than for a verdict.
     mutating func write(
         _ records: [(slot: UInt32, bytes: [UInt8])],
+        sections: (UInt32) -> (threads: [UInt8], memory: [UInt8]) = { _ in ([], []) },
         spool: () -> [UInt8],
+        context: (Int) -> [UInt8]? = { _ in nil },
         release: (UInt32) -> Void
     ) -> (done: [UInt32], error: (any Error)?) {
         var done: [UInt32] = []
@@ -35,7 +45,7 @@ struct ReportBatch {
         var failure: (any Error)?
         var counts: [ReportID: Count] = [:]
         for (slot, bytes) in records {
-            guard let record = FaultRecord(bytes: bytes) else {
+            guard var record = FaultRecord(bytes: bytes, architecture: Self.architecture) else {
                 // A free slot: nothing is lost with it.
                 finish(slot)
                 continue
@@ -47,12 +57,12 @@ struct ReportBatch {
                     counts[id, default: Count(key: key, last: record.time)].slots.append(slot)
                     counts[id]?.last = record.time
                 case .write:
-                    try store.write(report(of: record, spool: spool))
+                    attach(sections(slot), to: &record)
+                    try store.add(report(of: record, spool: spool, context: context))
                     finish(slot)
                 case .writeGroup:
-                    let report = try report(of: record, spool: spool)
-                    try store.write(report)
-                    folding.began(key, report.id)
+                    attach(sections(slot), to: &record)
+                    folding.began(key, try store.add(report(of: record, spool: spool, context: context)))
                     finish(slot)
                 }
             } catch {
@@ -71,25 +81,40 @@ struct ReportBatch {
         return (done, failure)
     }
 
+    private func attach(_ sections: (threads: [UInt8], memory: [UInt8]), to record: inout FaultRecord) {
+        record.attach(threads: sections.threads, memory: sections.memory)
+    }
+
     private func add(_ count: Count, to id: ReportID) throws {
         _ = try store.update(id) { report in
             report.occurrences.count += count.slots.count
             report.occurrences.last = count.last
+            report.fault.diagnosis = CrashReport.Diagnosis(of: report)
         }
     }
 
-    private mutating func report(of record: FaultRecord, spool: () -> [UInt8]) throws -> CrashReport {
+    private mutating func report(
+        of record: FaultRecord,
+        spool: () -> [UInt8],
+        context: (Int) -> [UInt8]?
+    ) throws -> CrashReport {
+        var record = record
+        record.context = context(record.number).flatMap(FaultContext.init(bytes:))
         // The images may have grown since the last report; their table is copied only when an address lies in none.
-        let covered = record.frames.allSatisfy { address in
-            images.contains { address >= $0.base.rawValue && address < $0.end.rawValue }
-        }
-        if let builder, covered {
+        let addresses = record.frames + (record.threads?.threads.flatMap(\.frames) ?? [])
+        if let builder, addresses.allSatisfy({ isCovered($0) || homeless.contains($0) }) {
             return builder.report(of: record, images: images)
         }
         let contents = try SpoolContents(bytes: spool())
         images = contents.images
+        if homeless.count > 4096 { homeless = [] }
+        homeless.formUnion(addresses.filter { !isCovered($0) })
         let builder = self.builder ?? ReportBuilder(process: contents.process)
         self.builder = builder
         return builder.report(of: record, images: images)
+    }
+
+    private func isCovered(_ address: UInt64) -> Bool {
+        images.contains { address >= $0.base.rawValue && address < $0.end.rawValue }
     }
 }

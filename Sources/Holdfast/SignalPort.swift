@@ -84,6 +84,7 @@ final class SignalPort {
         event.clear()
         if waiting.isEmpty {
             guard let signal = SignalEvents.next() else { return }
+            CrashNotes.addSignal(signal.signal, from: signal.senderPid)
             waiting = (observations[signal.signal] ?? []).reversed().map { ($0, signal) }
         }
         // One handler a callout, and the next is asked for first: one that faults must not keep the others back.

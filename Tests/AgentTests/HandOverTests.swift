@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Connections outlive a restart in place.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct HandOverTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct HandOverTests {
     /// What restarts the agent.
     struct Cause: CustomTestStringConvertible {
         let fault: String

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Faults in every kind of callout, injected at start.
-@Suite(.timeLimit(.minutes(5))) struct InjectionTests {
+@Suite(.timeLimit(.minutes(10))) struct InjectionTests {
     /// A kind of callout, and how it is described in a report.
     struct Place: CustomTestStringConvertible {
         let name: String

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// How the agent starts and ends.
-@Suite(.timeLimit(.minutes(5))) struct LifecycleTests {
+@Suite(.timeLimit(.minutes(10))) struct LifecycleTests {
     @Test(arguments: [SIGTERM, SIGINT])
     func `SIGTERM and SIGINT end the agent in order`(signal: CInt) throws {
         let agent = try AgentProcess()

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Many clients, and slow ones.
-@Suite(.timeLimit(.minutes(5))) struct LoadTests {
+@Suite(.timeLimit(.minutes(10))) struct LoadTests {
     private let agent: AgentProcess
 
     init() throws {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What the agent answers.
-@Suite(.timeLimit(.minutes(5))) struct ProtocolTests {
+@Suite(.timeLimit(.minutes(10))) struct ProtocolTests {
     private let agent: AgentProcess
     private let client: LineClient
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Restarts in place: what the next process takes over.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct RestartTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct RestartTests {
     @Test func `A connection is never refused: what comes during a restart waits for the next process`() throws {
         let agent = try AgentProcess(AgentProcess.withoutCrashLoops)
         for restarts in 1...5 {

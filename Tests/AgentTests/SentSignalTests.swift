@@ -1,10 +1,11 @@
 import CrashReports
+import Foundation
 import Glibc
 import TestSupport
 import Testing
 
 /// Fault signals that another process sends are orders to end, not faults.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct SentSignalTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct SentSignalTests {
     @Test(arguments: [SIGSEGV, SIGABRT, SIGBUS], ["enable=no", "enable=yes"])
     func `A signal from outside ends the process as it says, and is reported with its sender`(
         signal: CInt,
@@ -20,6 +21,8 @@ import Testing
         #expect(report.fault.code == .code(0, ofSignal: Int(signal)))
         #expect(report.fault.sender?.pid == Int(getpid()))
         #expect(report.fault.sender?.uid == Int(getuid()))
+        let name = try String(contentsOfFile: "/proc/self/comm", encoding: .utf8)
+        #expect(report.fault.sender?.name == name.trimmingCharacters(in: .whitespacesAndNewlines))
         #expect(report.fault.address == nil)
         #expect(report.verdict.decision == .terminate)
         #expect(report.process.pid == Int(agent.pid))

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What a fault of one connection does to the others: nothing.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct SurvivalTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct SurvivalTests {
     /// A hundred connections, each with a value of its own.
     private struct Crowd {
         let agent: AgentProcess

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Faults of what captures faults.
-@Suite(.timeLimit(.minutes(5))) struct CaptureFaultTests {
+@Suite(.timeLimit(.minutes(10))) struct CaptureFaultTests {
     @Test func `A fault in the handler ends the process at once, and what was captured is reported`() throws {
         let run = try ProbeRun("fault-in-handler")
         #expect(run.end == .signalled(SIGSEGV))

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What the host does about faults beside resuming them.
-@Suite(.timeLimit(.minutes(5))) struct HostSupervisionTests {
+@Suite(.timeLimit(.minutes(10))) struct HostSupervisionTests {
     @Test func `A fault of another thread drains the main loop, then restarts`() throws {
         let run = try ProbeRun("drain")
         #expect(run.end == .exited(0))

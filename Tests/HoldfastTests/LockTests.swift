@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// A lock that the abandoned callout holds would never be let go.
-@Suite(.timeLimit(.minutes(5))) struct LockTests {
+@Suite(.timeLimit(.minutes(10))) struct LockTests {
     @Test(arguments: ["held-mutex", "held-read-lock", "exchanged-locks"])
     func `A fault with a lock of the threads library held is not resumed`(scenario: String) throws {
         let run = try ProbeRun(scenario)

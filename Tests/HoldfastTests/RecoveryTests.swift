@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What a resumed fault leaves behind in the thread: nothing.
-@Suite(.timeLimit(.minutes(5))) struct RecoveryTests {
+@Suite(.timeLimit(.minutes(10))) struct RecoveryTests {
     @Test func `A property whose access was abandoned can be used again, and accesses are still checked`() throws {
         let run = try ProbeRun("exclusivity")
         #expect(run.end == .exited(0))

@@ -6,7 +6,7 @@ import Testing
 @testable import CrashCapture
 
 /// What the process that takes another's place begins with.
-@Suite(.timeLimit(.minutes(5))) struct RestartInPlaceTests {
+@Suite(.timeLimit(.minutes(10))) struct RestartInPlaceTests {
     static let kinds = ["fault", "planned"]
 
     @Test(arguments: kinds)

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Fault signals that were sent, from outside and from within, with all that may have stood before the host's handlers.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct SentFaultTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct SentFaultTests {
     static let signals = [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV]
     /// `si_code` of kill(2) and of sigqueue(3), which siginfo.h has as macros.
     static let (byUser, byQueue): (CInt, CInt) = (0, -1)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Asynchronous signals as events of the main loop.
-@Suite(.timeLimit(.minutes(5))) struct SignalTests {
+@Suite(.timeLimit(.minutes(10))) struct SignalTests {
     @Test func `Every signal of a storm from another process comes in its order or is counted`() throws {
         let count = 100_000
         let storm = try HostRun("signal-storm", "\(count)")

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Faults on threads that the host did not make, and on several at once.
-@Suite(.timeLimit(.minutes(5))) struct ThreadFaultTests {
+@Suite(.timeLimit(.minutes(10))) struct ThreadFaultTests {
     @Test(arguments: ["overflow-on-plain-thread", "overflow-on-dispatch-worker", "overflow-on-pool-thread"])
     func `A stack overflow of any thread has a report`(scenario: String) throws {
         let run = try ProbeRun(scenario)

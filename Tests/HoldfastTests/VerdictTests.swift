@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Where a fault is resumed, and where it must not be.
-@Suite(.timeLimit(.minutes(5))) struct VerdictTests {
+@Suite(.timeLimit(.minutes(10))) struct VerdictTests {
     /// A scenario that is not resumed, and why.
     struct Refusal: CustomTestStringConvertible {
         let scenario: String

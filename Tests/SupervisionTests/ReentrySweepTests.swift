@@ -7,7 +7,7 @@ import Testing
 @testable import Supervision
 
 /// The way back after a fault.
-@Suite(.timeLimit(.minutes(5))) struct ReentrySweepTests {
+@Suite(.timeLimit(.minutes(10))) struct ReentrySweepTests {
     private static let start = HostRunLoop.Instant(nanoseconds: 1_000_000_000)
 
     @Test func `A probation lasts as long as it was meant to`() {

@@ -7,7 +7,7 @@ import Testing
 @testable import Supervision
 
 /// Verdicts as they are spent, and the messages of resumed faults.
-@Suite(.timeLimit(.minutes(5))) struct SupervisorTests {
+@Suite(.timeLimit(.minutes(10))) struct SupervisorTests {
     private static let fault = FaultSummary(signal: SIGILL, code: 2)
 
     private func supervisor(

@@ -6,7 +6,7 @@ import Testing
 @testable import Supervision
 
 /// The rule over all combinations of what it looks at, against decision 5 of the design written down a second time.
-@Suite(.timeLimit(.minutes(5))) struct VerdictRuleTests {
+@Suite(.timeLimit(.minutes(10))) struct VerdictRuleTests {
     typealias Walk = FaultSummary.Walk
 
     private static let pid: CInt = 4711

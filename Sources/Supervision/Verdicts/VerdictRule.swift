@@ -32,7 +32,12 @@ public struct VerdictRule: Sendable {
     /// Why nothing can be resumed in this process, or nil.
     public var obstacle: StaticString?
     /// The pid of this process.
-    public var pid: CInt
+    public var pid: CInt {
+        get { ~invertedPid }
+        set { invertedPid = ~newValue }
+    }
+    /// Inverted, because it is the main thread's id, too: the search for a `Mutex` that this thread holds would take it for one.
+    private var invertedPid: CInt
 
     /// Makes a rule.
     public init(
@@ -46,7 +51,7 @@ public struct VerdictRule: Sendable {
         self.otherwise = otherwise
         self.restartsAfterEveryFault = restartsAfterEveryFault
         self.obstacle = obstacle
-        self.pid = pid
+        invertedPid = ~pid
     }
 
     private static let firstPage: UInt64 = 4096

@@ -24,6 +24,8 @@ enum HostScenario: String {
     case stormedRestarts = "stormed-restarts"
     case failedRestart = "failed-restart"
     case foreignTable = "foreign-table"
+    case samples
+    case context
 
     /// Runs the scenario that the arguments name, if it is one of these, and ends the process.
     @MainActor
@@ -58,7 +60,9 @@ enum HostScenario: String {
         case .names: try RestartScenarios.names(Self.host(store), arguments)
         case .stormedRestarts: try RestartScenarios.stormed(Self.host(store), arguments)
         case .failedRestart: try RestartScenarios.failedRestart(Self.host(store))
+        case .context: try ContextScenarios.run(store, arguments)
         case .foreignTable: try RestartScenarios.foreignTable(Self.host(store))
+        case .samples: try SampleScenarios.run(store, arguments)
         }
     }
 

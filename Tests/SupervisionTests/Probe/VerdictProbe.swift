@@ -11,6 +11,7 @@ import Supervision
 @main
 enum VerdictProbe {
     static func main() throws {
+        if CommandLine.arguments.dropFirst() == ["sample"] { try SampleProbe.run() }
         guard CommandLine.arguments.count == 2, let scenario = Scenario(rawValue: CommandLine.arguments[1]) else {
             exit(64)
         }
