@@ -1,32 +1,75 @@
 import ArgumentParser
 import CrashReports
 
-/// Lists and shows crash reports.
+/// Lists, shows and looks after crash reports.
 @main
 struct CrashReportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "crashreport",
-        abstract: "List and show crash reports.",
+        abstract: "List, show and look after crash reports.",
         discussion: """
-            Reports are read from the directory that --store names, else from $HOLDFAST_STORE, $STATE_DIRECTORY, \
-            $XDG_STATE_HOME/holdfast or $HOME/.local/state/holdfast, whichever is set first.
+            Processes that Holdfast looks after leave a report of every fault in a store, a directory: the one that --store \
+            names, or else the first of the environment. All times are UTC.
 
             EXAMPLES:
-              crashreport list                 the newest 50 reports
-              crashreport list --limit 0       all of them
-              crashreport list --json          for programs
+              crashreport list --since 2h      what happened in the last two hours
+              crashreport list --group         a line per bug
               crashreport show last            the newest report
               crashreport show 01a1fcd57d5b    by the first digits of its identifier
+              crashreport stats                how often, since when, in which builds
+              crashreport watch                faults as they happen
+
+            ENVIRONMENT:
+              HOLDFAST_STORE   the store; else
+              STATE_DIRECTORY  the store, or several with colons in between, of which
+                               the first counts; systemd sets it; else
+              XDG_STATE_HOME   the store is "holdfast" in there; else
+              HOME             the store is ".local/state/holdfast" in there
+              PAGER            shows what is too long for a terminal; less without it
+              NO_COLOR         no colours, if it is not empty; nor with TERM=dumb
+              LC_ALL           with LC_CTYPE and LANG: a terminal that is not one of
+                               UTF-8 is shown ASCII only
 
             EXIT STATUS:
-              0   success
-              1   there is no report
-              64  wrong usage
+              0   success; also when the reader of the output went away
+              1   there is no report, or none that fits the filters
+              64  wrong usage, or no environment variable says where the store is
               65  a report or the store is damaged or may not be read
               66  no report, or more than one, has such an identifier
+              73  the store could not be changed
               74  the output could not be written
             """,
         version: HoldfastVersion.current,
-        subcommands: [ListCommand.self, ShowCommand.self]
+        subcommands: [
+            ListCommand.self, ShowCommand.self, StatsCommand.self, WatchCommand.self, DiffCommand.self,
+            ExportCommand.self, HTMLReportCommand.self, SymbolicateCommand.self, PathCommand.self, VerifyCommand.self,
+            PruneCommand.self,
+        ]
     )
+
+    static func main() {
+        Output.prepare()
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        do {
+            try Mistyping.check(arguments)
+            var command = try parseAsRoot(arguments)
+            try command.run()
+        } catch {
+            exit(withError: error)
+        }
+    }
+}
+
+/// Commands that do not exist.
+enum Mistyping {
+    /// Says which command was meant; the parser would only find an argument too many.
+    static func check(_ arguments: [String]) throws {
+        let words = arguments.first == "help" ? arguments.dropFirst() : arguments[...]
+        guard let word = words.first, !word.hasPrefix("-") else { return }
+        let names = CrashReportCommand.configuration.subcommands.compactMap { $0.configuration.commandName }
+        guard !names.contains(word), word != "help" else { return }
+        Output.complain("there is no command \"\(word)\"" + Spelling.hint(for: word, among: names + ["help"]))
+        Output.say("The commands are \(names.joined(separator: ", ")); see crashreport --help.")
+        throw ExitStatus.usage
+    }
 }

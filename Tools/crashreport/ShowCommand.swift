@@ -1,5 +1,6 @@
 import ArgumentParser
 import CrashReports
+import Glibc
 
 /// Shows one report.
 struct ShowCommand: ParsableCommand {
@@ -7,38 +8,64 @@ struct ShowCommand: ParsableCommand {
         commandName: "show",
         abstract: "Show one report.",
         discussion: """
+            What is wrong and what to look at next come first, then where it happened, with the source where it is on this \
+            machine, then what went before and what the process had.
+
             EXAMPLES:
-              crashreport show last
-              crashreport show 01a1fcd57d5b --json
+              crashreport show last                  the newest report
+              crashreport show 01a1fcd57d5b          by the first digits of its identifier
+              crashreport show v2-12eef88096ca8feb   the newest report of a group
+              crashreport show ./mailed.json         a file
+              crashreport show last --all-threads    with the calls of every thread
+              crashreport show last --json | jq .fault.diagnosis
             """
     )
 
-    @Argument(help: ArgumentHelp("The first digits of the report's identifier, or \"last\".", valueName: "id"))
-    var id: String
+    @OptionGroup
+    var report: ReportSelection
 
     @OptionGroup
     var options: StoreOptions
 
-    @Flag(help: "Print the report as JSON.")
+    @Flag(help: "Show the calls of all threads, not only of the one that faulted.")
+    var allThreads = false
+
+    @Flag(help: "Print the report as JSON, in the form of this version.")
     var json = false
 
+    @Flag(help: "Print the bytes of the report's file as they are.")
+    var raw = false
+
+    @OptionGroup
+    var pager: PagerOptions
+
+    func validate() throws {
+        if json, raw { throw ValidationError("--json and --raw exclude each other.") }
+    }
+
     func run() throws {
-        let store: ReportStore
-        let report: CrashReport?
-        do {
-            store = try options.openFinished()
-            report = id == "last" ? try store.last() : try store.load(prefix: id)
-        } catch {
-            throw Failure.exit(for: error)
+        if raw { return try Output.write(bytes: try ReportReference(report.id).bytes(options)) }
+        let report = try report.load(options)
+        if json { return try Output.write(bytes: try Failure.jsonBytes(of: report)) }
+        var text = ReportText(report)
+        text.layout = Terminal.standardOutput.layout
+        text.showsAllThreads = allThreads
+        text.now = .now
+        text.machine = Machine.name
+        text.excerpt = { SourceExcerpt(path: $0, line: $1, context: 3) }
+        text.disassembly = { bytes, address in
+            Disassembler.instructions(bytes, at: address, architecture: report.host.architecture)
         }
-        guard let report else { throw Failure.noReports(in: store) }
-        if json {
-            try Output.write(bytes: try Failure.jsonBytes(of: report))
-        } else {
-            let text = ReportText(report).text(usesColor: Terminal.standardOutput.usesColor) { path, line in
-                SourceExcerpt(path: path, line: line, context: 1)
-            }
-            try Output.write(text)
-        }
+        try Output.page(text.text(), pager)
+    }
+}
+
+/// The machine that this program runs on.
+enum Machine {
+    /// Its name, as in the reports of its processes.
+    static var name: String? {
+        var buffer = [CChar](repeating: 0, count: 256)
+        guard unsafe gethostname(&buffer, buffer.count - 1) == 0 else { return nil }
+        return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 }

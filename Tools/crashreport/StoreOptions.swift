@@ -6,7 +6,7 @@ import SystemPackage
 
 /// Which store to read.
 struct StoreOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The directory of the reports.", valueName: "dir"))
+    @Option(help: ArgumentHelp("The directory of the reports.", valueName: "dir"), completion: .directory)
     var store: String?
 
     func validate() throws {

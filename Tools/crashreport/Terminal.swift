@@ -1,20 +1,39 @@
+import CrashReports
 import FoundationEssentials
 import Glibc
 
 /// What the output goes to.
 struct Terminal {
-    /// How many characters fit in a line; any number when it is no terminal.
-    let width: Int?
-    /// Whether colours are wanted.
-    let usesColor: Bool
+    /// What text may use there.
+    let layout: TextLayout
+    /// How many lines it has; nil when it is no terminal.
+    let height: Int?
 
-    /// What the standard output goes to.
-    static var standardOutput: Terminal {
-        guard isatty(STDOUT_FILENO) == 1 else { return Terminal(width: nil, usesColor: false) }
+    /// What the standard output goes to, as wide as it is now.
+    static var standardOutput: Terminal { Terminal(of: STDOUT_FILENO) }
+
+    private init(of descriptor: CInt) {
+        guard isatty(descriptor) == 1 else {
+            layout = .plain
+            height = nil
+            return
+        }
         let environment = ProcessInfo.processInfo.environment
         let isRefused = environment["NO_COLOR"].map { !$0.isEmpty } ?? false
         var size = winsize()
-        let isKnown = unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0
-        return Terminal(width: isKnown ? Int(size.ws_col) : 80, usesColor: !isRefused && environment["TERM"] != "dumb")
+        let isKnown = unsafe ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0
+        layout = TextLayout(
+            width: isKnown ? Int(size.ws_col) : 80,
+            usesColor: !isRefused && environment["TERM"] != "dumb",
+            isUnicode: Self.isUnicode(environment)
+        )
+        height = isKnown && size.ws_row > 0 ? Int(size.ws_row) : 24
+    }
+
+    /// Whether the locale is one of UTF-8 (locale(7)): the first of the variables that is set counts.
+    private static func isUnicode(_ environment: [String: String]) -> Bool {
+        let value = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
+        let name = (value ?? "C").lowercased()
+        return name.contains("utf-8") || name.contains("utf8")
     }
 }

@@ -1,0 +1,79 @@
+internal import CrashReports
+
+/// Facts about frames, images and identifiers that several formats need.
+extension CrashReport {
+    /// The image that a frame lies in, if the report has it: its index may be anything.
+    func image(of frame: Frame) -> Image? {
+        if let index = frame.image, images.indices.contains(index) { return images[index] }
+        return images.first { $0.base <= frame.address && frame.address < $0.end }
+    }
+
+    /// The value of a tag, or else of an annotation.
+    func tag(_ name: String) -> String? {
+        let value = context?.tags[name] ?? context?.annotations[name]
+        return value?.isEmpty == false ? value : nil
+    }
+
+    /// All threads, the one that faulted first.
+    var threads: [Thread] { [thread] + otherThreads }
+}
+
+extension CrashReport.Image {
+    /// How many bytes of addresses the image takes.
+    var size: UInt64 { end.rawValue >= base.rawValue ? end.rawValue - base.rawValue : 0 }
+
+    /// The bytes of the build identifier, if it has one and that is made of digits.
+    var buildIDBytes: [UInt8]? {
+        guard let digits = buildID.map({ Array($0.utf8) }), digits.count >= 2, digits.count % 2 == 0 else { return nil }
+        var bytes: [UInt8] = []
+        for start in stride(from: 0, to: digits.count, by: 2) {
+            guard let byte = UInt8(String(decoding: digits[start..<start + 2], as: UTF8.self), radix: 16) else {
+                return nil
+            }
+            bytes.append(byte)
+        }
+        return bytes
+    }
+
+    /// The first 16 bytes of the build identifier, filled up with zeros: what takes the place of a UUID.
+    var identifierBytes: [UInt8]? {
+        buildIDBytes.map { Array($0.prefix(16)) + Array(repeating: 0, count: max(0, 16 - $0.count)) }
+    }
+}
+
+extension CrashReport.Frame {
+    /// Where the function starts, if that is known.
+    var functionAddress: HexAddress? {
+        guard let functionOffset, let offset = UInt64(exactly: functionOffset), offset <= address.rawValue else {
+            return nil
+        }
+        return HexAddress(address.rawValue - offset)
+    }
+
+    /// The frame on one line: function, offset, place in the source, and image.
+    var oneLine: String {
+        var text = function ?? imageLocation ?? address.description
+        if function != nil, let functionOffset { text += " + \(functionOffset)" }
+        if let sourcePlace { text += " at \(sourcePlace)" }
+        if let imageName, function != nil { text += " in \(imageName)" }
+        return inlined ? text + " [inlined]" : text
+    }
+
+    /// File, line and column, such as `Router.swift:88:40`, as far as they are known.
+    var sourcePlace: String? {
+        guard let source = sourceLocation else { return nil }
+        guard let column, column > 0, let line, line > 0 else { return source }
+        return "\(source):\(column)"
+    }
+}
+
+extension String {
+    /// The text, cut to a number of characters.
+    func limited(to count: Int) -> String {
+        guard utf8.count > count, let end = index(startIndex, offsetBy: count, limitedBy: endIndex), end < endIndex
+        else {
+            return self
+        }
+        return self[..<end] + "…"
+    }
+}

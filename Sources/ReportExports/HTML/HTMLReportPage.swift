@@ -1,0 +1,136 @@
+public import CrashReports
+
+/// A store as one page of HTML that needs nothing else: no other file, no network, no script to be read.
+///
+/// The page has a timeline, groups of faults with the same cause, and the newest reports of each group in full. Reports
+/// are taken for the work of an enemy: all text is escaped, and the policy in the page lets nothing run but the script
+/// of this library, and lets nothing be loaded.
+public struct HTMLReportPage: Sendable {
+    /// How much goes into a page.
+    public struct Limits: Sendable, Hashable {
+        /// Groups that are shown; the oldest are only counted.
+        public var groups = 200
+        /// The newest reports of a group that are shown in full.
+        public var reportsPerGroup = 3
+        /// Reports in full on the whole page.
+        public var reports = 150
+        /// Reports of a group that are listed, those in full included.
+        public var rowsPerGroup = 50
+
+        /// Makes the limits that keep a page at a few megabytes.
+        public init() {}
+    }
+
+    let entries: [Entry]
+    let groups: [Group]
+    let created: Timestamp
+    let origin: String
+    let limits: Limits
+    /// What the script and the style of this page are known by, and nothing else in it can know.
+    let nonce: String
+
+    /// Takes what a store has.
+    ///
+    /// - Parameters:
+    ///   - summaries: The reports, in any order.
+    ///   - origin: Where they are from, such as the path of the store.
+    ///   - created: When the page was made.
+    ///   - limits: How much goes into the page.
+    public init(_ summaries: [ReportSummary], origin: String, created: Timestamp = .now, limits: Limits = Limits()) {
+        self.init(summaries, origin: origin, created: created, limits: limits, nonce: Self.randomNonce())
+    }
+
+    init(_ summaries: [ReportSummary], origin: String, created: Timestamp, limits: Limits, nonce: String) {
+        entries = summaries.map(Entry.init).sorted { ($0.time, $0.id.rawValue) > ($1.time, $1.id.rawValue) }
+        groups = Group.groups(of: entries)
+        self.origin = origin
+        self.created = created
+        self.limits = limits
+        self.nonce = nonce
+    }
+
+    private static func randomNonce() -> String {
+        String(UInt64.random(in: .min ... .max), radix: 16) + String(UInt64.random(in: .min ... .max), radix: 16)
+    }
+
+    /// Writes the page.
+    ///
+    /// - Parameter report: Reads a report; called only for those that are shown in full, and nil leaves one out.
+    /// - Returns: The page, in UTF-8 when it is written.
+    public func html(report: (ReportID) -> CrashReport?) -> String {
+        let shown = Array(groups.prefix(limits.groups))
+        let full = fullReports(of: shown, report)
+        var html = HTMLText()
+        html.markup("<!DOCTYPE html>\n")
+        html.element("html", ["lang": "en"]) { html in
+            let subject = subject(full)
+            addHead(subject, to: &html)
+            html.element("body") { html in
+                html.element("a", ["class": "skip", "href": "#groups"], text: "Skip to the groups")
+                addHeader(subject, to: &html)
+                html.element("main") { html in
+                    addTimeline(full, to: &html)
+                    addTools(to: &html)
+                    addGroups(shown, full, to: &html)
+                }
+                addFooter(to: &html)
+                html.element("script", ["nonce": nonce]) { $0.markup(HTMLScript.text) }
+            }
+        }
+        return html.html + "\n"
+    }
+
+    /// The reports in full: the newest of every group first, then the second of every group, as long as there is room.
+    private func fullReports(of groups: [Group], _ read: (ReportID) -> CrashReport?) -> [ReportID: CrashReport] {
+        var reports: [ReportID: CrashReport] = [:]
+        for place in 0..<max(0, limits.reportsPerGroup) {
+            for group in groups where reports.count < limits.reports && place < group.entries.count {
+                let id = group.entries[place].id
+                if let report = read(id) { reports[id] = report }
+            }
+        }
+        return reports
+    }
+
+    private func addHead(_ subject: String, to html: inout HTMLText) {
+        let policy = [
+            "default-src 'none'", "style-src 'nonce-\(nonce)'", "script-src 'nonce-\(nonce)'", "base-uri 'none'",
+            "form-action 'none'",
+        ]
+        html.element("head") { html in
+            html.open("meta", ["charset": "utf-8"])
+            html.open("meta", ["http-equiv": "Content-Security-Policy", "content": policy.joined(separator: "; ")])
+            html.open("meta", ["name": "viewport", "content": "width=device-width, initial-scale=1"])
+            html.open("meta", ["name": "color-scheme", "content": "light dark"])
+            html.open("meta", ["name": "referrer", "content": "no-referrer"])
+            html.open("meta", ["name": "robots", "content": "noindex"])
+            html.open("meta", ["name": "generator", "content": "Holdfast \(HoldfastVersion.current)"])
+            html.element("title", text: "Crash reports: \(subject)", limit: 120)
+            html.element("style", ["nonce": nonce]) { html in
+                html.markup(HTMLStyle.colors)
+                html.markup(HTMLStyle.layout)
+                html.markup(HTMLStyle.report)
+            }
+        }
+    }
+
+    /// Which programs on which hosts it is about.
+    private func subject(_ full: [ReportID: CrashReport]) -> String {
+        guard !entries.isEmpty else { return "none" }
+        func names(_ names: Set<String>, _ word: String) -> String {
+            names.count > 2 ? HTMLWords.count(names.count, word) : names.sorted().joined(separator: " and ")
+        }
+        let hosts = names(Set(full.values.map(\.host.name)), "host")
+        return names(Set(entries.map(\.process)), "program") + (hosts.isEmpty ? "" : " on \(hosts)")
+    }
+
+    private func addFooter(to html: inout HTMLText) {
+        html.element("footer") { html in
+            html.element("p") { html in
+                html.text("Made by Holdfast \(HoldfastVersion.current) at \(created.brief) UTC from ")
+                html.element("code", text: origin, limit: 300)
+                html.text(". All times are UTC.")
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+internal import CrashReports
+
+/// HTML, built piece by piece.
+///
+/// Tags, names of attributes and classes come from this library; every other text is escaped on its way in, so nothing
+/// in a report becomes markup. Characters that would turn the text around or hide in it are made visible.
+struct HTMLText {
+    /// What was written so far.
+    private(set) var html = ""
+
+    /// The longest text that is shown, in characters, where nothing else is said.
+    static let longestText = 2000
+
+    /// Writes an element with what is in it.
+    mutating func element(
+        _ tag: StaticString,
+        _ attributes: KeyValuePairs<StaticString, String?> = [:],
+        _ content: (inout HTMLText) -> Void
+    ) {
+        open(tag, attributes)
+        content(&self)
+        html += "</\(tag)>"
+    }
+
+    /// Writes an element with a text in it.
+    mutating func element(
+        _ tag: StaticString,
+        _ attributes: KeyValuePairs<StaticString, String?> = [:],
+        text: String,
+        limit: Int = longestText
+    ) {
+        element(tag, attributes) { $0.text(text, limit: limit) }
+    }
+
+    /// Writes the start of an element; all there is of one that holds nothing.
+    mutating func open(_ tag: StaticString, _ attributes: KeyValuePairs<StaticString, String?> = [:]) {
+        html += "<\(tag)"
+        for case (let name, let value?) in attributes { html += " \(name)=\"\(Self.escaped(value))\"" }
+        html += ">"
+    }
+
+    /// Writes text.
+    mutating func text(_ text: String, limit: Int = longestText) {
+        html += Self.escaped(text.limited(to: limit))
+    }
+
+    /// Writes text of several lines, for an element that keeps them apart.
+    mutating func lines(_ text: String, limit: Int = longestText) {
+        let lines = text.limited(to: limit).split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        html += lines.map { Self.escaped(String($0)) }.joined(separator: "\n")
+    }
+
+    /// Writes markup of this library, which never holds anything of a report.
+    mutating func markup(_ markup: StaticString) {
+        html += "\(markup)"
+    }
+
+    /// Writes what was built elsewhere.
+    mutating func append(_ other: HTMLText) {
+        html += other.html
+    }
+
+    /// Escapes what is markup in text or in the value of an attribute, and makes controls visible.
+    static func escaped(_ text: String) -> String {
+        let visible = TerminalText.visible(text)
+        guard visible.utf8.contains(where: { special.contains($0) }) else { return visible }
+        var result = ""
+        for scalar in visible.unicodeScalars {
+            switch scalar {
+            case "&": result += "&amp;"
+            case "<": result += "&lt;"
+            case ">": result += "&gt;"
+            case "\"": result += "&quot;"
+            case "'": result += "&#39;"
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+
+    private static let special = Set("&<>\"'".utf8)
+}

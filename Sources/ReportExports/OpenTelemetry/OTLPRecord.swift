@@ -1,0 +1,147 @@
+internal import CrashReports
+
+/// A report as a log record.
+struct OTLPRecord {
+    private let report: CrashReport
+    private let observed: Timestamp
+
+    /// Frames of the stack that are told, half of them from each end.
+    private static let mostFrames = 256
+
+    init(_ report: CrashReport, observed: Timestamp) {
+        self.report = report
+        self.observed = observed
+    }
+
+    var json: JSONValue {
+        // What was resumed is an error; what ended or restarted the process is fatal.
+        let isFatal = report.verdict.decision != .resume
+        return .members([
+            "timeUnixNano": .string(Self.nanoseconds(report.timestamp)),
+            "observedTimeUnixNano": .string(Self.nanoseconds(observed)),
+            "severityNumber": isFatal ? 21 : 17,
+            "severityText": isFatal ? "FATAL" : "ERROR",
+            "eventName": "holdfast.fault",
+            "body": OTLPAttribute.Value.string(body).json,
+            "attributes": .array(attributes.map(\.json)),
+            "traceId": JSONValue(identifier("trace_id", digits: 32)),
+            "spanId": JSONValue(identifier("span_id", digits: 16)),
+        ])
+    }
+
+    /// Seconds since 1970 need no more than 60 bits in nanoseconds for times up to the year 2554, and OTLP has 64.
+    static func nanoseconds(_ time: Timestamp) -> String {
+        String(UInt64(time.microsecondsSinceEpoch).multipliedReportingOverflow(by: 1000).partialValue)
+    }
+
+    private var body: String {
+        "\(report.fault.reason): \(report.verdict.decision.rawValue)".limited(to: 4096)
+    }
+
+    /// The trace that the application was working on, if it said so in a tag.
+    private func identifier(_ name: String, digits: Int) -> String? {
+        guard let text = report.tag(name)?.lowercased(), text.utf8.count == digits,
+            text.utf8.allSatisfy({ (48...57).contains($0) || (97...102).contains($0) }),
+            // All zeros is what an identifier that is not valid looks like.
+            text.contains(where: { $0 != "0" })
+        else { return nil }
+        return text
+    }
+
+    private var attributes: [OTLPAttribute] {
+        var attributes = OTLPAttributes()
+        addException(to: &attributes)
+        addPlace(to: &attributes)
+        addHoldfast(to: &attributes)
+        addContext(to: &attributes)
+        return attributes.list
+    }
+
+    private func addException(to attributes: inout OTLPAttributes) {
+        let fault = report.fault
+        attributes.add("exception.type", fault.exception?.type ?? fault.signal.name)
+        attributes.add("exception.message", fault.exception?.message ?? fault.message ?? fault.reason)
+        attributes.add("exception.stacktrace", stack)
+    }
+
+    private func addPlace(to attributes: inout OTLPAttributes) {
+        attributes.add("thread.id", report.thread.id)
+        attributes.add("thread.name", report.thread.name)
+        if let frame = report.thread.frames.first(where: \.isApplicationCode) {
+            attributes.add("code.function.name", frame.function)
+            attributes.add("code.file.path", frame.file)
+            attributes.add("code.line.number", frame.line)
+            attributes.add("code.column.number", frame.column)
+        }
+    }
+
+    private func addHoldfast(to attributes: inout OTLPAttributes) {
+        let fault = report.fault
+        attributes.add("holdfast.report.id", report.id.rawValue)
+        attributes.add("holdfast.fingerprint", report.fingerprint.rawValue)
+        attributes.add("holdfast.occurrences", report.occurrences.count)
+        attributes.add("holdfast.signal.name", fault.signal.name)
+        attributes.add("holdfast.signal.number", fault.signal.number)
+        attributes.add("holdfast.signal.code", fault.code.name)
+        attributes.add("holdfast.address", fault.address?.description)
+        attributes.add("holdfast.address.kind", fault.addressKind?.rawValue)
+        attributes.add("holdfast.access", fault.access.rawValue)
+        attributes.add("holdfast.reason", fault.reason)
+        attributes.add("holdfast.diagnosis", fault.diagnosis?.summary)
+        attributes.add("holdfast.diagnosis.next", fault.diagnosis?.next ?? [])
+        attributes.add("holdfast.verdict", report.verdict.decision.rawValue)
+        attributes.add("holdfast.verdict.reason", report.verdict.reason)
+        attributes.add("holdfast.process.restarts", report.process.restarts)
+        attributes.add("holdfast.process.uptime", .number(report.process.uptimeSeconds))
+        attributes.add("holdfast.recovery.drained", report.recovery?.drained)
+        attributes.add("holdfast.recovery.quarantined", report.recovery?.quarantined)
+        attributes.add("holdfast.recovery.touched", report.recovery?.touched ?? [])
+        attributes.add("holdfast.loop.mode", report.loop?.mode)
+        attributes.add("holdfast.loop.callout.kind", report.loop?.callout?.kind.rawValue)
+        attributes.add("holdfast.loop.callout.label", report.loop?.callout?.label)
+        attributes.add("holdfast.notes", report.notes)
+    }
+
+    private func addContext(to attributes: inout OTLPAttributes) {
+        guard let context = report.context else { return }
+        // Names that the application chose: sorted, so that the same report is the same document.
+        for (name, value) in context.tags.sorted(by: { $0.key < $1.key }) {
+            attributes.add("holdfast.tag.\(name)", value)
+        }
+        for (name, value) in context.annotations.sorted(by: { $0.key < $1.key }) {
+            attributes.add("holdfast.annotation.\(name)", value)
+        }
+        for (name, value) in context.environment.sorted(by: { $0.key < $1.key }) {
+            attributes.add("process.environment_variable.\(name)", value)
+        }
+        attributes.add("holdfast.memory.resident", context.memory?.resident)
+        attributes.add("holdfast.memory.virtual", context.memory?.virtual)
+        attributes.add("holdfast.descriptors.open", context.descriptors?.open)
+        attributes.add("holdfast.threads", context.threadCount)
+        if !context.breadcrumbs.isEmpty {
+            attributes.add("holdfast.breadcrumbs", .array(context.breadcrumbs.map(breadcrumb)))
+        }
+    }
+
+    private func breadcrumb(_ breadcrumb: CrashReport.Breadcrumb) -> OTLPAttribute.Value {
+        var keys = OTLPAttributes()
+        keys.add("time", breadcrumb.time.description)
+        keys.add("kind", breadcrumb.kind.rawValue)
+        keys.add("text", breadcrumb.text)
+        keys.add("level", breadcrumb.level)
+        keys.add("thread", breadcrumb.thread)
+        return .keys(keys.list)
+    }
+
+    /// The stack, the innermost frame first, one line each.
+    private var stack: String {
+        let frames = report.thread.frames
+        let half = Self.mostFrames / 2
+        guard frames.count > Self.mostFrames else { return Self.lines(frames) }
+        return [Self.lines(frames.prefix(half)), "…", Self.lines(frames.suffix(half))].joined(separator: "\n")
+    }
+
+    private static func lines(_ frames: some Sequence<CrashReport.Frame>) -> String {
+        frames.map { "\($0.index)  \($0.oneLine.limited(to: 1024))" }.joined(separator: "\n")
+    }
+}

@@ -1,0 +1,131 @@
+import CrashReports
+import Foundation
+import SystemPackage
+import TestSupport
+import Testing
+
+/// `crashreport export` and `crashreport report`.
+@Suite(.timeLimit(.minutes(10))) struct CommandTests {
+    private let folder: TemporaryFolder
+    private let store: ReportStore
+
+    init() throws {
+        folder = try TemporaryFolder()
+        store = ReportStore(path: FilePath(folder.path).appending("store"))
+    }
+
+    private func run(_ arguments: String...) throws -> (exitCode: CInt?, output: String, errors: String) {
+        let run = try ProgramRun.run(
+            try BuiltProduct.path(of: "crashreport"),
+            arguments + ["--store", store.path.string]
+        )
+        guard case .exited(let code) = run.end else { return (nil, run.output, run.errors) }
+        return (code, run.output, run.errors)
+    }
+
+    private func file(_ name: String) -> String { "\(folder.path)/\(name)" }
+
+    private func text(_ name: String) throws -> String {
+        try String(contentsOfFile: file(name), encoding: .utf8)
+    }
+
+    /// Writes the reports, and returns their identifiers, the newest first.
+    private func fill(_ reports: [CrashReport]) throws -> [ReportID] {
+        for report in reports { try store.write(report) }
+        return reports.map(\.id).sorted(by: >)
+    }
+
+    @Test func `One report goes to the standard output or to a file`() throws {
+        let id = try fill([RichReport.report()])[0]
+        let sentry = try run("export", "last", "--format", "sentry")
+        #expect(sentry.exitCode == 0, "\(sentry.errors)")
+        #expect(sentry.output.hasPrefix("{\"event_id\":\"\(id)\""))
+        #expect(try run("export", "01a1", "--format", "sentry", "--output", file("one.envelope")).exitCode == 0)
+        #expect(try text("one.envelope") == sentry.output)
+        let mode = try FileManager.default.attributesOfItem(atPath: file("one.envelope"))[.posixPermissions] as? Int
+        #expect(mode == 0o600, "reports are nobody else's business")
+        let apple = try run("export", "last", "--format", "apple")
+        #expect(apple.output == (try Fixture.text("rich.crash")))
+        let attached = try run("export", "last", "--format", "sentry", "--attach-report", "--release", "r1")
+        #expect(attached.output.contains("\"type\":\"attachment\""))
+        #expect(attached.output.contains("\"release\":\"r1\""))
+    }
+
+    @Test(arguments: ["sentry", "apple"])
+    func `Several reports are files in a folder`(format: String) throws {
+        let ids = try fill(RichStore.reports())
+        let refused = try run("export", "--all", "--format", format)
+        #expect(refused.exitCode == 64)
+        #expect(refused.errors.contains("--output"))
+        #expect(refused.output == "")
+        #expect(try run("export", "--all", "--format", format, "--output", file("out")).exitCode == 0)
+        let names = try FileManager.default.contentsOfDirectory(atPath: file("out"))
+        #expect(Set(names) == Set(ids.map { "\($0).\(format == "sentry" ? "envelope" : "crash")" }))
+        // Again, in the place of what is there.
+        #expect(try run("export", "--all", "--format", format, "--output", file("out")).exitCode == 0)
+        #expect(try run("export", "last", "--format", format, "--output", file("single/")).exitCode == 0)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: file("single")).count == 1)
+    }
+
+    @Test func `Several reports are one document of OpenTelemetry`() throws {
+        let ids = try fill(RichStore.reports())
+        let result = try run("export", "--all", "--format", "otlp")
+        #expect(result.exitCode == 0)
+        #expect(result.output.split(separator: "\n").count == 1)
+        let document = Seen(try JSONSerialization.jsonObject(with: Data(result.output.utf8)))
+        let records = try #require(document["resourceLogs"].list).flatMap {
+            $0["scopeLogs"][0]["logRecords"].list ?? []
+        }
+        #expect(records.count == ids.count)
+    }
+
+    @Test func `Reports are lines of JSON that can be read again`() throws {
+        let ids = try fill(RichStore.reports())
+        let result = try run("export", "--all", "--format", "json-lines")
+        let reports = try result.output.split(separator: "\n").map { try CrashReport(json: Array($0.utf8)) }
+        #expect(reports.map(\.id) == ids)
+    }
+
+    @Test func `A report that is named twice is exported once`() throws {
+        let id = try fill([RichReport.report()])[0]
+        let result = try run("export", "last", id.rawValue, "--format", "json-lines")
+        #expect(result.output.split(separator: "\n").count == 1)
+    }
+
+    @Test(arguments: [
+        ["export"], ["export", "last"], ["export", "last", "--format", "wrong"], ["export", "--format", "otlp"],
+        ["export", "last", "--all", "--format", "otlp"], ["export", "last", "--format", "otlp", "--release", "1"],
+        ["export", "last", "--format", "otlp", "--output", ""], ["report"], ["report", "--html", ""],
+        ["report", "--html", "-", "--per-cause", "-1"],
+    ])
+    func `Wrong usage has a status of its own`(arguments: [String]) throws {
+        let program = try BuiltProduct.path(of: "crashreport")
+        #expect(try ProgramRun.run(program, arguments).end == .exited(64))
+    }
+
+    @Test func `What is not there and what cannot be written have theirs`() throws {
+        #expect(try run("export", "last", "--format", "otlp").exitCode == 1)
+        #expect(try run("export", "--all", "--format", "otlp").exitCode == 1)
+        _ = try fill([RichReport.report()])
+        #expect(try run("export", "ffff", "--format", "otlp").exitCode == 66)
+        #expect(try run("export", "last", "--format", "otlp", "--output", file("no/such/file")).exitCode == 74)
+        #expect(try run("report", "--html", file("no/such/file")).exitCode == 74)
+        #expect(try run("report", "--html", "/dev/full").exitCode == 74)
+    }
+
+    @Test func `The page of a store is written, and a damaged report is left out of it`() throws {
+        _ = try fill(RichStore.reports())
+        try Data("{".utf8).write(to: URL(fileURLWithPath: store.reportsPath.string + "/\(ReportID(time: .now)).json"))
+        let result = try run("report", "--html", file("page.html"), "--per-cause", "1")
+        #expect(result.exitCode == 0)
+        #expect(result.errors.split(separator: "\n").count == 1)
+        let page = try text("page.html")
+        #expect(page.matches(of: /<details class="report"/).count == 5)
+        #expect(page.contains("Made by Holdfast \(HoldfastVersion.current)"))
+        #expect(try run("report", "--html", "-").output.hasPrefix("<!DOCTYPE html>"))
+    }
+
+    @Test func `The page of an empty store says so`() throws {
+        #expect(try run("report", "--html", "-").output.contains("nothing has crashed"))
+    }
+}

@@ -1,0 +1,136 @@
+import CrashReports
+import Foundation
+import SystemPackage
+import TestSupport
+import Testing
+
+@testable import ReportExports
+
+/// The page, without a browser.
+@Suite(.timeLimit(.minutes(10))) struct HTMLTests {
+    @Test func `A page is well-formed, and the same for the same reports`() throws {
+        let reports = RichStore.reports()
+        let page = Pages.html(reports)
+        #expect(page == Pages.html(reports.reversed()))
+        #expect(page.hasPrefix("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"))
+        // Void elements have no end, all others have.
+        let open = page.matches(of: /<([a-z][a-z0-9]*)( [^>]*)?>/).filter { $0.0.last(where: { $0 != ">" }) != "/" }
+            .map { String($0.1) }.filter { $0 != "meta" && $0 != "input" }
+        let closed = page.matches(of: /<\/([a-z][a-z0-9]*)>/).map { String($0.1) }
+        #expect(open.sorted() == closed.sorted())
+    }
+
+    @Test func `A page says what a report says`() throws {
+        let page = Pages.html([RichReport.report()])
+        for part in [
+            "A null pointer was written through", "Router.swift:88: what can be nil there", "Router.route(for:)",
+            "Router.swift:88:40", "routing table is empty, keeping the old one", "−0.31 s", "resolver", "in futex",
+            "mx2.example.org", "46.1 MiB resident", "118 of 1,024", "f2ca1bb6c7e9", "0x00005581c2a41b7d", "48 8b 47 08",
+            "68220ae2c65d65c1b6aaa12fa6765a6ec2f5f434", "2 threads were not looked at", "up 28 min 12 s",
+            "3 library frames in mail-agent, libc.so.6", "1,200 earlier ones are gone", "524,288",
+            "v2-0c6d1f2e3a4b5c6d",
+        ] {
+            #expect(page.contains(part), "\(part)")
+        }
+    }
+
+    @Test func `A hostile report leaves no markup and no control in a page`() throws {
+        let page = Pages.html([try Fixture.evilReport()])
+        #expect(page.matches(of: /<script/).count == 1)
+        #expect(!page.contains("<img"))
+        #expect(!page.contains("\" onload=\""))
+        for scalar in page.unicodeScalars where scalar != "\n" {
+            #expect(![.control, .format, .lineSeparator].contains(scalar.properties.generalCategory))
+        }
+        // Its texts are of 24,000 characters each, and there are 100 of them.
+        #expect(page.utf8.count < 600_000)
+    }
+
+    @Test func `A page of many reports is bounded`() throws {
+        let first = RichReport.report()
+        let summaries = (0..<20_000).map { number in
+            var report = first
+            report.id = ReportID(time: first.timestamp.adding(seconds: Double(number)))
+            report.timestamp = first.timestamp.adding(seconds: Double(number))
+            report.fingerprint = Fingerprint(rawValue: "v2-\(number % 700)")
+            report.process.pid = number % 300
+            return ReportSummary(report, path: FilePath("/reports/\(report.id).json"))
+        }
+        var reads = 0
+        let page = HTMLReportPage(summaries, origin: "/").html { id in
+            reads += 1
+            var report = first
+            report.id = id
+            return report
+        }
+        #expect(reads == 150)
+        #expect(page.matches(of: /<details class="report"/).count == 150)
+        #expect(page.matches(of: /<article/).count == 200)
+        #expect(page.contains("500 older causes not shown"))
+        #expect(page.contains("288 older processes not drawn"))
+        #expect(page.utf8.count < 5 << 20)
+    }
+
+    @Test func `A deep recursion is told by its head, its length and its tail`() throws {
+        let report = try #require(RichStore.reports().first { $0.fault.reason == "stack overflow" })
+        let page = Pages.html([report])
+        #expect(page.contains("more calls of the same"))
+        #expect(page.contains("20,400 frames left out"))
+        #expect(page.matches(of: /MIMEPart\.parse\(depth:\)/).count < 12)
+    }
+
+    @Test func `Numbers at the limits are shown`() throws {
+        var report = RichReport.report()
+        for number in [Int.max, .min, -1] {
+            report.occurrences.count = number
+            report.occurrences.last = Timestamp(microsecondsSinceEpoch: Int64(number))
+            report.process.uptimeSeconds = Double(number) * 1e300
+            report.process.restarts = number
+            report.thread.frames[1].index = number
+            report.thread.frames[2].line = number
+            report.threadsOmitted = number
+            report.context?.breadcrumbsLost = number
+            report.context?.memory?.resident = number
+            report.context?.load = [.infinity, .nan, Double(number)]
+            report.context?.breadcrumbs[0].time = Timestamp(microsecondsSinceEpoch: Int64(number))
+            report.otherThreads[0].sampledAfter = .nan
+            #expect(Pages.html([report]).hasSuffix("</html>\n"))
+        }
+    }
+
+    @Test func `A store without reports is a page as well`() {
+        #expect(Pages.html([]).contains("nothing has crashed"))
+    }
+
+    @Test(arguments: [
+        (0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567"), (-1000, "−1,000"),
+        (Int.min, "−9,223,372,036,854,775,808"),
+    ])
+    func `Thousands are apart`(number: Int, text: String) {
+        #expect(HTMLWords.count(number) == text)
+    }
+
+    @Test(arguments: [
+        (0.0, "0 s"), (0.0021, "0.002 s"), (1.5, "1.5 s"), (59.99, "60 s"), (61, "1 min 1 s"), (3600, "1 h"),
+        (90061, "1 d 1 h"), (-4.2, "−4.2 s"), (-61, "−1 min 1 s"), (.nan, "unknown"), (.infinity, "unknown"),
+    ])
+    func `Time spans are in their two largest units`(seconds: Double, text: String) {
+        #expect(HTMLWords.duration(seconds) == text)
+    }
+}
+
+/// Pages of reports that are at hand.
+enum Pages {
+    static func html(_ reports: [CrashReport]) -> String {
+        let byID = Dictionary(reports.map { ($0.id, $0) }) { first, _ in first }
+        let summaries = reports.map { ReportSummary($0, path: FilePath("/reports/\($0.id).json")) }
+        let page = HTMLReportPage(
+            summaries,
+            origin: "/var/lib/mail-agent",
+            created: Timestamp(seconds: 1_795_262_400),
+            limits: .init(),
+            nonce: "test"
+        )
+        return page.html { byID[$0] }
+    }
+}

@@ -1,0 +1,44 @@
+import ArgumentParser
+import CrashReports
+
+/// Compares two reports.
+struct DiffCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "diff",
+        abstract: "Show what differs between two reports, and whether they have the same cause.",
+        discussion: """
+            What begins with - is the first report's, what begins with + the second's. Times and process identifiers are not \
+            compared. The exit status does not tell whether they differ; "isSameGroup" of the JSON does.
+
+            EXAMPLES:
+              crashreport diff 01a1fcd57d5b last
+              crashreport diff before.json after.json
+              crashreport diff 01a1fcd57d5b last --json | jq .isSameGroup
+            """
+    )
+
+    @Argument(
+        help: ArgumentHelp("A report, named as for \"show\".", valueName: "a"),
+        completion: .custom(Completions.reports)
+    )
+    var first: String
+
+    @Argument(help: ArgumentHelp("Another report.", valueName: "b"), completion: .custom(Completions.reports))
+    var second: String
+
+    @OptionGroup
+    var options: StoreOptions
+
+    @Flag(help: "Print JSON for programs.")
+    var json = false
+
+    @OptionGroup
+    var pager: PagerOptions
+
+    func run() throws {
+        let first = try ReportReference(first).load(options)
+        let second = try ReportReference(second).load(options)
+        if json { return try Output.write(bytes: try Failure.jsonBytes(of: ReportComparison(first, second))) }
+        try Output.page(ComparisonText(first, second).text(Terminal.standardOutput.layout), pager)
+    }
+}

@@ -1,0 +1,213 @@
+import ArgumentParser
+import CrashReports
+import ReportExports
+
+/// Writes reports in the forms of other projects.
+struct ExportCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export",
+        abstract: "Write reports for Sentry, for OpenTelemetry, or as Apple's crash text.",
+        discussion: """
+            Several reports in a format that has a file for each need a folder as --output.
+
+            FORMATS:
+              sentry      an envelope for each report, to be sent to Sentry or Relay
+              otlp        log records of OpenTelemetry, as OTLP has them in JSON
+              apple       text in the layout of Apple's crash reports, for each report
+              json-lines  the reports themselves, a line for each
+
+            EXAMPLES:
+              crashreport export last --format sentry --output last.envelope
+              crashreport export --all --format otlp > logs.jsonl
+              crashreport export --since 2h --signal SEGV --format sentry --output envelopes/
+              crashreport export 01a1fcd57d5b 01a1fcd58112 --format apple --output crashes/
+            """
+    )
+
+    @Argument(
+        help: ArgumentHelp(
+            "First digits of identifiers, starts of fingerprints, \"last\", or paths of reports' files.",
+            valueName: "id"
+        ),
+        completion: .custom(Completions.reports)
+    )
+    var ids: [String] = []
+
+    @OptionGroup
+    var options: StoreOptions
+
+    @OptionGroup(title: "Filters")
+    var filter: FilterOptions
+
+    @Flag(help: "Write all reports of the store, or all that fit the filters.")
+    var all = false
+
+    @Option(help: ArgumentHelp("sentry, otlp, apple or json-lines.", valueName: "format"))
+    var format: ExportFormat
+
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp("The file or the folder to write; - is the standard output.", valueName: "path"),
+        completion: .file()
+    )
+    var output = "-"
+
+    @Option(help: ArgumentHelp("sentry: the release; else the tag \"release\", or name and build.", valueName: "name"))
+    var release: String?
+
+    @Option(help: ArgumentHelp("sentry: the environment; else the tag \"environment\".", valueName: "name"))
+    var environment: String?
+
+    @Flag(help: "sentry: attach the report itself.")
+    var attachReport = false
+
+    func validate() throws {
+        let isFiltered = !filter.filter.isEmpty
+        if ids.isEmpty, !all, !isFiltered { throw ValidationError("Name the reports, or give --all or a filter.") }
+        if !ids.isEmpty, all || isFiltered { throw ValidationError("--all and filters are for no named report.") }
+        if output.isEmpty { throw ValidationError("The output must not be empty; - is the standard output.") }
+        let isForSentry = release != nil || environment != nil || attachReport
+        if isForSentry, format != .sentry {
+            throw ValidationError("--release, --environment and --attach-report are for the format sentry.")
+        }
+    }
+
+    func run() throws {
+        let wanted = try ids.isEmpty ? storedReports() : namedReports()
+        if format.hasFileForEach { try writeEach(wanted) } else { try writeTogether(wanted) }
+    }
+
+    /// A report that is wanted; those of a store are read one after the other.
+    private struct Wanted {
+        let id: ReportID
+        let report: () throws -> CrashReport
+    }
+
+    private func namedReports() throws -> [Wanted] {
+        var wanted: [Wanted] = []
+        for id in ids {
+            let report = try ReportReference(id).load(options)
+            // The same report twice is one.
+            guard !wanted.contains(where: { $0.id == report.id }) else { continue }
+            wanted.append(Wanted(id: report.id) { report })
+        }
+        return wanted
+    }
+
+    private func storedReports() throws -> [Wanted] {
+        let store: ReportStore
+        let listing: ReportListing
+        let progress = Progress("reading reports")
+        defer { progress.end() }
+        do {
+            store = try options.openFinished()
+            listing = try store.summaries(matching: filter.filter) { progress.update(done: $0, total: $1) }
+        } catch {
+            throw Failure.exit(for: error)
+        }
+        for problem in listing.problems { Output.complain(problem.description) }
+        guard !listing.summaries.isEmpty else {
+            guard listing.problems.isEmpty else { throw ExitStatus.damaged }
+            throw filter.filter.isEmpty ? Failure.noReports(in: store) : Failure.noMatch(in: store)
+        }
+        return listing.summaries.map { summary in
+            Wanted(id: summary.id) {
+                do {
+                    return try store.load(summary.id)
+                } catch let error as ReportStoreError {
+                    throw Failure.exit(for: error)
+                }
+            }
+        }
+    }
+
+    private func writeEach(_ wanted: [Wanted]) throws {
+        let target = OutputFile(output)
+        guard target.isFolder || wanted.count > 1 else {
+            return try target.write(try bytes(of: try wanted[0].report()))
+        }
+        guard !target.isStandardOutput else {
+            Output.complain("\(format.rawValue) has a file for each report: name a folder with --output")
+            throw ExitStatus.usage
+        }
+        try target.createFolder()
+        let progress = Progress("writing files")
+        defer { progress.end() }
+        let count = wanted.count
+        for (done, wanted) in wanted.enumerated() {
+            let file = target.file("\(wanted.id).\(format.fileExtension)")
+            try file.write(try bytes(of: try wanted.report()))
+            progress.update(done: done + 1, total: count)
+        }
+    }
+
+    /// Reports are not held in memory all at once: a line of OTLP is a document of its own.
+    private func writeTogether(_ wanted: [Wanted]) throws {
+        var bytes: [UInt8] = []
+        let progress = Progress("reading reports")
+        for start in stride(from: 0, to: wanted.count, by: Self.reportsPerDocument) {
+            let part = wanted[start..<min(start + Self.reportsPerDocument, wanted.count)]
+            bytes += try self.bytes(of: try part.map { try $0.report() })
+            progress.update(done: part.endIndex, total: wanted.count)
+        }
+        progress.end()
+        var target = OutputFile(output)
+        if target.isFolder {
+            try target.createFolder()
+            target = target.file("reports.\(format.fileExtension)")
+        }
+        try target.write(bytes)
+    }
+
+    private static let reportsPerDocument = 512
+
+    private func bytes(of report: CrashReport) throws -> [UInt8] {
+        try converted { () throws(ReportFormatError) in
+            if format == .apple { return Array(AppleCrashText(report).text().utf8) }
+            let options = SentryEnvelope.Options(
+                release: release,
+                environment: environment,
+                attachesReport: attachReport
+            )
+            return try SentryEnvelope(report, options: options).bytes()
+        }
+    }
+
+    private func bytes(of reports: [CrashReport]) throws -> [UInt8] {
+        try converted { () throws(ReportFormatError) in
+            guard format == .jsonLines else { return try OTLPLogs(reports).bytes() }
+            var bytes: [UInt8] = []
+            for report in reports { bytes += try JSONText.line(report) }
+            return bytes
+        }
+    }
+
+    private func converted(_ convert: () throws(ReportFormatError) -> [UInt8]) throws -> [UInt8] {
+        do {
+            return try convert()
+        } catch {
+            Output.complain(error.description)
+            throw ExitStatus.damaged
+        }
+    }
+}
+
+/// A form that reports are written in.
+enum ExportFormat: String, ExpressibleByArgument, CaseIterable {
+    case sentry
+    case otlp
+    case apple
+    case jsonLines = "json-lines"
+
+    /// Whether each report is a file of its own.
+    var hasFileForEach: Bool { self == .sentry || self == .apple }
+
+    /// What the name of a file ends with.
+    var fileExtension: String {
+        switch self {
+        case .sentry: "envelope"
+        case .apple: "crash"
+        case .otlp, .jsonLines: "jsonl"
+        }
+    }
+}

@@ -1,0 +1,144 @@
+import ArgumentParser
+import CrashReports
+
+/// Which reports of a store are meant.
+struct FilterOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp("Only reports of processes of this name.", valueName: "name"),
+        completion: .custom(Completions.processes)
+    )
+    var process: String?
+
+    @Option(
+        help: ArgumentHelp("Only this signal, such as SEGV or SIGSEGV.", valueName: "signal"),
+        completion: .list(SignalChoice.faults),
+        transform: SignalChoice.init(text:)
+    )
+    var signal: SignalChoice?
+
+    @Option(
+        help: ArgumentHelp("Only this verdict: resume, restart or terminate.", valueName: "verdict"),
+        completion: .list(VerdictChoice.names),
+        transform: VerdictChoice.init(text:)
+    )
+    var verdict: VerdictChoice?
+
+    @Option(
+        help: ArgumentHelp("Only the group whose fingerprint starts so.", valueName: "start"),
+        completion: .custom(Completions.fingerprints)
+    )
+    var fingerprint: String?
+
+    @Option(
+        help: ArgumentHelp("Only faults since then: a time \(TimeExpression.forms), in UTC.", valueName: "time"),
+        transform: TimeChoice.init(text:)
+    )
+    var since: TimeChoice?
+
+    @Option(
+        help: ArgumentHelp("Only faults until this time.", valueName: "time"),
+        transform: TimeChoice.init(text:)
+    )
+    var until: TimeChoice?
+
+    @Option(
+        help: ArgumentHelp(
+            "Only reports with this text in the reason, the place or the process, in any case.",
+            valueName: "text"
+        )
+    )
+    var text: String?
+
+    @Option(
+        name: .customLong("tag"),
+        help: ArgumentHelp("Only reports with this tag; may be given more than once.", valueName: "key=value"),
+        transform: TagChoice.init(text:)
+    )
+    var tags: [TagChoice] = []
+
+    func validate() throws {
+        if let since, let until, until.time < since.time {
+            throw ValidationError("--until \(until.text) is before --since \(since.text).")
+        }
+    }
+
+    /// The filter of the store.
+    var filter: ReportFilter {
+        ReportFilter(
+            process: process,
+            signal: signal?.name,
+            verdict: verdict?.decision,
+            fingerprint: fingerprint?.lowercased(),
+            since: since?.time,
+            until: until?.time,
+            text: text,
+            tags: Dictionary(tags.map { ($0.key, $0.value) }) { _, last in last }
+        )
+    }
+}
+
+/// A signal, as a user types it.
+struct SignalChoice {
+    /// The name, such as `SIGSEGV`.
+    let name: String
+
+    /// The signals that mean that code could not go on.
+    static let faults = ["SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP", "SIGFPE", "SIGABRT", "SIGSYS"]
+    private static let names = (1...31).map(SignalNames.signal)
+
+    init(text: String) throws {
+        if let number = Int(text), (1...64).contains(number) {
+            name = SignalNames.signal(number)
+            return
+        }
+        let full = text.uppercased().hasPrefix("SIG") ? text.uppercased() : "SIG" + text.uppercased()
+        guard Self.names.contains(full) || full.hasPrefix("SIGRTM") else {
+            throw ValidationError("there is no such signal" + Spelling.hint(for: full, among: Self.names))
+        }
+        name = full
+    }
+}
+
+/// A verdict, as a user types it.
+struct VerdictChoice {
+    let decision: CrashReport.Verdict.Decision
+
+    static let names = ["resume", "restart", "terminate"]
+
+    init(text: String) throws {
+        let name = text.lowercased()
+        guard Self.names.contains(name) else {
+            let hint = Spelling.hint(for: name, among: Self.names)
+            throw ValidationError("it is resume, restart or terminate" + hint)
+        }
+        decision = CrashReport.Verdict.Decision(rawValue: name)
+    }
+}
+
+/// A time, as a user types it.
+struct TimeChoice {
+    let text: String
+    let time: Timestamp
+
+    init(text: String) throws {
+        self.text = text
+        guard let time = TimeExpression.time(text, now: .now) else {
+            throw ValidationError("a time is \(TimeExpression.forms)")
+        }
+        self.time = time
+    }
+}
+
+/// A tag with its value, as a user types it.
+struct TagChoice {
+    let key: String
+    let value: String
+
+    init(text: String) throws {
+        guard let equals = text.firstIndex(of: "="), equals > text.startIndex else {
+            throw ValidationError("a tag is a key and its value, such as region=eu-1")
+        }
+        key = String(text[..<equals])
+        value = String(text[text.index(after: equals)...])
+    }
+}

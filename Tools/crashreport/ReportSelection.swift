@@ -1,0 +1,112 @@
+import ArgumentParser
+import CrashReports
+import LinuxSystem
+import SystemPackage
+
+/// One report, by whatever a user has at hand.
+struct ReportSelection: ParsableArguments {
+    @Argument(
+        help: ArgumentHelp(
+            """
+            The first digits of a report's identifier, the start of a fingerprint for the newest report of its group, \
+            "last", or the path of a report's file.
+            """,
+            valueName: "id"
+        ),
+        completion: .custom(Completions.reports)
+    )
+    var id: String
+
+    /// Reads the report; what is wrong is said, and the exit status thrown.
+    func load(_ options: StoreOptions) throws -> CrashReport {
+        try ReportReference(id).load(options)
+    }
+}
+
+/// What a user typed to name a report.
+struct ReportReference {
+    private let text: String
+
+    init(_ text: String) {
+        self.text = text
+    }
+
+    /// Whether it is the path of a file: nothing else that names a report has a slash or a point in it.
+    var isPath: Bool { text.contains("/") || text.hasSuffix(".json") }
+
+    /// Reads the report; what is wrong is said, and the exit status thrown.
+    func load(_ options: StoreOptions) throws -> CrashReport {
+        if isPath { return try loadFile() }
+        do {
+            let store = try options.openFinished()
+            return try store.load(prefix: try identify(in: store).rawValue)
+        } catch let error as ReportStoreError {
+            throw Failure.exit(for: error, wanted: text, options)
+        }
+    }
+
+    /// Reads the bytes of the report's file, whatever they are; what is wrong is said, and the exit status thrown.
+    func bytes(_ options: StoreOptions) throws -> [UInt8] {
+        if isPath { return try fileBytes() }
+        do {
+            let store = try options.openFinished()
+            return try store.bytes(of: try identify(in: store))
+        } catch let error as ReportStoreError {
+            throw Failure.exit(for: error, wanted: text, options)
+        }
+    }
+
+    /// The path of the report's file; what is wrong is said, and the exit status thrown.
+    func path(_ options: StoreOptions) throws -> FilePath {
+        if isPath { return FilePath(text) }
+        do {
+            let store = try options.openFinished()
+            return store.path(of: try identify(in: store))
+        } catch let error as ReportStoreError {
+            throw Failure.exit(for: error, wanted: text, options)
+        }
+    }
+
+    /// Finds out which report of the store is meant.
+    private func identify(in store: ReportStore) throws -> ReportID {
+        if text == "last" {
+            guard let newest = try store.reportFiles().first else { throw Failure.noReports(in: store) }
+            return newest.id
+        }
+        // Identifiers are hexadecimal digits: none begins with a v.
+        if text.lowercased().hasPrefix("v") {
+            let filter = ReportFilter(fingerprint: text.lowercased())
+            if let found = try store.summaries(matching: filter, limit: 1).summaries.first { return found.id }
+        }
+        return try store.identify(prefix: text)
+    }
+
+    /// Reads a file that need not be in a store, such as one that came with a mail.
+    private func loadFile() throws -> CrashReport {
+        do {
+            return try CrashReport(json: try fileBytes())
+        } catch let error as ReportFormatError {
+            Output.complain("\(text) is not a readable report (\(error.description))")
+            throw ExitStatus.damaged
+        }
+    }
+
+    private func fileBytes() throws -> [UInt8] {
+        do {
+            let file = try OwnedDescriptor(reading: FilePath(text), followingLinks: true)
+            guard try FileStatus(of: file).kind == .regular else {
+                Output.complain("\(text) is no file: name a report, or the directory of a store with --store")
+                throw ExitStatus.noSuchReport
+            }
+            let bytes = try file.readAll(limit: ReportStore.maximumReportBytes)
+            guard bytes.count <= ReportStore.maximumReportBytes else {
+                Output.complain("\(text) is larger than a report can be")
+                throw ExitStatus.damaged
+            }
+            return bytes
+        } catch let error as Errno {
+            Output.complain("cannot read \(text): \(error)")
+            throw error == .noSuchFileOrDirectory ? ExitStatus.noSuchReport : ExitStatus.damaged
+        }
+    }
+}

@@ -1,0 +1,124 @@
+import ArgumentParser
+import CrashReports
+
+/// Says how often, since when and in which versions.
+struct StatsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "stats",
+        abstract: "Show how often each fault happened, since when, and in which versions.",
+        discussion: """
+            A group is what faults of the same cause have in common; its fingerprint is an identifier for "show". A report \
+            that counts several faults has them spread evenly from its first to its last. Builds are the start of the build \
+            identifier of the executable, with how often.
+
+            EXAMPLES:
+              crashreport stats --since 7d
+              crashreport stats --process mail-agent --per hour --since yesterday
+              crashreport stats --json | jq '.groups[0]'
+            """
+    )
+
+    @OptionGroup
+    var options: StoreOptions
+
+    @OptionGroup(title: "Filters")
+    var filter: FilterOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "How much time a bar of the chart stands for: minute, ten-minutes, hour, day, week or year; what fits without it.",
+            valueName: "unit"
+        ),
+        completion: .list(FaultTimeline.Unit.allCases.map(\.rawValue)),
+        transform: UnitChoice.init(text:)
+    )
+    var per: UnitChoice?
+
+    @Option(help: ArgumentHelp("How many groups to list at most; 0 for all.", valueName: "n"))
+    var limit = 20
+
+    @Flag(help: "Print JSON for programs.")
+    var json = false
+
+    @OptionGroup
+    var pager: PagerOptions
+
+    func validate() throws {
+        if limit < 0 { throw ValidationError("The limit must not be negative.") }
+    }
+
+    func run() throws {
+        let store: ReportStore
+        let groups: ReportGroupListing
+        let reports: ReportListing
+        let progress = Progress("reading reports")
+        do {
+            store = try options.openFinished()
+            reports = try store.summaries(matching: filter.filter) { progress.update(done: $0, total: $1) }
+            groups = try store.groups(matching: filter.filter, order: .mostFrequentFirst)
+        } catch {
+            progress.end()
+            throw Failure.exit(for: error)
+        }
+        progress.end()
+        for problem in reports.problems { Output.complain(problem.description) }
+        let text = StatisticsText(
+            groups: groups.groups,
+            summaries: reports.summaries,
+            times: times(of: reports.summaries),
+            unit: per?.unit,
+            limit: limit == 0 ? .max : limit
+        )
+        if json {
+            try Output.write(bytes: try Failure.jsonBytes(of: StatsAnswer(groups.groups, text.timeline)))
+        } else if !reports.summaries.isEmpty {
+            try Output.page(text.text(Terminal.standardOutput.layout), pager)
+        }
+        guard reports.summaries.isEmpty else { return }
+        guard reports.problems.isEmpty else { throw ExitStatus.damaged }
+        throw filter.filter.isEmpty ? Failure.noReports(in: store) : Failure.noMatch(in: store)
+    }
+
+    /// What was asked for, as far as it was.
+    private func times(of summaries: [ReportSummary]) -> ClosedRange<Timestamp>? {
+        guard let first = filter.since?.time ?? summaries.map(\.occurrences.first).min(),
+            let last = filter.until?.time ?? summaries.map(\.occurrences.last).max()
+        else { return nil }
+        return first...max(first, last)
+    }
+}
+
+/// A unit of time, as a user types it.
+struct UnitChoice {
+    let unit: FaultTimeline.Unit
+
+    init(text: String) throws {
+        guard let unit = FaultTimeline.Unit(rawValue: text.lowercased()) else {
+            let names = FaultTimeline.Unit.allCases.map(\.rawValue)
+            throw ValidationError(
+                "it is one of \(names.joined(separator: ", "))" + Spelling.hint(for: text, among: names)
+            )
+        }
+        self.unit = unit
+    }
+}
+
+/// What `stats --json` prints.
+private struct StatsAnswer: Encodable {
+    struct Stretch: Encodable {
+        var start: Timestamp
+        var count: Int
+    }
+
+    var unit: FaultTimeline.Unit
+    var timeline: [Stretch]
+    var groups: [ReportGroup]
+
+    init(_ groups: [ReportGroup], _ timeline: FaultTimeline) {
+        self.groups = groups
+        unit = timeline.unit
+        self.timeline = timeline.counts.indices.map {
+            Stretch(start: timeline.start(of: $0), count: timeline.counts[$0])
+        }
+    }
+}

@@ -1,0 +1,210 @@
+import ArgumentParser
+import CrashReports
+import LinuxSystem
+import Symbolication
+import SystemPackage
+
+/// Finishes reports that have no names.
+struct SymbolicateCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "symbolicate",
+        abstract: "Name the functions in reports of stripped programs, or of other machines.",
+        discussion: """
+            A file is used only if it has the build id that the report gives, whatever it is called. Searched are the paths in \
+            the report, /usr/lib/debug, and what the options name; links to debug files (.gnu_debuglink) are followed. The \
+            report is replaced in its store, or in its file, at once or not at all; what it has already stays unless more is \
+            known now. The reason, the diagnosis and the fingerprint are made anew.
+
+            EXAMPLES:
+              crashreport symbolicate last --debug-dir /srv/symbols
+              crashreport symbolicate --all --binary build/agent --binary build/agent.debug
+              crashreport symbolicate mailed.json --debug-dir . --output named.json
+            """
+    )
+
+    @Argument(
+        help: ArgumentHelp("Reports, named as for \"show\".", valueName: "id"),
+        completion: .custom(Completions.reports)
+    )
+    var ids: [String] = []
+
+    @Flag(help: "All reports of the store.")
+    var all = false
+
+    @OptionGroup
+    var options: StoreOptions
+
+    @Option(
+        name: .customLong("debug-dir"),
+        help: ArgumentHelp(
+            "A directory of files with symbols: by build id (.build-id/ab/cdef.debug), by path, or by name. May be repeated.",
+            valueName: "dir"
+        ),
+        completion: .directory
+    )
+    var debugDirectories: [String] = []
+
+    @Option(
+        name: .customLong("binary"),
+        help: ArgumentHelp(
+            "A program, a library or a debug file, whatever it is called. May be repeated.",
+            valueName: "file"
+        ),
+        completion: .file()
+    )
+    var binaries: [String] = []
+
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp("Write the report to a file, or to the standard output for \"-\".", valueName: "file"),
+        completion: .file()
+    )
+    var output: String?
+
+    func validate() throws {
+        if all, !ids.isEmpty { throw ValidationError("Name reports, or give --all, but not both.") }
+        if !all, ids.isEmpty { throw ValidationError("Name a report, \"last\", or give --all.") }
+        if output != nil, ids.count != 1 { throw ValidationError("--output is for one report.") }
+        if output == "" { throw ValidationError("The file to write must not be empty.") }
+    }
+
+    func run() throws {
+        for path in binaries where (try? FileStatus(of: FilePath(path)))?.kind != .regular {
+            Output.complain("\(path) is no file")
+            throw ExitStatus.noSuchReport
+        }
+        for path in debugDirectories where (try? FileStatus(of: FilePath(path))) == nil {
+            Output.complain("there is no directory \(path)")
+            throw ExitStatus.noSuchReport
+        }
+        let symbolicator = ReportSymbolicator(
+            search: DebugFileSearch(
+                directories: debugDirectories + DebugFileSearch.systemDirectories,
+                files: binaries
+            )
+        )
+        if all { return try symbolicateAll(symbolicator) }
+        for id in ids { try symbolicate(ReportReference(id), id, symbolicator) }
+    }
+
+    private func symbolicateAll(_ symbolicator: ReportSymbolicator) throws {
+        let progress = Progress("naming functions")
+        var failure: ExitCode?
+        do {
+            let store = try options.openFinished()
+            let files = try store.reportFiles()
+            for (index, file) in files.enumerated() {
+                progress.update(done: index, total: files.count)
+                do {
+                    try replace(try store.load(prefix: file.id.rawValue), in: store, symbolicator)
+                } catch {
+                    failure = Failure.exit(for: error)
+                }
+            }
+            progress.end()
+            if files.isEmpty { throw Failure.noReports(in: store) }
+        } catch let error as ReportStoreError {
+            progress.end()
+            throw Failure.exit(for: error)
+        }
+        if let failure { throw failure }
+    }
+
+    private func symbolicate(_ reference: ReportReference, _ name: String, _ symbolicator: ReportSymbolicator) throws {
+        let report = try reference.load(options)
+        if let output {
+            let result = symbolicator.symbolicate(report)
+            let bytes = try Failure.jsonBytes(of: result.report)
+            guard output != "-" else { return try Output.write(bytes: bytes) }
+            try Self.write(bytes, to: FilePath(output))
+            try Output.write(SymbolicationText(result).text)
+        } else if reference.isPath {
+            let result = symbolicator.symbolicate(report)
+            if result.report != report { try Self.write(try Failure.jsonBytes(of: result.report), to: FilePath(name)) }
+            try Output.write(SymbolicationText(result).text)
+        } else {
+            do {
+                try replace(report, in: try options.open(), symbolicator)
+            } catch {
+                throw Failure.exit(for: error)
+            }
+        }
+    }
+
+    /// Names the functions of a report of a store, and writes it there.
+    private func replace(
+        _ report: CrashReport,
+        in store: ReportStore,
+        _ symbolicator: ReportSymbolicator
+    ) throws(ReportStoreError) {
+        let result = symbolicator.symbolicate(report)
+        if result.report != report {
+            try store.update(report.id) { current in
+                // The store was not locked meanwhile: another may have counted a fault in it, or named its functions.
+                guard current.thread == report.thread, current.otherThreads == report.otherThreads else { return }
+                current.thread = result.report.thread
+                current.otherThreads = result.report.otherThreads
+                current.fault.reason = result.report.fault.reason
+                current.explain()
+            }
+        }
+        // Whoever reads no more wants the rest of the reports named all the same.
+        try? Output.write(SymbolicationText(result).text)
+    }
+
+    /// Writes a file as a whole: under a name of its own first.
+    private static func write(_ bytes: [UInt8], to path: FilePath) throws {
+        guard let name = path.lastComponent?.string else {
+            Output.complain("\(path) is no name of a file")
+            throw ExitStatus.cannotWrite
+        }
+        do {
+            let folder = path.removingLastComponent()
+            let directory = try FileDirectory(at: folder.isEmpty ? "." : folder)
+            let temporary = ".\(name).\(UInt32.random(in: .min ... .max)).tmp"
+            do {
+                let file = try directory.create(temporary)
+                try file.writeAll(bytes)
+                try file.synchronize()
+                try directory.rename(temporary, to: name)
+            } catch {
+                try? directory.remove(temporary)
+                throw error
+            }
+        } catch {
+            Output.complain("cannot write \(path): \(error)")
+            throw ExitStatus.cannotWrite
+        }
+    }
+}
+
+/// What was found for a report, in lines.
+struct SymbolicationText {
+    let text: String
+
+    init(_ result: SymbolicatedReport) {
+        let count = result.framesChanged
+        let changes =
+            count == 0 ? "nothing more is known than before" : "\(count) address\(count == 1 ? "" : "es") named anew"
+        let lines = result.images.map { image in
+            "  \(TerminalText.visible(image.name)): \(TerminalText.visible(Self.text(of: image)))"
+        }
+        text = (["\(result.report.id.rawValue): \(changes)"] + lines).map { $0 + "\n" }.joined()
+    }
+
+    private static func text(of image: SymbolicatedReport.Image) -> String {
+        switch image.source {
+        case .found(let detail, let files):
+            let what =
+                switch detail {
+                case .debugInformation: "functions and lines"
+                case .symbols: "functions"
+                case .exportedSymbols: "exported functions only"
+                }
+            return "\(what), from \(files.joined(separator: " and "))"
+        case .mismatched(let path): return "\(path) is of another build than \(image.buildID ?? "")"
+        case .missing: return "no file with build id \(image.buildID ?? "") was found"
+        case .unverifiable: return "the report gives no build id: no file can be told to be the right one"
+        }
+    }
+}
