@@ -11,8 +11,10 @@ struct FaultBenchmark {
     struct Result {
         let trap: Sample
         let nullWrite: Sample
-        /// Nil unwraps under so many frames of a recursion.
+        /// Nil unwraps under so many frames of a recursion: each alone, long after the one before.
         let byDepth: [(depth: Int, sample: Sample)]
+        /// The same, soon after the one before: what the processor needs is in its caches.
+        let warmByDepth: [(depth: Int, sample: Sample)]
     }
 
     let rounds: Int
@@ -30,13 +32,14 @@ struct FaultBenchmark {
         let result = Result(
             trap: sample(.nilUnwrap, depth: 0, on: host),
             nullWrite: sample(.nullWrite, depth: 0, on: host),
-            byDepth: Self.depths.map { ($0, sample(.nilUnwrap, depth: $0, on: host)) }
+            byDepth: Self.depths.map { ($0, sample(.nilUnwrap, depth: $0, on: host)) },
+            warmByDepth: Self.depths.map { ($0, sample(.nilUnwrap, depth: $0, inBurstsOf: 25, on: host)) }
         )
         host.close()
         return result
     }
 
-    private func sample(_ fault: Fault, depth: Int, on host: EventHost) -> Sample {
+    private func sample(_ fault: Fault, depth: Int, inBurstsOf burst: Int = 1, on host: EventHost) -> Sample {
         var times: [Double] = []
         nonisolated(unsafe) var end = 0.0
         let faulting = HostRunLoop.Source(label: "faults", order: 0) { descend(depth, to: fault) }
@@ -44,13 +47,15 @@ struct FaultBenchmark {
         let mode: HostRunLoop.Mode = "benchmark"
         host.loop.add(faulting, to: mode)
         host.loop.add(next, to: mode)
-        for _ in 0..<rounds {
+        for round in 0..<rounds {
             faulting.signal()
             next.signal()
             _ = host.loop.run(in: mode, for: .zero)
             unsafe times.append(end - start)
-            // Each fault alone: how fast reports are written is another question.
-            host.flushReports(within: .seconds(5))
+            // How fast reports are written is another question.
+            if round % burst == burst - 1 { host.flushReports(within: .seconds(5)) }
+            // An agent is idle for a moment sooner or later: then its loop makes ready for the next fault.
+            _ = host.loop.run(in: mode, for: .microseconds(200))
         }
         faulting.invalidate()
         next.invalidate()
@@ -65,6 +70,7 @@ struct FaultBenchmark {
             "null write to next callout, p99",
         ]
         + depths.flatMap { ["nil unwrap \($0) frames deep to next callout", "nil unwrap \($0) frames deep, p99"] }
+        + depths.flatMap { ["nil unwrap \($0) frames deep, warm", "nil unwrap \($0) frames deep, warm, p99"] }
         + ["restart in place, fault to first answer"]
 
     /// Puts the figures into rows.
@@ -77,7 +83,7 @@ struct FaultBenchmark {
     nonisolated static func rows(_ faults: Result, _ restarts: RestartBenchmark.Result, jump: Sample) -> [Row] {
         let restart = Row.Peer(name: "restart, to first answer", value: restarts.spawn.median)
         let limit = Row.Peer(name: "signal and jump alone", value: jump.median)
-        let samples = [faults.trap, faults.nullWrite] + faults.byDepth.map(\.sample)
+        let samples = [faults.trap, faults.nullWrite] + faults.byDepth.map(\.sample) + faults.warmByDepth.map(\.sample)
         var rows: [Row] = []
         for (index, sample) in samples.enumerated() {
             let peers = index == 1 ? [restart] : [restart, limit]

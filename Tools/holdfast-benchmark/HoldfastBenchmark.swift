@@ -5,8 +5,8 @@ import ArgumentParser
 struct HoldfastBenchmark: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "holdfast-benchmark",
-        abstract: "Measures the run loop and recovery.",
-        subcommands: [CompareCommand.self, SoakCommand.self],
+        abstract: "Measures the run loop, recovery and the store of reports.",
+        subcommands: [CompareCommand.self, ReportsCommand.self, SoakCommand.self],
         defaultSubcommand: CompareCommand.self
     )
 }
