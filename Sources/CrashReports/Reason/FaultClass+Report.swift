@@ -17,7 +17,7 @@ extension FaultClass {
         }
         switch signal {
         case SIGABRT: self = Self.abort(fault, frames)
-        case SIGILL, SIGTRAP: self = Self.trap(fault, frames)
+        case SIGILL, SIGTRAP: self = Self.trap(report)
         case SIGSEGV where Self.hasLeftStack(report.thread): self = .badStackPointer
         case SIGSEGV: self = Self.segmentationFault(fault, frames)
         case SIGBUS: self = Self.busError(fault, frames)
@@ -43,9 +43,10 @@ extension FaultClass {
         return .abort("")
     }
 
-    private static func trap(_ fault: CrashReport.Fault, _ frames: [CrashReport.Frame]) -> FaultClass {
+    private static func trap(_ report: CrashReport) -> FaultClass {
+        let (fault, frames) = (report.fault, report.thread.frames)
         if ["ILL_PRVOPC", "ILL_PRVREG"].contains(fault.code.name) { return .privilegedInstruction }
-        let failure = frames.prefix { $0.inlined || $0.index == 0 }.lazy.compactMap(\.runtimeFailure).first
+        let failure = report.runtimeFailure
         if let message = fault.message, let said = FaultClass(message: message, isAbort: false) {
             // `fatalError()` says nothing of itself.
             guard case .fatalError("") = said, let failure, !failure.isEmpty else { return said }

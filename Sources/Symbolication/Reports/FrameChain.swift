@@ -62,20 +62,12 @@ struct FrameChain: Equatable {
         let first = frames.first?.index ?? 0
         let named = symbols.enumerated().map { position, symbol in
             CrashReport.Frame(
+                symbol,
                 index: first &+ position,
                 address: physical.address,
                 kind: physical.kind,
                 image: place,
-                imageName: place.map { images[$0].name },
-                imageOffset: place.map { HexAddress(address &- images[$0].base.rawValue) },
-                function: symbol.function,
-                rawName: symbol.rawName,
-                functionOffset: symbol.functionOffset.map { Int(clamping: $0) },
-                file: symbol.file,
-                line: symbol.line,
-                column: symbol.column,
-                inlined: symbol.inlined,
-                isUserCode: place == 0 && UserCode.contains(symbol)
+                of: images
             )
         }
         return FrameChain(frames: named, gap: gap)

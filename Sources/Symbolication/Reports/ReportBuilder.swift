@@ -130,20 +130,12 @@ public final class ReportBuilder {
             for symbol in symbols.isEmpty ? [SymbolicatedFrame.unknown] : symbols {
                 frames.append(
                     CrashReport.Frame(
+                        symbol,
                         index: frames.count + gap,
                         address: HexAddress(address),
                         kind: isReturnAddress ? .returnAddress : .programCounter,
                         image: image,
-                        imageName: image.map { images[$0].name },
-                        imageOffset: image.map { HexAddress(address - images[$0].base.rawValue) },
-                        function: symbol.function,
-                        rawName: symbol.rawName,
-                        functionOffset: symbol.functionOffset.map { Int(clamping: $0) },
-                        file: symbol.file,
-                        line: symbol.line,
-                        column: symbol.column,
-                        inlined: symbol.inlined,
-                        isUserCode: image == 0 && UserCode.contains(symbol)
+                        of: images
                     )
                 )
             }
