@@ -254,7 +254,7 @@ let package = Package(
             name: "CrashCaptureTests",
             dependencies: [
                 "TestSupport", "CrashCapture", "CCrashCapture", "CRecoveryPoint", "CLibunwind", "CrashReports",
-                "FaultInjection", "LinuxSystem", system,
+                "FaultInjection", "LinuxSystem", "RecoveryTestSupport", system,
             ],
             swiftSettings: swiftSettings
         ),
@@ -272,7 +272,9 @@ let package = Package(
         ),
         .executableTarget(
             name: "recovery-probe",
-            dependencies: ["Holdfast", "FaultInjection", "CrashReports", logging, system],
+            dependencies: [
+                "Holdfast", "CrashCapture", "CCrashCapture", "FaultInjection", "CrashReports", logging, system,
+            ],
             path: "Tests/HoldfastTests/Probe",
             swiftSettings: swiftSettings
         ),

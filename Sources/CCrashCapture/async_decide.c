@@ -23,6 +23,11 @@ HFRecord *hf_capture_record(uint32_t slot) { return &hf_capture_state.slots[slot
 
 bool hf_capture_has_waiting(void) { return hf_async_oldest_waiting() < hf_capture_state.slot_count; }
 
+bool hf_capture_next_waiting(uint32_t *slot) {
+    *slot = hf_async_oldest_waiting();
+    return *slot < hf_capture_state.slot_count;
+}
+
 bool hf_capture_await_fault(uint64_t nanoseconds) {
     uint32_t seen = atomic_load_explicit(&hf_capture_state.pending, memory_order_acquire);
     if (!hf_capture_has_waiting()) {
@@ -48,10 +53,12 @@ bool hf_capture_decide(uint32_t slot, uint32_t verdict) {
     uint32_t expected = HF_VERDICT_PENDING;
     hf_async_end_waiting(slot);
     __atomic_store_n(&record->state, HF_SLOT_DECIDED, __ATOMIC_RELEASE);
-    bool in_time = __atomic_compare_exchange_n(
+    return __atomic_compare_exchange_n(
         &record->verdict, &expected, verdict, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-    HF_SYSCALL3(SYS_futex, &record->verdict, FUTEX_WAKE, 1);
-    return in_time;
+}
+
+void hf_capture_wake(uint32_t slot) {
+    HF_SYSCALL3(SYS_futex, &hf_capture_state.slots[slot].verdict, FUTEX_WAKE, 1);
 }
 
 void hf_capture_set_verdict_without_decision(uint32_t verdict) {

@@ -70,13 +70,17 @@ uint32_t hf_async_oldest_waiting(void) {
 
 void hf_async_end_waiting(uint32_t slot) { clear(hf_capture_state.waiting, slot); }
 
-uint32_t hf_capture_slots_in_use(void) {
+static uint32_t count(_Atomic(uint64_t) *map) {
     uint32_t count = 0;
     for (uint32_t word = 0; word < words(); word += 1) {
-        count += (uint32_t)__builtin_popcountll(atomic_load_explicit(&hf_capture_state.taken[word], memory_order_acquire));
+        count += (uint32_t)__builtin_popcountll(atomic_load_explicit(&map[word], memory_order_acquire));
     }
     return count;
 }
+
+uint32_t hf_capture_slots_in_use(void) { return count(hf_capture_state.taken); }
+
+uint32_t hf_capture_waiting_count(void) { return count(hf_capture_state.waiting); }
 
 void hf_capture_release(uint32_t slot) {
     HFRecord *record = &hf_capture_state.slots[slot];

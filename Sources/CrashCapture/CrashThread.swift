@@ -105,12 +105,30 @@ final class CrashThread: @unchecked Sendable {
                 // Before it goes on: its next fault may come before this thread does.
                 unsafe CrashNotes.addFault(record)
             }
-            guard hf_capture_decide(slot, decision.verdict.rawCode) else { continue }
+            let isInTime = hf_capture_decide(slot, decision.verdict.rawCode)
+            // A process that drains goes on for a while, and each is judged by itself.
+            if isInTime, decision.verdict != .resume, !decision.drains { recordOthers(decision.verdict) }
+            hf_capture_wake(slot)
+            guard isInTime else { continue }
             if decision.drains || decision.verdict == .resume { decided(fault, decision) }
             if decision.verdict == .resume {
                 unsafe lookAround(record, slot)
                 recorded(slot)
             }
+        }
+    }
+
+    /// Completes the records of the threads that faulted meanwhile: there is nobody to do it when this verdict has been acted on.
+    ///
+    /// They stay parked, for the process ends as the first of them says.
+    private func recordOthers(_ verdict: Verdict) {
+        var slot: UInt32 = 0
+        while unsafe hf_capture_next_waiting(&slot) {
+            let record = unsafe hf_capture_record(slot)
+            _ = unsafe walk(record)
+            unsafe write("a fault of another thread had ended the process", to: record)
+            unsafe hf_async_complete_context(record.pointee.number)
+            _ = hf_capture_decide(slot, verdict.rawCode)
         }
     }
 

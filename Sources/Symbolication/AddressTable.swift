@@ -17,7 +17,7 @@ struct AddressTable<Value> {
     /// - Parameter entries: The ranges, in any order.
     init(_ entries: [Entry]) {
         let sorted = entries.filter { $0.start < $0.end }
-            .sorted { ($0.start, $1.end) < ($1.start, $0.end) }
+            .sorted { $0.start == $1.start ? $0.end > $1.end : $0.start < $1.start }
         var reach: [UInt64] = []
         reach.reserveCapacity(sorted.count)
         for entry in sorted {

@@ -34,4 +34,16 @@ import Testing
         #expect(run.reports.contains { $0.verdict.decision == .restart })
         #expect(Set(run.reports.map(\.thread.id)).count == run.reports.count, "one each")
     }
+
+    @Test func `Faults that wait while another ends the process have a verdict and their calls`() throws {
+        let run = try ProbeRun("faults-during-verdict")
+        #expect(run.end == .exited(0))
+        #expect(run.lines == ["restarted 1"])
+        #expect(run.reports.count == 5)
+        #expect(run.reports.allSatisfy { $0.verdict.decision == .restart })
+        let others = run.reports.filter { !$0.thread.isMain }
+        #expect(others.count == 4)
+        #expect(others.allSatisfy { $0.verdict.reason == "a fault of another thread had ended the process" })
+        #expect(others.allSatisfy { report in report.thread.frames.contains { $0.function == "faultNilUnwrap()" } })
+    }
 }

@@ -98,10 +98,19 @@ uint32_t hf_capture_slots_in_use(void);
 /// Returns the index of the slot. For the deciding thread only.
 uint32_t hf_capture_wait(void);
 
-/// Gives the verdict on a slot and wakes the parked thread.
+/// Finds the oldest captured record without a verdict; false if there is none. For the deciding thread only.
+bool hf_capture_next_waiting(uint32_t *_Nonnull slot);
+
+/// Gives the verdict on a slot; the parked thread acts on it when it is woken, or by itself at its deadline.
 ///
 /// Returns false when the deadline had passed: then it was acted on without us. For the deciding thread only.
 bool hf_capture_decide(uint32_t slot, uint32_t verdict);
+
+/// Wakes the thread that is parked with a slot. For the deciding thread only.
+void hf_capture_wake(uint32_t slot);
+
+/// How many records wait for a verdict. Safe to call from any thread.
+uint32_t hf_capture_waiting_count(void);
 
 /// Where the state of the handlers lies, and how long it is: it holds the pid, which is also the first thread's id.
 const void *_Nonnull hf_capture_own_state(void);

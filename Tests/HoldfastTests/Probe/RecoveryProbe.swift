@@ -55,6 +55,7 @@ enum Scenario: String {
     case overflowOnPoolThread = "overflow-on-pool-thread"
     case signalStacksAreFreed = "signal-stacks-are-freed"
     case simultaneousFaults = "simultaneous-faults"
+    case faultsDuringVerdict = "faults-during-verdict"
     case heldMutex = "held-mutex"
     case heldReadLock = "held-read-lock"
     case heldSwiftMutex = "held-swift-mutex"
@@ -112,6 +113,7 @@ final class Probe {
             configuration.quarantine = QuarantinePolicy(coolDown: .milliseconds(50), trials: 1)
         case .exitForRestart: configuration.restart = .exit(75)
         case .objection: configuration.policy = .default.objecting { $0.signal == SIGFPE ? "no arithmetic here" : nil }
+        case .faultsDuringVerdict: configuration.policy = .default.objecting(Self.lateObjection)
         case .faultInPolicy: configuration.policy = .default.objecting(Self.faultingObjection)
         case .descriptorBudget:
             configuration.budget.lostDescriptors = 10
@@ -164,6 +166,7 @@ final class Probe {
         case .overflowOnPoolThread: overflowOnPoolThread()
         case .signalStacksAreFreed: signalStacksAreFreed()
         case .simultaneousFaults: simultaneousFaults()
+        case .faultsDuringVerdict: faultsDuringVerdict()
         case .heldMutex: heldMutex()
         case .heldReadLock: heldReadLock()
         case .heldSwiftMutex: heldSwiftMutex()

@@ -1,3 +1,5 @@
+import CCrashCapture
+import CrashCapture
 import Dispatch
 import FaultInjection
 import Glibc
@@ -77,6 +79,24 @@ extension Probe {
             Fault.nullRead.commit()
         }
         finishNever()
+    }
+
+    /// Four threads fault while a fault of the main loop is being judged.
+    func faultsDuringVerdict() {
+        perform {
+            for _ in 1...4 { _ = Probe.startThread { Fault.nilUnwrap.commit() } }
+            // The objection waits for them.
+            Fault.nullRead.commit()
+        }
+        finishNever()
+    }
+
+    /// An objection that comes when all five faults wait for their verdict.
+    static let lateObjection: @Sendable (FaultSummary) -> StaticString? = { fault in
+        // It is tried once before any fault.
+        guard fault.isMainThread, hf_capture_waiting_count() > 0 else { return nil }
+        while hf_capture_waiting_count() < 5 { sched_yield() }
+        return "there are others"
     }
 }
 
