@@ -2,6 +2,7 @@
 
 #include "async_state.h"
 #include "async_syscalls.h"
+#include "loaded_images.h"
 #include "thread_sampling.h"
 
 #include <linux/futex.h>
@@ -37,12 +38,17 @@ bool hf_capture_await_fault(uint64_t nanoseconds) {
     return hf_capture_has_waiting();
 }
 
-uint32_t hf_capture_wait(void) {
+bool hf_capture_wait(uint32_t *slot, uint32_t *unloads) {
     for (;;) {
         uint32_t seen = atomic_load_explicit(&hf_capture_state.pending, memory_order_acquire);
-        uint32_t slot = hf_async_oldest_waiting();
-        if (slot < hf_capture_state.slot_count) {
-            return slot;
+        // First: a walk by images that are gone names functions that were never called.
+        uint32_t now = hf_loader_unloads();
+        if (now != *unloads) {
+            *unloads = now;
+            return false;
+        }
+        if (hf_capture_next_waiting(slot)) {
+            return true;
         }
         HF_SYSCALL4(SYS_futex, &hf_capture_state.pending, FUTEX_WAIT_PRIVATE, seen, 0);
     }

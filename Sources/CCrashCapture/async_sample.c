@@ -254,6 +254,7 @@ void hf_async_suspend_sampling(void) {
     if (!atomic_load_explicit(&hf_sample_state.installed, memory_order_acquire) || !is_ours()) {
         return;
     }
+    atomic_store_explicit(&hf_sample_state.taken_away, true, memory_order_relaxed);
     // To ignore a signal takes back what is pending of it (sigaction(2)).
     HFKernelAction action = {.handler = (uintptr_t)SIG_IGN};
     set_action(&action);
@@ -264,7 +265,8 @@ void hf_async_suspend_sampling(void) {
 }
 
 void hf_async_continue_sampling(void) {
-    if (atomic_load_explicit(&hf_sample_state.installed, memory_order_acquire)) {
+    // Not over the action of a program that has taken the signal since.
+    if (atomic_exchange_explicit(&hf_sample_state.taken_away, false, memory_order_relaxed)) {
         set_action(&hf_sample_state.action);
     }
     atomic_fetch_sub_explicit(&hf_sample_state.suspended, 1, memory_order_seq_cst);

@@ -22,6 +22,8 @@ typedef struct HFSampleState {
     _Atomic(uint32_t) sending;
     /// Nobody is to be asked: how many threads say so.
     _Atomic(uint32_t) suspended;
+    /// A restart that is under way has taken ours away.
+    _Atomic(bool) taken_away;
     /// Ours, as the kernel has it.
     HFKernelAction action;
 } HFSampleState;

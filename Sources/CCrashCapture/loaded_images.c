@@ -5,6 +5,8 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -115,6 +117,10 @@ static int add_image(struct dl_phdr_info *info, size_t size, void *argument) {
     return 0;
 }
 
+static _Atomic(uint32_t) version;
+
+uint32_t hf_loaded_images_version(void) { return atomic_load_explicit(&version, memory_order_acquire); }
+
 uint32_t hf_loaded_images_snapshot(HFSpoolHeader *spool, HFLoadedImage *images, uint32_t capacity) {
     capacity = capacity < spool->image_capacity ? capacity : spool->image_capacity;
     HFImage *fresh = calloc(capacity, sizeof *fresh);
@@ -125,12 +131,17 @@ uint32_t hf_loaded_images_snapshot(HFSpoolHeader *spool, HFLoadedImage *images, 
     dl_iterate_phdr(add_image, &snapshot);
     // Entry by entry, and only those that changed: somebody may be reading the table, or the process may die.
     HFImage *table = (HFImage *)((char *)spool + spool->image_offset);
+    bool has_changed = spool->image_count != snapshot.count;
     for (uint32_t i = 0; i < snapshot.count; i += 1) {
         if (memcmp(&table[i], &fresh[i], sizeof *fresh) != 0) {
             table[i] = fresh[i];
+            has_changed = true;
         }
     }
     __atomic_store_n(&spool->image_count, snapshot.count, __ATOMIC_RELEASE);
+    if (has_changed) {
+        atomic_fetch_add_explicit(&version, 1, memory_order_acq_rel);
+    }
     free(fresh);
     return snapshot.count;
 }

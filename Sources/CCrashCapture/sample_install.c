@@ -24,7 +24,9 @@ int hf_sample_install(bool wanted) {
         atomic_store(&hf_sample_state.owns_signal, false);
         return 0;
     }
-    if (current_action().handler != (uintptr_t)SIG_DFL) {
+    // Ignored is as good as free: a restart whose sampler was stopped leaves it so, and execve(2) keeps it.
+    uintptr_t handler = current_action().handler;
+    if (handler != (uintptr_t)SIG_DFL && handler != (uintptr_t)SIG_IGN) {
         atomic_store(&hf_sample_state.owns_signal, false);
         atomic_store(&hf_sample_state.obstacle, HF_SAMPLING_SIGNAL_TAKEN);
         return EBUSY;

@@ -196,6 +196,9 @@ public final class CrashCapture: Sendable {
         return image.base..<image.end
     }
 
+    /// A number that changes when the spool's table of images does.
+    public var imagesVersion: UInt32 { hf_loaded_images_version() }
+
     /// The bytes of the whole spool file as they are now: the process, its images, and every record.
     public func spoolBytes() -> [UInt8] {
         unsafe Array(UnsafeRawBufferPointer(start: spool, count: spoolSize))

@@ -82,8 +82,14 @@ final class CrashThread: @unchecked Sendable {
     }
 
     private func run() -> Never {
+        var slot: UInt32 = 0
+        var unloads: UInt32 = 0
         while true {
-            let slot = hf_capture_wait()
+            guard unsafe hf_capture_wait(&slot, &unloads) else {
+                // Now, and not in the next walk, whose thread may hold the loader's lock.
+                walker?.refreshImages()
+                continue
+            }
             let record = unsafe hf_capture_record(slot)
             let walk = unsafe walk(record)
             var fault = unsafe summary(of: record, walk: walk)

@@ -7,6 +7,8 @@ struct ReportBatch {
     private var folding = ReportFolding()
     private var builder: ReportBuilder?
     private var images: [CrashReport.Image] = []
+    /// The version of the table that they were read from.
+    private var imagesVersion: UInt32 = 0
     /// Addresses that lay in no image when the images were read last.
     private var homeless: Set<UInt64> = []
 
@@ -33,6 +35,7 @@ struct ReportBatch {
     mutating func write(
         _ records: [(slot: UInt32, bytes: [UInt8])],
         sections: (UInt32) -> (threads: [UInt8], memory: [UInt8]) = { _ in ([], []) },
+        imagesVersion: () -> UInt32 = { 0 },
         spool: () -> [UInt8],
         context: (Int) -> [UInt8]? = { _ in nil },
         release: (UInt32) -> Void
@@ -52,17 +55,17 @@ struct ReportBatch {
             }
             let key = ReportFolding.key(of: record)
             do {
-                switch folding.next(key) {
+                switch folding.next(key, at: record.time) {
                 case .count(let id):
                     counts[id, default: Count(key: key, last: record.time)].slots.append(slot)
                     counts[id]?.last = record.time
                 case .write:
                     attach(sections(slot), to: &record)
-                    try store.add(report(of: record, spool: spool, context: context))
+                    try store.add(report(of: record, imagesVersion(), spool, context))
                     finish(slot)
                 case .writeGroup:
                     attach(sections(slot), to: &record)
-                    folding.began(key, try store.add(report(of: record, spool: spool, context: context)))
+                    folding.began(key, try store.add(report(of: record, imagesVersion(), spool, context)))
                     finish(slot)
                 }
             } catch {
@@ -86,27 +89,25 @@ struct ReportBatch {
     }
 
     private func add(_ count: Count, to id: ReportID) throws {
-        _ = try store.update(id) { report in
-            report.occurrences.count += count.slots.count
-            report.occurrences.last = count.last
-            report.fault.diagnosis = CrashReport.Diagnosis(of: report)
-        }
+        _ = try store.update(id) { $0.count(count.slots.count, last: count.last) }
     }
 
     private mutating func report(
         of record: FaultRecord,
-        spool: () -> [UInt8],
-        context: (Int) -> [UInt8]?
+        _ version: UInt32,
+        _ spool: () -> [UInt8],
+        _ context: (Int) -> [UInt8]?
     ) throws -> CrashReport {
         var record = record
         record.context = context(record.number).flatMap(FaultContext.init(bytes:))
-        // The images may have grown since the last report; their table is copied only when an address lies in none.
+        // The images may have changed since the last report; their table is copied only when it has, or an address lies in none.
         let addresses = record.frames + (record.threads?.threads.flatMap(\.frames) ?? [])
-        if let builder, addresses.allSatisfy({ isCovered($0) || homeless.contains($0) }) {
+        if let builder, version == imagesVersion, addresses.allSatisfy({ isCovered($0) || homeless.contains($0) }) {
             return builder.report(of: record, images: images)
         }
         let contents = try SpoolContents(bytes: spool())
         images = contents.images
+        imagesVersion = version
         if homeless.count > 4096 { homeless = [] }
         homeless.formUnion(addresses.filter { !isCovered($0) })
         let builder = self.builder ?? ReportBuilder(process: contents.process)

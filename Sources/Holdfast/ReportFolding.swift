@@ -2,7 +2,8 @@ internal import CrashReports
 
 /// Decides which fault gets a report of its own and which only counts in one: a flood of equal faults must not bury the rest.
 ///
-/// A pure state machine. Equal faults are those with the same signal at the same place with the same callers.
+/// A pure state machine. Equal faults are those with the same signal at the same place with the same callers, in the same callout and
+/// with the same outcome.
 struct ReportFolding {
     /// What is done with a fault.
     enum Action: Equatable {
@@ -16,23 +17,33 @@ struct ReportFolding {
 
     /// Equal faults with a report each; the next begins the group.
     let individual: Int
+    /// A flood is over when there was no such fault for so long, in seconds: what comes then is news.
+    let pause: Double
     private var groups: [Int: Group] = [:]
 
     private struct Group {
         var count = 0
+        var last: Timestamp
         var report: ReportID?
     }
 
-    init(individual: Int = 32) {
+    /// Makes one without groups; as `ReportStore.Folding.default` has it if nothing is said.
+    init(individual: Int = 32, pause: Double = 300) {
         self.individual = individual
+        self.pause = pause
     }
 
     /// What is done with the next fault of a kind.
-    mutating func next(_ key: Int) -> Action {
+    mutating func next(_ key: Int, at time: Timestamp) -> Action {
         // A process with so many different faults is beyond folding; forgetting costs reports, not memory.
         if groups.count > 4096 { groups = [:] }
-        groups[key, default: Group()].count += 1
-        guard let group = groups[key], group.count > individual else { return .write }
+        var group = groups[key] ?? Group(last: time)
+        // A clock that was set back says nothing of a pause.
+        if time > group.last.adding(seconds: pause) { group = Group(last: time) }
+        group.count += 1
+        group.last = time
+        groups[key] = group
+        guard group.count > individual else { return .write }
         return group.report.map(Action.count) ?? .writeGroup
     }
 
@@ -53,6 +64,10 @@ struct ReportFolding {
         hasher.combine(record.code)
         hasher.combine(record.verdict)
         hasher.combine(record.frames.prefix(16))
+        // One closure may be that of several items: its label says whose fault it is.
+        hasher.combine(record.loop?.callout?.kind)
+        hasher.combine(record.loop?.callout?.label)
+        hasher.combine(record.facts.contains(.quarantined))
         return hasher.finalize()
     }
 }

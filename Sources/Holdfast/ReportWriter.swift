@@ -93,6 +93,7 @@ final class ReportWriter: Sendable {
         let (done, error) = batch.write(
             slots.map { ($0, capture.recordBytes(slot: $0)) },
             sections: { (capture.threadBytes(slot: $0), capture.memoryBytes(slot: $0)) },
+            imagesVersion: { capture.imagesVersion },
             spool: capture.spoolBytes,
             context: capture.contextBytes(ofFault:),
             release: capture.release(slot:)

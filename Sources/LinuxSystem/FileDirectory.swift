@@ -56,6 +56,19 @@ public struct FileDirectory: ~Copyable, Sendable {
         try SystemCall.checked { fchmod(number, 0o700) }
     }
 
+    /// Takes permissions away from the directory.
+    ///
+    /// The corresponding C function is `fchmod`.
+    ///
+    /// - Parameter allowed: What may stay.
+    /// - Throws: The error of a call.
+    public func restrictPermissions(to allowed: UInt32) throws(Errno) {
+        let number = descriptor.rawValue
+        var status = stat()
+        try SystemCall.checked { unsafe fstat(number, &status) }
+        try SystemCall.checked { fchmod(number, status.st_mode & (allowed | 0o7000)) }
+    }
+
     /// Waits until nobody else holds the directory locked, and locks it until this value ends.
     ///
     /// The corresponding C function is `flock`. The lock is advisory: it holds off only those who ask for it.

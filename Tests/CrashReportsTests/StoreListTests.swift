@@ -160,6 +160,24 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: store.path(of: damaged).string))
     }
 
+    @Test func `A folder that others may read and change is closed to changes only`() throws {
+        try fill([{ _ in }])
+        #expect(chmod(store.path.string, 0o2775) == 0)
+        #expect(store.verify(repair: true).findings.map(\.repair) == [.done])
+        var status = stat()
+        #expect(stat(store.path.string, &status) == 0)
+        #expect(status.st_mode & 0o7777 == 0o2755)
+    }
+
+    @Test func `A count that is as large as can be stays so`() throws {
+        try fill([{ $0.occurrences.count = .max }])
+        let id = try #require(try store.summaries().summaries.first?.id)
+        let last = start.adding(seconds: -10)
+        let counted = try store.update(id) { $0.count(2, last: last) }
+        #expect(counted.occurrences.count == .max)
+        #expect(counted.occurrences.last > last)
+    }
+
     @Test(.enabled(if: geteuid() == 0, "needs root, who can give files away"))
     func `A store of another user is said to be one`() throws {
         try fill([{ _ in }])

@@ -8,13 +8,14 @@ struct ProbeRun {
     /// The oldest first.
     let reports: [CrashReport]
 
-    init(_ scenario: String, earlyRestarts: Int = 0) throws {
+    init(_ scenario: String, earlyRestarts: Int = 0, environment: [String: String] = [:]) throws {
         let store = try StoreReader()
         // The history counts only for the pid that it names, which a shell knows before it becomes the probe.
         let shell = "HOLDFAST_PID=$$ HOLDFAST_EARLY_RESTARTS=\(earlyRestarts) exec \"$0\" \"$@\""
         let run = try ProgramRun.run(
             "/bin/sh",
-            ["-c", shell, BuiltProduct.path(of: "recovery-probe"), scenario, store.path]
+            ["-c", shell, BuiltProduct.path(of: "recovery-probe"), scenario, store.path],
+            environment: environment
         )
         end = run.end
         lines = run.output.split(separator: "\n").map(String.init)

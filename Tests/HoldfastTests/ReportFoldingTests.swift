@@ -7,55 +7,89 @@ import Testing
 @Suite struct ReportFoldingTests {
     private static let first = ReportID(time: .now)
     private static let second = ReportID(time: .now)
+    private static let time = Timestamp.now
 
     @Test func `So many equal faults have reports of their own, the next begins a group, the rest count in it`() {
         var folding = ReportFolding(individual: 3)
-        for _ in 0..<3 { #expect(folding.next(1) == .write) }
-        #expect(folding.next(1) == .writeGroup)
+        for _ in 0..<3 { #expect(folding.next(1, at: Self.time) == .write) }
+        #expect(folding.next(1, at: Self.time) == .writeGroup)
         let group = Self.first
         folding.began(1, group)
-        for _ in 0..<1000 { #expect(folding.next(1) == .count(group)) }
+        for _ in 0..<1000 { #expect(folding.next(1, at: Self.time) == .count(group)) }
     }
 
     @Test func `Other faults are counted by themselves`() {
         var folding = ReportFolding(individual: 1)
-        #expect(folding.next(1) == .write)
-        #expect(folding.next(2) == .write)
-        #expect(folding.next(1) == .writeGroup)
+        #expect(folding.next(1, at: Self.time) == .write)
+        #expect(folding.next(2, at: Self.time) == .write)
+        #expect(folding.next(1, at: Self.time) == .writeGroup)
         folding.began(1, Self.first)
-        #expect(folding.next(2) == .writeGroup)
+        #expect(folding.next(2, at: Self.time) == .writeGroup)
         folding.began(2, Self.second)
-        #expect(folding.next(1) == .count(Self.first))
-        #expect(folding.next(2) == .count(Self.second))
+        #expect(folding.next(1, at: Self.time) == .count(Self.first))
+        #expect(folding.next(2, at: Self.time) == .count(Self.second))
     }
 
     @Test func `A group that could not be written is begun by the next fault`() {
         var folding = ReportFolding(individual: 1)
-        #expect(folding.next(1) == .write)
-        #expect(folding.next(1) == .writeGroup)
-        #expect(folding.next(1) == .writeGroup)
+        #expect(folding.next(1, at: Self.time) == .write)
+        #expect(folding.next(1, at: Self.time) == .writeGroup)
+        #expect(folding.next(1, at: Self.time) == .writeGroup)
     }
 
     @Test func `A group whose report is gone is begun again`() {
         var folding = ReportFolding(individual: 1)
-        _ = folding.next(1)
-        _ = folding.next(1)
+        _ = folding.next(1, at: Self.time)
+        _ = folding.next(1, at: Self.time)
         folding.began(1, Self.first)
         folding.lost(1)
-        #expect(folding.next(1) == .writeGroup)
+        #expect(folding.next(1, at: Self.time) == .writeGroup)
         folding.began(1, Self.second)
-        #expect(folding.next(1) == .count(Self.second))
+        #expect(folding.next(1, at: Self.time) == .count(Self.second))
     }
 
     @Test func `News of a kind that is not known does no harm`() {
         var folding = ReportFolding(individual: 1)
         folding.began(7, Self.first)
         folding.lost(7)
-        #expect(folding.next(7) == .write)
+        #expect(folding.next(7, at: Self.time) == .write)
     }
 
     @Test func `However many kinds there are, none is lost`() {
         var folding = ReportFolding(individual: 2)
-        for key in 0..<20_000 { #expect(folding.next(key) == .write) }
+        for key in 0..<20_000 { #expect(folding.next(key, at: Self.time) == .write) }
+    }
+
+    @Test func `After a pause, what happens again has reports of its own`() {
+        var folding = ReportFolding(individual: 1, pause: 300)
+        _ = folding.next(1, at: Self.time)
+        _ = folding.next(1, at: Self.time)
+        folding.began(1, Self.first)
+        #expect(folding.next(1, at: Self.time.adding(seconds: 299)) == .count(Self.first))
+        #expect(folding.next(1, at: Self.time.adding(seconds: 598)) == .count(Self.first))
+        #expect(folding.next(1, at: Self.time.adding(seconds: 899)) == .write)
+        #expect(folding.next(1, at: Self.time.adding(seconds: 900)) == .writeGroup)
+    }
+
+    @Test func `A clock that was set back is no pause`() {
+        var folding = ReportFolding(individual: 1, pause: 300)
+        _ = folding.next(1, at: Self.time)
+        #expect(folding.next(1, at: Self.time.adding(seconds: -10_000)) == .writeGroup)
+    }
+
+    @Test func `A fault of another item, or one that ends in quarantine, is another fault`() throws {
+        func record(_ label: String, facts: UInt8 = 0) throws -> FaultRecord {
+            // CrashRecordFormat.md: the state, the facts, the kind of the callout, and its label.
+            var bytes = [UInt8](repeating: 0, count: 4096)
+            (bytes[0], bytes[53], bytes[312]) = (3, facts, 3)
+            bytes.replaceSubrange(408..<408 + label.utf8.count, with: label.utf8)
+            return try #require(FaultRecord(bytes: bytes))
+        }
+        let orders = ReportFolding.key(of: try record("flush orders"))
+        #expect(orders == ReportFolding.key(of: try record("flush orders")))
+        #expect(orders != ReportFolding.key(of: try record("flush payments")))
+        let quarantined = try record("flush orders", facts: UInt8(FaultRecord.Facts.quarantined.rawValue >> 8))
+        #expect(quarantined.facts.contains(.quarantined))
+        #expect(orders != ReportFolding.key(of: quarantined))
     }
 }

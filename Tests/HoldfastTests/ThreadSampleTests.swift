@@ -7,7 +7,7 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(10))) struct ThreadSampleTests {
     private static let functions = [
         "sample-futex": "wait()", "sample-poll": "poll()", "sample-read": "read()", "sample-sleep": "sleep()",
-        "sample-busy": "spin()",
+        "sample-busy": "spin()", "sample-sigwait": "awaitSignal()",
     ]
 
     private static func run(_ variant: String, _ fault: String) throws -> (lines: [String], reports: [CrashReport]) {
@@ -49,6 +49,7 @@ import Testing
         #expect(Self.thread("sample-poll", of: report)?.systemCall == "poll")
         #expect(Self.thread("sample-read", of: report)?.systemCall == "read")
         #expect(Self.thread("sample-sleep", of: report)?.systemCall == "clock_nanosleep")
+        #expect(Self.thread("sample-sigwait", of: report)?.systemCall == "rt_sigtimedwait")
         #expect(Self.thread("sample-busy", of: report)?.systemCall == nil)
         // libdispatch blocks nearly all signals on its threads.
         #expect(report.otherThreads.contains { Self.names($0, "waitOnWorker()") })
@@ -58,7 +59,7 @@ import Testing
         if verdict == "resume" {
             // Those of libraries are not waited for.
             let waitedFor = lines.filter { !$0.hasPrefix("task") && !$0.hasPrefix("worker") }
-            #expect(waitedFor == ["errno kept", "poll 1", "read 1", "slept", "resumed 1"])
+            #expect(waitedFor == ["errno kept", "poll 1", "read 1", "signal \(SIGUSR1)", "slept", "resumed 1"])
         } else {
             #expect(lines == ["restarted 1"])
         }

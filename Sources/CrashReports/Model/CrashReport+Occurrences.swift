@@ -20,4 +20,15 @@ extension CrashReport {
             self.last = last
         }
     }
+
+    /// Counts further faults in the report, whose diagnosis says how many there were.
+    ///
+    /// - Parameters:
+    ///   - count: How many; a sum that is too large stays at the largest.
+    ///   - last: When the last of them happened.
+    public mutating func count(_ count: Int, last: Timestamp) {
+        occurrences.count = occurrences.count.addingClamped(count)
+        occurrences.last = max(occurrences.last, last)
+        fault.diagnosis = Diagnosis(of: self)
+    }
 }

@@ -41,9 +41,7 @@ extension ReportStore {
         if let folding, let target = try? target(for: report, folding, in: folder),
             var group = try? read(target, in: folder)
         {
-            group.occurrences.count = group.occurrences.count.addingClamped(max(1, report.occurrences.count))
-            group.occurrences.last = max(group.occurrences.last, report.occurrences.last)
-            group.fault.diagnosis = CrashReport.Diagnosis(of: group)
+            group.count(max(1, report.occurrences.count), last: report.occurrences.last)
             try put(group, in: folder)
             return target
         }

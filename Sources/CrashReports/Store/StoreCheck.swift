@@ -21,7 +21,7 @@ struct StoreCheck {
             if repairs { try store.lock(folder) }
             // A folder that others share, such as a state directory, is theirs; but nobody else may put another in its place.
             let own = try store.openRoot()
-            checkMode(of: store.path, allowing: 0o755) { () throws(Errno) in try own?.closeToOthers() }
+            checkMode(of: store.path, allowing: 0o755) { () throws(Errno) in try own?.restrictPermissions(to: 0o755) }
             checkMode(of: store.reportsPath, allowing: 0o700) { () throws(Errno) in try folder.closeToOthers() }
             try checkReports(folder, progress)
         } catch {

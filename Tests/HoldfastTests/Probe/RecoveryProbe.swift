@@ -55,6 +55,7 @@ enum Scenario: String {
     case overflowOnPoolThread = "overflow-on-pool-thread"
     case signalStacksAreFreed = "signal-stacks-are-freed"
     case simultaneousFaults = "simultaneous-faults"
+    case reloadedLibrary = "reloaded-library"
     case faultsDuringVerdict = "faults-during-verdict"
     case heldMutex = "held-mutex"
     case heldReadLock = "held-read-lock"
@@ -106,6 +107,7 @@ final class Probe {
         switch scenario {
         case .restartWhenQuiet: configuration.afterFault = .restartWhenQuiet
         case .terminate: configuration.restart = .signal
+        case .reloadedLibrary: Plugin.load("PLUGIN_ONE")
         case .budget: configuration.budget = FaultBudget(perProcess: 2, perWindow: 10)
         case .drainDeadline, .drainNeverReturns: configuration.drainDeadline = .milliseconds(200)
         case .quarantine, .quarantineOnLoopThread, .quarantineEndedEarly, .ownAbandonHandler, .faultsInSignalHandler:
@@ -167,6 +169,7 @@ final class Probe {
         case .signalStacksAreFreed: signalStacksAreFreed()
         case .simultaneousFaults: simultaneousFaults()
         case .faultsDuringVerdict: faultsDuringVerdict()
+        case .reloadedLibrary: reloadedLibrary()
         case .heldMutex: heldMutex()
         case .heldReadLock: heldReadLock()
         case .heldSwiftMutex: heldSwiftMutex()

@@ -72,6 +72,7 @@ enum SampleScenarios {
         crowd.start("sample-read") { $0.read() }
         crowd.start("sample-sleep") { $0.sleep() }
         crowd.start("sample-busy") { $0.spin() }
+        crowd.start("sample-sigwait") { $0.awaitSignal() }
         crowd.startWorker()
         crowd.startTask()
     }
@@ -90,6 +91,8 @@ private final class Crowd: Sendable {
         var loops: [HostRunLoop.LoopThread] = []
         /// Threads that will be in a system call soon.
         var waiting: [pid_t] = []
+        /// The one that waits for signals.
+        var awaiter: pthread_t?
         var outcomes: [String] = []
         var descriptors: [CInt] = []
     }
@@ -136,6 +139,7 @@ private final class Crowd: Sendable {
     func release() {
         isReleased.store(true, ordering: .releasing)
         for _ in 0..<arrived.load(ordering: .acquiring) { _ = try? pipe.writeEnd.writeAll("x".utf8) }
+        if let awaiter = state.withLock({ $0.awaiter }) { pthread_kill(awaiter, SIGUSR1) }
         for thread in state.withLock({ $0.threads }) { pthread_join(thread, nil) }
     }
 
@@ -223,6 +227,21 @@ private final class Crowd: Sendable {
             while nanosleep(&time, &left) != 0, errno == EINTR { time = left }
         }
         say("slept")
+    }
+
+    /// Takes whatever signal comes, as the thread of a program does that handles them all: what is meant for samples is not for it.
+    @inline(never) func awaitSignal() {
+        var one = sigset_t()
+        sigemptyset(&one)
+        sigaddset(&one, SIGUSR1)
+        pthread_sigmask(SIG_BLOCK, &one, nil)
+        var all = sigset_t()
+        sigfillset(&all)
+        state.withLock { $0.awaiter = pthread_self() }
+        arrive()
+        var signal: CInt = 0
+        sigwait(&all, &signal)
+        say("signal \(signal)")
     }
 
     @inline(never) func spin() {

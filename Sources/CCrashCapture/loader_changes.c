@@ -1,0 +1,26 @@
+// Notices that a library was unloaded, by standing before dlclose(3): the next one may be mapped to its place, and the walk and the
+// reports would take the one for the other. Ordinary code, called at any time.
+
+#include "async_state.h"
+#include "async_syscalls.h"
+#include "loaded_images.h"
+#include "next_function.h"
+
+#include <linux/futex.h>
+
+static _Atomic(uint32_t) unloads;
+
+uint32_t hf_loader_unloads(void) { return atomic_load_explicit(&unloads, memory_order_acquire); }
+
+#if !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
+
+int dlclose(void *handle) {
+    int result = HF_NEXT(dlclose)(handle);
+    atomic_fetch_add_explicit(&unloads, 1, memory_order_acq_rel);
+    // The crash thread lists the images again now: when somebody has faulted, he may hold the loader's lock.
+    atomic_fetch_add_explicit(&hf_capture_state.pending, 1, memory_order_release);
+    HF_SYSCALL3(SYS_futex, &hf_capture_state.pending, FUTEX_WAKE_PRIVATE, 1);
+    return result;
+}
+
+#endif
