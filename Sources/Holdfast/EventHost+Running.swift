@@ -58,8 +58,10 @@ extension EventHost {
 
     /// Waits until the reports of all faults so far are in the store.
     ///
-    /// - Parameter limit: How long to wait at most.
-    public func flushReports(within limit: Duration) {
+    /// - Parameter limit: How long to wait at most. It waits no longer than until one cannot be written that is safe in the spool.
+    /// - Returns: Whether they are.
+    @discardableResult
+    public func flushReports(within limit: Duration) -> Bool {
         writer.flush(limit: limit)
     }
 

@@ -19,6 +19,8 @@ final class ReportWriter: Sendable {
     ///
     /// Protected by its lock.
     private let waiting = Mutex<[UInt32]>([])
+    /// How often something could not be written.
+    private let failures = Atomic<UInt32>(0)
     private let wake = Semaphore()
     private let drained = Semaphore()
 
@@ -43,13 +45,20 @@ final class ReportWriter: Sendable {
         wake.signal()
     }
 
-    /// Waits until every record is in the store, or the limit has passed.
-    func flush(limit: Duration) {
+    /// Waits until every record is in the store, or the limit has passed; says whether they are.
+    ///
+    /// A record that cannot be written is waited for only where it would be lost with the process: a later one finishes what is in
+    /// the spool.
+    @discardableResult
+    func flush(limit: Duration) -> Bool {
         let end = HostRunLoop.Instant.now.advanced(by: limit)
+        let before = failures.load(ordering: .relaxed)
         // The slots, and not the queue: a record is queued only after the thread that faulted goes on.
         while capture.slotsInUse > 0, .now < end {
+            if capture.isPersistent, failures.load(ordering: .relaxed) != before { return false }
             drained.wait(atMost: .milliseconds(20))
         }
+        return capture.slotsInUse == 0
     }
 
     private func run() -> Never {
@@ -98,7 +107,11 @@ final class ReportWriter: Sendable {
             context: capture.contextBytes(ofFault:),
             release: capture.release(slot:)
         )
-        if let error { logger.error("cannot write a crash report, its record stays in the spool: \(error)") }
+        if let error {
+            failures.add(1, ordering: .relaxed)
+            let place = capture.isPersistent ? "stays in the spool" : "is lost when the process ends"
+            logger.error("cannot write a crash report, its record \(place): \(error)")
+        }
         return slots.filter { !done.contains($0) }
     }
 }

@@ -10,7 +10,7 @@ struct AgentProcess {
     /// The agent, or the shell that starts it again and again.
     let pid: pid_t
     let port: UInt16
-    private let store: String
+    let store: String
 
     /// Starts an agent and waits until it listens.
     ///
@@ -18,8 +18,15 @@ struct AgentProcess {
     ///   - executable: The agent.
     ///   - arguments: What it is given beside its store.
     ///   - isInLoop: Whether a shell starts it anew whenever it ends; then the arguments must name a port.
+    ///   - backtracer: What the Swift runtime is told of its backtracer (SWIFT_BACKTRACE, swift/docs/Backtracing.rst); it takes a
+    ///     second or more before it lets a process end.
     /// - Throws: `AgentError` if it does not say that it listens.
-    init(executable: String, arguments: [String] = [], isInLoop: Bool = false) throws {
+    init(
+        executable: String,
+        arguments: [String] = [],
+        isInLoop: Bool = false,
+        backtracer: String = "enable=no"
+    ) throws {
         store = "/tmp/holdfast-benchmark-agent-\(getpid())"
         var ends: [CInt] = [0, 0]
         guard unsafe pipe(&ends) == 0 else { throw AgentError(description: "no pipe") }
@@ -28,7 +35,7 @@ struct AgentProcess {
         defer { close(ends[1]) }
         var command = [executable, "--store", store] + arguments
         if isInLoop { command = ["/bin/sh", "-c", "while :; do \"$0\" \"$@\"; done"] + command }
-        pid = try Self.spawn(command, output: ends[1])
+        pid = try Self.spawn(command, output: ends[1], backtracer: backtracer)
         output = ends[0]
         var line = [UInt8](repeating: 0, count: 256)
         let count = unsafe read(output, &line, line.count)
@@ -46,9 +53,8 @@ struct AgentProcess {
 
     /// In a process group of its own, so that a shell goes together with what it started.
     ///
-    /// Without the backtracer of the Swift runtime, which takes a second or more before it lets a process end (SWIFT_BACKTRACE,
-    /// swift/docs/Backtracing.rst), and without core files: neither is what is measured.
-    private static func spawn(_ command: [String], output: CInt) throws -> pid_t {
+    /// Without core files, which are not what is measured.
+    private static func spawn(_ command: [String], output: CInt, backtracer: String) throws -> pid_t {
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
         unsafe posix_spawn_file_actions_adddup2(&actions, output, 1)
@@ -58,7 +64,7 @@ struct AgentProcess {
         unsafe posix_spawnattr_init(&attributes)
         unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP))
         var arguments = unsafe command.map { unsafe strdup($0) } + [nil]
-        unsafe setenv("SWIFT_BACKTRACE", "enable=no", 1)
+        unsafe setenv("SWIFT_BACKTRACE", backtracer, 1)
         var none = rlimit(rlim_cur: 0, rlim_max: 0)
         unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
         var child: pid_t = 0

@@ -67,17 +67,26 @@ struct CompareCommand: ParsableCommand {
                 table.add(row)
             }
         }
-        guard FaultBenchmark.names.contains(where: filter.wants) else { return }
+        // First of those in this process: before a host has handlers.
+        if FaultBenchmark.names.contains(where: filter.wants) {
+            for row in try faultRows() where filter.wants(row.name) { table.add(row) }
+        }
+        if ReportBenchmark.names.contains(where: filter.wants) {
+            Progress.say("reports")
+            let benchmark = ReportBenchmark(agent: products + "/holdfast-agent", rounds: quick ? 50 : 200)
+            let result = try MainActor.assumeIsolated { try benchmark.measure() }
+            for row in ReportBenchmark.rows(result) where filter.wants(row.name) { table.add(row) }
+        }
+    }
+
+    private func faultRows() throws -> [Row] {
         Progress.say("signals")
-        // Before a host has handlers.
         let jump = JumpBenchmark(rounds: quick ? 200 : 2000).measure()
         Progress.say("restarts")
         let restarts = try RestartBenchmark(agent: products + "/holdfast-agent", rounds: quick ? 10 : 40).measure()
         Progress.say("faults")
         let faults = try MainActor.assumeIsolated { try FaultBenchmark(rounds: quick ? 200 : 2000).measure() }
-        for row in FaultBenchmark.rows(faults, restarts, jump: jump) where filter.wants(row.name) {
-            table.add(row)
-        }
+        return FaultBenchmark.rows(faults, restarts, jump: jump)
     }
 
     /// On two CPUs, as a client and a server have them.

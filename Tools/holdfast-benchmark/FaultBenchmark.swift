@@ -102,17 +102,22 @@ struct FaultBenchmark {
     nonisolated static func remove(_ folder: String) {
         for name in ["reports", "spool"] {
             let path = folder + "/" + name
-            guard let entries = unsafe opendir(path) else { continue }
-            while let entry = unsafe readdir(entries) {
-                let file = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                    unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-                }
-                _ = unsafe unlink(path + "/" + file)
-            }
-            unsafe closedir(entries)
+            empty(path)
             _ = unsafe rmdir(path)
         }
         _ = unsafe rmdir(folder)
+    }
+
+    /// Removes the files in a folder.
+    nonisolated static func empty(_ folder: String) {
+        guard let entries = unsafe opendir(folder) else { return }
+        while let entry = unsafe readdir(entries) {
+            let file = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            _ = unsafe unlink(folder + "/" + file)
+        }
+        unsafe closedir(entries)
     }
 }
 

@@ -11,8 +11,7 @@ public enum JSONText {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         do {
-            let text = String(decoding: try encoder.encode(value), as: UTF8.self)
-            return Array(escaped(closingEmptyBrackets(in: text)).utf8) + [UInt8(ascii: "\n")]
+            return finished(try encoder.encode(value))
         } catch let error as EncodingError {
             throw ReportFormatError(code: .unrepresentable, explanation: error.explanation)
         } catch {
@@ -29,8 +28,7 @@ public enum JSONText {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         do {
-            let text = String(decoding: try encoder.encode(value), as: UTF8.self)
-            return Array(escaped(text).utf8) + [UInt8(ascii: "\n")]
+            return finished(try encoder.encode(value))
         } catch let error as EncodingError {
             throw ReportFormatError(code: .unrepresentable, explanation: error.explanation)
         } catch {
@@ -38,39 +36,61 @@ public enum JSONText {
         }
     }
 
-    /// Escapes what the encoder leaves: it knows only of the controls below U+0020.
-    private static func escaped(_ json: String) -> String {
-        var result = String.UnicodeScalarView()
-        for scalar in json.unicodeScalars {
-            // Controls are inside of strings, save for the line breaks of the pretty-printing.
-            guard scalar != "\n", TerminalText.isUnsafe(scalar) else {
-                result.append(scalar)
+    /// Makes what the encoder wrote fit for a terminal, and closes empty brackets.
+    ///
+    /// It escapes only the controls below U+0020, and writes the brackets of what is empty with an empty line in between. Bytes, for a
+    /// report has tens of thousands of them, nearly all of which stay.
+    private static func finished(_ json: some Sequence<UInt8>) -> [UInt8] {
+        let json = Array(json)
+        var result: [UInt8] = []
+        result.reserveCapacity(json.count + 1)
+        var index = 0
+        while index < json.count {
+            let byte = json[index]
+            if byte >= UInt8(ascii: " "), byte < 0x7f {
+                result.append(byte)
+                index += 1
+            } else if byte == newline {
+                // Line breaks inside of strings are escaped, so an empty line means just this.
+                let isEmptyLine = index + 1 < json.count && json[index + 1] == newline
+                index += isEmptyLine ? 2 : 1
+                guard isEmptyLine else {
+                    result.append(byte)
+                    continue
+                }
+                while index < json.count, json[index] == UInt8(ascii: " ") { index += 1 }
+            } else {
+                let end = min(index + length(ofScalarAt: byte), json.count)
+                append(json[index..<end], to: &result)
+                index = end
+            }
+        }
+        result.append(newline)
+        return result
+    }
+
+    private static let newline = UInt8(ascii: "\n")
+
+    /// How many bytes a scalar has that begins so (RFC 3629, section 3).
+    private static func length(ofScalarAt byte: UInt8) -> Int {
+        switch byte {
+        case 0xc0..<0xe0: 2
+        case 0xe0..<0xf0: 3
+        case 0xf0...: 4
+        default: 1
+        }
+    }
+
+    private static func append(_ bytes: ArraySlice<UInt8>, to result: inout [UInt8]) {
+        for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {
+            guard TerminalText.isUnsafe(scalar) else {
+                result += Array(String(scalar).utf8)
                 continue
             }
             for unit in UTF16.encode(scalar) ?? .init() {
                 let digits = String(unit, radix: 16)
-                let escape = "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-                result.append(contentsOf: escape.unicodeScalars)
+                result += Array(("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8)
             }
         }
-        return String(result)
-    }
-
-    /// Joins the brackets of empty arrays and objects, which the encoder writes with an empty line in between.
-    private static func closingEmptyBrackets(in json: String) -> String {
-        var lines: [Substring] = []
-        var isAfterEmptyLine = false
-        // Line breaks inside of strings are escaped, so an empty line means just this.
-        for line in json.split(separator: "\n", omittingEmptySubsequences: false) {
-            if isAfterEmptyLine, let last = lines.popLast() {
-                lines.append(last + line.drop { $0 == " " })
-                isAfterEmptyLine = false
-            } else if line.isEmpty {
-                isAfterEmptyLine = true
-            } else {
-                lines.append(line)
-            }
-        }
-        return lines.joined(separator: "\n")
     }
 }

@@ -115,7 +115,10 @@ final class Probe {
             configuration.quarantine = QuarantinePolicy(coolDown: .milliseconds(50), trials: 1)
         case .exitForRestart: configuration.restart = .exit(75)
         case .objection: configuration.policy = .default.objecting { $0.signal == SIGFPE ? "no arithmetic here" : nil }
-        case .faultsDuringVerdict: configuration.policy = .default.objecting(Self.lateObjection)
+        case .faultsDuringVerdict:
+            configuration.policy = .default.objecting(Self.lateObjection)
+            // What is looked at is not how long a verdict takes on a busy machine.
+            configuration.verdictDeadline = .seconds(60)
         case .faultInPolicy: configuration.policy = .default.objecting(Self.faultingObjection)
         case .descriptorBudget:
             configuration.budget.lostDescriptors = 10

@@ -84,17 +84,24 @@ extension Probe {
     /// Four threads fault while a fault of the main loop is being judged.
     func faultsDuringVerdict() {
         perform {
-            for _ in 1...4 { _ = Probe.startThread { Fault.nilUnwrap.commit() } }
-            // The objection waits for them.
+            for _ in 1...4 {
+                _ = Probe.startThread {
+                    while !Self.isJudging.load(ordering: .acquiring) { sched_yield() }
+                    Fault.nilUnwrap.commit()
+                }
+            }
             Fault.nullRead.commit()
         }
         finishNever()
     }
 
+    nonisolated static let isJudging = Atomic<Bool>(false)
+
     /// An objection that comes when all five faults wait for their verdict.
     static let lateObjection: @Sendable (FaultSummary) -> StaticString? = { fault in
         // It is tried once before any fault.
         guard fault.isMainThread, hf_capture_waiting_count() > 0 else { return nil }
+        isJudging.store(true, ordering: .releasing)
         while hf_capture_waiting_count() < 5 { sched_yield() }
         return "there are others"
     }
