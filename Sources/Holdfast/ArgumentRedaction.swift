@@ -10,9 +10,16 @@ struct ArgumentRedaction {
         guard let program = arguments.first, policy != .all else { return arguments }
         switch policy.value {
         case .none: return [program]
-        case .namesOnly: return [program] + arguments.dropFirst().map(name)
+        case .namesOnly: return [program] + names(arguments.dropFirst())
         default: return [program] + values(arguments.dropFirst())
         }
+    }
+
+    /// The names of options; behind `--` are none.
+    private func names(_ arguments: ArraySlice<[UInt8]>) -> [[UInt8]] {
+        let end = arguments.firstIndex(of: Array("--".utf8)) ?? arguments.endIndex
+        let values = arguments[end...].dropFirst().map { _ in Self.mark }
+        return arguments[..<end].map(name) + arguments[end...].prefix(1) + values
     }
 
     private func name(_ argument: [UInt8]) -> [UInt8] {

@@ -24,7 +24,7 @@ public struct PrivacyPolicy: Sendable, Hashable {
         public static let redacted = Arguments(value: .redacted)
         /// All of them as they are.
         public static let all = Arguments(value: .all)
-        /// The name of the program and the names of options; anything else is `<redacted>`.
+        /// The name of the program and the names of options; anything else is `<redacted>`, as is all behind `--`.
         public static let namesOnly = Arguments(value: .namesOnly)
         /// The name of the program.
         public static let none = Arguments(value: .none)
@@ -32,7 +32,8 @@ public struct PrivacyPolicy: Sendable, Hashable {
 
     /// The variables of the environment that are told; a name that ends with `*` stands for all that begin so.
     ///
-    /// Their values go through the rules for texts.
+    /// Their values go through the rules for texts. A variable whose name looks like that of a secret, such as
+    /// `APP_DB_PASSWORD`, is `<redacted>` when only an `APP_*` allows it; one that is listed by its whole name is told.
     public var environment: Set<String> = [
         "LANG", "LC_ALL", "TZ", "HOLDFAST_STORE", "INVOCATION_ID", "SWIFT_BACKTRACE", "LD_PRELOAD", "GLIBC_TUNABLES",
         "MALLOC_ARENA_MAX",
@@ -44,9 +45,10 @@ public struct PrivacyPolicy: Sendable, Hashable {
     public var redactsCredentials = true
     /// Whether addresses of e-mail are.
     public var redactsEmailAddresses = false
-    /// More words that make a name that of a secret, such as `pin`, for options and for `name=value` in texts.
+    /// More words that make a name that of a secret, such as `pin`, for options, variables, annotations, and `name=value` in
+    /// texts.
     ///
-    /// Up to 64.
+    /// Case and what stands between words do not count: `customer_id` is `customerId` and `--customer-id`, too. Up to 64.
     public var secretNames: [String] = []
     /// What else is taken out of texts.
     ///
@@ -73,7 +75,10 @@ public struct PrivacyPolicy: Sendable, Hashable {
         let redaction = redaction
         var told = ToldContext()
         told.environment = environment.filter { isAllowed($0.key) }.sorted { $0.key < $1.key }.map { name, value in
-            "\(name)=\(redaction.redact(value).replacing("\0", with: ""))"
+            // Whoever wrote out the name of a secret wants it told; a pattern may have found it by chance.
+            let isSecret = redaction.isSecretName(name) && !self.environment.contains(name)
+            let told = isSecret ? TextRedaction.mark : redaction.redact(value)
+            return "\(name)=\(told.replacing("\0", with: ""))"
         }
         told.redactionRules = redaction.spoolRules
         told.redactionFlags = redaction.spoolFlags

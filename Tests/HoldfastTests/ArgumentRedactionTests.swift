@@ -47,4 +47,14 @@ import Testing
         )
         #expect(told("--token", "x", policy: .none) == [])
     }
+
+    @Test func `Where names are told, what is behind the last option is none`() {
+        #expect(
+            told("-v", "--", "--customer=4711", "-x", "--", "4711", policy: .namesOnly) == [
+                "-v", "--", "<redacted>", "<redacted>", "<redacted>", "<redacted>",
+            ]
+        )
+        #expect(told("--", policy: .namesOnly) == ["--"])
+        #expect(told(policy: .namesOnly) == [])
+    }
 }

@@ -1,14 +1,17 @@
+import CrashCapture
 import CrashReports
 import Foundation
 import Glibc
 import TestSupport
 import Testing
 
+@testable import Holdfast
+
 /// What a process is told not to tell stands in no file of the store.
 @Suite(.timeLimit(.minutes(10))) struct PrivacyTests {
     private static let environment = [
         "LANG": "en_US.UTF-8", "TZ": "UTC", "PROBE_TOKEN": "hunter2", "PROBE_TOLD_1": "told",
-        "PROBE_TOLD_2": "https://joe:hunter2@example.org/",
+        "PROBE_TOLD_2": "https://joe:hunter2@example.org/", "PROBE_TOLD_PASSWORD": "hunter2",
     ]
 
     /// The files in which a text stands, whatever they are.
@@ -61,6 +64,7 @@ import Testing
         #expect(context.environment["TZ"] == "UTC")
         #expect(context.environment["PROBE_TOLD_1"] == "told")
         #expect(context.environment["PROBE_TOLD_2"] == "https://<redacted>@example.org/")
+        #expect(context.environment["PROBE_TOLD_PASSWORD"] == "<redacted>")
         #expect(context.environment["PROBE_TOKEN"] == nil)
         #expect(context.environment["PATH"] == nil)
         #expect(context.annotations == ["upstream": "https://<redacted>@example.org/", "api_token": "<redacted>"])
@@ -71,6 +75,25 @@ import Testing
                 "mail: Authorization: Bearer <redacted> for <redacted>",
             ]
         )
+    }
+
+    @Test func `A variable with the name of a secret is told only when that is listed`() {
+        var policy = PrivacyPolicy()
+        policy.environment = ["APP_*", "APP_TOKEN", "OTHER_TOKEN"]
+        policy.secretNames = ["customer_id"]
+        let environment = [
+            "APP_PASSWORD": "hunter2", "APP_TOKEN": "listed", "APP_CUSTOMER_ID": "4711", "APP_PORT": "25",
+            "OTHER_TOKEN": "password=x", "OTHER_PORT": "26",
+        ]
+        #expect(
+            policy.told(of: environment).environment == [
+                "APP_CUSTOMER_ID=<redacted>", "APP_PASSWORD=<redacted>", "APP_PORT=25", "APP_TOKEN=listed",
+                "OTHER_TOKEN=password=<redacted>",
+            ]
+        )
+        policy.redactsCredentials = false
+        let told = policy.told(of: environment).environment
+        #expect(told.prefix(2) == ["APP_CUSTOMER_ID=<redacted>", "APP_PASSWORD=hunter2"])
     }
 
     @Test func `A process that tells nothing of its arguments tells its name`() throws {

@@ -1,8 +1,9 @@
 /// A name as rules look at it: in lowercase and without what stands between its words.
 ///
-/// `apiKey`, `API_KEY` and `--api-key` are "api" and "key".
+/// `apiKey`, `API_KEY` and `--api-key` are "api" and "key". Letters beyond ASCII are words of their own, whose case counts.
 struct RedactionName {
-    private var bytes: [UInt8] = []
+    /// All words, without anything between them.
+    private(set) var bytes: [UInt8] = []
     /// Where words begin, but the first.
     private var starts: [Int] = []
 
@@ -10,20 +11,23 @@ struct RedactionName {
         bytes.reserveCapacity(name.count)
         var wasLower = false
         var isBetween = false
+        var wasASCII = true
         for byte in name {
             let isUpper = (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
             let isLower =
                 (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
                 || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-            guard isUpper || isLower else {
+            let isASCII = byte < 0x80
+            guard isUpper || isLower || !isASCII else {
                 isBetween = true
                 wasLower = false
                 continue
             }
-            if !bytes.isEmpty, isBetween || (isUpper && wasLower) { starts.append(bytes.count) }
+            if !bytes.isEmpty, isBetween || (isUpper && wasLower) || isASCII != wasASCII { starts.append(bytes.count) }
             bytes.append(isUpper ? byte | 0x20 : byte)
             isBetween = false
             wasLower = isLower
+            wasASCII = isASCII
         }
     }
 

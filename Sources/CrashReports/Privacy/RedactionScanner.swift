@@ -4,7 +4,7 @@ struct RedactionScanner {
     /// Whether anything was replaced.
     private(set) var isChanged = false
 
-    private static let mark = Array(TextRedaction.mark.utf8)
+    static let mark = Array(TextRedaction.mark.utf8)
 
     init(_ bytes: [UInt8]) {
         self.bytes = bytes
@@ -13,18 +13,26 @@ struct RedactionScanner {
     // MARK: Rules
 
     /// `name=value`, `name: value`, `"name":"value"` where the name is that of a secret.
-    mutating func redactNamedValues(isSecret: (ArraySlice<UInt8>) -> Bool) {
+    mutating func redactNamedValues(isSecret: (RedactionName) -> Bool) {
         replace { bytes, place in
             guard bytes[place] == UInt8(ascii: "=") || bytes[place] == UInt8(ascii: ":") else { return nil }
             var end = place
             // A name may stand in quotes, or have a space behind it.
-            while end > 0, Self.isQuote(bytes[end - 1]) || bytes[end - 1] == 0x20 { end -= 1 }
+            while end > 0, Self.isQuote(bytes[end - 1]) || Self.isBlank(bytes[end - 1]) { end -= 1 }
             var start = end
-            while start > 0, end - start < 100, Self.isNameByte(bytes[start - 1]) { start -= 1 }
-            guard start < end, isSecret(bytes[start..<end]) else { return nil }
-            return Self.value(in: bytes, after: place + 1)
+            while start > 0, end - start < 100, Self.isNameByte(bytes[start - 1]) || bytes[start - 1] >= 0x80 {
+                start -= 1
+            }
+            guard start < end else { return nil }
+            let name = RedactionName(bytes[start..<end])
+            guard isSecret(name) else { return nil }
+            let isHeader = Self.headers.contains(where: name.contains)
+            return Self.value(in: bytes, after: place + 1, isHeader: isHeader)
         }
     }
+
+    /// Names whose values have spaces and signs of their own.
+    private static let headers = ["authorization", "cookie"].map { Array($0.utf8) }
 
     /// `Bearer …`, `Basic …` and `Digest …`, as in RFC 9110, section 11.
     mutating func redactAuthorizations() {
@@ -148,87 +156,5 @@ struct RedactionScanner {
         guard copied > 0 else { return }
         bytes = result + bytes[copied...]
         isChanged = true
-    }
-
-    /// A value: in quotes, or up to the next space or the end of what holds it.
-    private static func value(in bytes: [UInt8], after place: Int) -> Range<Int>? {
-        var start = place
-        while start < bytes.count, bytes[start] == 0x20 { start += 1 }
-        guard start < bytes.count else { return nil }
-        if isQuote(bytes[start]) {
-            let quote = bytes[start]
-            var end = start + 1
-            while end < bytes.count, bytes[end] != quote {
-                end += bytes[end] == UInt8(ascii: "\\") ? 2 : 1
-            }
-            return start + 1..<min(end, bytes.count)
-        }
-        let range = word(in: bytes, from: start)
-        // "Authorization: Bearer …": the scheme may stay, what follows it must not.
-        for scheme in ["bearer", "basic", "digest", "token"] where range.count == scheme.utf8.count {
-            guard hasPrefix(Array(scheme.utf8), bytes, at: start) else { continue }
-            var next = range.upperBound
-            while next < bytes.count, bytes[next] == 0x20 { next += 1 }
-            let credentials = word(in: bytes, from: next)
-            return credentials.isEmpty ? range : credentials
-        }
-        return range.isEmpty ? nil : range
-    }
-
-    /// What stands up to a space or a mark that ends a value.
-    private static func word(in bytes: [UInt8], from start: Int) -> Range<Int> {
-        var end = start
-        while end < bytes.count, bytes[end] > 0x20, !isEnd(bytes[end]) { end += 1 }
-        return min(start, bytes.count)..<max(min(start, bytes.count), end)
-    }
-
-    // MARK: Bytes
-
-    private static func isEnd(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: ","), UInt8(ascii: ";"), UInt8(ascii: "&"), UInt8(ascii: "\""), UInt8(ascii: "'"),
-            UInt8(ascii: ")"),
-            UInt8(ascii: "]"), UInt8(ascii: "}"):
-            true
-        default: false
-        }
-    }
-
-    private static func isQuote(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") }
-
-    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: false
-        }
-    }
-
-    private static func isNameByte(_ byte: UInt8) -> Bool {
-        isAlphanumeric(byte) || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
-    }
-
-    private static func isLocalByte(_ byte: UInt8) -> Bool {
-        isNameByte(byte) || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "%")
-    }
-
-    private static func isTokenByte(_ byte: UInt8) -> Bool {
-        isLocalByte(byte) || byte == UInt8(ascii: "/") || byte == UInt8(ascii: "=")
-    }
-
-    private static func isStartOfWord(_ bytes: [UInt8], _ place: Int) -> Bool {
-        place == 0 || !isAlphanumeric(bytes[place - 1])
-    }
-
-    /// Whether lowercase bytes stand there, in any case.
-    private static func hasPrefix(_ prefix: [UInt8], _ bytes: [UInt8], at place: Int) -> Bool {
-        guard prefix.count <= bytes.count - place else { return false }
-        for (offset, byte) in prefix.enumerated() {
-            let other = bytes[place + offset]
-            let isUpper = (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(other)
-            guard (isUpper ? other | 0x20 : other) == byte else { return false }
-        }
-        return true
     }
 }

@@ -6,12 +6,15 @@ public struct TextRedaction: Sendable, Hashable {
     /// What stands for what was taken out.
     public static let mark = "<redacted>"
 
-    /// Whether credentials of the usual shapes are taken out: `password=…`, `Authorization: Bearer …`, `scheme://user:password@host`,
-    /// private keys in PEM, tokens in the form of JWT, and those of some well-known services.
+    /// Whether credentials of the usual shapes are taken out: `password=…`, `Authorization: Bearer …`,
+    /// `scheme://user:password@host`, private keys in PEM, tokens in the form of JWT, and those of some well-known services.
     public var credentials: Bool
     /// Whether addresses of e-mail are.
     public var emailAddresses: Bool
-    /// More words that make a name that of a secret, such as `pin`; lowercase.
+    /// More words that make a name that of a secret, such as `pin`.
+    ///
+    /// Case and what stands between words do not count: `customer_id` is `customerId` and `--customer-id`, too. What has neither
+    /// letters nor digits does not count at all.
     public var secretNames: [String]
     /// What else is taken out: see `TextPattern`.
     public var patterns: [String]
@@ -44,7 +47,10 @@ public struct TextRedaction: Sendable, Hashable {
     public func redact(_ text: String) -> String {
         guard !text.isEmpty else { return text }
         var scanner = RedactionScanner(Array(text.utf8))
-        if credentials || !secretNames.isEmpty { scanner.redactNamedValues(isSecret: isSecretName) }
+        if credentials || !secretNames.isEmpty {
+            let ownWords = ownWords
+            scanner.redactNamedValues { isSecretName($0, ownWords) }
+        }
         if credentials {
             scanner.redactAuthorizations()
             scanner.redactURLCredentials()
@@ -68,18 +74,23 @@ public struct TextRedaction: Sendable, Hashable {
 
     /// Whether a name, such as that of an option or of a variable, looks like that of a secret.
     public func isSecretName(_ name: String) -> Bool {
-        isSecretName(Array(name.utf8.prefix(100))[...])
+        isSecretName(RedactionName(Array(name.utf8.prefix(100))[...]), ownWords)
     }
 
-    /// The same of bytes: it is asked for every `:` of a text.
-    func isSecretName(_ name: ArraySlice<UInt8>) -> Bool {
-        let name = RedactionName(name)
+    /// The program's names, as they are looked for in a name.
+    private var ownWords: [[UInt8]] {
+        secretNames.prefix(Self.maximumRules)
+            .map { RedactionName(Array($0.utf8.prefix(Self.maximumRuleSize))[...]).bytes }
+            .filter { !$0.isEmpty }
+    }
+
+    /// The same of a name in a text: it is asked for every `:`.
+    private func isSecretName(_ name: RedactionName, _ ownWords: [[UInt8]]) -> Bool {
         if credentials {
             if Self.secretWords.contains(where: name.contains) { return true }
             if Self.secretWholeWords.contains(where: name.hasWord) { return true }
         }
-        guard !secretNames.isEmpty else { return false }
-        return secretNames.prefix(Self.maximumRules).contains { !$0.isEmpty && name.contains(Array($0.utf8)) }
+        return ownWords.contains(where: name.contains)
     }
 }
 

@@ -9,6 +9,7 @@ extension ReportBuilder {
         let surroundings = process.surroundings
         let redaction = surroundings.redaction
         var context = CrashReport.Context()
+        // The process left out what a secret's name had, but for variables that it was told to tell by their whole names.
         context.environment = surroundings.environment.mapValues(redaction.redact)
         context.container = surroundings.container
         if let kept = record.context {

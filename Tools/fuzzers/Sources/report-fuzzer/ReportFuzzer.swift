@@ -75,6 +75,7 @@ private func fuzzName(_ bytes: [UInt8]) {
     _ = FaultClass(message: text, isAbort: false)?.fingerprintName
     _ = FaultClass(check: text).fingerprintName
     _ = FaultReason(signal: 6, code: -6, message: text, runtimeFailure: text).text
+    _ = TextRedaction(emailAddresses: true, secretNames: [text], patterns: [text]).redact(text)
 }
 
 private func require(_ condition: Bool, _ line: UInt = #line) {
