@@ -81,8 +81,10 @@ struct SoakCommand: ParsableCommand {
     }
 
     /// A sample after the last report was written: until then its files are open.
+    ///
+    /// The writer gives way to the agent, which the load keeps busy: hundreds of records that wait take it a while.
     private func settled(_ process: AgentProcess, _ client: LoadClient, as before: Sample) throws -> Sample {
-        let end = now() + 30e9
+        let end = now() + 120e9
         while true {
             client.run(for: 1e9)
             let sample = try sample(process, client)
