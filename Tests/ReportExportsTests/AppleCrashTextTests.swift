@@ -32,6 +32,23 @@ import Testing
         #expect(found.crashedThread == 0)
     }
 
+    private static let places: [(base: UInt64, end: UInt64, last: UInt64)] = [
+        (.max, .max, .max), (.max, 0, .max), (0, 0, 0), (0x1000, .max, .max - 1), (0x2000, 0x1000, 0x2000),
+    ]
+
+    @Test(arguments: places)
+    func `An image may be anywhere, even at the top of memory`(base: UInt64, end: UInt64, last: UInt64) throws {
+        var report = RichReport.report()
+        report.images[0].base = HexAddress(base)
+        report.images[0].end = HexAddress(end)
+        let text = AppleCrashText(report).text()
+        #expect(text.contains("\(HexAddress(base)) - "))
+        let shown = HexAddress(last).description
+        #expect(text.contains(" - \(String(repeating: " ", count: 18 - shown.count))\(shown) "))
+        _ = try SentryEnvelope(report).bytes()
+        _ = try OTLPLogs([report]).bytes()
+    }
+
     @Test func `The main thread is number 0 whoever crashed`() throws {
         var report = RichReport.report()
         report.thread.isMain = false

@@ -59,7 +59,8 @@ extension AppleCrashText {
         var last: HexAddress?
         for image in report.images.sorted(by: { $0.base < $1.base }) where image.base != last {
             last = image.base
-            let end = HexAddress(image.base.rawValue &+ max(1, image.size) - 1)
+            // Not one past the end: that has no number where an image ends with the last address.
+            let end = HexAddress(image.base.rawValue + (max(1, image.size) - 1))
             let mark = image.path == report.process.executable ? "+" : " "
             let range = "\(image.base.description.leftFilled(18)) - \(end.description.leftFilled(18))"
             let identifier = image.identifierBytes.map(Self.digits) ?? "???"
