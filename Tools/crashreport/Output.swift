@@ -5,9 +5,10 @@ import SystemPackage
 
 /// Where the command writes to.
 enum Output {
-    /// Has a reader who went away reported as an error of the write, not by a signal.
+    /// Has a reader who went away, and a file that grew too large, reported as an error of the write, not by a signal.
     static func prepare() {
         _ = signal(SIGPIPE, SIG_IGN)
+        _ = signal(SIGXFSZ, SIG_IGN)
     }
 
     /// Writes text that is safe for a terminal, through a pager if it is too long for the terminal.

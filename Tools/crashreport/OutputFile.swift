@@ -22,17 +22,11 @@ struct OutputFile {
 
     /// Writes bytes, in the place of what was there; what cannot be written is said, and the exit status thrown.
     ///
-    /// A new file is for its owner only, as reports are.
+    /// A new file is for its owner only, as reports are; one that is there keeps its mode. See ``OutputTarget``.
     func write(_ bytes: [UInt8]) throws {
         guard !isStandardOutput else { return try Output.write(bytes: bytes) }
         do {
-            let file = try FileDescriptor.open(
-                FilePath(path),
-                .writeOnly,
-                options: [.create, .truncate, .closeOnExec],
-                permissions: .ownerReadWrite
-            )
-            try file.closeAfter { _ = try file.writeAll(bytes) }
+            try OutputTarget(of: FilePath(path)).write(bytes)
         } catch {
             throw Self.failure(path, error)
         }

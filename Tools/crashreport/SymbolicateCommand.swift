@@ -96,9 +96,10 @@ struct SymbolicateCommand: ParsableCommand {
             for (index, file) in files.enumerated() {
                 progress.update(done: index, total: files.count)
                 do {
-                    try replace(try store.load(prefix: file.id.rawValue), in: store, symbolicator)
+                    try replace(try store.load(file.id), in: store, symbolicator)
                 } catch {
-                    failure = Failure.exit(for: error)
+                    // Removed since: there is nothing wrong with that.
+                    if error.code != .noSuchReport { failure = Failure.exit(for: error) }
                 }
             }
             progress.end()
@@ -115,12 +116,13 @@ struct SymbolicateCommand: ParsableCommand {
         if let output {
             let result = symbolicator.symbolicate(report)
             let bytes = try Failure.jsonBytes(of: result.report)
-            guard output != "-" else { return try Output.write(bytes: bytes) }
-            try Self.write(bytes, to: FilePath(output))
+            let file = OutputFile(output)
+            try file.write(bytes)
+            guard !file.isStandardOutput else { return }
             try Output.write(SymbolicationText(result).text)
         } else if reference.isPath {
             let result = symbolicator.symbolicate(report)
-            if result.report != report { try Self.write(try Failure.jsonBytes(of: result.report), to: FilePath(name)) }
+            if result.report != report { try OutputFile(name).write(try Failure.jsonBytes(of: result.report)) }
             try Output.write(SymbolicationText(result).text)
         } else {
             do {
@@ -150,31 +152,6 @@ struct SymbolicateCommand: ParsableCommand {
         }
         // Whoever reads no more wants the rest of the reports named all the same.
         try? Output.write(SymbolicationText(result).text)
-    }
-
-    /// Writes a file as a whole: under a name of its own first.
-    private static func write(_ bytes: [UInt8], to path: FilePath) throws {
-        guard let name = path.lastComponent?.string else {
-            Output.complain("\(path) is no name of a file")
-            throw ExitStatus.cannotWrite
-        }
-        do {
-            let folder = path.removingLastComponent()
-            let directory = try FileDirectory(at: folder.isEmpty ? "." : folder)
-            let temporary = ".\(name).\(UInt32.random(in: .min ... .max)).tmp"
-            do {
-                let file = try directory.create(temporary)
-                try file.writeAll(bytes)
-                try file.synchronize()
-                try directory.rename(temporary, to: name)
-            } catch {
-                try? directory.remove(temporary)
-                throw error
-            }
-        } catch {
-            Output.complain("cannot write \(path): \(error)")
-            throw ExitStatus.cannotWrite
-        }
     }
 }
 
