@@ -1,5 +1,6 @@
 import CrashReports
 import Foundation
+import Glibc
 import SystemPackage
 import TestSupport
 import Testing
@@ -125,7 +126,85 @@ import Testing
         #expect(try run("report", "--html", "-").output.hasPrefix("<!DOCTYPE html>"))
     }
 
-    @Test func `The page of an empty store says so`() throws {
-        #expect(try run("report", "--html", "-").output.contains("nothing has crashed"))
+    @Test func `There is no page without a report`() throws {
+        let empty = try run("report", "--html", file("page.html"))
+        #expect(empty.exitCode == 1)
+        #expect(empty.errors == "crashreport: no crash reports in \(store.path)\n")
+        let id = try fill([RichReport.report()])[0]
+        #expect(try run("report", "--html", file("page.html"), "--process", "nobody").exitCode == 1)
+        try Data("{".utf8).write(to: URL(fileURLWithPath: store.path(of: id).string), options: .atomic)
+        let damaged = try run("report", "--html", file("page.html"))
+        #expect(damaged.exitCode == 65)
+        #expect(damaged.errors.split(separator: "\n").count == 1)
+        #expect(!FileManager.default.fileExists(atPath: file("page.html")))
+    }
+
+    @Test(arguments: ["otlp", "json-lines", "sentry"])
+    func `An export goes on after a report that cannot be read, and says so at the end`(format: String) throws {
+        let ids = try fill(RichStore.reports())
+        // The index knows it as it was: written into, and not replaced.
+        let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: store.path(of: ids[1]).string))
+        try handle.truncate(atOffset: 0)
+        try handle.close()
+        let result = try run("export", "--all", "--format", format, "--output", file("out/"))
+        #expect(result.exitCode == 65)
+        #expect(result.errors.contains("\(ids[1]).json is not a readable report"))
+        #expect(result.errors.split(separator: "\n").count == 1)
+        let names = try FileManager.default.contentsOfDirectory(atPath: file("out"))
+        #expect(names.count == (format == "sentry" ? ids.count - 1 : 1))
+        guard format == "json-lines" else { return }
+        let lines = try text("out/reports.jsonl").split(separator: "\n")
+        #expect(try lines.map { try CrashReport(json: Array($0.utf8)).id } == ids.filter { $0 != ids[1] })
+    }
+
+    @Test func `An export of what is damaged in part says so, and one of nothing else writes nothing`() throws {
+        let ids = try fill([RichReport.report()])
+        let other = ReportID(time: .now)
+        try Data("{".utf8).write(to: URL(fileURLWithPath: store.path(of: other).string))
+        let part = try run("export", "--all", "--format", "json-lines", "--output", file("out"))
+        #expect(part.exitCode == 65)
+        let kept = try text("out")
+        #expect(kept.contains(ids[0].rawValue))
+        let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: store.path(of: ids[0]).string))
+        try handle.truncate(atOffset: 0)
+        try handle.close()
+        #expect(try run("export", "--all", "--format", "json-lines", "--output", file("out")).exitCode == 65)
+        #expect(try text("out") == kept)
+    }
+
+    @Test func `A report that is removed while others are exported is left out`() throws {
+        let ids = try fill(RichStore.reports())
+        let apple = { (id: ReportID) in file("out/\(id).crash") }
+        try FileManager.default.createDirectory(atPath: file("out"), withIntermediateDirectories: false)
+        // The first one has to wait for room, after all were listed.
+        try #require(mkfifo(apple(ids[0]), 0o600) == 0)
+        let fifo = open(apple(ids[0]), O_RDWR | O_NONBLOCK | O_CLOEXEC)
+        defer { close(fifo) }
+        var filling = [UInt8](repeating: 0, count: 4096)
+        var filled = 0
+        while write(fifo, filling, filling.count) > 0 { filled += filling.count }
+        let program = try ChildProcess(
+            try BuiltProduct.path(of: "crashreport"),
+            ["export", "--all", "--format", "apple", "--output", file("out"), "--store", store.path.string]
+        )
+        try waitUntil(program.pid, hasOpen: apple(ids[0]))
+        for id in ids.dropFirst() { try FileManager.default.removeItem(atPath: store.path(of: id).string) }
+        for _ in 0..<(filled / filling.count) { _ = read(fifo, &filling, filling.count) }
+        #expect(try program.wait(within: Deadline.patience) == .exited(0))
+        #expect(program.errors == "")
+        let count = read(fifo, &filling, filling.count)
+        #expect(String(decoding: filling.prefix(max(0, count)), as: UTF8.self).hasPrefix("Incident Identifier: "))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: file("out")) == ["\(ids[0]).crash"])
+    }
+
+    private func waitUntil(_ pid: pid_t, hasOpen path: String) throws {
+        let folder = "/proc/\(pid)/fd"
+        for _ in 0..<6000 {
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+            let paths = names.map { try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)") }
+            if paths.contains(path) { return }
+            usleep(10_000)
+        }
+        Issue.record("\(path) was never opened")
     }
 }

@@ -78,6 +78,12 @@ enum Failure {
         return ExitStatus.noReports
     }
 
+    /// Says why no report is left, and gives the status for it; what could not be read was said before.
+    static func nothing(in store: ReportStore, _ problems: [ReportStoreError], _ filter: ReportFilter) -> ExitCode {
+        guard problems.isEmpty else { return ExitStatus.damaged }
+        return filter.isEmpty ? noReports(in: store) : noMatch(in: store)
+    }
+
     /// Writes JSON, or says why not.
     static func jsonBytes(of value: some Encodable) throws -> [UInt8] {
         do {

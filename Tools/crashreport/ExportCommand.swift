@@ -73,58 +73,16 @@ struct ExportCommand: ParsableCommand {
     }
 
     func run() throws {
-        let wanted = try ids.isEmpty ? storedReports() : namedReports()
+        let wanted = try ids.isEmpty ? WantedReports(options, filter.filter) : WantedReports(named: ids, options)
         if format.hasFileForEach { try writeEach(wanted) } else { try writeTogether(wanted) }
+        if wanted.isIncomplete { throw ExitStatus.damaged }
     }
 
-    /// A report that is wanted; those of a store are read one after the other.
-    private struct Wanted {
-        let id: ReportID
-        let report: () throws -> CrashReport
-    }
-
-    private func namedReports() throws -> [Wanted] {
-        var wanted: [Wanted] = []
-        for id in ids {
-            let report = try ReportReference(id).load(options)
-            // The same report twice is one.
-            guard !wanted.contains(where: { $0.id == report.id }) else { continue }
-            wanted.append(Wanted(id: report.id) { report })
-        }
-        return wanted
-    }
-
-    private func storedReports() throws -> [Wanted] {
-        let store: ReportStore
-        let listing: ReportListing
-        let progress = Progress("reading reports")
-        defer { progress.end() }
-        do {
-            store = try options.openFinished()
-            listing = try store.summaries(matching: filter.filter) { progress.update(done: $0, total: $1) }
-        } catch {
-            throw Failure.exit(for: error)
-        }
-        for problem in listing.problems { Output.complain(problem.description) }
-        guard !listing.summaries.isEmpty else {
-            guard listing.problems.isEmpty else { throw ExitStatus.damaged }
-            throw filter.filter.isEmpty ? Failure.noReports(in: store) : Failure.noMatch(in: store)
-        }
-        return listing.summaries.map { summary in
-            Wanted(id: summary.id) {
-                do {
-                    return try store.load(summary.id)
-                } catch let error as ReportStoreError {
-                    throw Failure.exit(for: error)
-                }
-            }
-        }
-    }
-
-    private func writeEach(_ wanted: [Wanted]) throws {
+    private func writeEach(_ wanted: WantedReports) throws {
         let target = OutputFile(output)
-        guard target.isFolder || wanted.count > 1 else {
-            return try target.write(try bytes(of: try wanted[0].report()))
+        guard target.isFolder || wanted.ids.count > 1 else {
+            guard let report = try wanted.read(0) else { throw wanted.nothing() }
+            return try target.write(try bytes(of: report))
         }
         guard !target.isStandardOutput else {
             Output.complain("\(format.rawValue) has a file for each report: name a folder with --output")
@@ -133,24 +91,26 @@ struct ExportCommand: ParsableCommand {
         try target.createFolder()
         let progress = Progress("writing files")
         defer { progress.end() }
-        let count = wanted.count
-        for (done, wanted) in wanted.enumerated() {
-            let file = target.file("\(wanted.id).\(format.fileExtension)")
-            try file.write(try bytes(of: try wanted.report()))
-            progress.update(done: done + 1, total: count)
+        for number in wanted.ids.indices {
+            progress.update(done: number, total: wanted.ids.count)
+            guard let report = try wanted.read(number) else { continue }
+            try target.file("\(report.id).\(format.fileExtension)").write(try bytes(of: report))
         }
     }
 
     /// Reports are not held in memory all at once: a line of OTLP is a document of its own.
-    private func writeTogether(_ wanted: [Wanted]) throws {
+    private func writeTogether(_ wanted: WantedReports) throws {
         var bytes: [UInt8] = []
         let progress = Progress("reading reports")
-        for start in stride(from: 0, to: wanted.count, by: Self.reportsPerDocument) {
-            let part = wanted[start..<min(start + Self.reportsPerDocument, wanted.count)]
-            bytes += try self.bytes(of: try part.map { try $0.report() })
-            progress.update(done: part.endIndex, total: wanted.count)
+        let count = wanted.ids.count
+        for start in stride(from: 0, to: count, by: Self.reportsPerDocument) {
+            let reports = try (start..<min(start + Self.reportsPerDocument, count)).compactMap(wanted.read)
+            if !reports.isEmpty { bytes += try self.bytes(of: reports) }
+            progress.update(done: min(start + Self.reportsPerDocument, count), total: count)
         }
         progress.end()
+        // What was exported before is better than nothing.
+        guard !bytes.isEmpty else { throw wanted.nothing() }
         var target = OutputFile(output)
         if target.isFolder {
             try target.createFolder()

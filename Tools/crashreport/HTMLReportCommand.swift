@@ -48,6 +48,10 @@ struct HTMLReportCommand: ParsableCommand {
             throw Failure.exit(for: error)
         }
         for problem in listing.problems { Output.complain(problem.description) }
+        guard !listing.summaries.isEmpty else {
+            progress.end()
+            throw Failure.nothing(in: store, listing.problems, filter.filter)
+        }
         var limits = HTMLReportPage.Limits()
         limits.reportsPerGroup = perCause
         let page = HTMLReportPage(listing.summaries, origin: store.path.string, limits: limits)

@@ -126,8 +126,7 @@ struct ListCommand: ParsableCommand {
             try Output.page(table(items, layout) + hint, pager)
         }
         guard items.isEmpty else { return }
-        guard problems.isEmpty else { throw ExitStatus.damaged }
-        throw filter.filter.isEmpty ? Failure.noReports(in: store) : Failure.noMatch(in: store)
+        throw Failure.nothing(in: store, problems, filter.filter)
     }
 
     private static func order<Order: RawRepresentable & CaseIterable>(

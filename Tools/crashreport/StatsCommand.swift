@@ -75,8 +75,7 @@ struct StatsCommand: ParsableCommand {
             try Output.page(text.text(Terminal.standardOutput.layout), pager)
         }
         guard reports.summaries.isEmpty else { return }
-        guard reports.problems.isEmpty else { throw ExitStatus.damaged }
-        throw filter.filter.isEmpty ? Failure.noReports(in: store) : Failure.noMatch(in: store)
+        throw Failure.nothing(in: store, reports.problems, filter.filter)
     }
 
     /// What was asked for, as far as it was.
