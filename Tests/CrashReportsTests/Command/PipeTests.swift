@@ -1,5 +1,6 @@
 import CrashReports
 import Foundation
+import Glibc
 import SystemPackage
 import Testing
 
@@ -89,6 +90,49 @@ import Testing
         process.waitUntilExit()
         #expect(process.terminationReason == .exit)
         #expect(process.terminationStatus == 0)
+    }
+
+    @Test func `What cannot be read is named once by who follows, and the next is printed`() throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: try ChildProcess.path(of: "crashreport"))
+        let later = ReportStore(path: temporary.directory.appending("later"))
+        process.arguments = ["watch", "--store", later.path.string, "--json-lines"]
+        let (output, errors) = (Pipe(), Pipe())
+        process.standardOutput = output
+        process.standardError = errors
+        try process.run()
+        #expect(String(decoding: errors.fileHandleForReading.availableData, as: UTF8.self).contains("no store"))
+        try later.create()
+        let damaged = later.path(of: try SampleReport.id("02")).string
+        try Data("{".utf8).write(to: URL(fileURLWithPath: damaged))
+        let complaint = String(decoding: errors.fileHandleForReading.availableData, as: UTF8.self)
+        #expect(complaint.hasPrefix("crashreport: \(damaged) is not a readable report"))
+        // Another file with the same name, and the same to say of it; then one that can be read.
+        try Data("{".utf8).write(to: URL(fileURLWithPath: damaged), options: .atomic)
+        try later.write(SampleReport.minimal(id: try SampleReport.id("03")))
+        let line = output.fileHandleForReading.availableData
+        #expect(try JSONDecoder().decode(ReportSummary.self, from: line).id == SampleReport.id("03"))
+        try output.fileHandleForReading.close()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        #expect(errors.fileHandleForReading.availableData.isEmpty)
+    }
+
+    @Test func `Who would follow what is refused is told at once`() throws {
+        let link = temporary.directory.appending("link").string
+        #expect(symlink(temporary.store.path.string, link) == 0)
+        let other = temporary.directory.appending("other").string
+        try FileManager.default.createDirectory(atPath: other, withIntermediateDirectories: false)
+        #expect(symlink(temporary.store.reportsPath.string, other + "/reports") == 0)
+        for (path, problem) in [
+            (link, "is a symbolic link"), (other, "is a symbolic link"), ("/dev/null", "is not a directory"),
+        ] {
+            let command = [try ChildProcess.path(of: "crashreport"), "watch", "--store", path]
+            let result = try ChildProcess("/usr/bin/timeout", ["60"] + command)
+            #expect(result.exitCode == 65)
+            #expect(result.errors.contains(problem), "\(result.errors)")
+            #expect(result.errors.split(separator: "\n").count == 1)
+        }
     }
 
     @Test func `Following begins with the last ones if asked`() throws {
