@@ -57,8 +57,8 @@ import Testing
             #expect(try found(.init(text: text)) == ["Größe of a FILE"])
         }
         #expect(try found(.init(text: "MAIL")) == ["reason 0"])
-        #expect(try found(.init(tags: ["region": "eu-1"])) == ["reason 5"])
-        #expect(try found(.init(tags: ["region": "eu-1", "zone": "a"])).isEmpty)
+        #expect(try found(.init(tags: [.init(key: "region", value: "eu-1")])) == ["reason 5"])
+        #expect(try found(.init(tags: [.init(key: "region", value: "eu-1"), .init(key: "zone", value: "a")])).isEmpty)
         #expect(try found(.init(kind: .fault)).count == 7)
         #expect(try found(.init(kind: .init(rawValue: "other"))).isEmpty)
         #expect(try found(.init(verdict: .resume, text: "mail")).isEmpty)

@@ -72,7 +72,7 @@ struct FilterOptions: ParsableArguments {
             since: since?.time,
             until: until?.time,
             text: text,
-            tags: Dictionary(tags.map { ($0.key, $0.value) }) { _, last in last }
+            tags: Set(tags.map(\.tag))
         )
     }
 }
@@ -131,14 +131,12 @@ struct TimeChoice {
 
 /// A tag with its value, as a user types it.
 struct TagChoice {
-    let key: String
-    let value: String
+    let tag: ReportFilter.Tag
 
     init(text: String) throws {
         guard let equals = text.firstIndex(of: "="), equals > text.startIndex else {
             throw ValidationError("a tag is a key and its value, such as region=eu-1")
         }
-        key = String(text[..<equals])
-        value = String(text[text.index(after: equals)...])
+        tag = ReportFilter.Tag(key: String(text[..<equals]), value: String(text[text.index(after: equals)...]))
     }
 }

@@ -16,8 +16,22 @@ public struct ReportFilter: Sendable, Hashable {
     public var until: Timestamp?
     /// What the reason, the location or the name of the process contains, in any case.
     public var text: String?
-    /// Tags that the report has, with these values.
-    public var tags: [String: String]
+    /// Tags that the report has; no report has two of the same key.
+    public var tags: Set<Tag>
+
+    /// A tag with its value.
+    public struct Tag: Sendable, Hashable {
+        /// What it is called.
+        public var key: String
+        /// What it says.
+        public var value: String
+
+        /// Makes a tag.
+        public init(key: String, value: String) {
+            self.key = key
+            self.value = value
+        }
+    }
 
     /// Makes a filter; without any part it lets everything through.
     public init(
@@ -29,7 +43,7 @@ public struct ReportFilter: Sendable, Hashable {
         since: Timestamp? = nil,
         until: Timestamp? = nil,
         text: String? = nil,
-        tags: [String: String] = [:]
+        tags: Set<Tag> = []
     ) {
         self.process = process
         self.signal = signal

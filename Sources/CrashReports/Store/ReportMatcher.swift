@@ -25,7 +25,7 @@ struct ReportMatcher {
         if let fingerprint = filter.fingerprint, !Self.fingerprint(entry.fingerprint, beginsWith: fingerprint) {
             return false
         }
-        for (key, value) in filter.tags where entry.tags[key] != value { return false }
+        for tag in filter.tags where entry.tags[tag.key] != tag.value { return false }
         guard text != nil else { return true }
         return contains(entry.reason) || contains(entry.location) || contains(entry.process)
     }
