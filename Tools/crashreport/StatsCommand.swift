@@ -26,10 +26,13 @@ struct StatsCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "How much time a bar of the chart stands for: minute, ten-minutes, hour, day, week or year; what fits without it.",
+            """
+            How much time a bar of the chart stands for: minute, ten-minutes, hour, day, week, year, decade, century or \
+            millennium; what fits without it.
+            """,
             valueName: "unit"
         ),
-        completion: .list(FaultTimeline.Unit.allCases.map(\.rawValue)),
+        completion: .list(TimeUnit.allCases.map(\.rawValue)),
         transform: UnitChoice.init(text:)
     )
     var per: UnitChoice?
@@ -69,8 +72,14 @@ struct StatsCommand: ParsableCommand {
             unit: per?.unit,
             limit: limit == 0 ? .max : limit
         )
+        let timeline = text.timeline
+        if let unit = per?.unit, unit != timeline.unit {
+            let most = FaultTimeline.mostStretchesAskedFor
+            let taken = timeline.unit.rawValue
+            Output.complain("a bar per \(unit.rawValue) makes more than \(most): one per \(taken) instead")
+        }
         if json {
-            try Output.write(bytes: try Failure.jsonBytes(of: StatsAnswer(groups.groups, text.timeline)))
+            try Output.write(bytes: try Failure.jsonBytes(of: StatsAnswer(groups.groups, timeline)))
         } else if !reports.summaries.isEmpty {
             try Output.page(text.text(Terminal.standardOutput.layout), pager)
         }
@@ -89,11 +98,11 @@ struct StatsCommand: ParsableCommand {
 
 /// A unit of time, as a user types it.
 struct UnitChoice {
-    let unit: FaultTimeline.Unit
+    let unit: TimeUnit
 
     init(text: String) throws {
-        guard let unit = FaultTimeline.Unit(rawValue: text.lowercased()) else {
-            let names = FaultTimeline.Unit.allCases.map(\.rawValue)
+        guard let unit = TimeUnit(rawValue: text.lowercased()) else {
+            let names = TimeUnit.allCases.map(\.rawValue)
             throw ValidationError(
                 "it is one of \(names.joined(separator: ", "))" + Spelling.hint(for: text, among: names)
             )
@@ -109,7 +118,7 @@ private struct StatsAnswer: Encodable {
         var count: Int
     }
 
-    var unit: FaultTimeline.Unit
+    var unit: TimeUnit
     var timeline: [Stretch]
     var groups: [ReportGroup]
 

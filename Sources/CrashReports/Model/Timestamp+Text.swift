@@ -26,6 +26,14 @@ extension Timestamp: CustomStringConvertible {
         self.init(microsecondsSinceEpoch: seconds * 1_000_000 + micros)
     }
 
+    /// The first moment of a year; the nearest one in the range for a year outside of it.
+    init(year: Int64) {
+        self.init(seconds: Self.dayNumber(year, 1, 1) * 86400)
+    }
+
+    /// The year that it lies in.
+    var year: Int64 { Self.civil(dayNumber: microsecondsSinceEpoch / 86_400_000_000).year }
+
     private var date: String {
         let (year, month, day) = Self.civil(dayNumber: microsecondsSinceEpoch / 86_400_000_000)
         return "\(Self.digits(year, 4))-\(Self.digits(month, 2))-\(Self.digits(day, 2))"

@@ -1,44 +1,15 @@
-/// How many faults happened in each of some equal stretches of time.
+/// How many faults happened in each of some stretches of time, one after the other.
 public struct FaultTimeline: Sendable, Hashable {
-    /// How long a stretch is, as people call it.
-    public enum Unit: String, Sendable, Hashable, CaseIterable, Encodable {
-        /// A minute.
-        case minute
-        /// Ten minutes.
-        case tenMinutes = "ten-minutes"
-        /// An hour.
-        case hour
-        /// A day.
-        case day
-        /// Seven days; they begin on Mondays.
-        case week
-        /// Fifty-two weeks.
-        case year
-
-        /// Its length in seconds.
-        public var seconds: Int64 {
-            switch self {
-            case .minute: 60
-            case .tenMinutes: 600
-            case .hour: 3600
-            case .day: 86400
-            case .week: 604_800
-            case .year: 52 * 604_800
-            }
-        }
-
-        /// Such as `10 minutes`.
-        var text: String { self == .tenMinutes ? "10 minutes" : rawValue }
-    }
-
     /// More stretches than these are too many to look at.
-    static let mostStretches: Int64 = 60
+    public static let mostStretches = 60
+    /// More stretches than these are not made, even if they are asked for.
+    public static let mostStretchesAskedFor = 10000
 
     /// How long a stretch is.
-    public let unit: Unit
-    /// When the first stretch begins.
-    public let start: Timestamp
-    /// The faults of each stretch, the earliest first.
+    public let unit: TimeUnit
+    /// The number of the first stretch since 1970.
+    private let first: Int64
+    /// The faults of each stretch, the earliest first; none without faults.
     public private(set) var counts: [Int]
 
     /// Counts faults.
@@ -49,19 +20,12 @@ public struct FaultTimeline: Sendable, Hashable {
     ///   - occurrences: The faults of the reports.
     ///   - times: From when to when.
     ///   - unit: How long a stretch is; as long as makes 60 of them at most if nil, or if there would be more than 10,000.
-    public init(_ occurrences: [CrashReport.Occurrences], in times: ClosedRange<Timestamp>, unit: Unit? = nil) {
-        let length = (times.upperBound.microsecondsSinceEpoch - times.lowerBound.microsecondsSinceEpoch) / 1_000_000
-        let fitting = Unit.allCases.first { length / $0.seconds < Self.mostStretches } ?? .year
-        let unit = unit.flatMap { length / $0.seconds < 10000 ? $0 : nil } ?? fitting
-        self.unit = unit
-        let seconds = unit.seconds
-        // 1970-01-01 was a Thursday.
-        let offset: Int64 = seconds % Unit.week.seconds == 0 ? 4 * 86400 : 0
-        let first = max(0, Self.floor(times.lowerBound.microsecondsSinceEpoch / 1_000_000 - offset, seconds) + offset)
-        start = Timestamp(seconds: first)
-        let last = times.upperBound.microsecondsSinceEpoch / 1_000_000
-        counts = Array(repeating: 0, count: Int((last - first) / seconds) + 1)
-        for occurrence in occurrences { add(occurrence, in: times) }
+    public init(_ occurrences: [CrashReport.Occurrences], in times: ClosedRange<Timestamp>, unit: TimeUnit? = nil) {
+        let wanted = unit.flatMap { $0.count(in: times) <= Self.mostStretchesAskedFor ? $0 : nil }
+        self.unit = wanted ?? TimeUnit.allCases.first { $0.count(in: times) <= Self.mostStretches } ?? .millennium
+        first = self.unit.number(of: times.lowerBound)
+        counts = Array(repeating: 0, count: occurrences.isEmpty ? 0 : self.unit.count(in: times))
+        for occurrence in occurrences { add(occurrence) }
     }
 
     /// The time from when to when some faults happened; nil without any.
@@ -70,16 +34,10 @@ public struct FaultTimeline: Sendable, Hashable {
         return first...max(first, last)
     }
 
-    /// When a stretch begins.
-    public func start(of index: Int) -> Timestamp {
-        Timestamp(seconds: start.microsecondsSinceEpoch / 1_000_000 + Int64(index) * unit.seconds)
-    }
+    /// When a stretch begins; none begins before 1970.
+    public func start(of index: Int) -> Timestamp { unit.start(of: first + Int64(index)) }
 
-    private static func floor(_ value: Int64, _ step: Int64) -> Int64 {
-        value - (value % step + step) % step
-    }
-
-    private mutating func add(_ occurrence: CrashReport.Occurrences, in times: ClosedRange<Timestamp>) {
+    private mutating func add(_ occurrence: CrashReport.Occurrences) {
         let (first, last) = (index(of: occurrence.first), index(of: max(occurrence.first, occurrence.last)))
         let count = max(1, occurrence.count)
         // Only what lies in the time that was asked for counts; without more knowledge, each stretch has its share.
@@ -93,8 +51,5 @@ public struct FaultTimeline: Sendable, Hashable {
         }
     }
 
-    private func index(of time: Timestamp) -> Int {
-        let seconds = time.microsecondsSinceEpoch / 1_000_000 - start.microsecondsSinceEpoch / 1_000_000
-        return Int(Self.floor(seconds, unit.seconds) / unit.seconds)
-    }
+    private func index(of time: Timestamp) -> Int { Int(unit.number(of: time) - first) }
 }

@@ -6,7 +6,7 @@ public struct StatisticsText {
     private let groups: [ReportGroup]
     private let occurrences: [Fingerprint: [CrashReport.Occurrences]]
     private let times: ClosedRange<Timestamp>
-    private let unit: FaultTimeline.Unit?
+    private let unit: TimeUnit?
     private let limit: Int
 
     /// Gathers what is shown.
@@ -21,7 +21,7 @@ public struct StatisticsText {
         groups: [ReportGroup],
         summaries: [ReportSummary],
         times: ClosedRange<Timestamp>?,
-        unit: FaultTimeline.Unit?,
+        unit: TimeUnit?,
         limit: Int
     ) {
         self.groups = groups
@@ -114,7 +114,7 @@ public struct StatisticsText {
         let timeline = timeline
         let largest = timeline.counts.max() ?? 0
         output.heading("Faults per \(timeline.unit.text) (UTC)")
-        let isDays = timeline.unit.seconds >= FaultTimeline.Unit.day.seconds
+        let isDays = timeline.unit.isOfDays
         let digits = String(largest).count
         let labelWidth = isDays ? 10 : 16
         let room = min(60, max(4, (output.layout.width ?? 100) - labelWidth - digits - 4))

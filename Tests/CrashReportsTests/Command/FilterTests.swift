@@ -28,6 +28,8 @@ import Testing
         (["--signal", "11"], [6, 3]), (["--verdict", "restart"], [6, 3]), (["--verdict", "Terminate"], [5]),
         (["--fingerprint", "v2-1"], [7, 4, 2, 1]), (["--fingerprint", "1111"], [7, 4, 2, 1]),
         (["--text", "DOUBLE free"], [5]), (["--text", "cache.evict"], [5]), (["--tag", "region=us-2"], [7, 5, 3, 1]),
+        (["--tag", "region=us-2", "--tag", "region=eu-1"], []),
+        (["--tag", "region=us-2", "--tag", "region=us-2"], [7, 5, 3, 1]),
         (["--since", "2026-11-21"], [7, 6]), (["--since", "2026-11-21 01:30"], [7]),
         (["--since", "2026-11-20T20:00:00Z", "--until", "@1795219200"], [5, 4]), (["--until", "2026-11-19"], [1]),
         (["--verdict", "resume", "--limit", "2"], [7, 4]), (["--limit", "0"], [7, 6, 5, 4, 3, 2, 1]),
@@ -78,6 +80,15 @@ import Testing
         let hours = try answer(["--since", "2026-11-20 19:00", "--per", "hour"])
         // 41 faults from 19:00 to 21:00: the day's other one was at 20:00.
         #expect(hours.timeline.map(\.count) == [14, 14, 14, 0, 0, 0, 1, 1])
+        #expect(try answer(["--process", "nobody"]).timeline.isEmpty)
+    }
+
+    @Test func `A unit that makes too many bars is replaced by one that is told`() throws {
+        let result = try run(["stats", "--per", "minute", "--since", "2026-10-01", "--until", "2026-11-22"])
+        #expect(result.exitCode == 0)
+        #expect(result.errors == "crashreport: a bar per minute makes more than 10000: one per day instead\n")
+        #expect(result.output.contains("Faults per day"))
+        #expect(try run(["stats", "--per", "minute", "--since", "2026-11-20"]).errors == "")
     }
 
     @Test(arguments: [
