@@ -142,18 +142,23 @@ import Testing
         try Data().write(to: URL(fileURLWithPath: spool.appending("1-2.spool.damaged").string))
         try Data().write(to: URL(fileURLWithPath: spool.appending("1-3.spool").string))
         #expect(symlink("/etc/hostname", spool.appending("1-4.spool").string) == 0)
+        // Whoever else keeps files here may call them as he likes.
+        for name in ["\(damaged).json", "12-34.spool", "settings.json", "queue.spool", "notes"] {
+            try Data().write(to: URL(fileURLWithPath: store.path.appending(name).string))
+        }
 
         let wanted: [StoreFinding.Kind] = [
             .wrongMode, .wrongName, .damagedReport, .unsupportedVersion, .wrongMode, .leftover, .strangeFile,
             .damagedIndex,
-            .unfinishedRecords, .damagedRecords, .symbolicLink,
+            .unfinishedRecords, .damagedRecords, .symbolicLink, .wrongMode, .wrongMode, .wrongMode, .wrongMode,
+            .strangeFile, .strangeFile,
         ]
         let findings = store.verify().findings
         #expect(findings.map(\.kind.rawValue).sorted() == wanted.map(\.rawValue).sorted())
         #expect(findings.allSatisfy { !$0.advice.isEmpty && !$0.problem.isEmpty && $0.repair == .none })
 
         let repaired = store.verify(repair: true).findings
-        #expect(repaired.count { $0.repair == .done } == 4)
+        #expect(repaired.count { $0.repair == .done } == 8)
         let rest = Set(store.verify().findings.map(\.kind))
         #expect(rest.isDisjoint(with: [.wrongMode, .leftover, .damagedIndex, .staleIndex]))
         #expect(rest.contains(.damagedReport))

@@ -47,10 +47,11 @@ struct PruneCommand: ParsableCommand {
     }
 
     func run() throws {
+        let store = try options.openExisting()
+        options.finish(store)
         let outcome: PruneOutcome
         let progress = Progress("reading reports")
         do {
-            let store = try options.openFinished()
             let given = ReportStore.Limits(reports: keep, bytes: maxBytes?.bytes, age: olderThan?.duration)
             let limits = given == .unlimited ? ReportStore.Limits.default : given
             outcome = try store.prune(limits, dryRun: dryRun) { progress.update(done: $0, total: $1) }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CrashReports
 import FoundationEssentials
+import LinuxSystem
 import Symbolication
 import SystemPackage
 
@@ -16,8 +17,38 @@ struct StoreOptions: ParsableArguments {
     /// The store, with the reports of what dead processes left behind.
     func openFinished() throws(ReportStoreError) -> ReportStore {
         let store = try open()
-        for problem in SpoolFinisher(store: store).finish().problems { Output.complain(problem) }
+        finish(store)
         return store
+    }
+
+    /// The store, if there is anything; says that there is none, and gives the status for it.
+    func openExisting() throws -> ReportStore {
+        let store: ReportStore
+        do {
+            store = try open()
+        } catch {
+            throw Failure.exit(for: error)
+        }
+        // A folder that somebody made for a store may have none of its folders yet; what is no folder is looked at as a store.
+        let isFolder = (try? FileStatus(of: store.path))?.kind == .directory
+        let paths = isFolder ? [store.reportsPath, store.spoolPath] : [store.path]
+        guard paths.allSatisfy(Self.isMissing) else { return store }
+        Output.complain("there is no store at \(store.path)")
+        throw ExitStatus.noReports
+    }
+
+    private static func isMissing(_ path: FilePath) -> Bool {
+        do {
+            _ = try FileStatus(of: path)
+            return false
+        } catch {
+            return error == .noSuchFileOrDirectory
+        }
+    }
+
+    /// Makes the reports of what dead processes left behind.
+    func finish(_ store: ReportStore) {
+        for problem in SpoolFinisher(store: store).finish().problems { Output.complain(problem) }
     }
 
     /// The store that the options and the environment name.

@@ -27,18 +27,15 @@ struct VerifyCommand: ParsableCommand {
     var json = false
 
     func run() throws {
-        let store: ReportStore
-        do {
-            store = repair ? try options.openFinished() : try options.open()
-        } catch {
-            throw Failure.exit(for: error)
-        }
+        let store = try options.openExisting()
+        if repair { options.finish(store) }
         let progress = Progress("checking reports")
         let result = store.verify(repair: repair) { progress.update(done: $0, total: $1) }
         progress.end()
         if json {
             try Output.write(bytes: try Failure.jsonBytes(of: VerifyAnswer(result, of: store)))
         } else {
+            let layout = Terminal.standardOutput.layout
             var text = ""
             for finding in result.findings {
                 let repair =
@@ -47,12 +44,12 @@ struct VerifyCommand: ParsableCommand {
                     case .failed: "could not be put right: \(finding.advice)"
                     case .none: finding.advice
                     }
-                text += TerminalText.visible("\(finding.kind.rawValue): \(finding.path): \(finding.problem)") + "\n"
-                text += TerminalText.visible("  \(repair)") + "\n"
+                text += layout.visible("\(finding.kind.rawValue): \(finding.path): \(finding.problem)") + "\n"
+                text += layout.visible("  \(repair)") + "\n"
             }
             let size = "\(result.reports) reports can be read (\(ByteCount(result.bytes).text))"
             let verdict = result.isSound ? "nothing is wrong" : "\(result.findings.count) findings"
-            text += TerminalText.visible("\(store.path): \(size), \(verdict)") + "\n"
+            text += layout.visible("\(store.path): \(size), \(verdict)") + "\n"
             try Output.write(text)
         }
         if result.findings.contains(where: { $0.isSerious && $0.repair != .done }) { throw ExitStatus.damaged }

@@ -51,6 +51,7 @@ extension StoreCheck {
         guard status.kind == .regular, status.owner == geteuid() else {
             return noteStrange(path, status, wanted: "file")
         }
+        if name.hasSuffix(".spool") || name.hasSuffix(".damaged") { checkMode(of: name, in: store.spoolPath, folder) }
         if name.hasSuffix(".damaged") {
             note(
                 .damagedRecords,

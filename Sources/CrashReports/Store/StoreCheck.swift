@@ -16,6 +16,7 @@ struct StoreCheck {
     }
 
     mutating func run(progress: ((Int, Int) -> Void)?) {
+        checkRoot()
         do throws(ReportStoreError) {
             guard let folder = try store.openReports() else { return checkSpool() }
             if repairs { try store.lock(folder) }
@@ -75,6 +76,17 @@ struct StoreCheck {
         )
     }
 
+    /// Sees to it that nobody else reads a file of this user's.
+    mutating func checkMode(of name: String, in path: FilePath, _ folder: borrowing FileDirectory) {
+        // A symbolic link has no mode of its own.
+        guard let status = try? FileStatus(of: name, in: folder), status.kind == .regular, status.owner == geteuid(),
+            status.permissions & 0o077 != 0
+        else { return }
+        checkMode(of: path.appending(name), allowing: 0o600) { () throws(Errno) in
+            try folder.setPermissions(of: name, to: 0o600)
+        }
+    }
+
     // MARK: Reports
 
     private mutating func checkReports(
@@ -94,12 +106,9 @@ struct StoreCheck {
             )
         }
         for failure in scan.failures { note(failure.error) }
-        for entry in scan.entries {
-            let name = ReportStore.fileName(entry.id.reportID)
-            guard let status = try? FileStatus(of: name, in: folder), status.permissions & 0o077 != 0 else { continue }
-            checkMode(of: store.reportsPath.appending(name), allowing: 0o600) { () throws(Errno) in
-                try folder.setPermissions(of: name, to: 0o600)
-            }
+        // What is damaged tells as much as what is not.
+        for id in scan.entries.map(\.id) + scan.failures.map(\.file.id) {
+            checkMode(of: ReportStore.fileName(id.reportID), in: store.reportsPath, folder)
         }
         result.reports = scan.entries.count
         result.bytes = scan.entries.reduce(0) { $0.addingClamped($1.file.bytes) }

@@ -117,6 +117,28 @@ import Testing
         #expect(try run("verify").output.contains("\(reports[0].id).json"))
     }
 
+    @Test(arguments: [["verify"], ["verify", "--json"], ["verify", "--repair"], ["prune"], ["prune", "--json"]])
+    func `No store is not a sound one`(arguments: [String]) throws {
+        let path = temporary.directory.appending("none").string
+        let none = try ChildProcess.crashreport(arguments + ["--store", path])
+        #expect(none.exitCode == 1)
+        #expect(none.output == "")
+        #expect(none.errors == "crashreport: there is no store at \(path)\n")
+        // A state directory that no process has written into yet.
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        #expect(try ChildProcess.crashreport(arguments + ["--store", path]).exitCode == 1)
+        try ReportStore(path: FilePath(path)).create()
+        #expect(try ChildProcess.crashreport(arguments + ["--store", path]).exitCode == 0)
+    }
+
+    @Test func `A store that is refused is said to be so`() throws {
+        let link = temporary.directory.appending("link").string
+        #expect(symlink("nowhere", link) == 0)
+        #expect(try run("verify", "--store", link).output.contains("symbolic-link: \(link)"))
+        #expect(try run("verify", "--store", link).exitCode == 65)
+        #expect(try run("prune", "--store", link).exitCode == 65)
+    }
+
     @Test func `A store is read wherever it was copied to`() throws {
         let copy = temporary.directory.appending("copy").string
         try FileManager.default.copyItem(atPath: temporary.store.path.string, toPath: copy)
