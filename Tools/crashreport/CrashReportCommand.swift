@@ -32,7 +32,7 @@ struct CrashReportCommand: ParsableCommand {
 
             EXIT STATUS:
               0   success; also when the reader of the output went away
-              1   there is no report, or none that fits the filters
+              1   there is no report, none that fits the filters, or no store to look after
               64  wrong usage, or no environment variable says where the store is
               65  a report or the store is damaged or may not be read
               66  no report, or more than one, has such an identifier
@@ -55,8 +55,26 @@ struct CrashReportCommand: ParsableCommand {
             var command = try parseAsRoot(arguments)
             try command.run()
         } catch {
+            end(with: error)
+        }
+    }
+
+    /// Ends as `exit(withError:)` does, which takes no notice of help and scripts that cannot be written.
+    private static func end(with error: any Error) -> Never {
+        let text = fullMessage(for: error)
+        guard !text.isEmpty else { exit(withError: error) }
+        let code = exitCode(for: error)
+        guard code.isSuccess else {
+            // Lines of its own making: what a user typed is quoted in them.
+            for line in text.split(separator: "\n", omittingEmptySubsequences: false) { Output.say(String(line)) }
+            exit(withError: code)
+        }
+        do {
+            try Output.write(text + "\n")
+        } catch {
             exit(withError: error)
         }
+        exit(withError: code)
     }
 }
 

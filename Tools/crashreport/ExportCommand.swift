@@ -19,7 +19,7 @@ struct ExportCommand: ParsableCommand {
             EXAMPLES:
               crashreport export last --format sentry --output last.envelope
               crashreport export --all --format otlp > logs.jsonl
-              crashreport export --since 2h --signal SEGV --format sentry --output envelopes/
+              crashreport export --since 2h --signal SEGV --format sentry --output out/
               crashreport export 01a1fcd57d5b 01a1fcd58112 --format apple --output crashes/
             """
     )

@@ -47,7 +47,8 @@ enum Output {
 
     /// Writes one line to the standard error, without saying who says it.
     static func say(_ message: String) {
+        let line = Terminal.standardError.layout.visible(message)
         // There is nobody left to tell.
-        _ = try? FileDescriptor.standardError.writeAll("\(TerminalText.visible(message))\n".utf8)
+        _ = try? FileDescriptor.standardError.writeAll("\(line)\n".utf8)
     }
 }

@@ -160,11 +160,12 @@ struct SymbolicationText {
     let text: String
 
     init(_ result: SymbolicatedReport) {
+        let layout = Terminal.standardOutput.layout
         let count = result.framesChanged
         let changes =
             count == 0 ? "nothing more is known than before" : "\(count) address\(count == 1 ? "" : "es") named anew"
         let lines = result.images.map { image in
-            "  \(TerminalText.visible(image.name)): \(TerminalText.visible(Self.text(of: image)))"
+            layout.visible("  \(image.name): \(Self.text(of: image))")
         }
         text = (["\(result.report.id.rawValue): \(changes)"] + lines).map { $0 + "\n" }.joined()
     }

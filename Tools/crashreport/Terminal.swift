@@ -12,6 +12,9 @@ struct Terminal {
     /// What the standard output goes to, as wide as it is now.
     static var standardOutput: Terminal { Terminal(of: STDOUT_FILENO) }
 
+    /// What errors go to.
+    static var standardError: Terminal { Terminal(of: STDERR_FILENO) }
+
     private init(of descriptor: CInt) {
         guard isatty(descriptor) == 1 else {
             layout = .plain

@@ -38,6 +38,10 @@ import Testing
         let result = try shell("crashreport list >/dev/full")
         #expect(result.exitCode == 74)
         #expect(result.errors.contains("cannot write the output"))
+        for arguments in ["--help", "help list", "--version", "--generate-completion-script bash"] {
+            #expect(try shell("crashreport \(arguments) >/dev/full").exitCode == 74)
+            #expect(try shell("crashreport \(arguments) | head -c 1 >/dev/null; exit ${PIPESTATUS[0]}").exitCode == 0)
+        }
     }
 
     @Test func `Long output goes through a pager on a terminal`() throws {

@@ -55,6 +55,18 @@ import Testing
         try Snapshot.check(masked(session.output), "\(name)-ascii.txt")
     }
 
+    @Test func `Errors on a terminal that has only ASCII are escaped, as tables are`() throws {
+        let path = "/nowhere/é/\u{1b}.json"
+        let ascii = try TerminalSession(["show", path], environment: ["LC_ALL": "C"])
+        #expect(ascii.exitCode == 66)
+        #expect(ascii.output == "crashreport: cannot read /nowhere/\\u{e9}/\\u{1b}.json: No such file or directory\n")
+        #expect(try TerminalSession(["show", path]).output.contains("/nowhere/é/\\u{1b}.json"))
+        let usage = try TerminalSession(["list", "--limit", "é"], environment: ["LC_ALL": "C"])
+        #expect(usage.exitCode == 64)
+        #expect(usage.output.contains("\\u{e9}"))
+        #expect(usage.output.utf8.allSatisfy { $0 == 10 || (0x20..<0x7f).contains($0) })
+    }
+
     @Test(arguments: ["v1", "v2-everything"]) func `A report`(name: String) throws {
         let path = Fixture.url("\(name).json").path
         let plain = try ChildProcess.crashreport(["show", path, "--all-threads"])
@@ -73,5 +85,9 @@ import Testing
         for line in help.output.split(separator: "\n") where line.hasPrefix("  crashreport") || line.hasPrefix("  if") {
             #expect(line.count <= 80, "\(line)")
         }
+        // A line that was wrapped is another command to whoever pastes it.
+        let rest = try #require(help.output.components(separatedBy: "EXAMPLES:\n").dropFirst().first)
+        let examples = try #require(rest.components(separatedBy: "\n\n").first)
+        for line in examples.split(separator: "\n") { #expect(line.hasPrefix("  "), "\(line)") }
     }
 }
