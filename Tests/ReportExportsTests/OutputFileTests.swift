@@ -101,6 +101,17 @@ import Testing
         #expect(result.output == "before\nafter\n1\n", "\(result.errors)")
     }
 
+    @Test func `Who reads only the start is no failure`() throws {
+        var report = RichReport.report()
+        report.fault.message = String(repeating: "more than a pipe holds ", count: 10000)
+        try store.write(report)
+        let result = try shell(
+            "crashreport export last --format json-lines --output /dev/stdout | head -c 1; echo ${PIPESTATUS[0]}"
+        )
+        #expect(result.output == "{0\n", "\(result.errors)")
+        #expect(result.errors == "")
+    }
+
     @Test(.enabled(if: geteuid() != 0, "root may make files anywhere"))
     func `A file in a folder that takes no other is written in place`() throws {
         let result = try shell(

@@ -27,6 +27,9 @@ struct OutputFile {
         guard !isStandardOutput else { return try Output.write(bytes: bytes) }
         do {
             try OutputTarget(of: FilePath(path)).write(bytes)
+        } catch Errno.brokenPipe {
+            // A FIFO, or /dev/stdout: whoever reads has seen enough.
+            throw ExitCode.success
         } catch {
             throw Self.failure(path, error)
         }
