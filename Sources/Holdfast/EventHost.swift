@@ -183,7 +183,7 @@ public final class EventHost {
             throw EventHostError(error)
         }
         if !capture.isPersistent {
-            configuration.logger.error("no room for the spool file: what has no report at the end of the process is lost")
+            configuration.logger.error("no room for the spool file: faults without a report are lost with the process")
         }
         prepareRestart(isHealthy: false)
         let healthy = HostRunLoop.Timer(label: "healthy", after: RestartHistory.healthyAfter) { [weak self] _ in
