@@ -2,7 +2,6 @@
 
 #include "async_state.h"
 #include "async_syscalls.h"
-#include "loaded_images.h"
 #include "thread_sampling.h"
 
 #include <linux/futex.h>
@@ -42,7 +41,7 @@ bool hf_capture_wait(uint32_t *slot, uint32_t *unloads) {
     for (;;) {
         uint32_t seen = atomic_load_explicit(&hf_capture_state.pending, memory_order_acquire);
         // First: a walk by images that are gone names functions that were never called.
-        uint32_t now = hf_loader_unloads();
+        uint32_t now = atomic_load_explicit(&hf_capture_state.unloads, memory_order_acquire);
         if (now != *unloads) {
             *unloads = now;
             return false;

@@ -55,8 +55,10 @@ typedef struct HFCaptureState {
     _Atomic(uint64_t) waiting[HF_SLOT_WORDS];
     /// The actions that stood before ours, in the order of hf_async_fault_signals.
     struct sigaction previous[HF_FAULT_SIGNAL_COUNT];
-    /// How many records wait for a verdict; the deciding thread sleeps on it (futex(2)).
+    /// Grows with each record that waits for a verdict, and each library that is unloaded; the deciding thread sleeps on it (futex(2)).
     _Atomic(uint32_t) pending;
+    /// How often a library was unloaded, or only its count lowered.
+    _Atomic(uint32_t) unloads;
     /// The thread id of the deciding thread, 0 until there is one.
     _Atomic(int32_t) decider;
     /// HF_VERDICT_RESTART or HF_VERDICT_TERMINATE: what is done when no verdict comes.

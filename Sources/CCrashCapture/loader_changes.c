@@ -3,20 +3,15 @@
 
 #include "async_state.h"
 #include "async_syscalls.h"
-#include "loaded_images.h"
 #include "next_function.h"
 
 #include <linux/futex.h>
-
-static _Atomic(uint32_t) unloads;
-
-uint32_t hf_loader_unloads(void) { return atomic_load_explicit(&unloads, memory_order_acquire); }
 
 #if !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
 
 int dlclose(void *handle) {
     int result = HF_NEXT(dlclose)(handle);
-    atomic_fetch_add_explicit(&unloads, 1, memory_order_acq_rel);
+    atomic_fetch_add_explicit(&hf_capture_state.unloads, 1, memory_order_acq_rel);
     // The crash thread lists the images again now: when somebody has faulted, he may hold the loader's lock.
     atomic_fetch_add_explicit(&hf_capture_state.pending, 1, memory_order_release);
     HF_SYSCALL3(SYS_futex, &hf_capture_state.pending, FUTEX_WAKE_PRIVATE, 1);

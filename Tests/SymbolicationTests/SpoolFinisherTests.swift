@@ -31,6 +31,15 @@ import Testing
         #expect(try finish(SpoolBytes()) == [])
     }
 
+    @Test func `Whoever waits is told of each report`() throws {
+        let spool = SpoolBytes(slots: [SpoolBytes.record(), SpoolBytes.record(), SpoolBytes.record()])
+        try Data(spool.bytes).write(to: URL(fileURLWithPath: store.spoolPath.appending("1-2.spool").string))
+        var told: [Int] = []
+        let outcome = SpoolFinisher(store: store).finish { told.append($0) }
+        #expect(told == Array(1...outcome.reports.count))
+        #expect(told.count == 3)
+    }
+
     @Test func `A decided record becomes a whole report`() throws {
         let report = try #require(finish(SpoolBytes(slots: [SpoolBytes.record()])).first)
         #expect(report.verdict == .init(decision: .resume, reason: "a reason"))

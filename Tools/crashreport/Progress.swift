@@ -18,10 +18,15 @@ final class Progress {
     }
 
     /// Takes note of how much is done, and shows it now and then.
-    func update(done: Int, total: Int) {
+    ///
+    /// - Parameters:
+    ///   - done: How much.
+    ///   - total: Of how much; nil where nobody knows.
+    func update(done: Int, total: Int? = nil) {
         let now = Self.seconds
         guard isTerminal, now - start >= Self.patience, now - lastShown >= Self.pause else { return }
         lastShown = now
+        guard let total else { return show("\(title): \(done)") }
         let percent = total > 0 ? " (\(Int(100 * Double(done) / Double(total))) %)" : ""
         show("\(title): \(done) of \(total)\(percent)")
     }

@@ -48,7 +48,10 @@ struct StoreOptions: ParsableArguments {
 
     /// Makes the reports of what dead processes left behind.
     func finish(_ store: ReportStore) {
-        for problem in SpoolFinisher(store: store).finish().problems { Output.complain(problem) }
+        let progress = Progress("finishing the reports of dead processes")
+        let outcome = SpoolFinisher(store: store).finish { progress.update(done: $0) }
+        progress.end()
+        for problem in outcome.problems { Output.complain(problem) }
     }
 
     /// The store that the options and the environment name.

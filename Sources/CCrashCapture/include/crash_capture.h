@@ -95,8 +95,8 @@ uint32_t hf_capture_slots_in_use(void);
 
 /// Waits for a captured record without a verdict, or until a library is unloaded.
 ///
-/// Returns whether there is a record, which lies in `slot`; if not, `unloads` is the new count of hf_loader_unloads(). For the
-/// deciding thread only.
+/// Returns whether there is a record, which lies in `slot`; if not, `unloads` says how often one was by now. For
+/// the deciding thread only.
 bool hf_capture_wait(uint32_t *_Nonnull slot, uint32_t *_Nonnull unloads);
 
 /// Finds the oldest captured record without a verdict; false if there is none. For the deciding thread only.

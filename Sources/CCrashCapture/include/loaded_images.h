@@ -44,9 +44,6 @@ uint32_t hf_loaded_images_snapshot(
 /// A number that changes when the spool's image table does. Safe to call from any thread.
 uint32_t hf_loaded_images_version(void);
 
-/// How often a library was unloaded, or only its count lowered. Safe to call from any thread.
-uint32_t hf_loader_unloads(void);
-
 /// The bounds of an exported function by its name, and which kind of image it is in.
 ///
 /// Returns 0, or -1 if there is no such function. Not safe to call from a signal handler.

@@ -41,7 +41,10 @@ public struct SpoolFinisher: Sendable {
     /// Finishes every spool file that no process holds.
     ///
     /// Does nothing where there is no spool.
-    public func finish() -> Outcome {
+    ///
+    /// - Parameter progress: Told after each report how many there are by now.
+    /// - Returns: What was done.
+    public func finish(progress: ((Int) -> Void)? = nil) -> Outcome {
         var outcome = Outcome()
         do {
             let folder = try FileDirectory(at: store.spoolPath)
@@ -52,7 +55,7 @@ public struct SpoolFinisher: Sendable {
             let files = SymbolFiles(.standard, budget: .agent)
             // A name of the form `.….tmp` is a file whose process died before it was ready, or is about to be.
             for name in try folder.names() where name.hasSuffix(".spool") || name.hasSuffix(".tmp") {
-                finish(store.spoolPath.appending(name), files, &outcome)
+                finish(store.spoolPath.appending(name), files, &outcome, progress)
             }
         } catch {
             if error != .noSuchFileOrDirectory { outcome.problems.append("\(store.spoolPath): \(error)") }
@@ -60,7 +63,12 @@ public struct SpoolFinisher: Sendable {
         return outcome
     }
 
-    private func finish(_ path: FilePath, _ files: SymbolFiles, _ outcome: inout Outcome) {
+    private func finish(
+        _ path: FilePath,
+        _ files: SymbolFiles,
+        _ outcome: inout Outcome,
+        _ progress: ((Int) -> Void)?
+    ) {
         // O_NONBLOCK: a FIFO by that name must not hold us up.
         let descriptor = unsafe open(path.string, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
@@ -85,7 +93,7 @@ public struct SpoolFinisher: Sendable {
             let contents = try SpoolContents(bytes: file.readAll(limit: SpoolContents.maximumSize))
             noteAttempt(contents.attempts + 1, descriptor)
             do {
-                try write(contents, files, &outcome)
+                try write(contents, files, &outcome, progress)
             } catch {
                 // An orderly failure, such as a full disk, says nothing against the records.
                 noteAttempt(contents.attempts, descriptor)
@@ -112,7 +120,12 @@ public struct SpoolFinisher: Sendable {
         _ = unsafe pwrite(descriptor, &count, MemoryLayout<UInt32>.size, off_t(SpoolContents.attemptsOffset))
     }
 
-    private func write(_ contents: SpoolContents, _ files: SymbolFiles, _ outcome: inout Outcome) throws {
+    private func write(
+        _ contents: SpoolContents,
+        _ files: SymbolFiles,
+        _ outcome: inout Outcome,
+        _ progress: ((Int) -> Void)?
+    ) throws {
         guard !contents.records.isEmpty else { return }
         try store.create()
         // Who died while naming functions does not make its successor do the same; one that found the heap broken after another
@@ -129,6 +142,7 @@ public struct SpoolFinisher: Sendable {
             let report = builder.report(of: record, images: contents.images, notes: notes)
             // One of a crash loop may only be counted in another.
             outcome.reports.append(try store.add(report, folding: folding))
+            progress?(outcome.reports.count)
         }
     }
 }
