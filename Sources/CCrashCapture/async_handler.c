@@ -90,18 +90,29 @@ static void wait_for_drain(void) {
     }
 }
 
-/// Waits for a slot when all are taken, as long as for a verdict: the report writer frees one every few milliseconds.
+/// Waits for a slot when all are taken: the report writer frees one every few milliseconds.
+///
+/// As long as for a verdict, and longer while slots are freed, if only for others: then nothing hangs, but the machine is busy.
 static HFRecord *wait_for_slot(void) {
-    uint64_t left = hf_capture_state.configuration.deadline_nanoseconds;
     const uint64_t step = 10 * 1000 * 1000;
+    uint64_t patience = hf_capture_state.configuration.deadline_nanoseconds;
+    uint64_t left = patience;
+    uint64_t most = patience * 5;
+    uint32_t freed = atomic_load_explicit(&hf_capture_state.freed, memory_order_relaxed);
     for (;;) {
         HFRecord *record = hf_async_claim_slot();
-        if (record != NULL || left == 0) {
+        if (record != NULL || left == 0 || most == 0) {
             return record;
         }
         struct timespec pause = {.tv_sec = 0, .tv_nsec = (long)step};
         HF_SYSCALL2(SYS_nanosleep, &pause, 0);
         left = left > step ? left - step : 0;
+        most = most > step ? most - step : 0;
+        uint32_t now = atomic_load_explicit(&hf_capture_state.freed, memory_order_relaxed);
+        if (now != freed) {
+            freed = now;
+            left = patience;
+        }
     }
 }
 

@@ -91,4 +91,5 @@ void hf_capture_release(uint32_t slot) {
     __builtin_memset(record->exception_message, 0, sizeof record->exception_message);
     __atomic_store_n(&hf_capture_state.slots[slot].state, HF_SLOT_FREE, __ATOMIC_RELEASE);
     clear(hf_capture_state.taken, slot);
+    atomic_fetch_add_explicit(&hf_capture_state.freed, 1, memory_order_relaxed);
 }

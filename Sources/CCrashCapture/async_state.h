@@ -57,6 +57,8 @@ typedef struct HFCaptureState {
     struct sigaction previous[HF_FAULT_SIGNAL_COUNT];
     /// Grows with each record that waits for a verdict, and each library that is unloaded; the deciding thread sleeps on it (futex(2)).
     _Atomic(uint32_t) pending;
+    /// How often a slot was freed.
+    _Atomic(uint32_t) freed;
     /// How often a library was unloaded, or only its count lowered.
     _Atomic(uint32_t) unloads;
     /// The thread id of the deciding thread, 0 until there is one.

@@ -47,6 +47,7 @@ struct CompareCommand: ParsableCommand {
             filter: filter
         ).measure(into: &table)
         try measureRecovery(filter, into: &table)
+        MainActor.assumeIsolated { BenchmarkHost.end() }
         Progress.end()
         guard !table.rows.isEmpty else { throw ValidationError("no row has \(only ?? "") in its name") }
         print(table.text)

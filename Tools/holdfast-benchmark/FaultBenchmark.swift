@@ -1,8 +1,6 @@
 import FaultInjection
 import Glibc
 import Holdfast
-import Logging
-import SystemPackage
 
 /// How long it takes from a fault to the next callout of the same loop.
 @MainActor
@@ -21,22 +19,13 @@ struct FaultBenchmark {
     private nonisolated static let depths = [8, 32, 128]
 
     func measure() throws -> Result {
-        let store = "/tmp/holdfast-benchmark-\(getpid())"
-        defer { Self.remove(store) }
-        var configuration = EventHost.Configuration()
-        configuration.store = FilePath(store)
-        configuration.budget = .generous
-        configuration.afterFault = .keepGoing
-        configuration.logger.logLevel = .error
-        let host = try EventHost(configuration)
-        let result = Result(
+        let host = try BenchmarkHost.host()
+        return Result(
             trap: sample(.nilUnwrap, depth: 0, on: host),
             nullWrite: sample(.nullWrite, depth: 0, on: host),
             byDepth: Self.depths.map { ($0, sample(.nilUnwrap, depth: $0, on: host)) },
             warmByDepth: Self.depths.map { ($0, sample(.nilUnwrap, depth: $0, inBurstsOf: 25, on: host)) }
         )
-        host.close()
-        return result
     }
 
     private func sample(_ fault: Fault, depth: Int, inBurstsOf burst: Int = 1, on host: EventHost) -> Sample {

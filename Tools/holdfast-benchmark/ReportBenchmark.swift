@@ -1,8 +1,6 @@
 import FaultInjection
 import Glibc
 import Holdfast
-import Logging
-import SystemPackage
 
 /// How long it takes from a fault to its report: symbolicated, in the store, and sure to be there after a power failure.
 @MainActor
@@ -24,27 +22,10 @@ struct ReportBenchmark {
     /// Fewer than are folded into one.
     private static let burst = 30
 
-    /// Emptied after each measurement: the 33rd report of a fault would only be counted in another.
-    private let storePath = "/tmp/holdfast-benchmark-\(getpid())"
-
-    nonisolated init(agent: String, rounds: Int) {
-        self.agent = agent
-        self.rounds = rounds
-    }
-
     func measure() throws -> Result {
-        // The host's handlers stay in place: what is measured in other processes comes first.
         let first = try firstReports()
         let backtracer = try? backtraces()
-        defer { FaultBenchmark.remove(storePath) }
-        var configuration = EventHost.Configuration()
-        configuration.store = FilePath(storePath)
-        configuration.budget = .generous
-        configuration.afterFault = .keepGoing
-        configuration.quarantine = nil
-        configuration.logger.logLevel = .error
-        let host = try EventHost(configuration)
-        defer { host.close() }
+        let host = try BenchmarkHost.host()
         let times = try (0...rounds).map { try report(label: "item \($0)", on: host) }
         // The first sets up what the rest find ready.
         let bursts = try (0..<max(3, rounds / 10)).map { _ in try flood(on: host) }
@@ -60,7 +41,7 @@ struct ReportBenchmark {
         let begin = now()
         fault(label: label, on: host)
         guard host.flushReports(within: .seconds(10)) else { throw MeasurementError("no report in ten seconds") }
-        defer { FaultBenchmark.empty(storePath + "/reports") }
+        defer { Self.empty() }
         return now() - begin
     }
 
@@ -68,9 +49,12 @@ struct ReportBenchmark {
         let begin = now()
         for number in 0..<Self.burst { fault(label: "flood \(number)", on: host) }
         guard host.flushReports(within: .seconds(60)) else { throw MeasurementError("no reports in a minute") }
-        defer { FaultBenchmark.empty(storePath + "/reports") }
+        defer { Self.empty() }
         return (now() - begin) / Double(Self.burst)
     }
+
+    /// After each measurement: the 33rd report of a fault would only be counted in another.
+    private static func empty() { FaultBenchmark.empty(BenchmarkHost.storePath + "/reports") }
 
     private func fault(label: String, on host: EventHost) {
         let mode: HostRunLoop.Mode = "benchmark"

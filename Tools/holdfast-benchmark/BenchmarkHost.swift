@@ -1,0 +1,34 @@
+import Glibc
+import Holdfast
+import Logging
+import SystemPackage
+
+/// The host of this process, which has only one: what measures signals by themselves comes before it.
+@MainActor
+enum BenchmarkHost {
+    /// Its store, which is removed at the end.
+    nonisolated static let storePath = "/tmp/holdfast-benchmark-\(getpid())"
+
+    private static var made: EventHost?
+
+    /// The host, made when it is first asked for.
+    static func host() throws -> EventHost {
+        if let made { return made }
+        var configuration = EventHost.Configuration()
+        configuration.store = FilePath(storePath)
+        configuration.budget = .generous
+        configuration.afterFault = .keepGoing
+        configuration.quarantine = nil
+        configuration.logger.logLevel = .error
+        let host = try EventHost(configuration)
+        made = host
+        return host
+    }
+
+    /// Closes the host and removes its store.
+    static func end() {
+        made?.close()
+        made = nil
+        FaultBenchmark.remove(storePath)
+    }
+}
