@@ -59,7 +59,7 @@ typedef struct HFCaptureState {
     _Atomic(uint32_t) pending;
     /// How often a slot was freed.
     _Atomic(uint32_t) freed;
-    /// How often a library was unloaded, or only its count lowered.
+    /// How often a library was unloaded.
     _Atomic(uint32_t) unloads;
     /// The thread id of the deciding thread, 0 until there is one.
     _Atomic(int32_t) decider;
