@@ -3,13 +3,13 @@
 #include "async_sample.h"
 #include "async_signals.h"
 #include "async_state.h"
+#include "signal_action.h"
 #include "signal_events.h"
 #include "thread_sampling.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -46,31 +46,9 @@ HFSignalObstacle hf_signal_obstacle(int signal) {
     return HFSignalObstacleNone;
 }
 
-/// The action as the kernel has it: with the C library's restorer, so that it can be set again without the library.
-static HFKernelAction current_action(int signal) {
-    HFKernelAction action;
-    memset(&action, 0, sizeof action);
-    syscall(SYS_rt_sigaction, signal, NULL, &action, HF_KERNEL_SIGSET_SIZE);
-    return action;
-}
-
 static bool is_ours(const HFKernelAction *action) {
     return action->handler == (uintptr_t)hf_async_handle_signal ||
            action->handler == (uintptr_t)hf_async_discard_signal;
-}
-
-static int install(int signal, void (*handler)(int, siginfo_t *, void *)) {
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_sigaction = handler;
-    // SA_RESTART: code that does not expect EINTR goes on; the loop itself is woken by the eventfd.
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-    sigfillset(&action.sa_mask);
-    // But a fault of the handler must still be seen.
-    for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
-        sigdelset(&action.sa_mask, hf_async_fault_signals[i]);
-    }
-    return sigaction(signal, &action, NULL) == 0 ? 0 : errno;
 }
 
 static void take_over_in_child(void) {
@@ -92,7 +70,7 @@ static void take_over_in_child(void) {
 
 /// Remembers what stands before ours, unless ours stands there already.
 static void remember(int signal) {
-    HFKernelAction action = current_action(signal);
+    HFKernelAction action = hf_signal_action(signal);
     if (is_ours(&action)) {
         return;
     }
@@ -100,7 +78,7 @@ static void remember(int signal) {
 }
 
 static void give_back(int signal) {
-    HFKernelAction action = current_action(signal);
+    HFKernelAction action = hf_signal_action(signal);
     if (is_ours(&action)) {
         syscall(SYS_rt_sigaction, signal, &hf_signal_state.previous[signal], NULL, HF_KERNEL_SIGSET_SIZE);
     }
@@ -123,13 +101,13 @@ int hf_signal_observe(int signal, int descriptor) {
     if (hf_signal_state.previous[signal].handler == (uintptr_t)SIG_IGN) {
         atomic_fetch_or(&hf_signal_state.ignored_before, bit(signal));
     }
-    int error = install(signal, hf_async_handle_signal);
+    int error = hf_signal_set_handler(signal, hf_async_handle_signal);
     if (error != 0) {
         atomic_store(&hf_signal_state.descriptors[signal], 0);
         atomic_fetch_and(&hf_signal_state.ignored_before, ~bit(signal));
         return error;
     }
-    hf_signal_state.action = current_action(signal);
+    hf_signal_state.action = hf_signal_action(signal);
     atomic_fetch_or(&hf_capture_state.observed_signals, bit(signal));
     uint64_t blocked = change_mask(SIG_UNBLOCK, bit(signal)) & ~hf_capture_state.configuration.held_signals;
     if (!is_observed) {
@@ -147,9 +125,9 @@ void hf_signal_stop(int signal) {
     change_mask(SIG_BLOCK, hf_signal_state.blocked_before & bit(signal));
     atomic_fetch_and(&hf_signal_state.ignored_before, ~bit(signal));
     if ((hf_signal_state.discarded & bit(signal)) != 0) {
-        HFKernelAction action = current_action(signal);
+        HFKernelAction action = hf_signal_action(signal);
         if (is_ours(&action)) {
-            install(signal, hf_async_discard_signal);
+            hf_signal_set_handler(signal, hf_async_discard_signal);
         }
     } else {
         give_back(signal);
@@ -171,7 +149,7 @@ int hf_signal_discard(int signal) {
     if (hf_signal_state.previous[signal].handler == (uintptr_t)SIG_IGN) {
         return 0;
     }
-    int error = is_observed ? 0 : install(signal, hf_async_discard_signal);
+    int error = is_observed ? 0 : hf_signal_set_handler(signal, hf_async_discard_signal);
     if (error == 0) {
         hf_signal_state.discarded |= bit(signal);
         // Held across a restart like those that are observed: by default the process would die of it.

@@ -44,12 +44,15 @@ public struct SymbolicatedFrame: Sendable, Equatable {
         self.line = location.line
         self.column = location.column
         self.inlined = inlined
-        self.isRuntimeFailure = rawName?.hasPrefix("Swift runtime failure: ") ?? false
+        self.isRuntimeFailure = rawName?.hasPrefix(Self.runtimeFailurePrefix) ?? false
         self.isThunk = rawName.map(Demangler.isThunk) ?? false
     }
 }
 
 extension SymbolicatedFrame {
+    /// The compiler marks a check of its own by an inlined function of this name.
+    static let runtimeFailurePrefix = "Swift runtime failure: "
+
     /// What a signal handler returns to, as the C library calls it.
     static let signalReturn = SymbolicatedFrame(
         rawName: "__restore_rt",

@@ -36,26 +36,12 @@ struct HTMLReportCommand: ParsableCommand {
     }
 
     func run() throws {
-        let store: ReportStore
-        let listing: ReportListing
-        let progress = Progress("reading reports")
-        defer { progress.end() }
-        do {
-            store = try options.openFinished()
-            listing = try store.summaries(matching: filter.filter) { progress.update(done: $0, total: $1) }
-        } catch {
-            progress.end()
-            throw Failure.exit(for: error)
-        }
-        for problem in listing.problems { Output.complain(problem.description) }
-        guard !listing.summaries.isEmpty else {
-            progress.end()
-            throw Failure.nothing(in: store, listing.problems, filter.filter)
-        }
+        let found = try FoundReports(options, filter.filter)
+        try found.requireSome()
         var limits = HTMLReportPage.Limits()
         limits.reportsPerGroup = perCause
-        let page = HTMLReportPage(listing.summaries, origin: store.path.string, limits: limits)
-        let text = page.html { read($0, of: store) }
+        let page = HTMLReportPage(found.summaries, origin: found.store.path.string, limits: limits)
+        let text = page.html { read($0, of: found.store) }
         try OutputFile(html).write(Array(text.utf8))
     }
 

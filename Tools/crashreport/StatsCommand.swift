@@ -51,20 +51,13 @@ struct StatsCommand: ParsableCommand {
     }
 
     func run() throws {
-        let store: ReportStore
+        let reports = try FoundReports(options, filter.filter)
         let groups: ReportGroupListing
-        let reports: ReportListing
-        let progress = Progress("reading reports")
         do {
-            store = try options.openFinished()
-            reports = try store.summaries(matching: filter.filter) { progress.update(done: $0, total: $1) }
-            groups = try store.groups(matching: filter.filter, order: .mostFrequentFirst)
+            groups = try reports.store.groups(matching: filter.filter, order: .mostFrequentFirst)
         } catch {
-            progress.end()
             throw Failure.exit(for: error)
         }
-        progress.end()
-        for problem in reports.problems { Output.complain(problem.description) }
         let text = StatisticsText(
             groups: groups.groups,
             summaries: reports.summaries,
@@ -83,8 +76,7 @@ struct StatsCommand: ParsableCommand {
         } else if !reports.summaries.isEmpty {
             try Output.page(text.text(Terminal.standardOutput.layout), pager)
         }
-        guard reports.summaries.isEmpty else { return }
-        throw Failure.nothing(in: store, reports.problems, filter.filter)
+        try reports.requireSome()
     }
 
     /// What was asked for, as far as it was.

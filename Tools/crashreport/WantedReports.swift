@@ -29,23 +29,11 @@ final class WantedReports {
 
     /// Looks for the reports of the store that fit a filter; what cannot be read is named.
     init(_ options: StoreOptions, _ filter: ReportFilter) throws {
-        let store: ReportStore
-        let listing: ReportListing
-        let progress = Progress("reading reports")
-        defer { progress.end() }
-        do {
-            store = try options.openFinished()
-            listing = try store.summaries(matching: filter) { progress.update(done: $0, total: $1) }
-        } catch {
-            progress.end()
-            throw Failure.exit(for: error)
-        }
-        progress.end()
-        for problem in listing.problems { Output.complain(problem.description) }
-        guard !listing.summaries.isEmpty else { throw Failure.nothing(in: store, listing.problems, filter) }
-        ids = listing.summaries.map(\.id)
-        source = .store(store)
-        isIncomplete = !listing.problems.isEmpty
+        let found = try FoundReports(options, filter)
+        try found.requireSome()
+        ids = found.summaries.map(\.id)
+        source = .store(found.store)
+        isIncomplete = !found.problems.isEmpty
     }
 
     /// Reads a report; nil if it is gone meanwhile, or cannot be read, which is said.

@@ -124,8 +124,8 @@ public final class ReportBuilder {
             let symbols = symbolicator.symbolicate(address: address, isReturnAddress: isReturnAddress)
             if position == 0, let failure = symbols.first(where: \.isRuntimeFailure)?.function {
                 runtimeFailure =
-                    failure.hasPrefix(Self.failurePrefix)
-                    ? String(failure.dropFirst(Self.failurePrefix.count)) : failure
+                    failure.hasPrefix(SymbolicatedFrame.runtimeFailurePrefix)
+                    ? String(failure.dropFirst(SymbolicatedFrame.runtimeFailurePrefix.count)) : failure
             }
             for symbol in symbols.isEmpty ? [SymbolicatedFrame.unknown] : symbols {
                 frames.append(
@@ -148,8 +148,6 @@ public final class ReportBuilder {
         let place = record.registers[RegisterNames.programCounter(process.host.architecture)] ?? 0
         return place == 0 && record.isCutOff ? [] : [place]
     }
-
-    private static let failurePrefix = "Swift runtime failure: "
 }
 
 /// SplitMix64 (Steele, Lea, Flood 2014): bits that follow from a seed.
