@@ -23,3 +23,5 @@ void hf_main_queue_drain(void) {
 }
 
 bool hf_is_main_thread(void) { return gettid() == getpid(); }
+
+int hf_thread_id(void) { return gettid(); }

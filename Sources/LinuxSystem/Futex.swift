@@ -19,6 +19,22 @@ public enum Futex {
         }
     }
 
+    /// The same, until a time at the latest.
+    ///
+    /// The corresponding call is `futex(FUTEX_WAIT_BITSET)`.
+    ///
+    /// - Parameters:
+    ///   - word: The word.
+    ///   - value: Returns at once if the word has another.
+    ///   - deadline: Nanoseconds on the monotonic clock; `Int64.max` for never, and the past does not wait.
+    public static func wait(on word: borrowing Atomic<UInt32>, while value: UInt32, before deadline: Int64) {
+        guard deadline != .max else { return wait(on: word, while: value) }
+        unsafe withUnsafeBytes(of: word) { bytes in
+            guard let address = bytes.baseAddress else { return }
+            unsafe hf_futex_wait_until(address.assumingMemoryBound(to: UInt32.self), value, max(0, deadline))
+        }
+    }
+
     /// Wakes one thread that sleeps on the word, if there is one.
     ///
     /// The corresponding call is `futex(FUTEX_WAKE_PRIVATE)`.

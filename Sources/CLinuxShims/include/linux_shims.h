@@ -30,6 +30,11 @@ void hf_main_queue_drain(void);
 /// Provided because the Glibc overlay lacks gettid(2). Safe to call from a signal handler.
 bool hf_is_main_thread(void);
 
+/// Returns what the calling thread is to the kernel: gettid(2), which the Glibc overlay lacks.
+///
+/// Safe to call from a signal handler.
+int hf_thread_id(void);
+
 /// Makes a timerfd on the monotonic clock, nonblocking and closed on exec: timerfd_create(2). Returns -1 with `errno` set.
 ///
 /// Provided because <sys/timerfd.h> here would make half of the Glibc overlay's types this module's.
@@ -43,6 +48,11 @@ int hf_timerfd_set(int descriptor, int64_t nanoseconds);
 ///
 /// Provided because the Glibc overlay has no variadic syscall(2). Keeps `errno`. Safe to call from a signal handler.
 void hf_futex_wait(const uint32_t *_Nonnull word, uint32_t value);
+
+/// The same, until a time on CLOCK_MONOTONIC in nanoseconds at the latest: futex(2), FUTEX_WAIT_BITSET.
+///
+/// Safe to call from a signal handler.
+void hf_futex_wait_until(const uint32_t *_Nonnull word, uint32_t value, int64_t deadline);
 
 /// Wakes at most `count` threads that sleep on `*word`: futex(2), FUTEX_WAKE_PRIVATE.
 ///

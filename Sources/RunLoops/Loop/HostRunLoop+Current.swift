@@ -52,7 +52,9 @@ extension HostRunLoop {
     private func tearDownAtThreadExit() {
         // `cancel` closures may ask for the current loop: that is still this one.
         unsafe pthread_setspecific(Self.key, Unmanaged.passUnretained(self).toOpaque())
+        _ = progress.begin()
         removeEverything()
+        progress.endForEver()
         pthread_setspecific(Self.key, nil)
         hf_loop_events_release()
     }

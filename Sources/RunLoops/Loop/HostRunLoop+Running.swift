@@ -114,6 +114,7 @@ extension HostRunLoop {
             // 8. Skips 9 to 11.
             var event: LoopEvent
             if hostsMainQueue && !servedMainQueue && isMainQueueReady {
+                progress.look()
                 event = .mainQueue
             } else {
                 // 9.
@@ -172,10 +173,12 @@ extension HostRunLoop {
         let stage: Activity
         let dueTimers: DueTimers
         let lastTurn: LoopEvent.Turn
+        let wasIdle: Bool
     }
 
     private func beginRun(in mode: LoopMode) -> OuterRun {
         runNumber += 1
+        let wasIdle = progress.begin()
         let ignoredWakeUps = wakeState.accept()
         let outerDueTimers = dueTimers
         dueTimers = DueTimers()
@@ -187,7 +190,8 @@ extension HostRunLoop {
                 ignoredWakeUps: ignoredWakeUps,
                 stage: stage,
                 dueTimers: outerDueTimers,
-                lastTurn: lastTurn
+                lastTurn: lastTurn,
+                wasIdle: wasIdle
             )
             runningMode = mode
             isStopped.store(false, ordering: .relaxed)
@@ -203,6 +207,7 @@ extension HostRunLoop {
             isStopped.store(outer.isStopped, ordering: .relaxed)
             depth.subtract(1, ordering: .releasing)
         }
+        if outer.wasIdle { progress.end() }
         stage = outer.stage
         dueTimers = outer.dueTimers
         if let mode = outer.mode {

@@ -9,6 +9,7 @@ extension HostRunLoop {
     /// What is ready at the same time takes turns, so that neither a timer that is always due nor a loop that wakes itself
     /// keeps a port from being served.
     func nextEvent(in mode: LoopMode, polls: Bool) -> LoopEvent {
+        progress.look()
         var isTimeOver = false
         while true {
             let isWoken = wakeState.isPending
@@ -127,6 +128,7 @@ extension HostRunLoop {
     func block(until end: Int64, _ wait: (_ blocks: Bool) -> Void) {
         // A deadline that has come is never armed: it would cost a system call, and the kernel some thirty microseconds.
         let isOver = end != .max && end <= currentTime()
+        var before: Progress.State?
         if !isOver {
             // It stands at never while nobody sleeps.
             if end != .max { sleepDeadline.store(end, ordering: .sequentiallyConsistent) }
@@ -134,12 +136,12 @@ extension HostRunLoop {
                 armedDeadline = end
                 timerDescriptor.set(to: end == .max ? nil : end)
             }
-            isBlocked.store(true, ordering: .releasing)
+            before = progress.beginWait()
         }
         let sleep = isOver ? nil : unsafe hf_loop_event_sleep(nestingForEvents)
         wait(!isOver)
         unsafe hf_loop_event_awake(sleep)
-        isBlocked.store(false, ordering: .releasing)
+        if let before { progress.endWait(backTo: before) }
         sleepDeadline.store(.max, ordering: .releasing)
         wakeState.endSleep()
     }

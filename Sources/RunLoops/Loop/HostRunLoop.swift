@@ -61,7 +61,6 @@ public final class HostRunLoop: @unchecked Sendable {
     let hasForeignWork = Atomic<Bool>(false)
     /// When the present sleep ends by itself; `Int64.max` while that is not known.
     let sleepDeadline = Atomic<Int64>(.max)
-    let isBlocked = Atomic<Bool>(false)
     /// Whether the thread is about to end: no run goes on after its present pass.
     let areAllRunsEnding = Atomic<Bool>(false)
     let depth = Atomic<Int>(0)
@@ -71,6 +70,9 @@ public final class HostRunLoop: @unchecked Sendable {
     /// The descriptor of the main dispatch queue, or -1 while this loop does not host it.
     let mainQueueDescriptor = Atomic<CInt>(-1)
     let isInMainQueueCallout = Atomic<Bool>(false)
+
+    /// How far the loop has come: for who watches it.
+    public let progress = Progress()
 
     /// The jobs of tasks and actors that run on this loop.
     let jobs = JobQueue()
@@ -126,7 +128,7 @@ public final class HostRunLoop: @unchecked Sendable {
     public var allModes: Set<Mode> { lock.withLock { Set(modes.keys) } }
 
     /// Whether the loop's thread sleeps, waiting for something to happen.
-    public var isWaiting: Bool { isBlocked.load(ordering: .acquiring) }
+    public var isWaiting: Bool { progress.reading.state == .waiting }
 
     /// How many runs are active, one inside the other; 0 while the loop does not run.
     public var nesting: Int { depth.load(ordering: .acquiring) }

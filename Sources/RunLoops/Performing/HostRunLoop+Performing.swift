@@ -147,9 +147,11 @@ extension HostRunLoop {
             unsafe hf_recovery_restore(suspended)
         }
         let mode = lock.withLock { runningMode ?? loopMode(creating: .default) }
+        let wasIdle = progress.begin()
         _ = block.begin()
         callOut(to: block, in: mode)
         block.finish()
+        if wasIdle { progress.end() }
         return block.state
     }
 

@@ -1,0 +1,138 @@
+import LinuxSystem
+import Synchronization
+
+extension HostRunLoop {
+    /// How far a loop has come, for whoever watches it from another thread.
+    ///
+    /// Between two looks for events a loop serves nothing but what it found at the first of them: that is a *busy period*, and one
+    /// that lasts is a stall. A loop looks in phase 10 of every pass, one that only polls and one of a nested run among them, and in
+    /// phase 8 where the main dispatch queue is asked. The loop's thread writes one word for it, without a lock, a reading of the
+    /// clock or a system call; but a watched loop that wakes while the watcher sleeps wakes the watcher (futex(2)). The object
+    /// may outlive the loop. Callable from any thread.
+    public final class Progress: Sendable {
+        /// What a loop does.
+        public enum State: UInt64, Sendable, Hashable {
+            /// It does not run.
+            case idle = 0
+            /// It runs its own code or a callout's.
+            case busy = 1
+            /// It waits for events.
+            case waiting = 2
+        }
+
+        /// The state of a loop at a time.
+        public struct Reading: Sendable, Hashable {
+            fileprivate static var stateBits: UInt64 { 2 }
+
+            fileprivate let word: UInt64
+
+            /// What the loop did.
+            public var state: State { State(rawValue: word & (1 << Self.stateBits - 1)) ?? .idle }
+
+            /// Which busy period, wait or rest of the loop it was, counted from 0: another number is another one.
+            public var number: UInt64 { word >> Self.stateBits }
+
+            fileprivate func next(_ state: State) -> Reading {
+                Reading(word: (number &+ 1) << Self.stateBits | state.rawValue)
+            }
+        }
+
+        /// Written by the loop's thread.
+        private let word = Atomic<UInt64>(0)
+        private let threadID = Atomic<Int32>(0)
+        /// How many watch it.
+        private let watchers = Atomic<Int>(0)
+        /// The reading whose end is to be timed, 0 for none: written by the watcher, cleared by the loop.
+        private let timed = Atomic<UInt64>(0)
+        /// The reading whose end was timed last, and that time.
+        private let ended = Atomic<UInt64>(0)
+        private let endTime = Atomic<Int64>(0)
+
+        init() {}
+
+        /// The present state.
+        public var reading: Reading { Reading(word: word.load(ordering: .sequentiallyConsistent)) }
+
+        /// The thread that runs the loop, as gettid(2) has it; 0 if it never ran, or has ended.
+        public var thread: Int32 { threadID.load(ordering: .acquiring) }
+
+        // MARK: The loop's thread
+
+        /// A run begins, or a callout outside of runs; says whether the loop did nothing before, and `end()` must follow.
+        func begin() -> Bool {
+            guard reading.state == .idle else { return false }
+            if threadID.load(ordering: .relaxed) == 0 { threadID.store(ThreadIdentity.id, ordering: .releasing) }
+            becomeBusy()
+            return true
+        }
+
+        /// What `begin()` said yes to has ended.
+        func end() { move(to: .idle) }
+
+        /// The loop looks for events, and is busy with what it finds.
+        @inline(__always)
+        func look() { move(to: .busy) }
+
+        /// The loop is about to wait; returns what it did before.
+        @inline(__always)
+        func beginWait() -> State {
+            let before = Reading(word: word.load(ordering: .relaxed)).state
+            move(to: .waiting)
+            return before
+        }
+
+        /// The wait is over, and the loop goes on with what it did before.
+        @inline(__always)
+        func endWait(backTo state: State) {
+            if state == .busy { becomeBusy() } else { end() }
+        }
+
+        /// The thread ends: it will never run the loop again, and another one may get its number.
+        func endForEver() {
+            threadID.store(0, ordering: .releasing)
+            end()
+        }
+
+        @inline(__always)
+        private func move(to state: State) {
+            let old = Reading(word: word.load(ordering: .relaxed))
+            word.store(old.next(state).word, ordering: .releasing)
+            if timed.load(ordering: .relaxed) != 0 { noteEnd(of: old) }
+        }
+
+        private func becomeBusy() {
+            let old = Reading(word: word.load(ordering: .relaxed))
+            // Sequentially consistent, here and in `WatcherBell`: either the watcher sees this, or this sees that it sleeps.
+            word.store(old.next(.busy).word, ordering: .sequentiallyConsistent)
+            if watchers.load(ordering: .relaxed) > 0 { WatcherBell.ring() }
+        }
+
+        @inline(never)
+        private func noteEnd(of reading: Reading) {
+            guard timed.exchange(0, ordering: .acquiringAndReleasing) == reading.word else { return }
+            endTime.store(MonotonicClock.nanoseconds, ordering: .relaxed)
+            ended.store(reading.word, ordering: .releasing)
+        }
+
+        // MARK: The watcher
+
+        /// Has the loop ring for its watcher from now on; to be followed by a first look, and by `stopRinging()`.
+        package func startRinging() { watchers.add(1, ordering: .sequentiallyConsistent) }
+
+        /// Undoes `startRinging()`.
+        package func stopRinging() { watchers.subtract(1, ordering: .relaxed) }
+
+        /// Has the loop note when a busy period ends.
+        ///
+        /// For one watcher, and one busy period at a time.
+        package func timeEnd(of reading: Reading) {
+            timed.store(reading.word, ordering: .sequentiallyConsistent)
+        }
+
+        /// When a busy period ended whose end was asked for; nil if the loop had no occasion to note it.
+        package func end(of reading: Reading) -> Instant? {
+            guard ended.load(ordering: .acquiring) == reading.word else { return nil }
+            return Instant(nanoseconds: endTime.load(ordering: .relaxed))
+        }
+    }
+}
