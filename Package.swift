@@ -280,7 +280,9 @@ let package = Package(
         ),
         .testTarget(
             name: "HoldfastTests",
-            dependencies: ["TestSupport", "Holdfast", "CrashCapture", "CrashReports", "recovery-probe"],
+            dependencies: [
+                "TestSupport", "Holdfast", "CrashCapture", "CrashReports", "Symbolication", "recovery-probe",
+            ],
             exclude: ["Probe"],
             swiftSettings: swiftSettings
         ),

@@ -2,6 +2,7 @@
 
 #include "async_state.h"
 #include "async_syscalls.h"
+#include "thread_look.h"
 #include "thread_sampling.h"
 
 #include <linux/futex.h>
@@ -11,9 +12,9 @@ void hf_capture_become_decider(void) {
     atomic_store_explicit(&hf_capture_state.decider, (int32_t)HF_SYSCALL0(SYS_gettid), memory_order_release);
 }
 
-bool hf_capture_has_decider(void) {
-    return atomic_load_explicit(&hf_capture_state.decider, memory_order_acquire) != 0;
-}
+int32_t hf_capture_decider(void) { return atomic_load_explicit(&hf_capture_state.decider, memory_order_acquire); }
+
+bool hf_capture_has_decider(void) { return hf_capture_decider() != 0; }
 
 void hf_capture_add_facts(HFRecord *record, uint32_t facts) {
     __atomic_fetch_or(&record->facts, facts, __ATOMIC_RELAXED);
@@ -37,17 +38,21 @@ bool hf_capture_await_fault(uint64_t nanoseconds) {
     return hf_capture_has_waiting();
 }
 
-bool hf_capture_wait(uint32_t *slot, uint32_t *unloads) {
+HFCaptureWork hf_capture_wait(uint32_t *slot, uint32_t *unloads, HFThreadLook **look) {
     for (;;) {
         uint32_t seen = atomic_load_explicit(&hf_capture_state.pending, memory_order_acquire);
         // First: a walk by images that are gone names functions that were never called.
         uint32_t now = atomic_load_explicit(&hf_capture_state.unloads, memory_order_acquire);
         if (now != *unloads) {
             *unloads = now;
-            return false;
+            return HFCaptureWorkUnload;
         }
         if (hf_capture_next_waiting(slot)) {
-            return true;
+            return HFCaptureWorkFault;
+        }
+        *look = hf_capture_take_look();
+        if (*look != NULL) {
+            return HFCaptureWorkLook;
         }
         HF_SYSCALL4(SYS_futex, &hf_capture_state.pending, FUTEX_WAIT_PRIVATE, seen, 0);
     }

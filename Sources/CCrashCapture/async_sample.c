@@ -8,6 +8,8 @@
 #include "async_state.h"
 #include "async_syscalls.h"
 #include "async_tracer.h"
+#include "recovery_point.h"
+#include "thread_look.h"
 #include "thread_sampling.h"
 
 #include <linux/futex.h>
@@ -30,6 +32,8 @@ typedef struct Request {
     /// When the thread goes on by itself, on CLOCK_MONOTONIC.
     _Atomic(uint64_t) limit;
     char name[16];
+    /// What its loop calls: on its own stack, which does not change while it stands still. NULL outside of callouts.
+    const HFCalloutInfo *callout;
     /// A copy: the thread's own is gone when it goes on.
     ucontext_t context;
 } Request;
@@ -111,6 +115,8 @@ void hf_async_handle_sample(int signal, siginfo_t *info, void *context) {
     }
     __builtin_memcpy(&request->context, context, sizeof request->context);
     HF_SYSCALL2(SYS_prctl, PR_GET_NAME, request->name);
+    const HFRecoveryPoint *point = hf_current_recovery_point;
+    request->callout = point != NULL ? point->info : NULL;
     uint64_t limit = atomic_load_explicit(&request->limit, memory_order_relaxed);
     atomic_store_explicit(&request->word, standing, memory_order_release);
     atomic_fetch_add_explicit(&answers, 1, memory_order_release);
@@ -221,6 +227,22 @@ ucontext_t *hf_async_begin_walk(uint32_t index, HFThreadEntry *entry) {
         __builtin_memcpy(entry->name, request->name, sizeof entry->name);
     }
     return &request->context;
+}
+
+void hf_async_copy_callout(uint32_t index, HFLookedCallout *callout) {
+    HFCalloutInfo copy = {0};
+    uint64_t source = (uint64_t)requests[index].callout;
+    if (source == 0 || hf_async_read_memory(source, &copy, sizeof copy) < sizeof copy) {
+        return;
+    }
+    callout->item = copy.item;
+    callout->pass = copy.pass;
+    callout->kind = copy.kind;
+    callout->activity = copy.activity;
+    callout->nesting = copy.nesting;
+    hf_async_copy_texts(
+        (HFText){callout->mode, sizeof callout->mode, (uint64_t)copy.mode},
+        (HFText){callout->label, sizeof callout->label, (uint64_t)copy.label});
 }
 
 bool hf_async_end_walk(uint32_t index) {

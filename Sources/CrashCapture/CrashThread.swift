@@ -84,10 +84,18 @@ final class CrashThread: @unchecked Sendable {
     private func run() -> Never {
         var slot: UInt32 = 0
         var unloads: UInt32 = 0
+        var wanted: UnsafeMutablePointer<HFThreadLook>?
         while true {
-            guard unsafe hf_capture_wait(&slot, &unloads) else {
+            switch unsafe hf_capture_wait(&slot, &unloads, &wanted) {
+            case .fault:
+                break
+            case .unload:
                 // Now, and not in the next walk, whose thread may hold the loader's lock.
                 walker?.refreshImages()
+                continue
+            case .look:
+                if let look = unsafe wanted { unsafe sampler.look(at: look, with: walker) }
+                hf_capture_end_look()
                 continue
             }
             let record = unsafe hf_capture_record(slot)

@@ -38,6 +38,10 @@ final class ThreadSampler {
     private var lastSample: UInt64 = 0
     private let threadsOffset = MemoryLayout<HFThreadSnapshot>.offset(of: \.threads) ?? 0
     private let framesOffset = MemoryLayout<HFThreadEntry>.offset(of: \.frames) ?? 0
+    private let lookedEntryOffset = MemoryLayout<HFThreadLook>.offset(of: \.entry) ?? 0
+    private let lookedCalloutOffset = MemoryLayout<HFThreadLook>.offset(of: \.callout) ?? 0
+    /// For the warm-up.
+    private let idleLook = UnsafeMutablePointer<HFThreadLook>.allocate(capacity: 1)
 
     init(
         spool: UnsafeMutablePointer<HFSpoolHeader>,
@@ -109,6 +113,10 @@ final class ThreadSampler {
         _ = unsafe keepFrames(of: context, in: threadEntry(snapshot, 0), walker)
         unsafe snapshot.pointee.fault_number = 0
         unsafe snapshot.pointee.thread_count = 0
+        // Nobody is asked: there is no such thread.
+        unsafe idleLook.initialize(to: HFThreadLook())
+        unsafe look(at: idleLook, with: walker)
+        unsafe keep(context, in: idleLook, walker)
     }
 
     /// Returns what is to be said of the sample.
@@ -137,6 +145,47 @@ final class ThreadSampler {
             case .oneByOne: unsafe walkOneByOne(snapshot, fault: fault, begin: begin, walker)
             }
         return UInt32(whole ? HF_SAMPLING_DONE : HF_SAMPLING_INTERRUPTED)
+    }
+
+    /// Looks at one thread while nothing has faulted.
+    func look(at look: UnsafeMutablePointer<HFThreadLook>, with walker: StackWalker?) {
+        let entry = unsafe lookedEntry(look)
+        unsafe hf_async_describe_thread(entry)
+        let obstacle = hf_async_sampling_obstacle()
+        unsafe look.pointee.obstacle = obstacle
+        // Nobody would let this thread go on.
+        guard obstacle == UInt32(HF_SAMPLING_DONE), let walker, unsafe entry.pointee.id != hf_capture_decider()
+        else { return }
+        let now = hf_async_monotonic_nanoseconds()
+        // One that begins to answer when nobody waits for it any more goes on by itself at this time.
+        guard unsafe hf_async_ask_thread(0, entry, now + Self.onePatience) else { return }
+        unsafe entry.pointee.outcome = UInt32(HF_THREAD_SILENT)
+        waitFor(0, since: now)
+        if let context = unsafe hf_async_begin_walk(0, entry) {
+            unsafe keep(context, in: look, walker)
+            if !hf_async_end_walk(0) { unsafe entry.pointee.outcome = UInt32(HF_THREAD_SILENT) }
+        }
+        hf_async_release_thread(0)
+    }
+
+    /// Keeps what is to be seen of a thread that stands still.
+    private func keep(
+        _ context: UnsafeMutablePointer<ucontext_t>,
+        in look: UnsafeMutablePointer<HFThreadLook>,
+        _ walker: StackWalker
+    ) {
+        unsafe hf_async_copy_callout(0, lookedCallout(look))
+        let entry = unsafe lookedEntry(look)
+        let complete = unsafe keepFrames(of: context, in: entry, walker)
+        unsafe entry.pointee.outcome = UInt32(complete ? HF_THREAD_WALKED : HF_THREAD_WALK_BROKEN)
+    }
+
+    private func lookedEntry(_ look: UnsafeMutablePointer<HFThreadLook>) -> UnsafeMutablePointer<HFThreadEntry> {
+        unsafe (UnsafeMutableRawPointer(look) + lookedEntryOffset).assumingMemoryBound(to: HFThreadEntry.self)
+    }
+
+    private func lookedCallout(_ look: UnsafeMutablePointer<HFThreadLook>) -> UnsafeMutablePointer<HFLookedCallout> {
+        unsafe (UnsafeMutableRawPointer(look) + lookedCalloutOffset).assumingMemoryBound(to: HFLookedCallout.self)
     }
 
     // MARK: The two manners

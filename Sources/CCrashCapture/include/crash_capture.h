@@ -9,6 +9,7 @@
 
 #include "crash_record.h"
 #include "loaded_images.h"
+#include "thread_look.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -90,14 +91,28 @@ void hf_capture_name_thread(const char *_Nonnull name);
 /// Whether a thread declared itself to be the one that decides.
 bool hf_capture_has_decider(void);
 
+/// The thread that declared itself to be the one that decides, as gettid(2) has it; 0 for none.
+int32_t hf_capture_decider(void);
+
 /// How many slots are not free.
 uint32_t hf_capture_slots_in_use(void);
 
-/// Waits for a captured record without a verdict, or until a library is unloaded.
+/// What the deciding thread has to do.
+typedef enum __attribute__((enum_extensibility(closed))) HFCaptureWork : uint32_t {
+    /// A captured record has no verdict.
+    HFCaptureWorkFault = 0,
+    /// A library was unloaded.
+    HFCaptureWorkUnload = 1,
+    /// Somebody wants to know of a thread.
+    HFCaptureWorkLook = 2,
+} HFCaptureWork;
+
+/// Waits until there is something to do.
 ///
-/// Returns whether there is a record, which lies in `slot`; if not, `unloads` says how often one was by now. For
-/// the deciding thread only.
-bool hf_capture_wait(uint32_t *_Nonnull slot, uint32_t *_Nonnull unloads);
+/// The record of a fault lies in `slot`; `unloads` says how often a library was unloaded by now; `look` is what is wanted. For the
+/// deciding thread only.
+HFCaptureWork hf_capture_wait(
+    uint32_t *_Nonnull slot, uint32_t *_Nonnull unloads, HFThreadLook *_Nullable *_Nonnull look);
 
 /// Finds the oldest captured record without a verdict; false if there is none. For the deciding thread only.
 bool hf_capture_next_waiting(uint32_t *_Nonnull slot);

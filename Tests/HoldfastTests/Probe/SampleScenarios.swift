@@ -34,14 +34,16 @@ enum SampleScenarios {
             crowd.start("sample-deaf") { $0.block() }
             crowd.start("sample-read") { $0.read() }
         case "many": for number in 1...200 { crowd.start("sample-\(number)") { $0.wait() } }
-        case "loop":
+        case "looks", "loop":
             let thread = try HostRunLoop.LoopThread(name: "sample-loop")
             thread.loop.perform(label: "held up") { crowd.waitInCallout() }
             thread.loop.wakeUp()
             crowd.add(thread)
         default: startAll(crowd)
         }
+        if variant == "looks" { startAll(crowd) }
         crowd.awaitAll()
+        if variant == "looks" { LookScenarios.lookAround(from: host.loop) }
         if variant == "descriptors" { host.perform { crowd.useUpDescriptors() } }
         for _ in 0..<(variant == "flood" ? 200 : 1) { host.perform { fault.commit() } }
         host.perform {
@@ -79,7 +81,7 @@ enum SampleScenarios {
 }
 
 /// Threads that wait for their release, each in a function of its own.
-private final class Crowd: Sendable {
+final class Crowd: Sendable {
     private let expected = Atomic<Int>(0)
     private let arrived = Atomic<Int>(0)
     private let isReleased = Atomic<Bool>(false)

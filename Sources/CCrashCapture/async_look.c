@@ -1,0 +1,49 @@
+// The two sides of a look at a thread: the one who wants to know, and the crash thread.
+
+#include "thread_look.h"
+#include "async_state.h"
+#include "async_syscalls.h"
+
+#include <linux/futex.h>
+#include <time.h>
+
+/// What is wanted: taken by the crash thread, or taken back by the one who waits.
+static _Atomic(HFThreadLook *) wanted;
+/// How many looks have ended; the one who waits sleeps on it (futex(2)).
+static _Atomic(uint32_t) ended;
+
+bool hf_capture_look(HFThreadLook *look, uint64_t until) {
+    uint32_t seen = atomic_load_explicit(&ended, memory_order_acquire);
+    atomic_store_explicit(&wanted, look, memory_order_release);
+    atomic_fetch_add_explicit(&hf_capture_state.pending, 1, memory_order_release);
+    HF_SYSCALL3(SYS_futex, &hf_capture_state.pending, FUTEX_WAKE_PRIVATE, 1);
+    struct timespec time = {.tv_sec = (time_t)(until / 1000000000), .tv_nsec = (long)(until % 1000000000)};
+    const struct timespec *limit = &time;
+    while (atomic_load_explicit(&ended, memory_order_acquire) == seen) {
+        long result = HF_SYSCALL6(
+            SYS_futex, &ended, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, seen, limit, 0, FUTEX_BITSET_MATCH_ANY);
+        if (result != -ETIMEDOUT) {
+            continue;
+        }
+        HFThreadLook *expected = look;
+        if (atomic_compare_exchange_strong_explicit(
+                &wanted, &expected, NULL, memory_order_acq_rel, memory_order_relaxed)) {
+            return false;
+        }
+        // It has begun, and writes into our memory: that takes no longer than a thread is waited for.
+        limit = NULL;
+    }
+    return true;
+}
+
+HFThreadLook *hf_capture_take_look(void) {
+    if (atomic_load_explicit(&wanted, memory_order_relaxed) == NULL) {
+        return NULL;
+    }
+    return atomic_exchange_explicit(&wanted, NULL, memory_order_acq_rel);
+}
+
+void hf_capture_end_look(void) {
+    atomic_fetch_add_explicit(&ended, 1, memory_order_release);
+    HF_SYSCALL3(SYS_futex, &ended, FUTEX_WAKE_PRIVATE, INT32_MAX);
+}

@@ -1,0 +1,108 @@
+internal import CCrashCapture
+internal import Synchronization
+
+/// What a look at a thread saw while nothing had faulted.
+public struct ThreadLook: Sendable, Hashable {
+    /// What its loop was calling.
+    public struct Callout: Sendable, Hashable {
+        /// The item's identity, unique in the process.
+        public var item: UInt64
+        /// The pass, counted from 1 over the life of the loop.
+        public var pass: UInt64
+        /// What kind of item it is, as `HostRunLoop.CalloutKind` has it.
+        public var kind: UInt32
+        /// The stage of the run, as a bit of `HostRunLoop.Activity`.
+        public var activity: UInt32
+        /// How many runs were active.
+        public var nesting: Int
+        /// The mode of the innermost run.
+        public var mode: String
+        /// The item's label.
+        public var label: String
+    }
+
+    /// The thread, as gettid(2) has it.
+    public var thread: CInt
+    /// Its name; "" if it is not known.
+    public var name: String
+    /// What the kernel said of it before it was asked, as a letter of proc_pid_stat(5); nil if that is not known.
+    public var state: Character?
+    /// The number of the system call that it was in, nil if it was in none or that is not known.
+    public var systemCall: Int?
+    /// Program counters, innermost first: the first one exact, the rest return addresses; none if it did not stand still.
+    public var frames: [UInt64]
+    /// How many of `frames` are the innermost ones; the rest are the outermost.
+    public var headFrameCount: Int
+    /// How many frames lie between the head and the tail.
+    public var framesOmitted: Int
+    /// Whether the walk came to the end of its stack.
+    public var isWalkComplete: Bool
+    /// What its loop was calling; nil if it did not stand still, or not in a callout.
+    public var callout: Callout?
+}
+
+extension CrashCapture {
+    /// One look at a time.
+    private static let isLooking = Mutex<Void>(())
+
+    /// Looks at a thread of this process: where it is, what it waits for, and what its loop called.
+    ///
+    /// The thread is asked by SIGSTKFLT to stand still for about 100 us: a system call that a signal interrupts (signal(7)) returns
+    /// EINTR in it. Where threads cannot be asked (`capturesThreads` is off, the program uses the signal, a debugger holds the
+    /// process), and of the crash thread itself, there are no frames. Callable from any thread.
+    ///
+    /// - Parameters:
+    ///   - thread: The thread, as gettid(2) has it.
+    ///   - limit: How long to wait at most for the crash thread to begin, to whom faults are more urgent. It takes no longer than
+    ///     0.1 seconds then.
+    /// - Returns: What was seen; nil if nobody came to look in time.
+    public static func look(at thread: CInt, within limit: Duration = .seconds(1)) -> ThreadLook? {
+        guard hf_capture_has_decider() else { return nil }
+        var look = HFThreadLook()
+        look.entry.id = thread
+        look.entry.system_call = -1
+        // Centuries are for ever.
+        let seconds = UInt64(min(max(0, limit.components.seconds), 1 << 33))
+        let nanoseconds = seconds * 1_000_000_000 + UInt64(max(0, limit.components.attoseconds / 1_000_000_000))
+        let end = hf_async_monotonic_nanoseconds() &+ nanoseconds
+        let wasSeen = isLooking.withLock { _ in unsafe hf_capture_look(&look, end) }
+        return wasSeen ? ThreadLook(look) : nil
+    }
+}
+
+extension ThreadLook {
+    fileprivate init(_ look: HFThreadLook) {
+        let entry = look.entry
+        thread = entry.id
+        name = Self.text(entry.name)
+        let letter = UInt8(truncatingIfNeeded: entry.kernel_state)
+        state = letter == 0 ? nil : Character(UnicodeScalar(letter))
+        systemCall = entry.system_call < 0 ? nil : Int(entry.system_call)
+        let outcome = entry.outcome
+        isWalkComplete = outcome == UInt32(HF_THREAD_WALKED)
+        let hasFrames = isWalkComplete || outcome == UInt32(HF_THREAD_WALK_BROKEN)
+        let count = hasFrames ? Int(entry.frame_count) : 0
+        frames = unsafe withUnsafeBytes(of: entry.frames) { unsafe Array($0.bindMemory(to: UInt64.self).prefix(count)) }
+        headFrameCount = min(Int(entry.head_frame_count), frames.count)
+        framesOmitted = hasFrames ? Int(entry.frames_omitted) : 0
+        let callout = look.callout
+        guard hasFrames, callout.kind != 0 else {
+            self.callout = nil
+            return
+        }
+        self.callout = Callout(
+            item: callout.item,
+            pass: callout.pass,
+            kind: callout.kind,
+            activity: callout.activity,
+            nesting: Int(callout.nesting),
+            mode: Self.text(callout.mode),
+            label: Self.text(callout.label)
+        )
+    }
+
+    /// The text in an array of C, up to its end.
+    private static func text<Bytes>(_ bytes: Bytes) -> String {
+        unsafe withUnsafeBytes(of: bytes) { unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    }
+}
