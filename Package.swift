@@ -162,6 +162,12 @@ let package = Package(
             path: "Tests/RunLoopStress",
             swiftSettings: swiftSettings
         ),
+        .executableTarget(
+            name: "stall-trial",
+            dependencies: ["RunLoops", "Supervision"],
+            path: "Tests/StallTrial",
+            swiftSettings: swiftSettings
+        ),
         .testTarget(
             name: "RunLoopsTests",
             dependencies: [

@@ -4,6 +4,8 @@ import Testing
 
 /// What the agent answers.
 @Suite(.timeLimit(.minutes(10))) struct ProtocolTests {
+    private static let stallUsage = "ERR usage: STALL busy|sleep|lock|read milliseconds, up to an hour"
+
     private let agent: AgentProcess
     private let client: LineClient
 
@@ -46,6 +48,9 @@ import Testing
             ("GET a b", "ERR usage: GET key"),
             ("GET ", "ERR usage: GET key"), ("FAULT", "ERR usage: FAULT name"),
             ("FAULT a b", "ERR usage: FAULT name"), ("FAULT no-such", "ERR no such fault; see --list-faults"),
+            ("STALL", Self.stallUsage), ("STALL busy", Self.stallUsage), ("STALL lazily 5", Self.stallUsage),
+            ("STALL busy -1", Self.stallUsage), ("STALL busy 3600001", Self.stallUsage),
+            ("STALL busy 1s", Self.stallUsage),
         ]
     )
     func `What is not understood is refused with a reason`(line: String, answer: String) throws {

@@ -90,6 +90,8 @@ public struct AgentStatistics: Decodable, Sendable {
     public let safeMode: Bool
     /// How often the heartbeat timer has fired.
     public let heartbeats: Int
+    /// How many callouts took longer than `--stall-threshold`.
+    public let stalls: Int
     /// What the stacks of abandoned callouts keep mapped.
     public let buriedStackBytes: Int
 }

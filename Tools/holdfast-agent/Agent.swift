@@ -31,6 +31,7 @@ final class Agent {
     /// How many requests there had been when the loop was about to sleep while draining.
     private var requestsAtPause: Int?
     private var heartbeats = 0
+    private var watch: StallWatch?
     private var logger = Logger(label: "holdfast-agent")
 
     init(options: HoldfastAgent) throws {
@@ -62,6 +63,7 @@ final class Agent {
         }
         try observeSignals()
         startTimers()
+        watch = try StallWatch(options, on: host.loop, logger)
         // The connection whose callout was abandoned is the one to lose.
         host.onFault { [weak self] fault in self?.dropClient(ofItem: fault.item) }
         host.onDrain { [weak self] drain in self?.finish(drain) }
@@ -75,6 +77,7 @@ final class Agent {
         }
         say("listening 127.0.0.1:\(listener.port) pid \(getpid())", to: .standardOutput)
         host.run()
+        watch?.end()
         for client in Array(clients.values) { client.close() }
         host.close()
     }
@@ -165,6 +168,9 @@ final class Agent {
         case .fault(let fault):
             fault.commit()
             return "ERR the fault did not happen"
+        case .stall(let stall, let milliseconds):
+            stall.commit(milliseconds: milliseconds)
+            return "OK"
         case .invalid(let reason):
             return "ERR \(reason)"
         }
@@ -182,6 +188,7 @@ final class Agent {
             ("restarts", host.history.restarts),
             ("safeMode", host.stage != .normal),
             ("heartbeats", heartbeats),
+            ("stalls", watch?.stalls ?? 0),
             ("buriedStackBytes", faults.buriedBytes),
         ]
         return "{" + fields.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}"

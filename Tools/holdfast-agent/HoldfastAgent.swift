@@ -11,7 +11,8 @@ struct HoldfastAgent: ParsableCommand {
         abstract: "A key-value daemon that survives its own faults.",
         discussion: """
             Speaks lines over TCP on 127.0.0.1. SET key value, GET key, PING, STATS, and FAULT name, which commits that fault in \
-            the callout that serves the connection. SIGTERM and SIGINT end it in order, SIGHUP reads the --values file again.
+            the callout that serves the connection. STALL busy|sleep|lock|read MILLISECONDS takes that long in it. SIGTERM and \
+            SIGINT end it in order, SIGHUP reads the --values file again.
 
             A restart in place, planned or for a fault, ends no connection but the one that faulted: requests that were on their \
             way are answered by the next process. Values that were SET live in memory and do not survive a restart of either \
@@ -53,6 +54,17 @@ struct HoldfastAgent: ParsableCommand {
     @Option(help: "A file of values to begin with, a line 'key value' each; read again on SIGHUP.")
     var values: String?
 
+    @Option(help: ArgumentHelp("Log when the loop has served nothing for so long.", valueName: "milliseconds"))
+    var stallThreshold: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Let the loop tick so often; log a tick that is held up by 100 ms, and at the end how late ticks came.",
+            valueName: "milliseconds"
+        )
+    )
+    var tick: Int?
+
     @Option(help: "Stop after so many seconds.")
     var duration: Double?
 
@@ -65,6 +77,10 @@ struct HoldfastAgent: ParsableCommand {
     func validate() throws {
         if let duration, !(duration > 0 && duration < 1e9) {
             throw ValidationError("--duration takes a number of seconds above 0.")
+        }
+        for (option, value) in [("--stall-threshold", stallThreshold), ("--tick", tick)] {
+            guard let value, !(1...86_400_000).contains(value) else { continue }
+            throw ValidationError("\(option) takes a number of milliseconds from 1 to 86400000, which is a day.")
         }
     }
 

@@ -7,6 +7,7 @@ enum Request: Equatable {
     case ping
     case stats
     case fault(Fault)
+    case stall(InjectedStall, milliseconds: Int)
     /// Not understood, and why.
     case invalid(String)
 
@@ -22,7 +23,18 @@ enum Request: Equatable {
         case ("FAULT", 2):
             self = Fault(rawValue: words[1]).map(Request.fault) ?? .invalid("no such fault; see --list-faults")
         case ("FAULT", _): self = .invalid("usage: FAULT name")
+        case ("STALL", 3): self = Self.stall(words[1], words[2])
+        case ("STALL", _): self = .invalid(Self.stallUsage)
         default: self = .invalid("unknown command")
         }
+    }
+
+    private static let stallUsage =
+        "usage: STALL \(InjectedStall.allCases.map(\.rawValue).joined(separator: "|")) milliseconds, up to an hour"
+
+    private static func stall(_ kind: String, _ milliseconds: String) -> Request {
+        guard let kind = InjectedStall(rawValue: kind), let time = Int(milliseconds), (0...3_600_000).contains(time)
+        else { return .invalid(stallUsage) }
+        return .stall(kind, milliseconds: time)
     }
 }

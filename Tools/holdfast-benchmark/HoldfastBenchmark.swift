@@ -5,8 +5,8 @@ import ArgumentParser
 struct HoldfastBenchmark: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "holdfast-benchmark",
-        abstract: "Measures the run loop, recovery and the store of reports.",
-        subcommands: [CompareCommand.self, ReportsCommand.self, SoakCommand.self],
+        abstract: "Measures the run loop, recovery, the store of reports and the watch for stalls.",
+        subcommands: [CompareCommand.self, ReportsCommand.self, SoakCommand.self, StallsCommand.self],
         defaultSubcommand: CompareCommand.self
     )
 }

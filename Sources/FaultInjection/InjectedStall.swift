@@ -1,0 +1,121 @@
+import Glibc
+
+/// A way to take one's time: for trials of what watches for it.
+public enum InjectedStall: String, Sendable, Hashable, CaseIterable {
+    /// The processor is used all the while.
+    case busy
+    /// The thread sleeps.
+    case sleep
+    /// The thread waits for a lock that another one holds.
+    case lock
+    /// The thread waits for bytes that come late.
+    case read
+
+    /// Takes so many milliseconds; signals that interrupt system calls do not shorten it.
+    public func commit(milliseconds: Int) {
+        switch self {
+        case .busy: stallBusy(milliseconds)
+        case .sleep: stallSleep(milliseconds)
+        case .lock: stallLock(milliseconds)
+        case .read: stallRead(milliseconds)
+        }
+    }
+}
+
+private func monotonicMilliseconds() -> Int {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+    return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
+}
+
+@inline(never)
+private func stallBusy(_ milliseconds: Int) {
+    let end = monotonicMilliseconds() + milliseconds
+    while monotonicMilliseconds() < end {}
+}
+
+@inline(never)
+private func stallSleep(_ milliseconds: Int) {
+    var time = timespec(tv_sec: milliseconds / 1000, tv_nsec: milliseconds % 1000 * 1_000_000)
+    var rest = timespec()
+    while unsafe nanosleep(&time, &rest) != 0, errno == EINTR { time = rest }
+}
+
+@inline(never)
+private func stallLock(_ milliseconds: Int) {
+    let holder = LateThread(milliseconds)
+    holder.waitForLock()
+    holder.join()
+}
+
+@inline(never)
+private func stallRead(_ milliseconds: Int) {
+    let writer = LateThread(milliseconds)
+    writer.waitForByte()
+    writer.join()
+}
+
+/// A thread that holds a lock for a while, gives it back and writes a byte into a pipe.
+@safe
+private final class LateThread: @unchecked Sendable {
+    private let milliseconds: Int
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let isLocked = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+    private var pipe: [CInt] = [-1, -1]
+    private var thread = pthread_t()
+
+    init(_ milliseconds: Int) {
+        self.milliseconds = milliseconds
+        unsafe mutex.initialize(to: pthread_mutex_t())
+        unsafe pthread_mutex_init(mutex, nil)
+        unsafe sem_init(isLocked, 0, 0)
+        let isOpen = unsafe Glibc.pipe(&pipe) == 0
+        precondition(isOpen, "no pipe for a stall")
+        let argument = unsafe Unmanaged.passRetained(self).toOpaque()
+        let error = unsafe pthread_create(
+            &thread,
+            nil,
+            { argument in
+                guard let argument = unsafe argument else { return nil }
+                unsafe Unmanaged<LateThread>.fromOpaque(argument).takeRetainedValue().run()
+                return nil
+            },
+            argument
+        )
+        precondition(error == 0, "no thread for a stall")
+        while unsafe sem_wait(isLocked) != 0, errno == EINTR {}
+    }
+
+    deinit {
+        for descriptor in pipe { close(descriptor) }
+        unsafe sem_destroy(isLocked)
+        unsafe isLocked.deallocate()
+        unsafe pthread_mutex_destroy(mutex)
+        unsafe mutex.deallocate()
+    }
+
+    private func run() {
+        unsafe pthread_mutex_lock(mutex)
+        unsafe sem_post(isLocked)
+        stallSleep(milliseconds)
+        unsafe pthread_mutex_unlock(mutex)
+        let byte: [UInt8] = [1]
+        _ = unsafe write(pipe[1], byte, 1)
+    }
+
+    @inline(never)
+    func waitForLock() {
+        unsafe pthread_mutex_lock(mutex)
+        unsafe pthread_mutex_unlock(mutex)
+    }
+
+    @inline(never)
+    func waitForByte() {
+        var byte: UInt8 = 0
+        while unsafe read(pipe[0], &byte, 1) < 0, errno == EINTR {}
+    }
+
+    func join() {
+        pthread_join(thread, nil)
+    }
+}

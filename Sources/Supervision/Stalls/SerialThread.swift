@@ -1,0 +1,42 @@
+internal import CrashCapture
+internal import LinuxSystem
+internal import SystemPackage
+
+/// A thread that calls closures one after the other: user code that blocks must not blind the watcher.
+final class SerialThread: @unchecked Sendable {
+    private let name: String
+    private let monitor = Monitor()
+    // Protected by `monitor`.
+    private var queue: [@Sendable () -> Void] = []
+    private var isStarted = false
+
+    /// Makes one that does not run yet.
+    init(name: String) { self.name = name }
+
+    /// Starts the thread, if it was not; it runs until the process ends.
+    func start() throws(Errno) {
+        monitor.lock()
+        defer { monitor.unlock() }
+        guard !isStarted else { return }
+        try DetachedThread.start(name: name) { self.run() }
+        isStarted = true
+    }
+
+    /// Calls a closure after those that were given before.
+    func perform(_ body: @escaping @Sendable () -> Void) {
+        monitor.lock()
+        queue.append(body)
+        monitor.signal()
+        monitor.unlock()
+    }
+
+    private func run() -> Never {
+        while true {
+            monitor.lock()
+            while queue.isEmpty { _ = monitor.wait(before: .max) }
+            let body = queue.removeFirst()
+            monitor.unlock()
+            body()
+        }
+    }
+}

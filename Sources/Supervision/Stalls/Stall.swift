@@ -1,0 +1,38 @@
+public import CrashCapture
+public import RunLoops
+
+/// Something that should have gone on and did not.
+public struct Stall: Sendable {
+    /// What stalls.
+    public enum Subject: Sendable {
+        /// A loop: it did not look for events.
+        case loop(HostRunLoop)
+        /// What is pinged, by its label: it did not answer.
+        case ping(String)
+    }
+
+    /// What is known of how it goes on.
+    public enum Phase: Sendable, Hashable {
+        /// It lasts.
+        case lasting
+        /// It is over.
+        case over
+    }
+
+    /// Which stall of the process it is, from 1.
+    public let number: UInt64
+    /// What stalls.
+    public let subject: Subject
+    /// Whether it lasts.
+    public internal(set) var phase: Phase
+    /// When it was first seen: at its beginning, or up to one look of its rule later.
+    public let begin: HostRunLoop.Instant
+    /// How long it lasts so far, or took: without the time during which the process stood still.
+    public internal(set) var length: Duration
+    /// What made it a stall.
+    public let rule: StallRule
+    /// Where the loop's thread was just after the stall was found: its calls, its callout, the system call that it waits in.
+    ///
+    /// Nil for what is pinged, once the stall is over, and in a process that has no host (`CrashCapture.look(at:within:)`).
+    public internal(set) var look: ThreadLook?
+}

@@ -1,0 +1,128 @@
+internal import CrashCapture
+internal import LinuxSystem
+internal import RunLoops
+internal import Synchronization
+internal import SystemPackage
+
+/// The one thread that looks at everything that is watched.
+///
+/// It sleeps for ever while every loop does and no ping is due; the first loop that wakes then wakes it (`WatcherBell`). A loop that
+/// wakes again and again pays for that once: the watcher looks at intervals until a whole one has passed without news.
+final class StallWatcher: Sendable {
+    static let shared = StallWatcher()
+
+    private struct State {
+        var entries: [WatchedEntry] = []
+        var isStarted = false
+    }
+
+    /// When to look again.
+    private struct Plan {
+        var time = Int64.max
+        /// Whether nothing is busy: then a loop that wakes rings.
+        var isQuiet = true
+        /// The number of changes before the looks.
+        var changes: UInt32
+    }
+
+    /// Posts pings.
+    let poster = SerialThread(name: "holdfast-ping")
+    private let notifier = SerialThread(name: "holdfast-notify")
+    private let fork = ForkCount.current
+    /// Protected by its lock.
+    private let state = Mutex(State())
+    private let stalls = Atomic<UInt64>(0)
+    /// Grows when what is watched changes; the watcher sleeps on it while something is busy (futex(2)).
+    private let changes = Atomic<UInt32>(0)
+
+    /// Watches something from now on.
+    ///
+    /// - Throws: The error of pthread_create(3); `notSupported` in a forked child, which has none of the threads.
+    func add(_ entry: WatchedEntry) throws(Errno) {
+        guard ForkCount.current == fork else { throw .notSupported }
+        try notifier.start()
+        try state.withLock { state throws(Errno) in
+            if !state.isStarted {
+                try DetachedThread.start(name: "holdfast-stalls") { self.run() }
+                state.isStarted = true
+            }
+            state.entries.append(entry)
+        }
+        announceChange()
+    }
+
+    /// Watches it no more: its handler is not called for what is found from now on.
+    func remove(_ entry: WatchedEntry) {
+        guard ForkCount.current == fork else { return }
+        entry.remove()
+        // Released outside of the lock.
+        let removed = state.withLock { state in
+            let removed = state.entries.filter { $0 === entry }
+            state.entries.removeAll { $0 === entry }
+            return removed
+        }
+        if !removed.isEmpty { announceChange() }
+    }
+
+    /// Ends either sleep of the watcher.
+    private func announceChange() {
+        changes.add(1, ordering: .releasing)
+        Futex.wakeOne(waitingOn: changes)
+        HostRunLoop.Progress.WatcherBell.ring()
+    }
+
+    // MARK: The thread
+
+    private func run() -> Never {
+        var clock = RunningClock()
+        while true {
+            let plan = lookAround(clock)
+            let begin = MonotonicClock.nanoseconds
+            if plan.isQuiet {
+                // How long it is to be is not known, and nothing is busy: the clock has no use for it.
+                HostRunLoop.Progress.WatcherBell.sleep(before: plan.time) { hasNews(since: plan.changes) }
+                continue
+            }
+            let planned = max(plan.time, begin)
+            var now = begin
+            while now < planned, changes.load(ordering: .acquiring) == plan.changes {
+                Futex.wait(on: changes, while: plan.changes, before: planned)
+                now = MonotonicClock.nanoseconds
+            }
+            clock.slept(from: begin, until: planned, now: now)
+        }
+    }
+
+    /// Looks at all that is due.
+    private func lookAround(_ clock: RunningClock) -> Plan {
+        var plan = Plan(changes: changes.load(ordering: .acquiring))
+        let entries = state.withLock { $0.entries }
+        let now = MonotonicClock.nanoseconds
+        for entry in entries {
+            guard entry.subject.subject != nil else {
+                remove(entry)
+                continue
+            }
+            var hasNews = true
+            if now >= entry.due || entry.lastSight?.isBusy == false {
+                hasNews = entry.look(at: now, clock) {
+                    stalls.wrappingAdd(1, ordering: .relaxed).newValue
+                } perform: {
+                    notifier.perform($0)
+                }
+            }
+            let isUnderWay = entry.subject.act(at: now)
+            if hasNews || isUnderWay || entry.lastSight?.isBusy == true { plan.isQuiet = false }
+            plan.time = min(plan.time, entry.subject.due)
+        }
+        // Also for those that are not busy: nobody rings while the watcher sleeps until a time.
+        if !plan.isQuiet { plan.time = entries.reduce(plan.time) { min($0, max($1.due, now)) } }
+        return plan
+    }
+
+    /// Whether something is to be seen that was not at the last look.
+    private func hasNews(since changes: UInt32) -> Bool {
+        guard self.changes.load(ordering: .sequentiallyConsistent) == changes else { return true }
+        return state.withLock { $0.entries }.contains { $0.lastSight != $0.subject.sight }
+    }
+}

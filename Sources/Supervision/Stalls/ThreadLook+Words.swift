@@ -1,0 +1,25 @@
+public import CrashCapture
+internal import CrashReports
+
+extension ThreadLook {
+    /// What the thread did, in words: `running`, or `sleeping in clock_nanosleep`; nil if that is not known.
+    public var activity: String? {
+        let state: String? =
+            switch self.state {
+            case "R": "running"
+            case "S", "I": "sleeping"
+            case "D": "waiting for a disk"
+            case "T", "t": "stopped"
+            default: nil
+            }
+        guard let state, let systemCall, self.state != "R" else { return state }
+        let name = SystemCallNames.name(systemCall, architecture: Self.architecture)
+        return "\(state) in \(name ?? "system call \(systemCall)")"
+    }
+
+    #if arch(arm64)
+    private static let architecture = "aarch64"
+    #else
+    private static let architecture = "x86_64"
+    #endif
+}

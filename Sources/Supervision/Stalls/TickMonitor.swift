@@ -1,0 +1,133 @@
+internal import LinuxSystem
+public import RunLoops
+internal import Synchronization
+
+/// Lets a loop tick and measures how late the ticks come: what a frame-rate monitor is to a screen.
+///
+/// It needs no thread of its own and tells of a stall when that is over. What counts against the limits is the time for which the loop
+/// itself held a tick up: not that between the moment when a sleeping loop was to wake and the moment when it did, in which the
+/// machine was busy or the process stood still. It ticks until it is stopped or released. Callable from any thread.
+public final class TickMonitor: Sendable {
+    /// What is told to the handler.
+    public struct Limits: Sendable, Hashable {
+        /// For how long one tick may be held up; nil for any time.
+        public var perTick: Duration?
+        /// For how long all ticks of a window may be held up together; nil for any time.
+        public var perWindow: Duration?
+        /// How long a window is; it is counted in 32nds.
+        public var window: Duration
+
+        /// Makes limits.
+        public init(
+            perTick: Duration? = .milliseconds(100),
+            perWindow: Duration? = nil,
+            window: Duration = .seconds(10)
+        ) {
+            self.perTick = perTick
+            self.perWindow = perWindow
+            self.window = window
+        }
+    }
+
+    /// What has gone beyond a limit.
+    public enum Event: Sendable, Hashable {
+        /// One tick: how late it came, and for how long of that the loop held it up.
+        case tick(lateness: Duration, heldUp: Duration)
+        /// All ticks of a window together; another window begins.
+        case window(heldUp: Duration)
+    }
+
+    /// What was measured so far.
+    public struct Statistics: Sendable, Hashable {
+        /// Ticks that came.
+        public let ticks: Int
+        /// Ticks that did not come, because the one before was late by more than the time between two.
+        public let missed: Int
+        /// How late ticks came.
+        public let lateness: DurationHistogram
+        /// For how long the loop held ticks up, all together.
+        public let heldUp: Duration
+        /// The time from the start to the last tick.
+        public let elapsed: Duration
+
+        /// Which part of the ticks came, from 0 to 1: 1 is smooth.
+        public var smoothness: Double { ticks + missed == 0 ? 1 : Double(ticks) / Double(ticks + missed) }
+
+        /// For how many milliseconds of each second ticks were held up, as display frameworks count hitches.
+        public var hitchRatio: Double { elapsed > .zero ? 1000 * (heldUp / elapsed) : 0 }
+    }
+
+    private final class Shared: Sendable {
+        /// Protected by its lock.
+        let ledger: Mutex<TickLedger>
+        /// The last wait: written by the loop's thread, before the tick that reads it.
+        let waitBegin = Atomic<Int64>(0)
+        let waitEnd = Atomic<Int64>(0)
+        let handler: @Sendable (Event) -> Void
+
+        init(_ ledger: TickLedger, _ handler: @escaping @Sendable (Event) -> Void) {
+            self.ledger = Mutex(ledger)
+            self.handler = handler
+        }
+
+        func tick() {
+            let now = MonotonicClock.nanoseconds
+            let begin = waitBegin.load(ordering: .relaxed)
+            let wait = begin...max(begin, waitEnd.load(ordering: .relaxed))
+            if let event = ledger.withLock({ $0.tick(at: now, wait: wait) }) { handler(event) }
+        }
+    }
+
+    private let shared: Shared
+    private let timer: HostRunLoop.Timer
+    private let observers: [HostRunLoop.Observer]
+
+    /// Starts to tick.
+    ///
+    /// - Parameters:
+    ///   - loop: The loop.
+    ///   - mode: The mode in which it ticks.
+    ///   - period: The time between two ticks, from a millisecond to a day.
+    ///   - limits: What is told to the handler.
+    ///   - handler: Called on the loop's thread, in the tick's callout.
+    public init(
+        on loop: HostRunLoop,
+        in mode: HostRunLoop.Mode = .common,
+        every period: Duration,
+        limits: Limits = Limits(),
+        handler: @escaping @Sendable (Event) -> Void = { _ in }
+    ) {
+        let start = HostRunLoop.Instant.now
+        let period = min(max(period, .milliseconds(1)), .seconds(86_400))
+        let ledger = TickLedger(period: period.nanoseconds, limits: limits, start: start.nanoseconds)
+        let shared = Shared(ledger, handler)
+        self.shared = shared
+        // Next to the wait: others may take their time.
+        observers = [
+            HostRunLoop.Observer(label: "tick monitor", activities: .beforeWaiting, order: .max) { _, _ in
+                shared.waitBegin.store(MonotonicClock.nanoseconds, ordering: .relaxed)
+            },
+            HostRunLoop.Observer(label: "tick monitor", activities: .afterWaiting, order: .min) { _, _ in
+                shared.waitEnd.store(MonotonicClock.nanoseconds, ordering: .relaxed)
+            },
+        ]
+        timer = HostRunLoop.Timer(label: "tick monitor", fireAt: start.advanced(by: period), interval: period) { _ in
+            shared.tick()
+        }
+        for observer in observers { loop.add(observer, to: mode) }
+        loop.add(timer, to: mode)
+    }
+
+    deinit {
+        stop()
+    }
+
+    /// What was measured so far.
+    public var statistics: Statistics { shared.ledger.withLock { $0.statistics } }
+
+    /// Ticks no more.
+    public func stop() {
+        timer.invalidate()
+        for observer in observers { observer.invalidate() }
+    }
+}

@@ -1,0 +1,112 @@
+internal import CrashCapture
+internal import RunLoops
+internal import Synchronization
+
+/// Something that is watched by a rule, with what is told of it.
+///
+/// Looked at by the watcher's thread only.
+final class WatchedEntry: @unchecked Sendable {
+    /// What was told of a stall that lasts.
+    ///
+    /// It does not keep the loop alive.
+    private struct Told {
+        var number: UInt64
+        var length: Duration
+    }
+
+    let subject: any WatchedSubject
+    let interval: Int64
+    private let rule: StallRule
+    private let handler: @Sendable (Stall) -> Void
+    private let isRemoved = Atomic<Bool>(false)
+
+    private var detector: StallDetector
+    /// When the next look is due.
+    private(set) var due: Int64 = 0
+    private(set) var lastSight: StallDetector.Sight?
+    /// When the busy period was first seen, and how long the process had stood still by then.
+    private var begin: (time: Int64, stoodStill: Int64) = (0, 0)
+    private var told: Told?
+
+    init(_ subject: any WatchedSubject, _ rule: StallRule, _ handler: @escaping @Sendable (Stall) -> Void) {
+        self.subject = subject
+        self.rule = rule
+        self.handler = handler
+        interval = rule.interval.nanoseconds
+        detector = StallDetector(count: rule.count, threshold: rule.threshold.nanoseconds)
+    }
+
+    /// Tells nobody from now on.
+    ///
+    /// Callable from any thread.
+    func remove() { isRemoved.store(true, ordering: .releasing) }
+
+    /// Looks, and tells what follows.
+    ///
+    /// - Parameters:
+    ///   - now: The time.
+    ///   - clock: The time without what does not count.
+    ///   - number: Gives the number of a new stall.
+    ///   - perform: Has a handler called.
+    /// - Returns: Whether there is another busy period than at the last look.
+    func look(
+        at now: Int64,
+        _ clock: RunningClock,
+        number: () -> UInt64,
+        perform: (@escaping @Sendable () -> Void) -> Void
+    ) -> Bool {
+        due = now + interval
+        let sight = subject.sight
+        let hasNews = sight != lastSight
+        lastSight = sight
+        let before = detector.number
+        let finding = detector.look(sight, at: clock.time(at: now))
+        if finding == .over, let before, let told {
+            let end = subject.end(of: before) ?? now
+            // Never shorter than it was told to be.
+            let length = max(told.length, length(until: end, clock.stoodStill(until: end)))
+            tell(stall(told.number, .over, length), perform)
+            self.told = nil
+        }
+        if detector.number != before { begin = (now, clock.stoodStill) }
+        if finding == .stalled {
+            subject.noteStall(of: sight.number)
+            let told = Told(number: number(), length: length(until: now, clock.stoodStill))
+            self.told = told
+            tell(stall(told.number, .lasting, told.length), lookingIn: sight.number, perform)
+        }
+        return hasNews
+    }
+
+    private func length(until end: Int64, _ stoodStill: Int64) -> Duration {
+        .nanoseconds(max(0, end - begin.time - (stoodStill - begin.stoodStill)))
+    }
+
+    private func stall(_ number: UInt64, _ phase: Stall.Phase, _ length: Duration) -> Stall? {
+        subject.subject.map { subject in
+            Stall(
+                number: number,
+                subject: subject,
+                phase: phase,
+                begin: HostRunLoop.Instant(nanoseconds: begin.time),
+                length: length,
+                rule: rule
+            )
+        }
+    }
+
+    /// Has the handler called, after a look at the one that stalls if it still does.
+    private func tell(
+        _ stall: Stall?,
+        lookingIn number: UInt64? = nil,
+        _ perform: (@escaping @Sendable () -> Void) -> Void
+    ) {
+        guard let stall else { return }
+        perform { [self] in
+            guard !isRemoved.load(ordering: .acquiring) else { return }
+            var stall = stall
+            if let thread = number.flatMap(subject.thread(in:)) { stall.look = CrashCapture.look(at: thread) }
+            handler(stall)
+        }
+    }
+}

@@ -1,0 +1,53 @@
+import Glibc
+import RunLoops
+import Supervision
+import Synchronization
+
+/// Callouts of 5 ms one after the other, beside other busy processes and one that stops and continues this one, and with a debugger
+/// that comes and goes: nothing stalls.
+struct BusyLoops {
+    private let options: Options
+
+    init(_ options: Options) { self.options = options }
+
+    func run() throws -> [String] {
+        let told = Mutex<[Stall]>([])
+        let monitor = StallMonitor { stall in told.withLock { $0.append(stall) } }
+        let passes = Atomic<Int>(0)
+        let threads = try (0..<2).map { try HostRunLoop.LoopThread(name: "busy \($0)") }
+        for thread in threads {
+            let loop = thread.loop
+            try monitor.watch(loop)
+            let timer = HostRunLoop.Timer(label: "5 ms", after: .zero, repeating: .milliseconds(6)) { _ in
+                passes.add(1, ordering: .relaxed)
+                let end = HostRunLoop.Instant.now.advanced(by: .milliseconds(5))
+                while .now < end {}
+            }
+            loop.add(timer)
+        }
+        let helpers = [
+            try Helpers.start("spin"), try Helpers.start("spin"),
+            try Helpers.start("stop", "\(getpid())", "\(options.seed)"),
+        ]
+        sleep(for: .seconds(options.seconds))
+        let isDebugged = try Helpers.debug(for: 1)
+        for helper in helpers { Helpers.end(helper) }
+        monitor.stop()
+        for thread in threads { thread.stop() }
+        for thread in threads { thread.join() }
+        let stalls = told.withLock { $0.filter { $0.phase == .lasting } }
+        let stops = Helpers.stops
+        say(
+            "\(options.seconds) s and \(passes.load(ordering: .relaxed)) callouts of 5 ms under load, \(stops) stops, "
+                + (isDebugged ? "a debugger for a second" : "no debugger, for there is no gdb")
+                + ": \(stalls.count) stalls"
+        )
+        return stalls.map { "told of \($0.length) in callouts of 5 ms" }
+            + (stops > 0 ? [] : ["nobody stopped this process"])
+    }
+
+    private func sleep(for time: Duration) {
+        let end = HostRunLoop.Instant.now.advanced(by: time)
+        while .now < end { usleep(100_000) }
+    }
+}

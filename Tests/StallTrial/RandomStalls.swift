@@ -1,0 +1,82 @@
+import Glibc
+import RunLoops
+import Supervision
+import Synchronization
+
+/// Callouts of random length on several loops: those that are longer than one and a half thresholds must be told, those that are
+/// shorter than one must not.
+struct RandomStalls {
+    static let threshold = Duration.milliseconds(60)
+    private static let loops = 4
+
+    private let options: Options
+
+    init(_ options: Options) { self.options = options }
+
+    func run() throws -> [String] {
+        var rule = StallRule.once(after: Self.threshold)
+        if options.sabotage == .deaf { rule = .checks(1, every: Self.threshold * 5) }
+        if options.sabotage == .hasty { rule = .once(after: Self.threshold / 8) }
+        let told = Mutex<[Stall]>([])
+        let monitor = StallMonitor(rule: rule) { stall in told.withLock { $0.append(stall) } }
+        let share = (options.stalls + Self.loops - 1) / Self.loops
+        let threads = try (0..<Self.loops).map { try HostRunLoop.LoopThread(name: "loop \($0)") }
+        for thread in threads { try monitor.watch(thread.loop) }
+        let players = threads.enumerated().map { index, thread in
+            StallPlayer(loop: thread.loop, stalls: share, dice: Dice(seed: options.seed &+ UInt64(index)))
+        }
+        for player in players { player.start() }
+        let made = players.map { $0.wait() }
+        // The end of the last stall is told after the fact.
+        let expected = made.joined().count { $0.isStall }
+        for _ in 0..<2000 where told.withLock({ $0.count { $0.phase == .over } }) < expected { usleep(1000) }
+        monitor.stop()
+        for thread in threads { thread.stop() }
+        for thread in threads { thread.join() }
+        let judged = zip(threads, made).flatMap { thread, made in
+            judge(made, told.withLock { $0.filter { $0.isOf(thread.loop) } })
+        }
+        return judged + summary(Array(made.joined()), told.withLock { $0 })
+    }
+
+    private func summary(_ made: [StallPlayer.Callout], _ told: [Stall]) -> [String] {
+        let stalls = made.count(where: \.isStall)
+        let notices = told.filter { $0.phase == .lasting }
+        let latest = notices.map(\.length).max() ?? .zero
+        say(
+            "\(stalls) stalls and \(made.count - stalls) shorter callouts: \(notices.count) told, the latest after "
+                + "\(latest / .milliseconds(1)) ms of \(Self.threshold / .milliseconds(1))"
+        )
+        return stalls >= options.stalls ? [] : ["only \(stalls) stalls were made"]
+    }
+
+    /// Compares what a loop did with what was told of it.
+    private func judge(_ made: [StallPlayer.Callout], _ told: [Stall]) -> [String] {
+        var failures: [String] = []
+        let overs = told.filter { $0.phase == .over }
+        for callout in made where callout.isStall {
+            let own = overs.filter(callout.contains)
+            guard let stall = own.first, own.count == 1 else {
+                failures.append("a stall of \(callout.length / .milliseconds(1)) ms was told \(own.count) times")
+                continue
+            }
+            // It was seen up to a look later than it began.
+            let missing = callout.length - stall.length
+            if missing < .milliseconds(-20) || missing > stall.rule.interval + .milliseconds(50) {
+                failures.append("a stall of \(callout.length) was told as one of \(stall.length)")
+            }
+        }
+        for stall in overs where !made.contains(where: { $0.mayBeStall && $0.contains(stall) }) {
+            failures.append("told of \(stall.length) where there was no stall")
+        }
+        return failures
+    }
+}
+
+extension Stall {
+    /// Whether it is a stall of a loop.
+    func isOf(_ loop: HostRunLoop) -> Bool {
+        guard case .loop(let own) = subject else { return false }
+        return own === loop
+    }
+}
