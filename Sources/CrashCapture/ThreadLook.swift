@@ -54,7 +54,7 @@ extension CrashCapture {
     /// - Parameters:
     ///   - thread: The thread, as gettid(2) has it.
     ///   - limit: How long to wait at most for the crash thread to begin, to whom faults are more urgent. It takes no longer than
-    ///     0.1 seconds then.
+    ///     half a second then.
     /// - Returns: What was seen; nil if nobody came to look in time.
     public static func look(at thread: CInt, within limit: Duration = .seconds(1)) -> ThreadLook? {
         guard hf_capture_has_decider() else { return nil }

@@ -25,6 +25,8 @@ final class ThreadSampler {
     /// How long one of a process that goes on is waited for, and all of them.
     private static var onePatience: UInt64 { 100_000_000 }
     private static var wholePatience: UInt64 { 1_000_000_000 }
+    /// How long one is waited for that is looked at while nothing has faulted: it may want a processor that others have.
+    private static var lookPatience: UInt64 { 500_000_000 }
     /// How often a fault is looked for while one is waited for: its verdict is more urgent.
     private static var step: UInt64 { 250_000 }
     /// Frames of a thread that did not fault are not walked for ever.
@@ -158,9 +160,9 @@ final class ThreadSampler {
         else { return }
         let now = hf_async_monotonic_nanoseconds()
         // One that begins to answer when nobody waits for it any more goes on by itself at this time.
-        guard unsafe hf_async_ask_thread(0, entry, now + Self.onePatience) else { return }
+        guard unsafe hf_async_ask_thread(0, entry, now + Self.lookPatience) else { return }
         unsafe entry.pointee.outcome = UInt32(HF_THREAD_SILENT)
-        waitFor(0, since: now)
+        waitFor(0, since: now, atMost: Self.lookPatience)
         if let context = unsafe hf_async_begin_walk(0, entry) {
             unsafe keep(context, in: look, walker)
             if !hf_async_end_walk(0) { unsafe entry.pointee.outcome = UInt32(HF_THREAD_SILENT) }
@@ -244,7 +246,7 @@ final class ThreadSampler {
             unsafe hf_async_describe_thread(entry)
             if unsafe hf_async_ask_thread(index, entry, now + Self.wholePatience) {
                 unsafe entry.pointee.outcome = UInt32(HF_THREAD_SILENT)
-                waitFor(index, since: now)
+                waitFor(index, since: now, atMost: Self.onePatience)
                 unsafe walk(index, entry, fault: fault, walker)
                 hf_async_release_thread(index)
             }
@@ -254,10 +256,10 @@ final class ThreadSampler {
     }
 
     /// Waits for one thread as long as no other fault does.
-    private func waitFor(_ index: UInt32, since begin: UInt64) {
+    private func waitFor(_ index: UInt32, since begin: UInt64, atMost patience: UInt64) {
         var now = begin
         var isKnownToHear = false
-        while now - begin < Self.onePatience, !hf_async_await_threads(index, 1, now + Self.step) {
+        while now - begin < patience, !hf_async_await_threads(index, 1, now + Self.step) {
             if hf_capture_has_waiting() { return }
             now = hf_async_monotonic_nanoseconds()
             if !isKnownToHear, now - begin > Self.firstPatience {

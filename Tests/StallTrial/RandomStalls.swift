@@ -6,8 +6,11 @@ import Synchronization
 /// Callouts of random length on several loops: those that are longer than one and a half thresholds must be told, those that are
 /// shorter than one must not.
 struct RandomStalls {
-    static let threshold = Duration.milliseconds(60)
-    private static let loops = 4
+    /// The watcher has a quarter of it to spare between the look that must tell a stall and the end of the shortest one: a machine with
+    /// other guests keeps a thread waiting that long, but seldom longer.
+    static let threshold = Duration.milliseconds(100)
+    /// Most of them sleep most of the time.
+    private static let loops = 8
 
     private let options: Options
 
