@@ -38,21 +38,20 @@ bool hf_capture_await_fault(uint64_t nanoseconds) {
     return hf_capture_has_waiting();
 }
 
-HFCaptureWork hf_capture_wait(uint32_t *slot, uint32_t *unloads, HFThreadLook **look) {
+uint32_t hf_capture_wait(uint32_t *slot, uint32_t *unloads) {
     for (;;) {
         uint32_t seen = atomic_load_explicit(&hf_capture_state.pending, memory_order_acquire);
         // First: a walk by images that are gone names functions that were never called.
         uint32_t now = atomic_load_explicit(&hf_capture_state.unloads, memory_order_acquire);
         if (now != *unloads) {
             *unloads = now;
-            return HFCaptureWorkUnload;
+            return HF_WORK_UNLOAD;
         }
         if (hf_capture_next_waiting(slot)) {
-            return HFCaptureWorkFault;
+            return HF_WORK_FAULT;
         }
-        *look = hf_capture_take_look();
-        if (*look != NULL) {
-            return HFCaptureWorkLook;
+        if (hf_capture_is_look_wanted()) {
+            return HF_WORK_LOOK;
         }
         HF_SYSCALL4(SYS_futex, &hf_capture_state.pending, FUTEX_WAIT_PRIVATE, seen, 0);
     }

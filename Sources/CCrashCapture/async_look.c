@@ -36,10 +36,9 @@ bool hf_capture_look(HFThreadLook *look, uint64_t until) {
     return true;
 }
 
+bool hf_capture_is_look_wanted(void) { return atomic_load_explicit(&wanted, memory_order_acquire) != NULL; }
+
 HFThreadLook *hf_capture_take_look(void) {
-    if (atomic_load_explicit(&wanted, memory_order_relaxed) == NULL) {
-        return NULL;
-    }
     return atomic_exchange_explicit(&wanted, NULL, memory_order_acq_rel);
 }
 

@@ -84,18 +84,15 @@ final class CrashThread: @unchecked Sendable {
     private func run() -> Never {
         var slot: UInt32 = 0
         var unloads: UInt32 = 0
-        var wanted: UnsafeMutablePointer<HFThreadLook>?
         while true {
-            switch unsafe hf_capture_wait(&slot, &unloads, &wanted) {
-            case .fault:
-                break
-            case .unload:
+            let work = unsafe hf_capture_wait(&slot, &unloads)
+            if work == UInt32(HF_WORK_UNLOAD) {
                 // Now, and not in the next walk, whose thread may hold the loader's lock.
                 walker?.refreshImages()
                 continue
-            case .look:
-                if let look = unsafe wanted { unsafe sampler.look(at: look, with: walker) }
-                hf_capture_end_look()
+            }
+            if work == UInt32(HF_WORK_LOOK) {
+                lookAtThread()
                 continue
             }
             let record = unsafe hf_capture_record(slot)
@@ -130,6 +127,13 @@ final class CrashThread: @unchecked Sendable {
                 recorded(slot)
             }
         }
+    }
+
+    /// Looks at a thread for whoever wants to know, unless nobody does any more.
+    private func lookAtThread() {
+        guard let look = unsafe hf_capture_take_look() else { return }
+        unsafe sampler.look(at: look, with: walker)
+        hf_capture_end_look()
     }
 
     /// Completes the records of the threads that faulted meanwhile: there is nobody to do it when this verdict has been acted on.

@@ -9,7 +9,6 @@
 
 #include "crash_record.h"
 #include "loaded_images.h"
-#include "thread_look.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -97,22 +96,21 @@ int32_t hf_capture_decider(void);
 /// How many slots are not free.
 uint32_t hf_capture_slots_in_use(void);
 
-/// What the deciding thread has to do.
-typedef enum __attribute__((enum_extensibility(closed))) HFCaptureWork : uint32_t {
+/// What the deciding thread has to do. No type of its own: Swift makes one at first use in -Onone builds, which allocates.
+enum {
     /// A captured record has no verdict.
-    HFCaptureWorkFault = 0,
+    HF_WORK_FAULT = 0,
     /// A library was unloaded.
-    HFCaptureWorkUnload = 1,
+    HF_WORK_UNLOAD = 1,
     /// Somebody wants to know of a thread.
-    HFCaptureWorkLook = 2,
-} HFCaptureWork;
+    HF_WORK_LOOK = 2,
+};
 
-/// Waits until there is something to do.
+/// Waits until there is something to do, and returns which.
 ///
-/// The record of a fault lies in `slot`; `unloads` says how often a library was unloaded by now; `look` is what is wanted. For the
-/// deciding thread only.
-HFCaptureWork hf_capture_wait(
-    uint32_t *_Nonnull slot, uint32_t *_Nonnull unloads, HFThreadLook *_Nullable *_Nonnull look);
+/// The record of a fault lies in `slot`; `unloads` says how often a library was unloaded by now; what somebody wants to know is
+/// taken by hf_capture_take_look(). For the deciding thread only.
+uint32_t hf_capture_wait(uint32_t *_Nonnull slot, uint32_t *_Nonnull unloads);
 
 /// Finds the oldest captured record without a verdict; false if there is none. For the deciding thread only.
 bool hf_capture_next_waiting(uint32_t *_Nonnull slot);

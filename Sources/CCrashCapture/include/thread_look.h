@@ -45,6 +45,9 @@ typedef struct HFThreadLook {
 /// judged. For one thread at a time, and not for the crash thread. Not safe to call from a signal handler.
 bool hf_capture_look(HFThreadLook *_Nonnull look, uint64_t until);
 
+/// Whether a look is wanted. For the crash thread.
+bool hf_capture_is_look_wanted(void);
+
 /// The look that is wanted, which is then to be ended, or NULL. For the crash thread.
 HFThreadLook *_Nullable hf_capture_take_look(void);
 
