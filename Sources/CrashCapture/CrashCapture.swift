@@ -175,7 +175,7 @@ public final class CrashCapture: Sendable {
         }
     }
 
-    private static func nanoseconds(_ duration: Duration) -> UInt64 {
+    static func nanoseconds(_ duration: Duration) -> UInt64 {
         let (seconds, attoseconds) = duration.components
         // Centuries are for ever.
         return UInt64(min(max(0, seconds), 1 << 33)) * 1_000_000_000 + UInt64(max(0, attoseconds / 1_000_000_000))

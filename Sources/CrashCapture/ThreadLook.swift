@@ -61,10 +61,7 @@ extension CrashCapture {
         var look = HFThreadLook()
         look.entry.id = thread
         look.entry.system_call = -1
-        // Centuries are for ever.
-        let seconds = UInt64(min(max(0, limit.components.seconds), 1 << 33))
-        let nanoseconds = seconds * 1_000_000_000 + UInt64(max(0, limit.components.attoseconds / 1_000_000_000))
-        let end = hf_async_monotonic_nanoseconds() &+ nanoseconds
+        let end = hf_async_monotonic_nanoseconds() &+ nanoseconds(limit)
         let wasSeen = isLooking.withLock { _ in unsafe hf_capture_look(&look, end) }
         return wasSeen ? ThreadLook(look) : nil
     }

@@ -88,7 +88,7 @@ extension Duration {
     }
 
     /// Whole nanoseconds, clamped to 292 years either way.
-    var saturatingNanoseconds: Int64 {
+    package var saturatingNanoseconds: Int64 {
         let attoseconds = attoseconds
         // Up to nine seconds one machine division is enough: the general one is ten times slower.
         if let few = Int64(exactly: attoseconds) { return few / 1_000_000_000 }

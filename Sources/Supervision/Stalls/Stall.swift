@@ -24,11 +24,11 @@ public struct Stall: Sendable {
     /// What stalls.
     public let subject: Subject
     /// Whether it lasts.
-    public internal(set) var phase: Phase
+    public let phase: Phase
     /// When it was first seen: at its beginning, or up to one look of its rule later.
     public let begin: HostRunLoop.Instant
     /// How long it lasts so far, or took: without the time during which the process stood still.
-    public internal(set) var length: Duration
+    public let length: Duration
     /// What made it a stall.
     public let rule: StallRule
     /// Where the loop's thread was just after the stall was found: its calls, its callout, the system call that it waits in.

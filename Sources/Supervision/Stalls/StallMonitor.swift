@@ -66,7 +66,7 @@ public final class StallMonitor: Sendable {
         _ post: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
     ) throws(Errno) {
         stopWatching(pinging: label)
-        let interval = min(max(interval, .milliseconds(10)), .seconds(86_400)).nanoseconds
+        let interval = min(max(interval, .milliseconds(10)), .seconds(86_400)).saturatingNanoseconds
         let poster = StallWatcher.shared.poster
         try poster.start()
         try add(WatchedPing(label: label, interval: interval, poster: poster, post: post), rule)

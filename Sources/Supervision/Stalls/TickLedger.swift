@@ -1,3 +1,5 @@
+internal import RunLoops
+
 /// Counts how late ticks come.
 ///
 /// A pure state machine: it knows no clock; nanoseconds throughout.
@@ -25,7 +27,7 @@ struct TickLedger {
         self.start = start
         due = start + period
         last = start
-        partLength = max(1, limits.window.nanoseconds / Int64(Self.parts))
+        partLength = max(1, limits.window.saturatingNanoseconds / Int64(Self.parts))
     }
 
     /// Takes a tick.
@@ -51,11 +53,11 @@ struct TickLedger {
     private mutating func event(late: Int64, held: Int64, at now: Int64) -> TickMonitor.Event? {
         advance(to: (now - start) / partLength)
         partSums[Int(part % Int64(Self.parts))] += held
-        if let limit = limits.perTick, held > limit.nanoseconds {
+        if let limit = limits.perTick, held > limit.saturatingNanoseconds {
             return .tick(lateness: .nanoseconds(late), heldUp: .nanoseconds(held))
         }
         let sum = partSums.reduce(0, +)
-        guard let limit = limits.perWindow, sum > limit.nanoseconds else { return nil }
+        guard let limit = limits.perWindow, sum > limit.saturatingNanoseconds else { return nil }
         // Told once: the next window begins. After a tick beyond its own limit it is told with the next tick.
         partSums = [Int64](repeating: 0, count: Self.parts)
         return .window(heldUp: .nanoseconds(sum))

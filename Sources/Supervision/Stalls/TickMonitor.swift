@@ -99,7 +99,7 @@ public final class TickMonitor: Sendable {
     ) {
         let start = HostRunLoop.Instant.now
         let period = min(max(period, .milliseconds(1)), .seconds(86_400))
-        let ledger = TickLedger(period: period.nanoseconds, limits: limits, start: start.nanoseconds)
+        let ledger = TickLedger(period: period.saturatingNanoseconds, limits: limits, start: start.nanoseconds)
         let shared = Shared(ledger, handler)
         self.shared = shared
         // Next to the wait: others may take their time.

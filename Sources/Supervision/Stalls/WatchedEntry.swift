@@ -32,8 +32,8 @@ final class WatchedEntry: @unchecked Sendable {
         self.subject = subject
         self.rule = rule
         self.handler = handler
-        interval = rule.interval.nanoseconds
-        detector = StallDetector(count: rule.count, threshold: rule.threshold.nanoseconds)
+        interval = rule.interval.saturatingNanoseconds
+        detector = StallDetector(count: rule.count, threshold: rule.threshold.saturatingNanoseconds)
     }
 
     /// Tells nobody from now on.
