@@ -18,6 +18,7 @@ extension CrashReport: Codable {
         case images
         case verdict
         case recovery
+        case stall
         case notes
     }
 
@@ -60,6 +61,7 @@ extension CrashReport: Codable {
         images = try container.decode([Image].self, forKey: .images)
         verdict = try container.decode(Verdict.self, forKey: .verdict)
         recovery = try container.decodeIfPresent(Recovery.self, forKey: .recovery)
+        stall = try container.decodeIfPresent(Stall.self, forKey: .stall)
         notes = try container.decode([String].self, forKey: .notes)
     }
 
@@ -86,6 +88,7 @@ extension CrashReport: Codable {
         try container.encode(images, forKey: .images)
         try container.encode(verdict, forKey: .verdict)
         try container.encodeIfPresent(recovery, forKey: .recovery)
+        try container.encodeIfPresent(stall, forKey: .stall)
         try container.encode(notes, forKey: .notes)
     }
 }

@@ -31,4 +31,22 @@ extension CrashReport {
         occurrences.last = max(occurrences.last, last)
         fault.diagnosis = Diagnosis(of: self)
     }
+
+    /// Counts a stall of the same cause in the report, which then tells of the longer of the two.
+    ///
+    /// - Parameter other: The report of the other one.
+    public mutating func count(stallOf other: CrashReport) {
+        guard var counted = stall, let added = other.stall else { return }
+        let isLonger = added.length > counted.length
+        counted.count(added)
+        let (id, occurrences) = (self.id, self.occurrences)
+        if isLonger { self = other }
+        self.id = id
+        self.occurrences = occurrences
+        self.occurrences.count = occurrences.count.addingClamped(other.occurrences.count)
+        self.occurrences.first = min(occurrences.first, other.occurrences.first)
+        self.occurrences.last = max(occurrences.last, other.occurrences.last)
+        stall = counted
+        explain()
+    }
 }

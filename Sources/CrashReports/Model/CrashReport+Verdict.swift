@@ -19,7 +19,7 @@ extension CrashReport {
 }
 
 extension CrashReport.Verdict {
-    /// What happens to the process after a fault.
+    /// What happens to the process after a fault or in a stall.
     ///
     /// A value that this version does not know is kept as it is.
     public struct Decision: RawRepresentable, Codable, Sendable, Hashable {
@@ -39,5 +39,7 @@ extension CrashReport.Verdict {
         public static let restart = Decision(rawValue: "restart")
         /// The process ends by the signal.
         public static let terminate = Decision(rawValue: "terminate")
+        /// Nothing is done: for stalls, which may end by themselves.
+        public static let wait = Decision(rawValue: "wait")
     }
 }

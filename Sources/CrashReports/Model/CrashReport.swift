@@ -1,10 +1,10 @@
-/// Everything that is known about one fault.
+/// Everything that is known about one fault, or about one stall.
 ///
 /// Its JSON form is described in `Documentation/CrashReportFormat.md`. Optional properties that are `nil` are absent from
 /// it, never null; keys that this version does not know are ignored.
 public struct CrashReport: Sendable, Hashable {
     /// The version of the JSON form that this library writes; it reads this one and all before.
-    public static let schemaVersion = 2
+    public static let schemaVersion = 3
 
     /// The name of the report.
     public var id: ReportID
@@ -40,6 +40,8 @@ public struct CrashReport: Sendable, Hashable {
     public var verdict: Verdict
     /// What was done around the verdict; nil if there is nothing to say about it.
     public var recovery: Recovery?
+    /// What did not go on; nil in a report of another kind.
+    public var stall: Stall?
     /// What could not be had, and other remarks.
     public var notes: [String]
 
@@ -63,6 +65,7 @@ public struct CrashReport: Sendable, Hashable {
     ///   - images: The files that were mapped as code.
     ///   - verdict: What was decided about the process.
     ///   - recovery: What was done around the verdict, if there is anything to say about it.
+    ///   - stall: What did not go on, in a report of that kind.
     ///   - notes: What could not be had, and other remarks.
     public init(
         id: ReportID,
@@ -82,6 +85,7 @@ public struct CrashReport: Sendable, Hashable {
         images: [Image],
         verdict: Verdict,
         recovery: Recovery? = nil,
+        stall: Stall? = nil,
         notes: [String] = []
     ) {
         self.id = id
@@ -101,6 +105,7 @@ public struct CrashReport: Sendable, Hashable {
         self.images = images
         self.verdict = verdict
         self.recovery = recovery
+        self.stall = stall
         self.notes = notes
     }
 }
@@ -122,5 +127,7 @@ extension CrashReport {
 
         /// A synchronous signal: the code could not go on.
         public static let fault = Kind(rawValue: "fault")
+        /// A callout that did not return for too long, or something that did not answer.
+        public static let stall = Kind(rawValue: "stall")
     }
 }

@@ -44,7 +44,7 @@ struct Circumstances {
     }
 
     private var earlierFaults: String? {
-        guard report.fault.number > 1, report.process.isForkedChild != true else { return nil }
+        guard fault != .stall, report.fault.number > 1, report.process.isForkedChild != true else { return nil }
         if fault.isOfMemory {
             return "It was fault \(report.fault.number) of this process: read the reports of the earlier ones first, "
                 + "for what they left half done may be the cause."

@@ -1,7 +1,7 @@
 /// What to look at next, for every class of fault.
 extension FaultPlace {
     func next(after fault: FaultClass) -> [String] {
-        checkNext(fault) ?? libraryNext(fault) ?? memoryNext(fault) ?? systemNext(fault)
+        stallNext(after: fault) ?? checkNext(fault) ?? libraryNext(fault) ?? memoryNext(fault) ?? systemNext(fault)
     }
 
     private func checkNext(_ fault: FaultClass) -> [String]? {

@@ -1,7 +1,8 @@
 /// One line for every class of fault.
 extension FaultPlace {
     func summary(of fault: FaultClass) -> String {
-        checkSummary(fault) ?? librarySummary(fault) ?? memorySummary(fault) ?? systemSummary(fault)
+        stallSummary(of: fault) ?? checkSummary(fault) ?? librarySummary(fault) ?? memorySummary(fault)
+            ?? systemSummary(fault)
     }
 
     private func checkSummary(_ fault: FaultClass) -> String? {

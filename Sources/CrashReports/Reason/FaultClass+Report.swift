@@ -7,6 +7,10 @@ extension FaultClass {
     /// Most telling first: who sent the signal, what nobody caught, what was said, which check failed, whose code it
     /// happened in, what the kernel says.
     init(of report: CrashReport) {
+        if report.kind == .stall {
+            self = .stall
+            return
+        }
         let (fault, frames, pid) = (report.fault, report.thread.frames, report.process.pid)
         let signal = Int32(clamping: fault.signal.number)
         // The kernel's own codes are positive.

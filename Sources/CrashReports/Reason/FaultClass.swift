@@ -62,6 +62,8 @@ enum FaultClass: Hashable, Sendable {
     case sent(signal: String)
     case raised(signal: String)
     case other(signal: String)
+    /// Nothing faulted: something did not go on.
+    case stall
 
     /// How the class counts for a fingerprint: no number, no address, and nothing that an optimised build does not know.
     ///
@@ -118,6 +120,7 @@ enum FaultClass: Hashable, Sendable {
         case .sent(let signal): "sent \(signal)"
         case .raised(let signal): "raised \(signal)"
         case .other(let signal): signal
+        case .stall: "stall"
         }
     }
 }

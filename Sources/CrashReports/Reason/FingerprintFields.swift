@@ -24,10 +24,22 @@ struct FingerprintFields: Equatable {
         let fault = FaultClass(of: report)
         kind = report.kind.rawValue
         self.fault = fault.fingerprintName
+        if fault == .stall {
+            functions = Self.cause(of: report)
+            return
+        }
         let cycle = fault == .stackOverflow ? RecursionCycle(report.thread.frames) : nil
         // Where in a recursion the stack ends is chance, and so is who began it.
         let usual = fault.blamesCaller ? Self.contractLimit : 1
         functions = cycle?.stableNames ?? Self.functions(of: report, limit ?? usual)
+    }
+
+    /// What did not go on, and the function in which it was all the time: what that calls again and again is chance.
+    private static func cause(of report: CrashReport) -> [String] {
+        let callout = report.loop?.callout.map { "\($0.kind.rawValue) \(StableText.of($0.label))" }
+        let whole = [report.stall?.subject.rawValue, report.stall?.label ?? callout].compactMap(\.self)
+        guard let culprit = report.stall?.profile?.culprit else { return whole }
+        return whole + [culprit.function.map(StableName.of) ?? culprit.name]
     }
 
     private static func functions(of report: CrashReport, _ limit: Int) -> [String] {

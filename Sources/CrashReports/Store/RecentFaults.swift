@@ -125,7 +125,8 @@ public enum RecentFaults {
         }
 
         private func isWanted(_ outline: ReportOutline) -> Bool {
-            outline.process.name == name && outline.process.executable == executable
+            // A stall ends no process.
+            outline.kind != .stall && outline.process.name == name && outline.process.executable == executable
                 && times.contains(outline.timestamp)
         }
 

@@ -26,6 +26,7 @@ struct ReportOutline: Decodable {
     }
 
     var schemaVersion: Int
+    var kind: CrashReport.Kind
     var timestamp: Timestamp
     var occurrences: CrashReport.Occurrences
     var process: Process

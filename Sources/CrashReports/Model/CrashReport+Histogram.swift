@@ -1,0 +1,122 @@
+extension CrashReport {
+    /// How often something took how long, in steps of 1, 2 and 5.
+    public struct Histogram: Codable, Sendable, Hashable {
+        /// How often it was in one step.
+        public struct Step: Codable, Sendable, Hashable {
+            /// The upper bound of the step in seconds, which belongs to it; nil for what is longer than all bounds.
+            public var upTo: Double?
+            /// How often.
+            public var count: Int
+
+            /// Makes a step.
+            ///
+            /// - Parameters:
+            ///   - upTo: The upper bound of the step in seconds; nil for what is longer than all bounds.
+            ///   - count: How often.
+            public init(upTo: Double?, count: Int) {
+                self.upTo = upTo
+                self.count = count
+            }
+        }
+
+        /// The bounds of the steps, in seconds: from 10 us to 5,000 s.
+        public static let bounds: [Double] = (-5...3).flatMap { power -> [Double] in
+            // Divided, where that gives the number next to the decimal one.
+            let unit = (0..<abs(power)).reduce(1.0) { unit, _ in unit * 10 }
+            return [1, 2, 5].map { power < 0 ? $0 / unit : $0 * unit }
+        }
+
+        /// The steps that were met, the shortest first.
+        public private(set) var steps: [Step]
+
+        /// Makes one of steps.
+        ///
+        /// - Parameter steps: The steps, in any order.
+        public init(steps: [Step] = []) {
+            self.steps = []
+            for step in steps { add(step) }
+        }
+
+        /// Reads one; steps of the same bound are put together, and those without an entry are left out.
+        ///
+        /// - Parameter decoder: Gives a list of steps.
+        /// - Throws: `DecodingError`.
+        public init(from decoder: any Decoder) throws {
+            self.init(steps: try [Step](from: decoder))
+        }
+
+        /// Writes the list of its steps.
+        ///
+        /// - Parameter encoder: Takes the list.
+        /// - Throws: Errors of the encoder.
+        public func encode(to encoder: any Encoder) throws {
+            try steps.encode(to: encoder)
+        }
+
+        /// How many entries there are.
+        public var count: Int { steps.reduce(0) { $0.addingClamped($1.count) } }
+
+        /// Adds an entry.
+        ///
+        /// - Parameter seconds: How long it took.
+        public mutating func add(seconds: Double) {
+            add(Step(upTo: Self.bounds.first { seconds <= $0 }, count: 1))
+        }
+
+        /// Adds all entries of another.
+        ///
+        /// - Parameter other: The other one.
+        public mutating func add(_ other: Histogram) {
+            for step in other.steps { add(step) }
+        }
+
+        private mutating func add(_ step: Step) {
+            guard step.count > 0 else { return }
+            let bound = step.upTo ?? .infinity
+            let place = steps.firstIndex { ($0.upTo ?? .infinity) >= bound } ?? steps.endIndex
+            if steps.indices.contains(place), steps[place].upTo == step.upTo {
+                steps[place].count = steps[place].count.addingClamped(step.count)
+            } else {
+                steps.insert(step, at: place)
+            }
+        }
+    }
+}
+
+extension CrashReport.Stall {
+    /// How regularly a loop ticked.
+    public struct Ticks: Codable, Sendable, Hashable {
+        /// Ticks that came.
+        public var count: Int
+        /// Ticks that did not come, because the one before was too late.
+        public var missed: Int
+        /// How late they came.
+        public var lateness: CrashReport.Histogram
+        /// Which part of the ticks came, from 0 to 1: 1 is smooth.
+        public var smoothness: Double
+        /// For how many milliseconds of each second the loop held ticks up.
+        public var hitchRatio: Double
+
+        /// Makes a measurement.
+        ///
+        /// - Parameters:
+        ///   - count: Ticks that came.
+        ///   - missed: Ticks that did not come.
+        ///   - lateness: How late they came.
+        ///   - smoothness: Which part of the ticks came.
+        ///   - hitchRatio: For how many milliseconds of each second the loop held ticks up.
+        public init(
+            count: Int,
+            missed: Int,
+            lateness: CrashReport.Histogram,
+            smoothness: Double,
+            hitchRatio: Double
+        ) {
+            self.count = count
+            self.missed = missed
+            self.lateness = lateness
+            self.smoothness = smoothness
+            self.hitchRatio = hitchRatio
+        }
+    }
+}

@@ -1,0 +1,47 @@
+extension CrashReport.Stall.Profile {
+    /// A call with where it stands in the tree, whatever depths the report claims.
+    public struct Row: Sendable, Hashable {
+        /// The call.
+        public var call: CrashReport.Stall.Call
+        /// How many calls it is away from the outermost one: at most one more than that of the row before.
+        public var depth: Int
+        /// How long the thread was in the call itself, and not in what it called, in seconds.
+        public var ownSeconds: Double
+    }
+
+    /// The calls in their order, with depths that make a tree.
+    public var rows: [Row] {
+        var rows: [Row] = []
+        rows.reserveCapacity(calls.count)
+        // The last row of each depth.
+        var path: [Int] = []
+        for call in calls {
+            let depth = min(max(call.depth, 0), path.count)
+            path.removeSubrange(depth...)
+            if let caller = path.last { rows[caller].ownSeconds = max(0, rows[caller].ownSeconds - call.seconds) }
+            path.append(rows.count)
+            rows.append(Row(call: call, depth: depth, ownSeconds: max(0, call.seconds)))
+        }
+        return rows
+    }
+
+    /// The calls that lead to where the thread was longest, the outermost first.
+    public var heaviestPath: [CrashReport.Stall.Call] {
+        var path: [CrashReport.Stall.Call] = []
+        for row in rows {
+            guard row.depth == path.count else { break }
+            path.append(row.call)
+        }
+        return path
+    }
+
+    /// Where to look for the cause: the innermost function of the program in which the thread was nearly all the time.
+    ///
+    /// Nil where none is known. What it called there is not to blame if it was called again and again.
+    public var culprit: CrashReport.Stall.Call? {
+        let path = heaviestPath
+        let most = 0.9 * (path.first?.seconds ?? 0)
+        return path.last { $0.isUserCode && $0.function != nil && $0.seconds >= most }
+            ?? path.last { $0.isUserCode && $0.seconds >= most }
+    }
+}

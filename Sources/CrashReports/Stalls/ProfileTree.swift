@@ -1,0 +1,100 @@
+/// Merges stacks into a profile, from the outermost call on.
+public struct ProfileTree: Sendable {
+    /// Calls that are told at most: those that took most of the time.
+    static let mostCalls = 512
+
+    /// What makes two frames one call, below the same caller.
+    private struct Key: Hashable {
+        var function: String?
+        var place: String?
+        var inlined: Bool
+    }
+
+    private struct Node {
+        var frame: CrashReport.Frame
+        var depth: Int
+        var seconds = 0.0
+        var samples = 0
+        var lines: [Int: Double] = [:]
+        var children: [Key: Int] = [:]
+    }
+
+    private var nodes: [Node] = []
+    private var roots: [Key: Int] = [:]
+    private var samples = 0
+    private var seconds = 0.0
+
+    /// Makes one without samples.
+    public init() {}
+
+    /// Adds a sample.
+    ///
+    /// - Parameters:
+    ///   - frames: A stack, the innermost frame first.
+    ///   - seconds: The time that it stands for.
+    public mutating func add(_ frames: [CrashReport.Frame], seconds: Double) {
+        samples += 1
+        self.seconds += seconds
+        var parent: Int?
+        // What the compiler checks is no call, and its own mark of that has no line.
+        for frame in frames.reversed() where frame.runtimeFailure == nil {
+            let node = child(of: parent, frame)
+            nodes[node].seconds += seconds
+            nodes[node].samples += 1
+            if let line = frame.line, line > 0 { nodes[node].lines[line, default: 0] += seconds }
+            parent = node
+        }
+    }
+
+    private mutating func child(of parent: Int?, _ frame: CrashReport.Frame) -> Int {
+        let place = frame.function == nil ? frame.imageLocation ?? frame.address.description : frame.imageName
+        let key = Key(function: frame.function, place: place, inlined: frame.inlined)
+        if let known = parent.map({ nodes[$0].children[key] }) ?? roots[key] { return known }
+        let node = nodes.count
+        nodes.append(Node(frame: frame, depth: parent.map { nodes[$0].depth + 1 } ?? 0))
+        if let parent { nodes[parent].children[key] = node } else { roots[key] = node }
+        return node
+    }
+
+    /// All samples so far, nil without any that has a frame.
+    public var profile: CrashReport.Stall.Profile? {
+        guard !nodes.isEmpty else { return nil }
+        // A caller took at least as long as what it called, and was there before it: what is kept is a tree.
+        let heaviest = nodes.indices.sorted { (nodes[$1].seconds, $0) < (nodes[$0].seconds, $1) }
+        let kept = Set(heaviest.prefix(Self.mostCalls))
+        var calls: [CrashReport.Stall.Call] = []
+        var waiting = order(roots.values, kept)
+        while let next = waiting.popLast() {
+            calls.append(call(nodes[next]))
+            waiting += order(nodes[next].children.values, kept)
+        }
+        return CrashReport.Stall.Profile(
+            samples: samples,
+            seconds: seconds,
+            calls: calls,
+            callsOmitted: nodes.count - calls.count
+        )
+    }
+
+    /// The heaviest one last.
+    private func order(_ siblings: some Sequence<Int>, _ kept: Set<Int>) -> [Int] {
+        siblings.filter(kept.contains).sorted { (nodes[$0].seconds, $1) < (nodes[$1].seconds, $0) }
+    }
+
+    private func call(_ node: Node) -> CrashReport.Stall.Call {
+        let lines = node.lines.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.prefix(8)
+        return CrashReport.Stall.Call(
+            depth: node.depth,
+            seconds: node.seconds,
+            samples: node.samples,
+            address: node.frame.address,
+            function: node.frame.function,
+            imageName: node.frame.imageName,
+            imageOffset: node.frame.imageOffset,
+            file: node.frame.file,
+            lines: lines.map { CrashReport.Stall.LineTime(line: $0.key, seconds: $0.value) },
+            inlined: node.frame.inlined,
+            isUserCode: node.frame.isUserCode
+        )
+    }
+}
