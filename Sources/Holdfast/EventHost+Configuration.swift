@@ -87,6 +87,8 @@ extension EventHost {
         ///
         /// They may hold secrets.
         public var capturesMemory = false
+        /// What is done about callouts that do not return and loops that do not go on; nil for nothing.
+        public var stalls: StallPolicy?
         /// The size of a callout stack in bytes.
         public var calloutStackSize = 1 << 20
         /// What records and reports may tell of the process.

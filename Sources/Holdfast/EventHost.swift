@@ -58,6 +58,7 @@ public final class EventHost {
     var topObserver: HostRunLoop.Observer?
     var census = DescriptorCensus()
     let ward = QuarantineWard()
+    private(set) var stalls: StallWatch?
     /// Fires when the next cool-down is over.
     var dischargeTimer: HostRunLoop.Timer?
     let buried: BuriedStacks
@@ -182,6 +183,7 @@ public final class EventHost {
         } catch {
             throw EventHostError(error)
         }
+        try watchForStalls()
         if !capture.isPersistent {
             configuration.logger.error("no room for the spool file: faults without a report are lost with the process")
         }
@@ -196,6 +198,24 @@ public final class EventHost {
                 "restarted in place",
                 metadata: ["restarts": "\(history.restarts)", "reason": "\(history.reason)"]
             )
+        }
+    }
+
+    private func watchForStalls() throws(EventHostError) {
+        guard let policy = configuration.stalls else { return }
+        do {
+            stalls = try StallWatch(policy, on: loop, configuration.logger) { ticks in
+                StallReporter(
+                    capture: capture,
+                    store: writer.store,
+                    policy: policy,
+                    logger: configuration.logger,
+                    capturesThreads: configuration.capturesThreads,
+                    statistics: { ticks?.statistics }
+                )
+            }
+        } catch {
+            throw EventHostError(error)
         }
     }
 

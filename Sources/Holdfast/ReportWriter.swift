@@ -12,7 +12,7 @@ internal import SystemPackage
 /// A record is released only when its report is in the store: one that cannot be written is tried again with the next batch.
 final class ReportWriter: Sendable {
     private let capture: CrashCapture
-    private let store: ReportStore
+    let store: ReportStore
     private let logger: Logger
     private let prepare: @Sendable () -> Void
     /// Slots whose records wait.

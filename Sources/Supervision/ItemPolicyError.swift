@@ -13,11 +13,18 @@ public struct ItemPolicyError: Error, Sendable, Hashable, CustomStringConvertibl
 
     /// What went wrong.
     public let code: Code
+    /// How many items have room.
+    private let capacity: Int
+
+    package init(code: Code, capacity: Int = Supervisor.policyCapacity) {
+        self.code = code
+        self.capacity = capacity
+    }
 
     /// The error in words, with what to do.
     public var description: String {
         code == .full
-            ? "\(Supervisor.policyCapacity) items have a policy of their own already; remove those of items that are gone"
+            ? "\(capacity) items have a policy of their own already; remove those of items that are gone"
             : "0 is the identity of no item; give that of a source, a timer, a port source or an observer"
     }
 }

@@ -31,7 +31,6 @@ final class Agent {
     /// How many requests there had been when the loop was about to sleep while draining.
     private var requestsAtPause: Int?
     private var heartbeats = 0
-    private var watch: StallWatch?
     private var logger = Logger(label: "holdfast-agent")
 
     init(options: HoldfastAgent) throws {
@@ -42,6 +41,7 @@ final class Agent {
         configuration.budget = .generous
         configuration.policy.resumesStackOverflows = true
         if let status = options.exitStatus { configuration.restart = .exit(CInt(status)) }
+        configuration.stalls = StallOptions(options).policy
         if let limit = options.crashLoopAfter { configuration.crashLoop = limit.policy }
         host = try EventHost(configuration)
         handOver = try HandOver(host: host, logger: logger)
@@ -63,7 +63,6 @@ final class Agent {
         }
         try observeSignals()
         startTimers()
-        watch = try StallWatch(options, on: host.loop, logger)
         // The connection whose callout was abandoned is the one to lose.
         host.onFault { [weak self] fault in self?.dropClient(ofItem: fault.item) }
         host.onDrain { [weak self] drain in self?.finish(drain) }
@@ -77,7 +76,7 @@ final class Agent {
         }
         say("listening 127.0.0.1:\(listener.port) pid \(getpid())", to: .standardOutput)
         host.run()
-        watch?.end()
+        if let ticks = host.tickStatistics { StallOptions.log(ticks, to: logger) }
         for client in Array(clients.values) { client.close() }
         host.close()
     }
@@ -188,7 +187,7 @@ final class Agent {
             ("restarts", host.history.restarts),
             ("safeMode", host.stage != .normal),
             ("heartbeats", heartbeats),
-            ("stalls", watch?.stalls ?? 0),
+            ("stalls", host.stallCount),
             ("buriedStackBytes", faults.buriedBytes),
         ]
         return "{" + fields.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}"

@@ -10,4 +10,9 @@ enum ProcFile {
     static func names(in folder: String) -> [String] {
         (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
     }
+
+    /// What a symbolic link leads to; nil for anything else.
+    static func target(of path: String) -> String? {
+        try? FileManager.default.destinationOfSymbolicLink(atPath: path)
+    }
 }

@@ -2,7 +2,13 @@ import FoundationEssentials
 
 /// What a process holds, as /proc/PID tells it.
 struct ProcessSample {
+    /// Open descriptors but for those of `symbolFiles`.
     var descriptors: Int
+    /// Files of the program, of its libraries and of their debug information that are open: the report writer keeps each open that it
+    /// has read names from, as many as there are. Which it needs depends on where the threads were in faults.
+    var symbolFiles: Int
+    /// Files that are mapped, the program and its libraries among them.
+    var mappedFiles: Int
     var threads: Int
     var mappings: Int
     /// In bytes.
@@ -19,7 +25,13 @@ struct ProcessSample {
         guard let threads = fields["Threads"], let memory = fields["VmRSS"] else { return nil }
         self.threads = threads
         residentMemory = memory * 1024
-        descriptors = ProcFile.names(in: folder + "/fd").count
-        mappings = ProcFile.lines(of: folder + "/maps").count
+        let maps = ProcFile.lines(of: folder + "/maps")
+        mappings = maps.count
+        // proc_pid_maps(5): the path is what begins with a slash.
+        let mapped = Set(maps.compactMap { line in line.firstIndex(of: "/").map { String(line[$0...]) } })
+        mappedFiles = mapped.count
+        let links = ProcFile.names(in: folder + "/fd").map { ProcFile.target(of: folder + "/fd/" + $0) }
+        symbolFiles = links.count { $0.map { mapped.contains($0) || $0.hasPrefix("/usr/lib/debug/") } ?? false }
+        descriptors = links.count - symbolFiles
     }
 }

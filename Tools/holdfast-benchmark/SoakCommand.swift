@@ -104,6 +104,10 @@ struct SoakCommand: ParsableCommand {
             complaints.append("\(after.agent.resumed - before.agent.resumed) of \(faults) faults were resumed")
         }
         if after.held.descriptors > before.held.descriptors { complaints.append("descriptors were left open") }
+        // A file and its debug information.
+        if after.held.symbolFiles > 2 * after.held.mappedFiles {
+            complaints.append("files with symbols were left open")
+        }
         if after.held.threads > before.held.threads { complaints.append("threads were left behind") }
         guard complaints.isEmpty else { throw AgentError(description: complaints.joined(separator: "; ")) }
         print("All \(counts.answered) requests that were no faults were answered, by the agent that was started.")

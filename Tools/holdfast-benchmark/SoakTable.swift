@@ -2,7 +2,7 @@
 struct SoakTable {
     private var lines: [String] = []
     private static let titles = [
-        "faults", "answered", "descriptors", "threads", "mappings", "resident", "abandoned stacks",
+        "faults", "answered", "descriptors", "symbol files", "threads", "mappings", "resident", "abandoned stacks",
     ]
 
     init() {
@@ -12,8 +12,8 @@ struct SoakTable {
     mutating func add(_ sample: SoakCommand.Sample, faults: Int, answered: Int) {
         lines.append(
             Self.line([
-                "\(faults)", "\(answered)", "\(sample.held.descriptors)", "\(sample.held.threads)",
-                "\(sample.held.mappings)", Self.amount(sample.held.residentMemory),
+                "\(faults)", "\(answered)", "\(sample.held.descriptors)", "\(sample.held.symbolFiles)",
+                "\(sample.held.threads)", "\(sample.held.mappings)", Self.amount(sample.held.residentMemory),
                 Self.amount(sample.agent.buriedBytes),
             ])
         )

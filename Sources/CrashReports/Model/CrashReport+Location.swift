@@ -2,7 +2,7 @@ extension CrashReport {
     /// Where the fault happened: the innermost frame of user code, else the innermost frame.
     ///
     /// It reads `function (File.swift:12)`, with the image and the offset where the function is not known. Of a stall, it is the
-    /// function of the program in which the thread was nearly all the time.
+    /// function of the program in which the thread was all the time.
     public var location: String {
         if let culprit = stall?.profile?.culprit { return culprit.location }
         let frames = thread.frames.filter { $0.runtimeFailure == nil }

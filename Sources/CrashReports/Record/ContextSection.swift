@@ -92,7 +92,7 @@ struct ContextSection {
     }
 
     /// What the process left as it ended, without what came after the fault.
-    private func liveContext(of record: FaultRecord, startedAt start: Int64) -> FaultContext? {
+    func liveContext(of record: FaultRecord, startedAt start: Int64) -> FaultContext? {
         let time = start.addingReportingOverflow(record.uptimeNanoseconds)
         guard !time.overflow else { return nil }
         var events: [FaultContext.Event] = []

@@ -245,36 +245,14 @@ public struct FaultRecord: Sendable, Hashable {
     }
 
     private static func loopState(_ bytes: RecordBytes) -> CrashReport.LoopState? {
-        let kind: CrashReport.LoopState.Callout.Kind
-        switch bytes.integer(312, as: UInt32.self) {
-        case 1: kind = .source
-        case 2: kind = .port
-        case 3: kind = .timer
-        case 4: kind = .observer
-        case 5: kind = .block
-        case 6: kind = .mainQueue
-        default: return nil
-        }
-        let activity =
-            switch bytes.integer(316, as: UInt32.self) {
-            case 1 << 0: "entry"
-            case 1 << 1: "beforeTimers"
-            case 1 << 2: "beforeSources"
-            case 1 << 5: "beforeWaiting"
-            case 1 << 6: "afterWaiting"
-            case 1 << 7: "exit"
-            default: "unknown"
-            }
-        return CrashReport.LoopState(
+        CrashReport.LoopState(
+            calloutKind: bytes.integer(312, as: UInt32.self),
+            activity: bytes.integer(316, as: UInt32.self),
             mode: bytes.text(344, 64),
-            activity: activity,
-            callout: CrashReport.LoopState.Callout(
-                kind: kind,
-                label: bytes.text(408, 96),
-                item: Int(clamping: bytes.integer(296, as: UInt64.self))
-            ),
+            label: bytes.text(408, 96),
+            item: bytes.integer(296, as: UInt64.self),
             nesting: Int(bytes.integer(320, as: UInt32.self)),
-            pass: Int(clamping: bytes.integer(304, as: UInt64.self))
+            pass: bytes.integer(304, as: UInt64.self)
         )
     }
 }

@@ -35,13 +35,13 @@ extension CrashReport.Stall.Profile {
         return path
     }
 
-    /// Where to look for the cause: the innermost function of the program in which the thread was nearly all the time.
+    /// Where to look for the cause: the innermost function of the program in which the thread was all the time.
     ///
-    /// Nil where none is known. What it called there is not to blame if it was called again and again.
+    /// What that calls again and again is in some of the samples only, and not to blame. Nil where none is known.
     public var culprit: CrashReport.Stall.Call? {
-        let path = heaviestPath
-        let most = 0.9 * (path.first?.seconds ?? 0)
-        return path.last { $0.isUserCode && $0.function != nil && $0.seconds >= most }
-            ?? path.last { $0.isUserCode && $0.seconds >= most }
+        // Samples without a stack say nothing.
+        let all = rows.reduce(0) { $1.depth == 0 ? $0.addingClamped($1.call.samples) : $0 }
+        let whole = heaviestPath.filter { $0.isUserCode && $0.samples >= all }
+        return whole.last { $0.function != nil } ?? whole.last
     }
 }

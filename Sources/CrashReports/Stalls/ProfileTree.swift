@@ -27,27 +27,29 @@ public struct ProfileTree: Sendable {
     /// Makes one without samples.
     public init() {}
 
-    /// Adds a sample.
+    /// Adds samples that saw the same stack.
     ///
     /// - Parameters:
-    ///   - frames: A stack, the innermost frame first.
-    ///   - seconds: The time that it stands for.
-    public mutating func add(_ frames: [CrashReport.Frame], seconds: Double) {
-        samples += 1
+    ///   - frames: The stack, the innermost frame first.
+    ///   - seconds: The time that they stand for.
+    ///   - samples: How many they are.
+    public mutating func add(_ frames: [CrashReport.Frame], seconds: Double, samples: Int = 1) {
+        self.samples += samples
         self.seconds += seconds
         var parent: Int?
         // What the compiler checks is no call, and its own mark of that has no line.
         for frame in frames.reversed() where frame.runtimeFailure == nil {
             let node = child(of: parent, frame)
             nodes[node].seconds += seconds
-            nodes[node].samples += 1
+            nodes[node].samples += samples
             if let line = frame.line, line > 0 { nodes[node].lines[line, default: 0] += seconds }
             parent = node
         }
     }
 
     private mutating func child(of parent: Int?, _ frame: CrashReport.Frame) -> Int {
-        let place = frame.function == nil ? frame.imageLocation ?? frame.address.description : frame.imageName
+        // Outside of all images is the kernel's page of clock functions (vdso(7)), or code that was made at run time.
+        let place = frame.function == nil ? frame.imageLocation : frame.imageName
         let key = Key(function: frame.function, place: place, inlined: frame.inlined)
         if let known = parent.map({ nodes[$0].children[key] }) ?? roots[key] { return known }
         let node = nodes.count

@@ -1,9 +1,9 @@
 internal import CrashCapture
 internal import LinuxSystem
-internal import SystemPackage
+package import SystemPackage
 
 /// A thread that calls closures one after the other: user code that blocks must not blind the watcher.
-final class SerialThread: @unchecked Sendable {
+package final class SerialThread: @unchecked Sendable {
     private let name: String
     private let monitor = Monitor()
     // Protected by `monitor`.
@@ -11,10 +11,10 @@ final class SerialThread: @unchecked Sendable {
     private var isStarted = false
 
     /// Makes one that does not run yet.
-    init(name: String) { self.name = name }
+    package init(name: String) { self.name = name }
 
     /// Starts the thread, if it was not; it runs until the process ends.
-    func start() throws(Errno) {
+    package func start() throws(Errno) {
         monitor.lock()
         defer { monitor.unlock() }
         guard !isStarted else { return }
@@ -23,7 +23,7 @@ final class SerialThread: @unchecked Sendable {
     }
 
     /// Calls a closure after those that were given before.
-    func perform(_ body: @escaping @Sendable () -> Void) {
+    package func perform(_ body: @escaping @Sendable () -> Void) {
         monitor.lock()
         queue.append(body)
         monitor.signal()

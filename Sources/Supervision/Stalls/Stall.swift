@@ -35,4 +35,8 @@ public struct Stall: Sendable {
     ///
     /// Nil for what is pinged, once the stall is over, and in a process that has no host (`CrashCapture.look(at:within:)`).
     public internal(set) var look: ThreadLook?
+    /// The thread that stalls, as gettid(2) has it; nil as soon as it goes on, and where it is not known.
+    ///
+    /// Callable from any thread.
+    package let thread: @Sendable () -> CInt?
 }

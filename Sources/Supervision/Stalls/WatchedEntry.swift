@@ -65,7 +65,7 @@ final class WatchedEntry: @unchecked Sendable {
             let end = subject.end(of: before) ?? now
             // Never shorter than it was told to be.
             let length = max(told.length, length(until: end, clock.stoodStill(until: end)))
-            tell(stall(told.number, .over, length), perform)
+            tell(stall(told.number, .over, length, of: before), perform)
             self.told = nil
         }
         if detector.number != before { begin = (now, clock.stoodStill) }
@@ -73,7 +73,7 @@ final class WatchedEntry: @unchecked Sendable {
             subject.noteStall(of: sight.number)
             let told = Told(number: number(), length: length(until: now, clock.stoodStill))
             self.told = told
-            tell(stall(told.number, .lasting, told.length), lookingIn: sight.number, perform)
+            tell(stall(told.number, .lasting, told.length, of: sight.number), perform)
         }
         return hasNews
     }
@@ -82,30 +82,31 @@ final class WatchedEntry: @unchecked Sendable {
         .nanoseconds(max(0, end - begin.time - (stoodStill - begin.stoodStill)))
     }
 
-    private func stall(_ number: UInt64, _ phase: Stall.Phase, _ length: Duration) -> Stall? {
-        subject.subject.map { subject in
+    private func stall(_ number: UInt64, _ phase: Stall.Phase, _ length: Duration, of period: UInt64) -> Stall? {
+        subject.subject.map { [subject] stalled in
             Stall(
                 number: number,
-                subject: subject,
+                subject: stalled,
                 phase: phase,
                 begin: HostRunLoop.Instant(nanoseconds: begin.time),
                 length: length,
-                rule: rule
+                rule: rule,
+                thread: { subject.thread(in: period) }
             )
         }
     }
 
     /// Has the handler called, after a look at the one that stalls if it still does.
-    private func tell(
-        _ stall: Stall?,
-        lookingIn number: UInt64? = nil,
-        _ perform: (@escaping @Sendable () -> Void) -> Void
-    ) {
+    private func tell(_ stall: Stall?, _ perform: (@escaping @Sendable () -> Void) -> Void) {
         guard let stall else { return }
         perform { [self] in
             guard !isRemoved.load(ordering: .acquiring) else { return }
             var stall = stall
-            if let thread = number.flatMap(subject.thread(in:)) { stall.look = CrashCapture.look(at: thread) }
+            if stall.phase == .lasting, let thread = stall.thread() {
+                let look = CrashCapture.look(at: thread)
+                // One that went on meanwhile was seen elsewhere.
+                if stall.thread() == thread { stall.look = look }
+            }
             handler(stall)
         }
     }

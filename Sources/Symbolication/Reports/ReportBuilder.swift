@@ -84,7 +84,7 @@ public final class ReportBuilder {
         return ReportID(time: time(of: record), using: &generator)
     }
 
-    private func use(_ images: [CrashReport.Image]) {
+    func use(_ images: [CrashReport.Image]) {
         guard images != self.images else { return }
         self.images = images
         guard namesFunctions else { return }

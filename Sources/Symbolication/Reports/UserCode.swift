@@ -8,6 +8,13 @@ enum UserCode {
         "11LinuxSystem",
     ]
 
+    /// Functions of ours that stand before those of the C library of the same name (lock_tracking.c, signal_mask.c, …).
+    private static let standIns: Set<String> = [
+        "dlclose", "flockfile", "ftrylockfile", "funlockfile", "sigaction", "signal", "sigprocmask", "sigwait",
+        "sigwaitinfo", "sigtimedwait",
+    ]
+    private static let standInPrefixes = ["pthread_", "mtx_"]
+
     /// `thunk for` is the brief form of a reabstraction thunk.
     private static let glue = ["reabstraction thunk", "thunk for @", "partial apply forwarder", "protocol witness for"]
 
@@ -19,6 +26,7 @@ enum UserCode {
         // A specialised thunk is glue, too, but not by its last letters.
         if let function = frame.function, glue.contains(where: { function.contains($0) }) { return false }
         if name.hasPrefix("hf_") || name == "_start" { return false }
+        if standIns.contains(name) || standInPrefixes.contains(where: name.hasPrefix) { return false }
         guard name.hasPrefix("$s") else { return true }
         let mangled = name.dropFirst(2)
         if ownModules.contains(where: { mangled.hasPrefix($0) }) { return false }

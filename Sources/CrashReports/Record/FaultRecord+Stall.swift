@@ -1,0 +1,100 @@
+extension FaultRecord {
+    /// Makes what a record of a stall would be: nothing faulted, so no handler wrote one.
+    ///
+    /// - Parameters:
+    ///   - number: Which stall of the process it is.
+    ///   - time: When it began.
+    ///   - uptimeNanoseconds: How long the process had run when it was found.
+    ///   - thread: The thread that stalled, as gettid(2) has it; 0 if it is not known.
+    ///   - isMainThread: Whether that is the main one.
+    public init(stall number: Int, time: Timestamp, uptimeNanoseconds: Int64, thread: Int, isMainThread: Bool) {
+        stage = .decided
+        self.number = number
+        self.time = time
+        self.uptimeNanoseconds = uptimeNanoseconds
+        uptimeSeconds = Double(uptimeNanoseconds) / 1e9
+        signal = 0
+        code = 0
+        address = 0
+        sender = nil
+        self.thread = thread
+        threadName = ""
+        facts = isMainThread ? [.mainThread, .walkComplete] : .walkComplete
+        verdict = .wait
+        verdictReason = ""
+        registers = [:]
+        loop = nil
+        message = ""
+        abortMessage = ""
+        frames = []
+        headFrameCount = 0
+        framesOmitted = 0
+        pid = nil
+        heldLocks = 0
+        exception = nil
+        touched = []
+        codeBytes = CodeBytes(before: [], from: [])
+        sampling = nil
+        threads = nil
+        memory = []
+        mapping = nil
+        snapshotNumber = 0
+        memoryNumber = 0
+    }
+
+    /// Adds the other threads.
+    ///
+    /// - Parameters:
+    ///   - threads: What was seen of them.
+    ///   - omitted: How many more there were.
+    public mutating func attach(threads: [ThreadSnapshot.Thread], omitted: Int) {
+        self.threads = ThreadSnapshot(faultNumber: number, threads: threads, omitted: omitted, isStopped: false)
+    }
+}
+
+extension ThreadSnapshot {
+    fileprivate init(faultNumber: Int, threads: [Thread], omitted: Int, isStopped: Bool) {
+        self.faultNumber = faultNumber
+        self.threads = threads
+        self.omitted = omitted
+        self.isStopped = isStopped
+    }
+}
+
+extension ThreadSnapshot.Thread {
+    /// Makes what was seen of a thread while nothing had faulted.
+    ///
+    /// - Parameters:
+    ///   - id: The thread's id.
+    ///   - name: Its name, "" for none.
+    ///   - outcome: What is known of its stack.
+    ///   - kernelState: The letter of its state (proc_pid_stat(5)).
+    ///   - systemCall: The number of the system call that it was in.
+    ///   - sampledAfter: How long after the beginning this was taken, in seconds.
+    ///   - frames: Program counters, innermost first.
+    ///   - headFrameCount: How many of `frames` are the innermost ones.
+    ///   - framesOmitted: How many frames lie between the head and the tail.
+    public init(
+        id: Int,
+        name: String,
+        outcome: Outcome,
+        kernelState: Unicode.Scalar?,
+        systemCall: Int?,
+        sampledAfter: Double,
+        frames: [UInt64],
+        headFrameCount: Int,
+        framesOmitted: Int
+    ) {
+        self.id = id
+        self.name = name
+        self.outcome = outcome
+        self.kernelState = kernelState
+        self.systemCall = systemCall
+        self.sampledAfter = sampledAfter
+        stackPointer = 0
+        framePointer = 0
+        self.frames = frames
+        self.headFrameCount = headFrameCount
+        self.framesOmitted = framesOmitted
+    }
+}

@@ -1,0 +1,55 @@
+internal import CrashCapture
+internal import CrashReports
+internal import LinuxSystem
+internal import SystemPackage
+
+/// The threads of the process, for the report of a stall.
+enum OtherThreads {
+    /// How many are looked at, at most.
+    static let most = 64
+
+    /// Their numbers, ascending.
+    ///
+    /// - Parameter left: Those to leave out.
+    /// - Returns: None where they cannot be listed.
+    static func list(but left: Set<CInt>) -> [CInt] {
+        guard let folder = try? FileDirectory(at: "/proc/self/task"), let names = try? folder.names() else { return [] }
+        return names.compactMap { CInt($0) }.filter { !left.contains($0) }.sorted()
+    }
+}
+
+extension ThreadSnapshot.Thread {
+    /// Takes a look at a thread.
+    ///
+    /// - Parameters:
+    ///   - look: What was seen.
+    ///   - time: How long the stall had lasted then.
+    init(_ look: ThreadLook, after time: Duration) {
+        self.init(
+            id: Int(look.thread),
+            name: look.name,
+            outcome: look.isWalkComplete ? .walked : look.frames.isEmpty ? .silent : .broken,
+            kernelState: look.state?.unicodeScalars.first,
+            systemCall: look.systemCall,
+            sampledAfter: time / .seconds(1),
+            frames: look.frames,
+            headFrameCount: look.headFrameCount,
+            framesOmitted: look.framesOmitted
+        )
+    }
+}
+
+extension CrashReport.LoopState {
+    /// Takes what a look saw of a loop's callout.
+    init?(_ callout: ThreadLook.Callout) {
+        self.init(
+            calloutKind: callout.kind,
+            activity: callout.activity,
+            mode: callout.mode,
+            label: callout.label,
+            item: callout.item,
+            nesting: callout.nesting,
+            pass: callout.pass
+        )
+    }
+}

@@ -1,0 +1,196 @@
+internal import CrashCapture
+internal import CrashReports
+internal import LinuxSystem
+internal import Logging
+internal import RunLoops
+internal import Supervision
+internal import Symbolication
+internal import Synchronization
+internal import SystemPackage
+
+/// Does what the policy says about stalls: looks at their threads while they last, and keeps their reports up to date.
+///
+/// On a thread of its own, which sleeps while there is none.
+final class StallReporter: @unchecked Sendable {
+    private let capture: CrashCapture
+    private let store: ReportStore
+    private let policy: StallPolicy
+    private let logger: Logger
+    private let capturesThreads: Bool
+    /// Calls `StallPolicy.warn`, which may take its time.
+    private let warner = SerialThread(name: "holdfast-warn")
+    private let found = Atomic<Int>(0)
+    /// How regularly the main loop ticks.
+    private let statistics: @Sendable () -> TickMonitor.Statistics?
+    private let monitor = Monitor()
+    // Protected by `monitor`.
+    private var queue: [Stall] = []
+    private var itemPolicies: [UInt64: StallPolicy.Item] = [:]
+    // Of the thread alone.
+    private var ongoing: [UInt64: OngoingStall] = [:]
+    /// Stalls of items that may take longer than the rest.
+    private var patient: [UInt64: PatientStall] = [:]
+    private var desk: StallDesk
+
+    /// A stall that is none yet by its item's policy.
+    private struct PatientStall {
+        var stall: Stall
+        var due: HostRunLoop.Instant
+    }
+
+    /// Items that can have a policy of their own.
+    static let itemCapacity = 4096
+
+    init(
+        capture: CrashCapture,
+        store: ReportStore,
+        policy: StallPolicy,
+        logger: Logger,
+        capturesThreads: Bool,
+        statistics: @escaping @Sendable () -> TickMonitor.Statistics?
+    ) {
+        self.capture = capture
+        self.store = store
+        self.policy = policy
+        self.logger = logger
+        self.capturesThreads = capturesThreads
+        self.statistics = statistics
+        desk = StallDesk(store: store, capture: capture)
+    }
+
+    /// How many stalls there were so far, without those that the policies of their items allow.
+    var count: Int { found.load(ordering: .relaxed) }
+
+    /// Starts the thread; it runs until the process ends.
+    func start() throws(Errno) {
+        if policy.warn != nil { try warner.start() }
+        try DetachedThread.start(name: "holdfast-stall") { self.run() }
+    }
+
+    /// Takes what the monitor tells.
+    ///
+    /// On any thread.
+    func take(_ stall: Stall) {
+        monitor.lock()
+        queue.append(stall)
+        monitor.signal()
+        monitor.unlock()
+    }
+
+    /// Gives an item a policy of its own; nil gives it the host's again.
+    ///
+    /// On any thread. Returns false if there is no room for it.
+    func setPolicy(_ policy: StallPolicy.Item?, forItem item: UInt64) -> Bool {
+        monitor.lock()
+        defer { monitor.unlock() }
+        guard policy == nil || itemPolicies[item] != nil || itemPolicies.count < Self.itemCapacity else { return false }
+        itemPolicies[item] = policy
+        return true
+    }
+
+    // MARK: The thread
+
+    private func run() -> Never {
+        while true {
+            for stall in next() {
+                switch stall.phase {
+                case .lasting: begin(stall)
+                case .over: end(stall)
+                }
+            }
+            let now = HostRunLoop.Instant.now
+            for (number, stall) in patient where stall.due <= now {
+                patient[number] = nil
+                announce(stall.stall)
+            }
+            for number in ongoing.keys.sorted() { attend(to: number) }
+        }
+    }
+
+    /// Waits until there is something to do; returns what is new.
+    private func next() -> [Stall] {
+        let times = ongoing.values.map { min($0.nextSample, $0.nextWrite) } + patient.values.map(\.due)
+        let due = times.min()?.nanoseconds ?? .max
+        monitor.lock()
+        defer { monitor.unlock() }
+        while queue.isEmpty, MonotonicClock.nanoseconds < due { _ = monitor.wait(before: due) }
+        defer { queue = [] }
+        return queue
+    }
+
+    private func itemPolicy(of stall: Stall) -> StallPolicy.Item? {
+        guard let item = stall.look?.callout?.item else { return nil }
+        monitor.lock()
+        defer { monitor.unlock() }
+        return itemPolicies[item]
+    }
+
+    // MARK: Begin and end
+
+    private func begin(_ stall: Stall) {
+        let now = HostRunLoop.Instant.now
+        let left = (itemPolicy(of: stall)?.threshold ?? .zero) - max(stall.length, stall.begin.duration(to: now))
+        guard left > .zero else { return announce(stall) }
+        patient[stall.number] = PatientStall(stall: stall, due: now.advanced(by: left))
+    }
+
+    private func announce(_ stall: Stall) {
+        found.add(1, ordering: .relaxed)
+        warn(stall)
+        logger.warning("the loop stalls", metadata: stall.metadata)
+        guard policy.writesReports, itemPolicy(of: stall)?.writesReports ?? true else { return }
+        let (contents, bytes) = desk.readProcess()
+        guard let contents else { return }
+        ongoing[stall.number] = OngoingStall(stall, process: contents, bytes: bytes)
+        write(stall.number)
+        guard capturesThreads else { return }
+        // After the first report, and named by the second: they take time.
+        ongoing[stall.number]?.sampleOthers(but: ThreadIdentity.id)
+    }
+
+    private func end(_ stall: Stall) {
+        guard patient.removeValue(forKey: stall.number) == nil else { return }
+        warn(stall)
+        logger.notice("the loop goes on", metadata: stall.metadata)
+        guard ongoing[stall.number] != nil else { return }
+        write(stall.number, over: stall)
+        ongoing[stall.number] = nil
+    }
+
+    private func warn(_ stall: Stall) {
+        guard let warn = policy.warn else { return }
+        warner.perform { warn(stall) }
+    }
+
+    // MARK: Meanwhile
+
+    private func attend(to number: UInt64) {
+        let now = HostRunLoop.Instant.now
+        if let due = ongoing[number]?.nextSample, due <= now { ongoing[number]?.sample() }
+        if let due = ongoing[number]?.nextWrite, due <= now { write(number) }
+    }
+
+    private func write(_ number: UInt64, over: Stall? = nil) {
+        guard let stall = ongoing[number] else { return }
+        do {
+            try desk.write(stall, over: over, ticks: statistics().map { CrashReport.Stall.Ticks($0) })
+            ongoing[number]?.noteWrite()
+        } catch {
+            logger.error("cannot write the report of a stall: \(error)")
+            ongoing[number]?.noteFailure()
+        }
+    }
+}
+
+extension Stall {
+    /// What a log says of it.
+    fileprivate var metadata: Logger.Metadata {
+        var details: Logger.Metadata = [
+            "stall": "\(number)", "length": "\(CrashReport.Stall.text(seconds: length / .seconds(1)))",
+        ]
+        if case .ping(let label) = subject { details["pinged"] = "\(label)" }
+        if let activity = look?.activity { details["thread"] = "\(activity)" }
+        if let callout = look?.callout { details["item"] = "\(callout.label)" }
+        return details
+    }
+}

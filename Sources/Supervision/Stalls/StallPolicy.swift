@@ -1,0 +1,51 @@
+/// What a host does about stalls.
+public struct StallPolicy: Sendable {
+    /// What holds for one item of a loop in place of the host's policy.
+    public struct Item: Sendable, Hashable {
+        /// How long its callout may take before it is a stall; what is shorter than the host's threshold has no effect.
+        public var threshold: Duration
+        /// Whether its stalls have reports.
+        public var writesReports: Bool
+
+        /// Makes a policy for an item.
+        ///
+        /// - Parameters:
+        ///   - threshold: How long its callout may take before it is a stall.
+        ///   - writesReports: Whether its stalls have reports.
+        public init(threshold: Duration = .zero, writesReports: Bool = true) {
+            self.threshold = threshold
+            self.writesReports = writesReports
+        }
+
+        /// Its callout may take any time.
+        public static let ignored = Item(threshold: .seconds(1_000_000_000), writesReports: false)
+    }
+
+    /// When something is called stalled.
+    public var rule: StallRule
+    /// Whether a stall has a report in the store: from the moment it is found, brought up to date while it lasts.
+    public var writesReports: Bool
+    /// The time between two ticks of the main loop, whose lateness is measured then; nil for none.
+    public var tick: Duration?
+    /// Told when a stall is found and when it is over, one call at a time, on a thread of its own.
+    public var warn: (@Sendable (Stall) -> Void)?
+
+    /// Makes a policy.
+    ///
+    /// - Parameters:
+    ///   - rule: When something is called stalled.
+    ///   - writesReports: Whether a stall has a report.
+    ///   - tick: The time between two ticks of the main loop; nil for none.
+    ///   - warn: Told when a stall is found and when it is over.
+    public init(
+        rule: StallRule = .once(),
+        writesReports: Bool = true,
+        tick: Duration? = nil,
+        warn: (@Sendable (Stall) -> Void)? = nil
+    ) {
+        self.rule = rule
+        self.writesReports = writesReports
+        self.tick = tick
+        self.warn = warn
+    }
+}
