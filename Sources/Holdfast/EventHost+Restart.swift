@@ -26,7 +26,7 @@ extension EventHost {
     func leave(_ reason: RestartReason) {
         mustRestart = false
         for handler in restartHandlers { handler() }
-        writer.flush(limit: .seconds(2))
+        flushReports(within: .seconds(2))
         if let status = configuration.restart.exitCode {
             configuration.logger.notice("exiting for a restart", metadata: ["status": "\(status)"])
             close()

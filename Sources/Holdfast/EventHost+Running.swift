@@ -57,13 +57,14 @@ extension EventHost {
         capture.uninstall()
     }
 
-    /// Waits until the reports of all faults so far are in the store.
+    /// Waits until the reports of all faults so far are in the store, and those of stalls are up to date.
     ///
     /// - Parameter limit: How long to wait at most. It waits no longer than until one cannot be written that is safe in the spool.
     /// - Returns: Whether they are.
     @discardableResult
     public func flushReports(within limit: Duration) -> Bool {
-        writer.flush(limit: limit)
+        stalls?.settle(limit: limit)
+        return writer.flush(limit: limit)
     }
 
     /// Runs code in which a fault is never resumed, because it would leave something half done that others rely on.

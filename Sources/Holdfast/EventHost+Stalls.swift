@@ -27,7 +27,9 @@ extension EventHost {
     /// - Throws: `ItemPolicyError`.
     public func setStallPolicy(_ policy: StallPolicy.Item?, forItem item: UInt64) throws(ItemPolicyError) {
         guard item != 0 else { throw ItemPolicyError(code: .noItem) }
-        guard stalls?.reporter.setPolicy(policy, forItem: item) != false else { throw ItemPolicyError(code: .full, capacity: StallReporter.itemCapacity) }
+        guard stalls?.reporter.setPolicy(policy, forItem: item) != false else {
+            throw ItemPolicyError(code: .full, capacity: StallReporter.itemCapacity)
+        }
     }
 }
 
@@ -62,8 +64,12 @@ struct StallWatch {
         CrashReport.Stall.text(seconds: duration / .seconds(1))
     }
 
+    /// Brings reports up to date: of stalls that are over as well as of those that last.
+    func settle(limit: Duration) { reporter.settle(limit: limit) }
+
     /// Watches no more.
     func stop() {
+        settle(limit: .seconds(5))
         monitor.stop()
         ticks?.stop()
     }

@@ -39,9 +39,9 @@ extension CrashReport.Stall.Profile {
     ///
     /// What that calls again and again is in some of the samples only, and not to blame. Nil where none is known.
     public var culprit: CrashReport.Stall.Call? {
-        // Samples without a stack say nothing.
+        // Samples without a stack say nothing. One in twenty may be of the callout's end, or of another one before it.
         let all = rows.reduce(0) { $1.depth == 0 ? $0.addingClamped($1.call.samples) : $0 }
-        let whole = heaviestPath.filter { $0.isUserCode && $0.samples >= all }
+        let whole = heaviestPath.filter { $0.isUserCode && $0.samples >= all - all / 20 }
         return whole.last { $0.function != nil } ?? whole.last
     }
 }

@@ -14,6 +14,8 @@ struct OngoingStall {
     let stall: Stall
     /// Its report: the same name as long as it lasts.
     private(set) var record: FaultRecord
+    /// The process when it was found.
+    let process: SpoolContents
     private let beginTime: Timestamp
     private let context: FaultContext?
     private var samples = StallSamples()
@@ -37,10 +39,11 @@ struct OngoingStall {
     ///   - bytes: The spool file.
     init(_ stall: Stall, process: SpoolContents, bytes: [UInt8]) {
         self.stall = stall
+        self.process = process
         let now = HostRunLoop.Instant.now
         let age = stall.begin.duration(to: now)
         beginTime = Timestamp.now.adding(seconds: -(age / .seconds(1)))
-        let thread = stall.look?.thread ?? 0
+        let thread = stall.look?.thread ?? stall.thread() ?? 0
         var record = FaultRecord(
             stall: Int(clamping: stall.number),
             time: beginTime,
@@ -57,9 +60,9 @@ struct OngoingStall {
         lastSample = now
         nextSample = now.advanced(by: interval)
         nextWrite = now
-        guard thread != 0 else { return }
+        guard let look = stall.look else { return }
         // The look was taken a moment ago: what the kernel says now is of the same wait, or of the same work.
-        samples.add(stall.look, ThreadActivity(stall.look, thread), seconds: interval / .seconds(1))
+        samples.add(look, ThreadActivity(look, thread), seconds: interval / .seconds(1))
         noteSleep(of: thread)
     }
 
@@ -82,6 +85,8 @@ struct OngoingStall {
             // It went on meanwhile: what was seen is not of the stall.
             guard stall.thread() == thread, let look else { return }
             samples.add(look, activity, seconds: seconds)
+            // The first look may have found nobody who answers: the machine is busy, or faults were more urgent.
+            if record.loop == nil, let callout = look.callout { record.loop = CrashReport.LoopState(callout) }
             noteSleep(of: thread)
         }
         lastSample = now
@@ -156,16 +161,12 @@ struct OngoingStall {
         let now = HostRunLoop.Instant.now
         nextWrite = now.advanced(by: max(.milliseconds(200), stall.begin.duration(to: now)))
     }
-
-    /// Another try is worth it soon.
-    mutating func noteFailure() { nextWrite = .now.advanced(by: .seconds(1)) }
 }
 
 extension ThreadActivity {
     /// What a look says of it, with the times that the kernel has now.
-    fileprivate init(_ look: ThreadLook?, _ thread: CInt) {
+    fileprivate init(_ look: ThreadLook, _ thread: CInt) {
         self.init(ofThread: thread)
-        guard let look else { return }
         state = look.state
         systemCall = look.systemCall
     }

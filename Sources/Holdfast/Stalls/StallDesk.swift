@@ -1,17 +1,19 @@
 internal import CrashCapture
 internal import CrashReports
+internal import Logging
+internal import Supervision
 internal import Symbolication
+internal import SystemPackage
 
-/// Writes the reports of stalls.
-///
-/// For one thread.
-struct StallDesk {
+/// Writes the reports of stalls, one after the other on a thread of its own: names and disks take time, and looks must not wait.
+final class StallDesk: @unchecked Sendable {
     private let store: ReportStore
     private let capture: CrashCapture
-    private var contents: SpoolContents?
-    private var imagesVersion: UInt32 = 0
-    /// Reads no file: for the first report of a process, which must not wait for names.
-    private var plainBuilder: ReportBuilder?
+    private let logger: Logger
+    private let thread = SerialThread(name: "holdfast-stalled")
+    // Of the thread alone.
+    private var images: [CrashReport.Image] = []
+    private var imagesVersion: UInt32?
     private var builder: ReportBuilder?
     /// Which report counts the stalls of a cause, of this process.
     private var groups: [Fingerprint: ReportID] = [:]
@@ -19,43 +21,58 @@ struct StallDesk {
     /// Causes that are told apart; the stalls of further ones have a report each.
     private static let mostGroups = 1024
 
-    init(store: ReportStore, capture: CrashCapture) {
+    init(store: ReportStore, capture: CrashCapture, logger: Logger) {
         self.store = store
         self.capture = capture
+        self.logger = logger
     }
 
-    /// The process as it is now; nil if its spool file cannot be read.
-    mutating func readProcess() -> (SpoolContents?, [UInt8]) {
-        let version = capture.imagesVersion
-        let bytes = capture.spoolBytes()
-        if contents == nil || version != imagesVersion {
-            contents = try? SpoolContents(bytes: bytes)
-            imagesVersion = version
-        }
-        return (contents, bytes)
-    }
+    /// Starts the thread; it runs until the process ends.
+    func start() throws(Errno) { try thread.start() }
 
-    /// Writes the report of a stall, in the place of the one that it has.
+    /// Has the report of a stall written, in the place of the one that it has.
     ///
     /// - Parameters:
     ///   - stall: The stall.
     ///   - over: The same when it was over: then it is counted with others of its cause; nil while it lasts.
     ///   - ticks: How regularly the loop ticked.
-    /// - Throws: `ReportStoreError`.
-    mutating func write(_ stall: OngoingStall, over: Stall?, ticks: CrashReport.Stall.Ticks?) throws(ReportStoreError) {
-        guard let contents else { return }
+    func write(_ stall: OngoingStall, over: Stall?, ticks: CrashReport.Stall.Ticks?) {
+        thread.perform { [self] in
+            do {
+                try put(stall, over, ticks)
+            } catch {
+                // What is in the store stays; while the stall lasts, the next state comes soon.
+                logger.error("cannot write the report of a stall: \(error)")
+            }
+        }
+    }
+
+    /// Calls a closure when all is written.
+    func perform(_ body: @escaping @Sendable () -> Void) { thread.perform(body) }
+
+    // MARK: The thread
+
+    private func put(_ stall: OngoingStall, _ over: Stall?, _ ticks: CrashReport.Stall.Ticks?) throws(ReportStoreError)
+    {
+        readImages(stall)
         if builder == nil {
             // Names take a while the first time: until then, the report says where, and not what it is called.
-            let plain = plainBuilder ?? ReportBuilder(process: contents.process, namesFunctions: false)
-            plainBuilder = plain
-            try store.write(stall.report(over: nil, plain, images: contents.images, ticks: ticks))
+            let plain = ReportBuilder(process: stall.process.process, namesFunctions: false)
+            try store.write(stall.report(over: nil, plain, images: images, ticks: ticks))
         }
-        let builder = self.builder ?? ReportBuilder(process: contents.process)
+        let builder = self.builder ?? ReportBuilder(process: stall.process.process)
         self.builder = builder
-        plainBuilder = nil
-        let report = stall.report(over: over, builder, images: contents.images, ticks: ticks)
+        let report = stall.report(over: over, builder, images: images, ticks: ticks)
         guard over != nil else { return try store.write(report) }
         let id = try store.finish(stall: report, countingIn: groups[report.fingerprint])
         if groups.count < Self.mostGroups || groups[report.fingerprint] != nil { groups[report.fingerprint] = id }
+    }
+
+    /// Libraries may have come since the stall was found.
+    private func readImages(_ stall: OngoingStall) {
+        let version = capture.imagesVersion
+        guard version != imagesVersion else { return }
+        images = (try? SpoolContents(bytes: capture.spoolBytes()))?.images ?? stall.process.images
+        imagesVersion = version
     }
 }

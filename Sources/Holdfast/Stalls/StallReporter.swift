@@ -8,15 +8,15 @@ internal import Symbolication
 internal import Synchronization
 internal import SystemPackage
 
-/// Does what the policy says about stalls: looks at their threads while they last, and keeps their reports up to date.
+/// Does what the policy says about stalls: looks at their threads while they last, and has their reports kept up to date.
 ///
 /// On a thread of its own, which sleeps while there is none.
 final class StallReporter: @unchecked Sendable {
     private let capture: CrashCapture
-    private let store: ReportStore
     private let policy: StallPolicy
     private let logger: Logger
     private let capturesThreads: Bool
+    private let desk: StallDesk
     /// Calls `StallPolicy.warn`, which may take its time.
     private let warner = SerialThread(name: "holdfast-warn")
     private let found = Atomic<Int>(0)
@@ -25,12 +25,13 @@ final class StallReporter: @unchecked Sendable {
     private let monitor = Monitor()
     // Protected by `monitor`.
     private var queue: [Stall] = []
+    private var mustSettle = false
     private var itemPolicies: [UInt64: StallPolicy.Item] = [:]
     // Of the thread alone.
     private var ongoing: [UInt64: OngoingStall] = [:]
     /// Stalls of items that may take longer than the rest.
     private var patient: [UInt64: PatientStall] = [:]
-    private var desk: StallDesk
+    private let settled = Semaphore()
 
     /// A stall that is none yet by its item's policy.
     private struct PatientStall {
@@ -50,12 +51,11 @@ final class StallReporter: @unchecked Sendable {
         statistics: @escaping @Sendable () -> TickMonitor.Statistics?
     ) {
         self.capture = capture
-        self.store = store
         self.policy = policy
         self.logger = logger
         self.capturesThreads = capturesThreads
         self.statistics = statistics
-        desk = StallDesk(store: store, capture: capture)
+        desk = StallDesk(store: store, capture: capture, logger: logger)
     }
 
     /// How many stalls there were so far, without those that the policies of their items allow.
@@ -63,8 +63,9 @@ final class StallReporter: @unchecked Sendable {
 
     /// Starts the thread; it runs until the process ends.
     func start() throws(Errno) {
+        try desk.start()
         if policy.warn != nil { try warner.start() }
-        try DetachedThread.start(name: "holdfast-stall") { self.run() }
+        try DetachedThread.start(name: "holdfast-sample") { self.run() }
     }
 
     /// Takes what the monitor tells.
@@ -88,11 +89,24 @@ final class StallReporter: @unchecked Sendable {
         return true
     }
 
+    /// Brings the reports up to date before the process ends: of stalls that are over and have not been told to be, too.
+    ///
+    /// On any thread but the reporter's.
+    func settle(limit: Duration) {
+        settled.drain()
+        monitor.lock()
+        mustSettle = true
+        monitor.signal()
+        monitor.unlock()
+        settled.wait(atMost: limit)
+    }
+
     // MARK: The thread
 
     private func run() -> Never {
         while true {
-            for stall in next() {
+            let (stalls, mustSettle) = next()
+            for stall in stalls {
                 switch stall.phase {
                 case .lasting: begin(stall)
                 case .over: end(stall)
@@ -103,19 +117,25 @@ final class StallReporter: @unchecked Sendable {
                 patient[number] = nil
                 announce(stall.stall)
             }
-            for number in ongoing.keys.sorted() { attend(to: number) }
+            for number in ongoing.keys.sorted() {
+                if mustSettle { settle(number) } else { attend(to: number) }
+            }
+            if mustSettle { desk.perform { [settled] in settled.signal() } }
         }
     }
 
     /// Waits until there is something to do; returns what is new.
-    private func next() -> [Stall] {
+    private func next() -> (stalls: [Stall], mustSettle: Bool) {
         let times = ongoing.values.map { min($0.nextSample, $0.nextWrite) } + patient.values.map(\.due)
         let due = times.min()?.nanoseconds ?? .max
         monitor.lock()
         defer { monitor.unlock() }
-        while queue.isEmpty, MonotonicClock.nanoseconds < due { _ = monitor.wait(before: due) }
-        defer { queue = [] }
-        return queue
+        while queue.isEmpty, !mustSettle, MonotonicClock.nanoseconds < due { _ = monitor.wait(before: due) }
+        defer {
+            queue = []
+            mustSettle = false
+        }
+        return (queue, mustSettle)
     }
 
     private func itemPolicy(of stall: Stall) -> StallPolicy.Item? {
@@ -139,8 +159,8 @@ final class StallReporter: @unchecked Sendable {
         warn(stall)
         logger.warning("the loop stalls", metadata: stall.metadata)
         guard policy.writesReports, itemPolicy(of: stall)?.writesReports ?? true else { return }
-        let (contents, bytes) = desk.readProcess()
-        guard let contents else { return }
+        let bytes = capture.spoolBytes()
+        guard let contents = try? SpoolContents(bytes: bytes) else { return }
         ongoing[stall.number] = OngoingStall(stall, process: contents, bytes: bytes)
         write(stall.number)
         guard capturesThreads else { return }
@@ -155,6 +175,16 @@ final class StallReporter: @unchecked Sendable {
         guard ongoing[stall.number] != nil else { return }
         write(stall.number, over: stall)
         ongoing[stall.number] = nil
+    }
+
+    private func settle(_ number: UInt64) {
+        guard let stall = ongoing[number]?.stall, !stall.isLasting() else { return write(number) }
+        var over = stall
+        over.phase = .over
+        // One whose end nobody noted has just ended.
+        over.length = max(stall.length, stall.begin.duration(to: stall.end() ?? .now))
+        write(number, over: over)
+        ongoing[number] = nil
     }
 
     private func warn(_ stall: Stall) {
@@ -172,13 +202,8 @@ final class StallReporter: @unchecked Sendable {
 
     private func write(_ number: UInt64, over: Stall? = nil) {
         guard let stall = ongoing[number] else { return }
-        do {
-            try desk.write(stall, over: over, ticks: statistics().map { CrashReport.Stall.Ticks($0) })
-            ongoing[number]?.noteWrite()
-        } catch {
-            logger.error("cannot write the report of a stall: \(error)")
-            ongoing[number]?.noteFailure()
-        }
+        desk.write(stall, over: over, ticks: statistics().map { CrashReport.Stall.Ticks($0) })
+        ongoing[number]?.noteWrite()
     }
 }
 

@@ -24,11 +24,11 @@ public struct Stall: Sendable {
     /// What stalls.
     public let subject: Subject
     /// Whether it lasts.
-    public let phase: Phase
+    public package(set) var phase: Phase
     /// When it was first seen: at its beginning, or up to one look of its rule later.
     public let begin: HostRunLoop.Instant
     /// How long it lasts so far, or took: without the time during which the process stood still.
-    public let length: Duration
+    public package(set) var length: Duration
     /// What made it a stall.
     public let rule: StallRule
     /// Where the loop's thread was just after the stall was found: its calls, its callout, the system call that it waits in.
@@ -39,4 +39,12 @@ public struct Stall: Sendable {
     ///
     /// Callable from any thread.
     package let thread: @Sendable () -> CInt?
+    /// Whether it lasts still.
+    ///
+    /// Callable from any thread.
+    package let isLasting: @Sendable () -> Bool
+    /// When it ended; nil while it lasts, and where that was not noted.
+    ///
+    /// Callable from any thread.
+    package let end: @Sendable () -> HostRunLoop.Instant?
 }

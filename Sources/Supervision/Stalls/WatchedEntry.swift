@@ -91,7 +91,9 @@ final class WatchedEntry: @unchecked Sendable {
                 begin: HostRunLoop.Instant(nanoseconds: begin.time),
                 length: length,
                 rule: rule,
-                thread: { subject.thread(in: period) }
+                thread: { subject.thread(in: period) },
+                isLasting: { subject.sight == StallDetector.Sight(number: period, isBusy: true) },
+                end: { subject.end(of: period).map { HostRunLoop.Instant(nanoseconds: $0) } }
             )
         }
     }

@@ -1,0 +1,143 @@
+import Dispatch
+import FaultInjection
+import Glibc
+import Holdfast
+import Synchronization
+import SystemPackage
+
+/// Callouts that do not return, under a host that reports stalls: `PLACE KIND MILLISECONDS`.
+@MainActor
+enum StallScenarios {
+    /// Until the process ends.
+    private static var threads: [HostRunLoop.LoopThread] = []
+    private static let threshold = Duration.milliseconds(50)
+    nonisolated private static let mainThread = pthread_self()
+
+    static func run(_ store: String, _ arguments: [String]) throws {
+        guard arguments.count == 3, let kind = InjectedStall(rawValue: arguments[1]), let time = Int(arguments[2])
+        else { exit(64) }
+        var configuration = EventHost.Configuration()
+        configuration.store = FilePath(store)
+        configuration.afterFault = .keepGoing
+        configuration.crashLoop = nil
+        _ = mainThread
+        configuration.stalls = StallPolicy(rule: .once(after: threshold)) { warn($0) }
+        let host = try EventHost(configuration)
+        try start(host, place: arguments[0]) { kind.commit(milliseconds: time) }
+        host.run()
+        Probe.say("resumed \(host.faults.resumed) stalls \(host.stallCount)")
+        host.close()
+    }
+
+    nonisolated private static func warn(_ stall: Stall) {
+        let what =
+            switch stall.subject {
+            case .loop(let loop): loop === HostRunLoop.main ? "main" : "loop"
+            case .ping(let label): label
+            }
+        Probe.say(
+            "\(stall.phase) \(what) \(pthread_equal(pthread_self(), mainThread) != 0 ? "on the main thread" : "elsewhere")"
+        )
+    }
+
+    private static func start(_ host: EventHost, place: String, _ stall: @escaping @Sendable () -> Void) throws {
+        switch place {
+        case "main": perform(host, "stuck", stall)
+        case "repeated":
+            // A timer is called once in a pass: stalls of one pass are one.
+            let count = Atomic<Int>(0)
+            let timer = HostRunLoop.Timer(label: "stuck", after: .zero, repeating: .milliseconds(10)) { _ in
+                stall()
+                if count.add(1, ordering: .relaxed).newValue == 3 { MainActor.assumeIsolated { host.stop() } }
+            }
+            host.loop.add(timer, to: .common)
+        case "timer":
+            let timer = HostRunLoop.Timer(label: "stuck", after: .zero) { _ in
+                stall()
+                MainActor.assumeIsolated { host.stop() }
+            }
+            host.loop.add(timer, to: .common)
+        case "ignored", "patient":
+            let timer = HostRunLoop.Timer(label: "stuck", after: .zero) { _ in
+                stall()
+                MainActor.assumeIsolated { host.stop() }
+            }
+            // Longer than it takes on the busiest machine, or shorter.
+            let policy = place == "ignored" ? StallPolicy.Item.ignored : StallPolicy.Item(threshold: .milliseconds(300))
+            try host.setStallPolicy(policy, forItem: timer.identifier)
+            host.loop.add(timer, to: .common)
+        case "loop":
+            let thread = try HostRunLoop.LoopThread(name: "second")
+            threads = [thread]
+            try host.stallMonitor?.watch(thread.loop)
+            thread.loop.enqueue(label: "stuck", stall)
+            stopAfter(thread, host)
+        case "two":
+            threads = try (1...2).map { try HostRunLoop.LoopThread(name: "loop \($0)") }
+            for thread in threads {
+                try host.stallMonitor?.watch(thread.loop)
+                thread.loop.enqueue(label: "stuck", stall)
+            }
+            for thread in threads { stopAfter(thread, threads.last === thread ? host : nil) }
+        case "nested":
+            host.loop.perform(in: .default, label: "outer") { [loop = host.loop] in
+                let mode = HostRunLoop.Mode("private")
+                loop.perform(in: mode, label: "stuck") {
+                    stall()
+                    loop.stop()
+                }
+                _ = loop.run(in: mode, for: .seconds(100))
+                MainActor.assumeIsolated { host.stop() }
+            }
+        case "faulting":
+            perform(host, "stuck") {
+                stall()
+                Fault.nilUnwrap.commit()
+            }
+            perform(host, "over") {}
+        case "faults-meanwhile":
+            let thread = try HostRunLoop.LoopThread(name: "second")
+            threads = [thread]
+            perform(host, "stuck") {
+                for _ in 0..<20 { thread.loop.enqueue(label: "faults") { Fault.nilUnwrap.commit() } }
+                stall()
+                // All of them, before the host ends.
+                _ = try? thread.loop.performAndWait { true }
+            }
+        case "ping":
+            let queue = DispatchQueue(label: "late")
+            queue.async {
+                stall()
+                DispatchQueue.main.async { MainActor.assumeIsolated { host.stop() } }
+            }
+            try host.stallMonitor?.watch(pinging: "late queue", every: .milliseconds(10)) { answer in
+                queue.async(execute: answer)
+            }
+        default: exit(64)
+        }
+    }
+
+    /// Queues a callout; the last one ends the run.
+    private static func perform(_ host: EventHost, _ label: String, _ body: @escaping @Sendable () -> Void) {
+        host.loop.perform(in: .default, label: label) {
+            body()
+            MainActor.assumeIsolated { host.stop() }
+        }
+    }
+
+    private static func stopAfter(_ thread: HostRunLoop.LoopThread, _ host: EventHost?) {
+        thread.loop.enqueue(label: "over") {
+            guard let host else { return }
+            DispatchQueue.main.async {
+                MainActor.assumeIsolated {
+                    // Its last callout is over, too.
+                    for thread in threads {
+                        thread.stop()
+                        thread.join()
+                    }
+                    host.stop()
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+import CrashReports
+import FaultInjection
+import Glibc
+import TestSupport
+import Testing
+
+/// Reports of callouts that do not return, of processes of their own.
+@Suite(.timeLimit(.minutes(10))) struct StallReportTests {
+    /// What a place writes of the loop.
+    struct Place: Sendable, CustomTestStringConvertible {
+        var name: String
+        var kind: CrashReport.LoopState.Callout.Kind
+        var mode = "kCFRunLoopDefaultMode"
+        var nesting = 1
+
+        var testDescription: String { name }
+    }
+
+    private static let places = [
+        Place(name: "main", kind: .block), Place(name: "timer", kind: .timer), Place(name: "loop", kind: .block),
+        Place(name: "nested", kind: .block, mode: "private", nesting: 2),
+    ]
+
+    @Test(arguments: InjectedStall.allCases, places)
+    func `A stall has a report of where it was, what it did and how long`(kind: InjectedStall, place: Place) throws {
+        let run = try HostRun("stalls", place.name, kind.rawValue, "600")
+        let lines = try run.lines()
+        #expect(try run.process.wait() == .exited(0), "\(run.process.errors.suffix(2000))")
+        let what = place.name == "loop" ? "loop" : "main"
+        #expect(lines.contains("lasting \(what) elsewhere"), "\(lines)")
+        let report = try #require(try run.store.reports().first { $0.loop?.callout?.label == "stuck" })
+        #expect(report.kind == .stall && report.fault.signal.name == "none" && report.verdict.decision == .wait)
+        #expect(report.loop?.callout?.kind == place.kind && report.loop?.mode == place.mode)
+        #expect(report.loop?.nesting == place.nesting)
+        let stall = try #require(report.stall)
+        #expect(stall.subject == .loop && stall.end == .wentOn && stall.threshold == 0.05)
+        // Found up to a look after its beginning.
+        #expect(stall.length >= 0.55)
+        #expect(stall.processorSeconds != nil && stall.waitedForProcessorSeconds != nil)
+        #expect(report.thread.isMain == (what == "main"))
+        let function = "stall" + kind.rawValue.prefix(1).uppercased() + kind.rawValue.dropFirst()
+        #expect(report.thread.frames.contains { $0.function?.contains("StallScenarios") == true })
+        try check(stall, kind, function)
+        #expect(!report.otherThreads.isEmpty)
+        #expect(report.otherThreads.allSatisfy { $0.id != report.thread.id })
+        #expect(report.context?.breadcrumbs.isEmpty == false)
+        #expect(report.notes.isEmpty, "\(report.notes)")
+    }
+
+    private func check(_ stall: CrashReport.Stall, _ kind: InjectedStall, _ function: String) throws {
+        let profile = try #require(stall.profile)
+        let call = try #require(profile.heaviestPath.first { $0.function == "\(function)(_:)" }, "\(profile)")
+        // The last sample may be of what the callout does after it.
+        #expect(call.samples >= profile.samples - 1 && !call.lines.isEmpty)
+        #expect(call.file?.hasSuffix("InjectedStall.swift") == true)
+        let main = try #require(stall.activities.first)
+        switch kind {
+        case .busy:
+            #expect([.running, .ready].contains(main.activity))
+            #expect(profile.culprit?.function == "\(function)(_:)")
+        case .sleep: #expect(main.activity == .systemCall && main.systemCall == "clock_nanosleep")
+        case .read: #expect(main.activity == .systemCall && main.systemCall == "read")
+        case .lock: #expect(main.activity == .lock && main.systemCall == "futex")
+        }
+    }
+
+    @Test(arguments: InjectedStall.allCases)
+    func `A process that is killed in the middle leaves a report that says so`(kind: InjectedStall) throws {
+        let run = try HostRun("stalls", "main", kind.rawValue, "1000000")
+        #expect(try run.line() == "lasting main elsewhere")
+        // The first of all, which was not brought up to date.
+        try run.store.waitForReports(1)
+        run.process.kill(SIGKILL)
+        #expect(try run.process.wait() == .signalled(SIGKILL))
+        let report = try run.store.onlyReport()
+        let stall = try #require(report.stall)
+        #expect(stall.end == .never && stall.length >= 0.05 && stall.lengths.count == 0)
+        #expect(report.fault.reason.hasSuffix("never ended") && stall.profile != nil)
+        #expect(report.loop?.callout?.label == "stuck")
+        // The next one that starts goes by faults only.
+        let next = try HostRun("stalls", "main", "sleep", "0")
+        #expect(try next.process.wait() == .exited(0))
+    }
+
+    @Test func `A stall that lasts is brought up to date in its place`() throws {
+        let run = try HostRun("stalls", "main", "sleep", "1000000")
+        #expect(try run.line() == "lasting main elsewhere")
+        try run.store.waitForReports(1)
+        let first = try #require(try run.store.reports().first)
+        let later = try FolderWatch.wait(at: run.store.path + "/reports", for: "a longer stall") {
+            try run.store.reports().first { ($0.stall?.length ?? 0) > 2 * (first.stall?.length ?? 0) }
+        }
+        #expect(later.id == first.id && later.thread.frames.contains { $0.function == "stallSleep(_:)" })
+        let profile = try #require(later.stall?.profile)
+        #expect(profile.samples > 2)
+        run.process.kill(SIGKILL)
+        _ = try run.process.wait()
+        #expect(try run.store.reportPaths().count == 1)
+    }
+
+    @Test func `Stalls of one cause are one report with their lengths`() throws {
+        let run = try HostRun("stalls", "repeated", "sleep", "300")
+        _ = try run.lines()
+        #expect(try run.process.wait() == .exited(0))
+        let report = try run.store.onlyReport()
+        #expect(report.occurrences.count == 3 && report.stall?.lengths.count == 3)
+        #expect(report.occurrences.last > report.occurrences.first && report.stall?.end == .wentOn)
+    }
+
+    @Test func `Two loops stall at once, and each has its report`() throws {
+        let run = try HostRun("stalls", "two", "read", "800")
+        _ = try run.lines()
+        #expect(try run.process.wait() == .exited(0))
+        let reports = try run.store.reports().filter { $0.loop?.callout?.label == "stuck" }
+        // The same cause: counted in one report, if the machine let both be seen.
+        #expect(reports.reduce(0) { $0 + $1.occurrences.count } == 2, "\(reports.map(\.fault.reason))")
+    }
+
+    @Test func `A callout that stalls and then faults has a report of both, and the loop goes on`() throws {
+        let run = try HostRun("stalls", "faulting", "busy", "400")
+        let lines = try run.lines()
+        #expect(try run.process.wait() == .exited(0))
+        #expect(lines.contains { $0.hasPrefix("resumed 1 ") }, "\(lines)")
+        let reports = try run.store.reports()
+        #expect(reports.count { $0.kind == .fault } == 1)
+        let stall = try #require(reports.first { $0.kind == .stall && $0.loop?.callout?.label == "stuck" })
+        #expect(stall.stall?.end == .wentOn)
+    }
+
+    @Test func `Faults of another thread do not keep a stall from being told, nor it them`() throws {
+        let run = try HostRun("stalls", "faults-meanwhile", "busy", "600")
+        let lines = try run.lines()
+        #expect(try run.process.wait() == .exited(0))
+        #expect(lines.contains { $0.hasPrefix("resumed 20 ") }, "\(lines)")
+        let reports = try run.store.reports()
+        #expect(reports.filter { $0.kind == .fault }.reduce(0) { $0 + $1.occurrences.count } == 20)
+        #expect(reports.contains { $0.loop?.callout?.label == "stuck" && $0.stall?.end == .wentOn })
+    }
+
+    @Test func `An item that may take its time has no report, and one that took too much has`() throws {
+        let ignored = try HostRun("stalls", "ignored", "sleep", "400")
+        #expect(try ignored.lines() == ["resumed 0 stalls 0"])
+        #expect(try ignored.process.wait() == .exited(0))
+        #expect(try ignored.store.reportPaths().isEmpty)
+        let patient = try HostRun("stalls", "patient", "sleep", "900")
+        #expect(try patient.lines().contains("resumed 0 stalls 1"))
+        #expect(try patient.process.wait() == .exited(0))
+        #expect(try #require(try patient.store.onlyReport().stall).length >= 0.8)
+    }
+
+    @Test func `What does not answer its pings has a report with the other threads`() throws {
+        let run = try HostRun("stalls", "ping", "sleep", "600")
+        let lines = try run.lines()
+        #expect(try run.process.wait() == .exited(0))
+        #expect(lines.contains("lasting late queue elsewhere"), "\(lines)")
+        let report = try #require(try run.store.reports().first { $0.stall?.subject == .ping })
+        #expect(report.stall?.label == "late queue" && report.stall?.profile == nil)
+        #expect(report.fault.reason.hasPrefix("no answer from late queue"))
+        #expect(
+            report.otherThreads.contains { thread in
+                thread.frames.contains { $0.function == "stallSleep(_:)" }
+            }
+        )
+    }
+
+    @Test func `Every report of a stall is as the schema has it`() throws {
+        let run = try HostRun("stalls", "main", "busy", "300")
+        _ = try run.lines()
+        #expect(try run.process.wait() == .exited(0))
+        let (texts, count) = try run.store.violations()
+        #expect(texts.isEmpty && count >= 1, "\(texts)")
+    }
+}
