@@ -98,6 +98,17 @@ import Testing
         #expect(try run.store.reportPaths().count == 1)
     }
 
+    @Test func `A thread that sleeps is looked at without being woken`() throws {
+        let run = try HostRun("stalls", "counted", "sleep", "0")
+        let lines = try run.lines()
+        #expect(try run.process.wait() == .exited(0))
+        let line = try #require(lines.first { $0.hasPrefix("interrupted ") })
+        let interruptions = try #require(Int(line.dropFirst("interrupted ".count)))
+        let samples = try #require(try run.store.onlyReport().stall?.profile?.samples)
+        // Once by the first look, and again where it was late to fall asleep.
+        #expect(interruptions >= 1 && samples > 4 * interruptions, "\(interruptions) of \(samples)")
+    }
+
     @Test func `Stalls of one cause are one report with their lengths`() throws {
         let run = try HostRun("stalls", "repeated", "sleep", "300")
         _ = try run.lines()

@@ -29,7 +29,7 @@ struct BusyLoops {
             try Helpers.start("spin"), try Helpers.start("spin"),
             try Helpers.start("stop", "\(getpid())", "\(options.seed)"),
         ]
-        sleep(for: .seconds(options.seconds))
+        let steps = sleep(for: .seconds(options.seconds))
         let isDebugged = try Helpers.debug(for: 1)
         for helper in helpers { Helpers.end(helper) }
         monitor.stop()
@@ -40,14 +40,31 @@ struct BusyLoops {
         say(
             "\(options.seconds) s and \(passes.load(ordering: .relaxed)) callouts of 5 ms under load, \(stops) stops, "
                 + (isDebugged ? "a debugger for a second" : "no debugger, for there is no gdb")
+                + (options.stepsClock ? ", \(steps) steps of the clock by an hour" : "")
                 + ": \(stalls.count) stalls"
         )
         return stalls.map { "told of \($0.length) in callouts of 5 ms" }
             + (stops > 0 ? [] : ["nobody stopped this process"])
+            + (options.stepsClock && steps == 0 ? ["the clock could not be set: it takes CAP_SYS_TIME"] : [])
     }
 
-    private func sleep(for time: Duration) {
+    /// Returns how often it set the clock of the machine, on and back.
+    private func sleep(for time: Duration) -> Int {
         let end = HostRunLoop.Instant.now.advanced(by: time)
-        while .now < end { usleep(100_000) }
+        var steps = 0
+        while .now < end {
+            usleep(100_000)
+            guard options.stepsClock, Self.stepClock(by: 3600) else { continue }
+            usleep(100_000)
+            steps += Self.stepClock(by: -3600) ? 2 : 1
+        }
+        return steps
+    }
+
+    private static func stepClock(by seconds: Int) -> Bool {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        time.tv_sec += seconds
+        return clock_settime(CLOCK_REALTIME, &time) == 0
     }
 }

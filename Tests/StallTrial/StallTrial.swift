@@ -2,7 +2,7 @@ import Glibc
 
 /// A program that makes stalls, and what must not be taken for one, and says whether the monitor saw the former and not the latter.
 ///
-/// `stall-trial [--seconds N] [--stalls N] [--seed N] [--sabotage deaf|hasty]`
+/// `stall-trial [--seconds N] [--stalls N] [--seed N] [--sabotage deaf|hasty] [--step-clock yes]`
 ///
 /// Exits with 0 when every stall was told once, with its length, and nothing else was; with 1 when not. A sabotaged run must fail.
 @main
@@ -16,7 +16,7 @@ enum StallTrial {
             Helpers.stopAgainAndAgain(pid, seed: seed)
         }
         guard let options = Options(arguments) else {
-            say("usage: stall-trial [--seconds N] [--stalls N] [--seed N] [--sabotage deaf|hasty]")
+            say("usage: stall-trial [--seconds N] [--stalls N] [--seed N] [--sabotage deaf|hasty] [--step-clock yes]")
             exit(64)
         }
         say("seed \(options.seed)")
@@ -39,10 +39,12 @@ struct Options: Sendable {
     }
 
     /// How long busy loops are watched.
-    var seconds = 30
+    var seconds = 60
     var stalls = 1000
     var seed: UInt64 = .random(in: 1...99_999)
     var sabotage: Sabotage?
+    /// Whether the clock of the machine is set on and back meanwhile.
+    var stepsClock = false
 
     init?(_ arguments: [String]) {
         var rest = arguments[...]
@@ -52,6 +54,7 @@ struct Options: Sendable {
             case ("--seconds", .some(let number)) where number > 0: seconds = number
             case ("--stalls", .some(let number)) where number > 0: stalls = number
             case ("--seed", .some(let number)) where number > 0: seed = UInt64(number)
+            case ("--step-clock", _) where value == "yes": stepsClock = true
             case ("--sabotage", _):
                 guard let kind = Sabotage(rawValue: value) else { return nil }
                 sabotage = kind

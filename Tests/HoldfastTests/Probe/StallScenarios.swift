@@ -104,6 +104,14 @@ enum StallScenarios {
                 // All of them, before the host ends.
                 _ = try? thread.loop.performAndWait { true }
             }
+        case "counted":
+            // How often a sleep is interrupted.
+            perform(host, "stuck") {
+                var time = timespec(tv_sec: 2, tv_nsec: 0)
+                var interruptions = 0
+                while nanosleep(&time, &time) != 0, errno == EINTR { interruptions += 1 }
+                Probe.say("interrupted \(interruptions)")
+            }
         case "ping":
             let queue = DispatchQueue(label: "late")
             queue.async {
