@@ -287,7 +287,8 @@ let package = Package(
         .testTarget(
             name: "HoldfastTests",
             dependencies: [
-                "TestSupport", "Holdfast", "CrashCapture", "CrashReports", "Symbolication", "recovery-probe",
+                "TestSupport", "Holdfast", "CrashCapture", "CrashReports", "LinuxSystem", "Symbolication",
+                "recovery-probe",
             ],
             exclude: ["Probe"],
             swiftSettings: swiftSettings

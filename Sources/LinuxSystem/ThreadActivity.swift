@@ -34,7 +34,7 @@ public struct ThreadActivity: Sendable, Hashable {
     }
 
     /// Reads what the files say.
-    init(stat: String?, systemCall: String?, status: String?, schedule: String?) {
+    package init(stat: String?, systemCall: String?, status: String?, schedule: String?) {
         // The name in parentheses may have any character.
         state = stat?.split(separator: ")").last?.drop { $0 == " " }.first
         systemCallLine = systemCall.map { String($0.prefix { $0 != "\n" }) }

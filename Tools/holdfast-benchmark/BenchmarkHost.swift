@@ -11,8 +11,8 @@ enum BenchmarkHost {
 
     private static var made: EventHost?
 
-    /// The host, made when it is first asked for.
-    static func host() throws -> EventHost {
+    /// The host, made when it is first asked for; only then it matters what it does about stalls.
+    static func host(stalls: StallPolicy? = nil) throws -> EventHost {
         if let made { return made }
         var configuration = EventHost.Configuration()
         configuration.store = FilePath(storePath)
@@ -20,10 +20,14 @@ enum BenchmarkHost {
         configuration.afterFault = .keepGoing
         configuration.quarantine = nil
         configuration.logger.logLevel = .error
+        configuration.stalls = stalls
         let host = try EventHost(configuration)
         made = host
         return host
     }
+
+    /// Waits until all reports are up to date.
+    static func settle() { made?.flushReports(within: .seconds(10)) }
 
     /// Closes the host and removes its store.
     static func end() {

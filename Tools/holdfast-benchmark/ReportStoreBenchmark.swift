@@ -76,34 +76,14 @@ struct ReportStoreBenchmark {
             try limited.update(report.id) { $0.occurrences.count += 1 }
             updates.append(now() - begin)
         }
-        let plain = Row.Peer(name: "bytes alone, as durable", value: try plainWrite(try typical.json()).median)
+        let plain = Row.Peer(
+            name: "bytes alone, as durable",
+            value: try DurableWrite.measure(typical.json(), in: store.path.string, count: Self.writes).median
+        )
         return [
             Row("write a report into \(name)", Sample(times).median, peers: [plain]),
             Row("count in a report of \(name)", Sample(updates).median, peers: [plain]),
         ]
-    }
-
-    /// The least that a durable file costs: write, fsync, rename, fsync of the folder.
-    private func plainWrite(_ bytes: [UInt8]) throws -> Sample {
-        let path = store.path.appending("plain").string
-        let folder = unsafe open(store.path.string, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        defer {
-            close(folder)
-            unsafe unlink(path)
-        }
-        var times: [Double] = []
-        for _ in 0..<Self.writes {
-            let begin = now()
-            let file = unsafe open(path + ".tmp", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-            let written = unsafe bytes.withUnsafeBytes { unsafe write(file, $0.baseAddress, $0.count) }
-            let isDone = written == bytes.count && fsync(file) == 0
-            close(file)
-            guard isDone, unsafe rename(path + ".tmp", path) == 0, fsync(folder) == 0 else {
-                throw MeasurementError("cannot write \(path)")
-            }
-            times.append(now() - begin)
-        }
-        return Sample(times)
     }
 
     /// Puts reports into the folder without a look at durability, as a copy does.

@@ -29,6 +29,7 @@ struct StallsCommand: ParsableCommand {
         let benchmark = StallBenchmark(rounds: rounds, stalls: stalls)
         var table = Table(columns: [])
         for row in try benchmark.rows() { table.add(row) }
+        for row in try MainActor.assumeIsolated({ try StallReportBenchmark(stalls: stalls).rows() }) { table.add(row) }
         Progress.end()
         print(table.text)
         if let json { try table.write(to: json) }

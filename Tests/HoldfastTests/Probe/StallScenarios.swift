@@ -109,7 +109,11 @@ enum StallScenarios {
             perform(host, "stuck") {
                 var time = timespec(tv_sec: 2, tv_nsec: 0)
                 var interruptions = 0
-                while nanosleep(&time, &time) != 0, errno == EINTR { interruptions += 1 }
+                var rest = timespec()
+                while nanosleep(&time, &rest) != 0, errno == EINTR {
+                    time = rest
+                    interruptions += 1
+                }
                 Probe.say("interrupted \(interruptions)")
             }
         case "ping":
