@@ -22,10 +22,11 @@ public struct ThreadActivity: Sendable, Hashable {
     /// - Parameter thread: The thread, as gettid(2) has it.
     public init(ofThread thread: Int32) {
         func text(_ name: String) -> String? {
-            guard let file = try? OwnedDescriptor(
-                reading: FilePath("/proc/self/task/\(thread)/\(name)"),
-                followingLinks: true
-            ),
+            guard
+                let file = try? OwnedDescriptor(
+                    reading: FilePath("/proc/self/task/\(thread)/\(name)"),
+                    followingLinks: true
+                ),
                 let bytes = try? file.readAll(limit: 8192), !bytes.isEmpty
             else { return nil }
             return String(decoding: bytes, as: UTF8.self)

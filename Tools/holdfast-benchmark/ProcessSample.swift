@@ -4,8 +4,9 @@ import FoundationEssentials
 struct ProcessSample {
     /// Open descriptors but for those of `symbolFiles`.
     var descriptors: Int
-    /// Files of the program, of its libraries and of their debug information that are open: the report writer keeps each open that it
-    /// has read names from, as many as there are. Which it needs depends on where the threads were in faults.
+    /// Files of the program, of its libraries and of their debug information that are open.
+    ///
+    /// The report writer keeps each open that it has read names from: which depends on where the threads were in faults.
     var symbolFiles: Int
     /// Files that are mapped, the program and its libraries among them.
     var mappedFiles: Int

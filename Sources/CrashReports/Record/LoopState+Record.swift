@@ -1,5 +1,5 @@
 extension CrashReport.LoopState {
-    /// Makes it of what a loop's thread keeps of its callout (`HFCalloutInfo`).
+    /// Makes it of what a loop's thread keeps of its callout (`HFCalloutInfo`); nil outside of callouts.
     ///
     /// - Parameters:
     ///   - calloutKind: `HFCalloutKind`.
@@ -9,7 +9,6 @@ extension CrashReport.LoopState {
     ///   - item: The item's identity.
     ///   - nesting: How many runs were active.
     ///   - pass: The pass, counted from 1.
-    /// - Returns: Nil outside of callouts.
     public init?(
         calloutKind: UInt32,
         activity: UInt32,

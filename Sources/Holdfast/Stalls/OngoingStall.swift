@@ -71,7 +71,7 @@ struct OngoingStall {
     /// Looks at the thread, if the stall lasts.
     mutating func sample() {
         let now = HostRunLoop.Instant.now
-        // Ever more seldom: a hundred samples for a time, and a hundred more for ten times as long.
+        // Ever more seldom: a stall that lasts for hours has no more than some thousands of samples.
         let pause = max(interval, found.duration(to: now) / 100)
         nextSample = now.advanced(by: pause)
         guard let thread = stall.thread() else { return }

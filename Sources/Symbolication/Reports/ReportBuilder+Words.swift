@@ -130,6 +130,7 @@ extension FaultRecord {
     var isCutOff: Bool {
         // A stall has no handler, and no registers.
         guard verdict != .wait else { return false }
-        return stage == .incomplete || ["rip", "rsp", "eflags", "pc", "sp", "cpsr"].allSatisfy { registers[$0] ?? 0 == 0 }
+        return stage == .incomplete
+            || ["rip", "rsp", "eflags", "pc", "sp", "cpsr"].allSatisfy { registers[$0] ?? 0 == 0 }
     }
 }

@@ -99,7 +99,13 @@ import Testing
 
     @Test func `A wait for a lock is told by its names`() {
         func frame(_ function: String) -> CrashReport.Frame {
-            CrashReport.Frame(index: 0, address: HexAddress(1), kind: .returnAddress, function: function, isUserCode: false)
+            CrashReport.Frame(
+                index: 0,
+                address: HexAddress(1),
+                kind: .returnAddress,
+                function: function,
+                isUserCode: false
+            )
         }
         for function in ["___pthread_mutex_lock", "__lll_lock_wait", "Synchronization._MutexHandle._lock() -> ()"] {
             #expect(LockWait.isOne(systemCall: "futex", frames: [frame("futex_wait"), frame(function)]))
