@@ -21,6 +21,9 @@ struct OngoingStall {
     private var samples = StallSamples()
     private var others: [ThreadSnapshot.Thread] = []
     private var othersOmitted = 0
+    private var remarks: [String] = []
+    /// How long it has lasted, without the time during which the process stood still.
+    private var length: Duration
     /// What the kernel said when the thread had gone back to sleep after the last look; nil if it did not sleep.
     private var asleep: ThreadActivity?
     private let interval: Duration
@@ -39,6 +42,7 @@ struct OngoingStall {
     ///   - bytes: The spool file.
     init(_ stall: Stall, process: SpoolContents, bytes: [UInt8]) {
         self.stall = stall
+        length = stall.length
         self.process = process
         let now = HostRunLoop.Instant.now
         let age = stall.begin.duration(to: now)
@@ -74,22 +78,25 @@ struct OngoingStall {
         // Ever more seldom: a stall that lasts for hours has no more than some thousands of samples.
         let pause = max(interval, found.duration(to: now) / 100)
         nextSample = now.advanced(by: pause)
-        guard let thread = stall.thread() else { return }
+        guard stall.isLasting() else { return }
         // A process that stood still meanwhile was not in the stall for all of that time.
-        let seconds = min(lastSample.duration(to: now), pause * 2) / .seconds(1)
+        let time = min(lastSample.duration(to: now), pause * 2)
+        lastSample = now
+        length += time
+        // What is pinged has no thread that is known.
+        guard let thread = stall.thread() else { return }
         let activity = ThreadActivity(ofThread: thread)
         if let asleep, activity.isAsleep(since: asleep) {
-            samples.add(nil, activity, seconds: seconds)
+            samples.add(nil, activity, seconds: time / .seconds(1))
         } else {
             let look = CrashCapture.look(at: thread)
             // It went on meanwhile: what was seen is not of the stall.
             guard stall.thread() == thread, let look else { return }
-            samples.add(look, activity, seconds: seconds)
+            samples.add(look, activity, seconds: time / .seconds(1))
             // The first look may have found nobody who answers: the machine is busy, or faults were more urgent.
             if record.loop == nil, let callout = look.callout { record.loop = CrashReport.LoopState(callout) }
             noteSleep(of: thread)
         }
-        lastSample = now
     }
 
     /// Lets a thread that was asked while it slept go back to sleep, so that the next samples need not ask it again: each time its
@@ -104,14 +111,17 @@ struct OngoingStall {
     /// Looks at all other threads of the process once, but for one.
     mutating func sampleOthers(but own: CInt) {
         let list = OtherThreads.list(but: [own, CInt(truncatingIfNeeded: record.thread)])
-        othersOmitted = max(0, list.count - OtherThreads.most)
-        others = list.prefix(OtherThreads.most).compactMap { thread in
-            // Half of its deadline at most, for all of them together, is lost to those that do not answer.
-            CrashCapture.look(at: thread).map {
-                ThreadSnapshot.Thread($0, after: stall.begin.duration(to: .now))
-            }
+        let end = HostRunLoop.Instant.now.advanced(by: OtherThreads.patience)
+        // Some may not answer, and the stall itself is to be sampled on.
+        for thread in list.prefix(OtherThreads.most) where .now < end {
+            guard let look = CrashCapture.look(at: thread, within: OtherThreads.patience) else { continue }
+            others.append(ThreadSnapshot.Thread(look, after: stall.begin.duration(to: .now)))
         }
+        othersOmitted = list.count - others.count
     }
+
+    /// Adds what the reader should know.
+    mutating func note(_ remark: String) { remarks.append(remark) }
 
     // MARK: The report
 
@@ -138,7 +148,7 @@ struct OngoingStall {
             record.facts.formSymmetricDifference(look.isWalkComplete ? [] : [.walkComplete, .walkBroken])
         }
         if !others.isEmpty { record.attach(threads: others, omitted: othersOmitted) }
-        let length = over?.length ?? max(stall.length, stall.begin.duration(to: lastSample))
+        let length = over?.length ?? length
         var description = CrashReport.Stall(stall, begin: beginTime, length: length / .seconds(1), isOver: over != nil)
         let (profile, activities) = samples.merged(builder, images: images)
         description.profile = profile
@@ -151,9 +161,9 @@ struct OngoingStall {
 
     private var notes: [String] {
         guard record.thread != 0 else {
-            return ["which thread should have answered is not known: the other threads are here"]
+            return remarks + ["which thread should have answered is not known: the other threads are here"]
         }
-        return samples.lastLook?.frames.isEmpty == false ? [] : ["the thread could not be sampled"]
+        return remarks + (samples.lastLook?.frames.isEmpty == false ? [] : ["the thread could not be sampled"])
     }
 
     /// The report is up to date; it is brought up to date again when the stall has taken twice as long.

@@ -7,6 +7,8 @@ internal import SystemPackage
 enum OtherThreads {
     /// How many are looked at, at most.
     static let most = 64
+    /// How long they are looked at, at most.
+    static let patience = Duration.milliseconds(500)
 
     /// Their numbers, ascending.
     ///

@@ -29,6 +29,9 @@ final class StallReporter: @unchecked Sendable {
     private var itemPolicies: [UInt64: StallPolicy.Item] = [:]
     // Of the thread alone.
     private var ongoing: [UInt64: OngoingStall] = [:]
+    /// Stalls that were told of and are not over.
+    private var announced: Set<UInt64> = []
+    private var othersSampled: HostRunLoop.Instant?
     /// Stalls of items that may take longer than the rest.
     private var patient: [UInt64: PatientStall] = [:]
     private let settled = Semaphore()
@@ -115,7 +118,8 @@ final class StallReporter: @unchecked Sendable {
             let now = HostRunLoop.Instant.now
             for (number, stall) in patient where stall.due <= now {
                 patient[number] = nil
-                announce(stall.stall)
+                // One that has just ended took no longer than it may.
+                if stall.stall.isLasting() { announce(stall.stall) }
             }
             for number in ongoing.keys.sorted() {
                 if mustSettle { settle(number) } else { attend(to: number) }
@@ -156,6 +160,7 @@ final class StallReporter: @unchecked Sendable {
 
     private func announce(_ stall: Stall) {
         found.add(1, ordering: .relaxed)
+        announced.insert(stall.number)
         warn(stall)
         logger.warning("the loop stalls", metadata: stall.metadata)
         guard policy.writesReports, itemPolicy(of: stall)?.writesReports ?? true else { return }
@@ -163,13 +168,27 @@ final class StallReporter: @unchecked Sendable {
         guard let contents = try? SpoolContents(bytes: bytes) else { return }
         ongoing[stall.number] = OngoingStall(stall, process: contents, bytes: bytes)
         write(stall.number)
+        sampleOthers(stall.number)
+    }
+
+    /// How long after a look at all threads the next one follows at the earliest: each is asked by a signal.
+    private static let othersPause = Duration.seconds(5)
+
+    /// After the first report, and told by the second: it takes time.
+    private func sampleOthers(_ number: UInt64) {
         guard capturesThreads else { return }
-        // After the first report, and named by the second: they take time.
-        ongoing[stall.number]?.sampleOthers(but: ThreadIdentity.id)
+        let now = HostRunLoop.Instant.now
+        if let othersSampled, othersSampled.duration(to: now) < Self.othersPause {
+            ongoing[number]?.note("the other threads were not sampled: another stall had been found just before")
+            return
+        }
+        othersSampled = now
+        ongoing[number]?.sampleOthers(but: ThreadIdentity.id)
     }
 
     private func end(_ stall: Stall) {
-        guard patient.removeValue(forKey: stall.number) == nil else { return }
+        patient[stall.number] = nil
+        guard announced.remove(stall.number) != nil else { return }
         warn(stall)
         logger.notice("the loop goes on", metadata: stall.metadata)
         guard ongoing[stall.number] != nil else { return }
