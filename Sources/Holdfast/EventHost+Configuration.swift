@@ -87,6 +87,10 @@ extension EventHost {
         ///
         /// They may hold secrets.
         public var capturesMemory = false
+        /// How long one callout may run before it is ended; nil for any time.
+        ///
+        /// It holds for the main loop, and for those that are watched (`watchDeadlines(of:)`). Needs `capturesThreads`.
+        public var calloutDeadline: CalloutDeadline?
         /// The size of a callout stack in bytes.
         public var calloutStackSize = 1 << 20
         /// What records and reports may tell of the process.

@@ -11,6 +11,12 @@ enum UserCode {
     /// `thunk for` is the brief form of a reabstraction thunk.
     private static let glue = ["reabstraction thunk", "thunk for @", "partial apply forwarder", "protocol witness for"]
 
+    /// Functions of the threads library before which ones of ours stand in the executable (lock_tracking.c, thread_start.c).
+    private static let standIns = [
+        "pthread_mutex_", "pthread_rwlock_", "pthread_spin_", "pthread_create", "flockfile", "ftrylockfile",
+        "funlockfile", "mtx_",
+    ]
+
     /// Whether a frame of the executable is the user's.
     static func contains(_ frame: SymbolicatedFrame) -> Bool {
         guard let name = frame.rawName ?? frame.function, !frame.isRuntimeFailure, !frame.isThunk, !frame.isData else {
@@ -19,6 +25,7 @@ enum UserCode {
         // A specialised thunk is glue, too, but not by its last letters.
         if let function = frame.function, glue.contains(where: { function.contains($0) }) { return false }
         if name.hasPrefix("hf_") || name == "_start" { return false }
+        if standIns.contains(where: { name.hasPrefix($0) }) { return false }
         guard name.hasPrefix("$s") else { return true }
         let mangled = name.dropFirst(2)
         if ownModules.contains(where: { mangled.hasPrefix($0) }) { return false }

@@ -26,6 +26,7 @@ enum HostScenario: String {
     case foreignTable = "foreign-table"
     case samples
     case context
+    case deadline
 
     /// Runs the scenario that the arguments name, if it is one of these, and ends the process.
     @MainActor
@@ -62,6 +63,7 @@ enum HostScenario: String {
         case .failedRestart: try RestartScenarios.failedRestart(Self.host(store))
         case .context: try ContextScenarios.run(store, arguments)
         case .foreignTable: try RestartScenarios.foreignTable(Self.host(store))
+        case .deadline: try DeadlineScenarios.run(store, arguments)
         case .samples: try SampleScenarios.run(store, arguments)
         }
     }
