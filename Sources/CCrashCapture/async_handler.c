@@ -138,21 +138,8 @@ static uint32_t capture(int signal, const siginfo_t *info, void *context, HFReco
     return wait_for_verdict(*record);
 }
 
-void hf_async_handle_fault(int signal, siginfo_t *info, void *context) {
-    if (hf_async_is_ignored_order(signal, info)) {
-        return;
-    }
-    int32_t pid = (int32_t)HF_SYSCALL0(SYS_getpid);
-    bool installed = atomic_load_explicit(&hf_capture_state.installed, memory_order_acquire);
-    // A forked child has no crash thread, and neither the spool nor the restart is its own.
-    if (installed && pid != hf_capture_state.pid) {
-        hf_async_record_child(signal, info, context);
-    }
-    if (!installed || pid != hf_capture_state.pid ||
-        atomic_load_explicit(&hf_capture_state.terminating, memory_order_acquire) == pid) {
-        hf_async_terminate(signal, info, context);
-        return;
-    }
+/// Captures the fault and acts on the verdict; returns when that is to resume.
+static void judge(int signal, siginfo_t *info, void *context) {
     HFRecord *record;
     uint32_t verdict = capture(signal, info, context, &record);
     if (verdict == HF_VERDICT_RESUME) {
@@ -174,4 +161,31 @@ void hf_async_handle_fault(int signal, siginfo_t *info, void *context) {
         }
     }
     hf_async_terminate(signal, info, context);
+}
+
+void hf_async_handle_overdue(int signal, siginfo_t *info, void *context) {
+    int32_t pid = (int32_t)HF_SYSCALL0(SYS_getpid);
+    // Nothing is wrong with the thread: where nobody judges, it goes on.
+    if (atomic_load_explicit(&hf_capture_state.installed, memory_order_acquire) &&
+        atomic_load_explicit(&hf_capture_state.terminating, memory_order_acquire) != pid) {
+        judge(signal, info, context);
+    }
+}
+
+void hf_async_handle_fault(int signal, siginfo_t *info, void *context) {
+    if (hf_async_is_ignored_order(signal, info)) {
+        return;
+    }
+    int32_t pid = (int32_t)HF_SYSCALL0(SYS_getpid);
+    bool installed = atomic_load_explicit(&hf_capture_state.installed, memory_order_acquire);
+    // A forked child has no crash thread, and neither the spool nor the restart is its own.
+    if (installed && pid != hf_capture_state.pid) {
+        hf_async_record_child(signal, info, context);
+    }
+    if (!installed || pid != hf_capture_state.pid ||
+        atomic_load_explicit(&hf_capture_state.terminating, memory_order_acquire) == pid) {
+        hf_async_terminate(signal, info, context);
+        return;
+    }
+    judge(signal, info, context);
 }

@@ -7,6 +7,10 @@
 /// The action of every fault signal. Safe to call from a signal handler: it is one.
 void hf_async_handle_fault(int signal, siginfo_t *info, void *context);
 
+/// Has a callout that runs for longer than its deadline judged, as if it had faulted where the signal came: returns with the context of
+/// its recovery point, or not at all. Safe to call from a signal handler.
+void hf_async_handle_overdue(int signal, siginfo_t *info, void *context);
+
 /// Whether another process sent a signal that was ignored before capture: it still is. A fault never is (signal(7)).
 ///
 /// Safe to call from a signal handler.

@@ -2,6 +2,7 @@
 
 #include "async_address.h"
 #include "async_registers.h"
+#include "async_sample.h"
 #include "async_state.h"
 #include "async_syscalls.h"
 #include "recovery_point.h"
@@ -196,6 +197,42 @@ static void clear(HFRecord *record, size_t start, size_t end) {
     }
 }
 
+static void copy_cause(HFRecord *record, int signal, const siginfo_t *info) {
+    record->signal = signal;
+    record->code = info->si_code;
+    // siginfo is a union: a sender for codes up to 0, an address for the kernel's own (sigaction(2)).
+    bool from_kernel = info->si_code > 0;
+    record->address = from_kernel ? (uint64_t)info->si_addr : 0;
+    record->sender_pid = from_kernel ? 0 : info->si_pid;
+    record->sender_uid = from_kernel ? 0 : info->si_uid;
+}
+
+/// What is no fault, but a callout that takes too long: it comes here by no other signal (async_sample.c).
+static void note_deadline(HFRecord *record) {
+    if (record->signal == HF_SAMPLE_SIGNAL) {
+        record->facts |= HF_FACT_OVERDUE;
+        record->callout_deadline =
+            atomic_load_explicit(&hf_sample_state.callout_deadline, memory_order_relaxed);
+    }
+}
+
+void hf_async_outline_record(HFRecord *record, int signal, const siginfo_t *info, void *context) {
+    clear(record, 0, sizeof *record);
+    copy_cause(record, signal, info);
+    copy_thread(record);
+    hf_copy_registers(record, context);
+    record->context = (uint64_t)context;
+    const HFRecoveryPoint *point = hf_current_recovery_point;
+    copy_place(record, point != NULL ? point->info : NULL);
+    if (point != NULL) {
+        judge_stack(record, point, record->registers[REG_RSP]);
+    }
+    if (hf_run_is_in_task) {
+        record->facts |= HF_FACT_TASK;
+    }
+    note_deadline(record);
+}
+
 void hf_async_fill_record(
     HFRecord *record, HFSpoolHeader *process, int signal, const siginfo_t *info, void *context) {
     const ucontext_t *registers = context;
@@ -204,13 +241,7 @@ void hf_async_fill_record(
     record->number = __atomic_add_fetch(&process->fault_count, 1, __ATOMIC_RELAXED);
     record->time_unix_nanoseconds = now(CLOCK_REALTIME);
     record->uptime_nanoseconds = now(CLOCK_MONOTONIC) - process->start_monotonic_nanoseconds;
-    record->signal = signal;
-    record->code = info->si_code;
-    // siginfo is a union: a sender for codes up to 0, an address for the kernel's own (sigaction(2)).
-    bool from_kernel = info->si_code > 0;
-    record->address = from_kernel ? (uint64_t)info->si_addr : 0;
-    record->sender_pid = from_kernel ? 0 : info->si_pid;
-    record->sender_uid = from_kernel ? 0 : info->si_uid;
+    copy_cause(record, signal, info);
     copy_thread(record);
     clear(record, offsetof(HFRecord, registers), offsetof(HFRecord, pid));
     record->pid = (int32_t)HF_SYSCALL0(SYS_getpid);
@@ -229,6 +260,7 @@ void hf_async_fill_record(
     if (hf_run_is_in_task) {
         record->facts |= HF_FACT_TASK;
     }
+    note_deadline(record);
     copy_messages(record);
     describe_cause(record);
     __atomic_store_n(&record->state, HF_SLOT_CAPTURED, __ATOMIC_RELEASE);

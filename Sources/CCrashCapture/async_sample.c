@@ -4,10 +4,12 @@
 // for a thread that blocks the signal.
 
 #include "async_sample.h"
+#include "async_handler.h"
 #include "async_registers.h"
 #include "async_state.h"
 #include "async_syscalls.h"
 #include "async_tracer.h"
+#include "callout_deadline.h"
 #include "recovery_point.h"
 #include "thread_look.h"
 #include "thread_sampling.h"
@@ -18,9 +20,13 @@
 
 HFSampleState hf_sample_state = {.owns_signal = true, .obstacle = HF_SAMPLING_OFF, .tasks = -1};
 
-/// Where a request is: the two low bits of its word. The others count requests, so that a thread which wakes late does not take
-/// the next thread's word for its own. While one is `answering`, its context is being written.
-enum { idle = 0, asked = 1, answering = 2, parked = 3, phase_mask = 3 };
+/// Where a request is: the three low bits of its word. The others count requests, so that a thread which wakes late does not take
+/// the next thread's word for its own. While one is `answering`, its context is being written; one that is `taken` goes the way of a
+/// fault.
+enum { idle = 0, asked = 1, answering = 2, parked = 3, taken = 4, phase_mask = 7 };
+
+/// One for each thread of a snapshot, and one more for a callout that takes too long.
+enum { overdue_index = HF_SNAPSHOT_THREADS, request_count };
 
 static uint32_t phase_of(uint32_t word) { return word & phase_mask; }
 
@@ -38,11 +44,18 @@ typedef struct Request {
     ucontext_t context;
 } Request;
 
-static Request requests[HF_SNAPSHOT_THREADS];
+static struct {
+    Request requests[request_count];
+    /// What the thread says of itself whose callout takes too long.
+    HFRecord interrupted;
+} own;
 
-const void *hf_sample_own_state(void) { return requests; }
+static Request *const requests = own.requests;
 
-size_t hf_sample_own_state_size(void) { return sizeof requests; }
+const void *hf_sample_own_state(void) { return &own; }
+
+size_t hf_sample_own_state_size(void) { return sizeof own; }
+
 /// How many threads have answered; the crash thread sleeps on it (futex(2)).
 static _Atomic(uint32_t) answers;
 
@@ -84,7 +97,7 @@ static void leave_to_default(int signal, const siginfo_t *info) {
 
 /// The request to a thread, or NULL.
 static Request *request_to(int32_t thread, uint32_t *word) {
-    for (int i = 0; i < HF_SNAPSHOT_THREADS; i += 1) {
+    for (int i = 0; i < request_count; i += 1) {
         Request *request = &requests[i];
         *word = atomic_load_explicit(&request->word, memory_order_acquire);
         if (phase_of(*word) == asked &&
@@ -93,6 +106,38 @@ static Request *request_to(int32_t thread, uint32_t *word) {
         }
     }
     return NULL;
+}
+
+/// Answers a request and stands still as long as the crash thread wants; says whether it sends the thread the way of a fault.
+static bool stand_still(Request *request, uint32_t word, int signal, const siginfo_t *info, void *context) {
+    uint32_t standing = with_phase(word, parked);
+    if (!atomic_compare_exchange_strong_explicit(
+            &request->word, &word, with_phase(word, answering), memory_order_acq_rel, memory_order_relaxed)) {
+        return false;
+    }
+    __builtin_memcpy(&request->context, context, sizeof request->context);
+    HF_SYSCALL2(SYS_prctl, PR_GET_NAME, request->name);
+    const HFRecoveryPoint *point = hf_current_recovery_point;
+    request->callout = point != NULL ? point->info : NULL;
+    if (request == &requests[overdue_index]) {
+        hf_async_outline_record(&own.interrupted, signal, info, &request->context);
+    }
+    uint64_t limit = atomic_load_explicit(&request->limit, memory_order_relaxed);
+    atomic_store_explicit(&request->word, standing, memory_order_release);
+    atomic_fetch_add_explicit(&answers, 1, memory_order_release);
+    HF_SYSCALL3(SYS_futex, &answers, FUTEX_WAKE_PRIVATE, 1);
+    while (atomic_load_explicit(&request->word, memory_order_acquire) == standing) {
+        if (!wait_while(&request->word, standing, limit)) {
+            uint32_t expected = standing;
+            if (atomic_compare_exchange_strong_explicit(
+                    &request->word, &expected, with_phase(standing, idle), memory_order_acq_rel, memory_order_relaxed)) {
+                return false;
+            }
+        }
+    }
+    uint32_t expected = with_phase(standing, taken);
+    return atomic_compare_exchange_strong_explicit(
+        &request->word, &expected, with_phase(standing, idle), memory_order_acq_rel, memory_order_relaxed);
 }
 
 void hf_async_handle_sample(int signal, siginfo_t *info, void *context) {
@@ -108,24 +153,10 @@ void hf_async_handle_sample(int signal, siginfo_t *info, void *context) {
         }
         return;
     }
-    uint32_t standing = with_phase(word, parked);
-    if (!atomic_compare_exchange_strong_explicit(
-            &request->word, &word, with_phase(word, answering), memory_order_acq_rel, memory_order_relaxed)) {
-        return;
-    }
-    __builtin_memcpy(&request->context, context, sizeof request->context);
-    HF_SYSCALL2(SYS_prctl, PR_GET_NAME, request->name);
-    const HFRecoveryPoint *point = hf_current_recovery_point;
-    request->callout = point != NULL ? point->info : NULL;
-    uint64_t limit = atomic_load_explicit(&request->limit, memory_order_relaxed);
-    atomic_store_explicit(&request->word, standing, memory_order_release);
-    atomic_fetch_add_explicit(&answers, 1, memory_order_release);
-    HF_SYSCALL3(SYS_futex, &answers, FUTEX_WAKE_PRIVATE, 1);
-    while (atomic_load_explicit(&request->word, memory_order_acquire) == standing) {
-        if (!wait_while(&request->word, standing, limit)) {
-            uint32_t expected = standing;
-            atomic_compare_exchange_strong_explicit(
-                &request->word, &expected, with_phase(standing, idle), memory_order_acq_rel, memory_order_relaxed);
+    // Two requests may have come by one signal.
+    for (; request != NULL; request = request_to(self, &word)) {
+        if (stand_still(request, word, signal, info, context)) {
+            hf_async_handle_overdue(signal, info, context);
             return;
         }
     }
@@ -156,7 +187,7 @@ static bool send(int32_t thread) {
 bool hf_async_ask_thread(uint32_t index, const HFThreadEntry *entry, uint64_t limit) {
     uint32_t state = entry->kernel_state;
     // proc_pid_stat(5): one that has ended, or was stopped, runs no handler.
-    if (index >= HF_SNAPSHOT_THREADS || state == 'Z' || state == 'X' || state == 'T' || state == 't') {
+    if (index >= request_count || state == 'Z' || state == 'X' || state == 'T' || state == 't') {
         return false;
     }
     Request *request = &requests[index];
@@ -185,7 +216,7 @@ bool hf_async_await_threads(uint32_t first, uint32_t count, uint64_t until) {
     for (;;) {
         uint32_t seen = atomic_load_explicit(&answers, memory_order_acquire);
         bool all = true;
-        for (uint32_t i = first; i < first + count && i < HF_SNAPSHOT_THREADS; i += 1) {
+        for (uint32_t i = first; i < first + count && i < request_count; i += 1) {
             all = all && !is_awaited(i);
         }
         if (all) {
@@ -206,7 +237,7 @@ static bool withdraw(Request *request) {
 }
 
 void hf_async_forget_deaf_threads(uint32_t first, uint32_t count) {
-    for (uint32_t i = first; i < first + count && i < HF_SNAPSHOT_THREADS; i += 1) {
+    for (uint32_t i = first; i < first + count && i < request_count; i += 1) {
         if (is_awaited(i) && hf_async_is_deaf(atomic_load_explicit(&requests[i].thread, memory_order_relaxed))) {
             withdraw(&requests[i]);
         }
@@ -214,7 +245,7 @@ void hf_async_forget_deaf_threads(uint32_t first, uint32_t count) {
 }
 
 ucontext_t *hf_async_begin_walk(uint32_t index, HFThreadEntry *entry) {
-    if (index >= HF_SNAPSHOT_THREADS || withdraw(&requests[index])) {
+    if (index >= request_count || withdraw(&requests[index])) {
         return NULL;
     }
     Request *request = &requests[index];
@@ -250,7 +281,7 @@ bool hf_async_end_walk(uint32_t index) {
 }
 
 void hf_async_release_thread(uint32_t index) {
-    if (index >= HF_SNAPSHOT_THREADS) {
+    if (index >= request_count) {
         return;
     }
     Request *request = &requests[index];
@@ -261,6 +292,30 @@ void hf_async_release_thread(uint32_t index) {
             &request->word, &word, with_phase(word, idle), memory_order_acq_rel, memory_order_relaxed)) {
         HF_SYSCALL3(SYS_futex, &request->word, FUTEX_WAKE_PRIVATE, 1);
     }
+}
+
+// MARK: A callout that takes too long
+
+bool hf_async_ask_overdue_thread(const HFThreadEntry *entry, uint64_t limit) {
+    return hf_async_ask_thread(overdue_index, entry, limit);
+}
+
+uint32_t hf_async_overdue_index(void) { return overdue_index; }
+
+HFRecord *hf_async_interrupted_record(void) { return &own.interrupted; }
+
+bool hf_async_interrupt_thread(uint64_t deadline) {
+    Request *request = &requests[overdue_index];
+    uint32_t word = atomic_load_explicit(&request->word, memory_order_acquire);
+    // Before the thread copies it.
+    atomic_store_explicit(&hf_sample_state.callout_deadline, deadline, memory_order_relaxed);
+    if (phase_of(word) != parked ||
+        !atomic_compare_exchange_strong_explicit(
+            &request->word, &word, with_phase(word, taken), memory_order_acq_rel, memory_order_relaxed)) {
+        return false;
+    }
+    HF_SYSCALL3(SYS_futex, &request->word, FUTEX_WAKE_PRIVATE, 1);
+    return true;
 }
 
 // MARK: Around a restart

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "async_signals.h"
+#include "thread_sampling.h"
 
 /// What installing and handling share.
 typedef struct HFSampleState {
@@ -24,6 +25,8 @@ typedef struct HFSampleState {
     _Atomic(uint32_t) suspended;
     /// A restart that is under way has taken ours away.
     _Atomic(bool) taken_away;
+    /// The deadline of the callout that is interrupted, in nanoseconds.
+    _Atomic(uint64_t) callout_deadline;
     /// Ours, as the kernel has it.
     HFKernelAction action;
 } HFSampleState;

@@ -112,6 +112,9 @@ enum { HF_KERNEL_SIGSET_SIZE = 8 };
 void hf_async_fill_record(
     HFRecord *record, HFSpoolHeader *process, int signal, const siginfo_t *info, void *context);
 
+/// Fills in what a verdict needs, in a record that belongs to no spool. Safe to call from a signal handler.
+void hf_async_outline_record(HFRecord *record, int signal, const siginfo_t *info, void *context);
+
 /// Follows frame pointers from a context into a record: for a fault that no other thread walks. Each is read with care, so that a
 /// broken chain only ends the walk. Safe to call from a signal handler.
 void hf_async_walk_frame_pointers(HFRecord *record, const void *context);

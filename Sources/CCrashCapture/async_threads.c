@@ -6,6 +6,7 @@
 #include "async_sample.h"
 #include "async_state.h"
 #include "async_syscalls.h"
+#include "callout_deadline.h"
 #include "thread_sampling.h"
 
 #include <fcntl.h>
@@ -99,6 +100,21 @@ static void read_system_call(HFThreadEntry *entry) {
         number = number * 10 + (text[i] - '0');
     }
     entry->system_call = i > 0 ? number : -1;
+}
+
+uint64_t hf_async_kernel_place(int32_t thread) {
+    // A number, six arguments, stack pointer and program counter.
+    char text[192];
+    size_t length = read_file(thread, "syscall", text, sizeof text);
+    if (length == 0 || text[0] < '0' || text[0] > '9') {
+        return 0;
+    }
+    // FNV-1a (Fowler, Noll, Vo).
+    uint64_t hash = 0xcbf29ce484222325;
+    for (size_t i = 0; i < length; i += 1) {
+        hash = (hash ^ (uint8_t)text[i]) * 0x100000001b3;
+    }
+    return hash;
 }
 
 /// The text behind a key in a status file, "" if it is not there.

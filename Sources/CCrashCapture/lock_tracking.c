@@ -4,7 +4,7 @@
 // application come here first. glibc's own calls do not: the locks of the heap, of stdio and of the loader are seen as frames.
 // Ordinary code, called at any time: also before main, and in a forked child.
 
-#include "next_function.h"
+#include "callout_deadline.h"
 #include "recovery_point.h"
 
 #include <errno.h>
@@ -15,6 +15,15 @@
 
 // The sanitizers stand in the same place, and without theirs they would see races and leaks that are none.
 #if !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
+
+// In a section of their own, whose bounds the linker knows: a thread that is interrupted between taking a lock and counting it holds one
+// that the count does not show.
+#pragma clang section text = "holdfast_locks"
+
+extern const char __start_holdfast_locks[] __attribute__((visibility("hidden")));
+extern const char __stop_holdfast_locks[] __attribute__((visibility("hidden")));
+
+#include "next_function.h"
 
 /// Counts a lock that was taken, also from an owner that died with it (pthread_mutexattr_setrobust(3)).
 static inline int count_taken(int result) {
@@ -128,5 +137,18 @@ int mtx_timedlock(mtx_t *restrict mutex, const struct timespec *restrict until) 
 }
 
 int mtx_unlock(mtx_t *mutex) { LET_GO(mtx_unlock, mutex, thrd_success); }
+
+#pragma clang section text = ""
+
+bool hf_is_in_lock_function(uint64_t address) {
+    return address >= (uint64_t)__start_holdfast_locks && address < (uint64_t)__stop_holdfast_locks;
+}
+
+#else
+
+bool hf_is_in_lock_function(uint64_t address) {
+    (void)address;
+    return false;
+}
 
 #endif

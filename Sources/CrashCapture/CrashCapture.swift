@@ -103,6 +103,8 @@ public final class CrashCapture: Sendable {
     ///     library's frame: may allocate and read files.
     ///   - decide: Gives the verdict on a fault. Called on the crash thread while the thread that faulted is parked: must not
     ///     allocate or lock.
+    ///   - mayAbandon: Whether the verdict on a callout that is interrupted for its deadline would be to resume. Called like `decide`,
+    ///     any number of times for one callout.
     ///   - decided: Called on the crash thread after a thread was sent to its recovery point, or was told to let the main loop
     ///     drain.
     ///   - recorded: Called on the crash thread when nothing more is added to the record of a fault that was resumed; with its slot.
@@ -111,6 +113,7 @@ public final class CrashCapture: Sendable {
         _ configuration: Configuration,
         isInLockFrame: @escaping @Sendable (UnsafeBufferPointer<UInt64>) -> Bool,
         decide: @escaping @Sendable (FaultSummary) -> Decision,
+        mayAbandon: @escaping @Sendable (FaultSummary) -> Bool = { _ in false },
         decided: @escaping @Sendable (FaultSummary, Decision) -> Void,
         recorded: @escaping @Sendable (UInt32) -> Void
     ) throws(CrashCaptureError) {
@@ -140,6 +143,7 @@ public final class CrashCapture: Sendable {
             sampler: sampler,
             isInLockFrame: isInLockFrame,
             decide: decide,
+            mayAbandon: mayAbandon,
             decided: decided,
             recorded: recorded
         )
@@ -275,6 +279,11 @@ public final class CrashCapture: Sendable {
     /// Whether the facts that the handler left with an abandoned callout say that its item is to be taken out of its loop.
     public static func isQuarantined(facts: UInt32) -> Bool {
         facts & UInt32(HF_FACT_QUARANTINED) != 0
+    }
+
+    /// Whether they say that nothing faulted: the callout was interrupted, at its deadline.
+    public static func isOverdue(facts: UInt32) -> Bool {
+        facts & UInt32(HF_FACT_OVERDUE) != 0
     }
 
     /// Changes what is done about a fault that nobody decides on in time: `.restart` or `.terminate`.

@@ -11,13 +11,16 @@ internal import SystemPackage
 /// Protected by: everything is in place before the thread starts, and used by it alone.
 @safe
 final class CrashThread: @unchecked Sendable {
-    private let walker: StackWalker?
+    let walker: StackWalker?
     private let swiftFailures = FunctionRanges.swiftFailures
     private let abortFunctions = FunctionRanges.abortFunctions
+    private let waitFunctions = FunctionRanges.waitFunctions
     private let addresses = AddressSet()
-    private let sampler: ThreadSampler
+    let sampler: ThreadSampler
     private let isInLockFrame: @Sendable (UnsafeBufferPointer<UInt64>) -> Bool
     private let decide: @Sendable (FaultSummary) -> Decision
+    /// Whether the verdict on a callout that is interrupted would be to abandon it.
+    let mayAbandon: @Sendable (FaultSummary) -> Bool
     private let decided: @Sendable (FaultSummary, Decision) -> Void
     private let recorded: @Sendable (UInt32) -> Void
 
@@ -27,6 +30,7 @@ final class CrashThread: @unchecked Sendable {
         sampler: ThreadSampler,
         isInLockFrame: @escaping @Sendable (UnsafeBufferPointer<UInt64>) -> Bool,
         decide: @escaping @Sendable (FaultSummary) -> Decision,
+        mayAbandon: @escaping @Sendable (FaultSummary) -> Bool,
         decided: @escaping @Sendable (FaultSummary, Decision) -> Void,
         recorded: @escaping @Sendable (UInt32) -> Void
     ) {
@@ -38,6 +42,7 @@ final class CrashThread: @unchecked Sendable {
         self.sampler = sampler
         unsafe self.isInLockFrame = isInLockFrame
         self.decide = decide
+        self.mayAbandon = mayAbandon
         self.decided = decided
         self.recorded = recorded
         warmUp()
@@ -70,14 +75,17 @@ final class CrashThread: @unchecked Sendable {
         unsafe hf_unwind_capture(&context)
         unsafe withUnsafeMutablePointer(to: &context) { context in
             unsafe record.pointee.context = UInt64(UInt(bitPattern: context))
-            let fault = unsafe summary(of: record, walk: walk(record))
+            let walked = unsafe walk(record)
+            let fault = unsafe summary(of: record, walk: walked)
             let decision = Decision(fault.mayBeResumed ? .terminate : .restart, because: "nothing happened")
             unsafe write(decision.reason, to: record)
             unsafe sampler.warmUp(record, with: walker)
+            _ = unsafe mayBeAbandoned(record)
         }
         // The walk meets no frame of these here.
         _ = swiftFailures.contain(0)
         _ = abortFunctions.contain(0)
+        _ = waitFunctions.contain(0)
         unsafe record.deallocate()
     }
 
@@ -98,10 +106,7 @@ final class CrashThread: @unchecked Sendable {
             let record = unsafe hf_capture_record(slot)
             let walk = unsafe walk(record)
             var fault = unsafe summary(of: record, walk: walk)
-            if fault.mayBeResumed, mayHoldMutex(), unsafe holdsMutex(record) {
-                fault.isInLockFrame = true
-                unsafe hf_capture_add_facts(record, UInt32(HF_FACT_LOCK_FRAME))
-            }
+            unsafe lookForMutex(record, &fault)
             let decision = decide(fault)
             unsafe write(decision.reason, to: record)
             if decision.drains { unsafe hf_capture_add_facts(record, UInt32(HF_FACT_DRAINED)) }
@@ -132,7 +137,11 @@ final class CrashThread: @unchecked Sendable {
     /// Looks at a thread for whoever wants to know, unless nobody does any more.
     private func lookAtThread() {
         guard let look = unsafe hf_capture_take_look() else { return }
-        unsafe sampler.look(at: look, with: walker)
+        if unsafe look.pointee.interruption != nil {
+            unsafe interrupt(look)
+        } else {
+            unsafe sampler.look(at: look, with: walker)
+        }
         hf_capture_end_look()
     }
 
@@ -162,6 +171,13 @@ final class CrashThread: @unchecked Sendable {
     /// How long a thread that was let go has the processor to itself, in nanoseconds.
     private static var courtesy: UInt64 { 300_000 }
 
+    /// Denies what may hold a `Mutex`.
+    func lookForMutex(_ record: UnsafeMutablePointer<HFRecord>, _ fault: inout FaultSummary) {
+        guard fault.mayBeResumed, mayHoldMutex(), unsafe holdsMutex(record) else { return }
+        fault.isInLockFrame = true
+        unsafe hf_capture_add_facts(record, UInt32(HF_FACT_LOCK_FRAME))
+    }
+
     /// Looks at the functions again: only after a walk that was found clean, for it reads files and allocates.
     private func mayHoldMutex() -> Bool {
         if addresses.isIncomplete { return true }
@@ -184,7 +200,7 @@ final class CrashThread: @unchecked Sendable {
         )
     }
 
-    private func summary(of record: UnsafeMutablePointer<HFRecord>, walk: FaultSummary.Walk) -> FaultSummary {
+    func summary(of record: UnsafeMutablePointer<HFRecord>, walk: FaultSummary.Walk) -> FaultSummary {
         let facts = unsafe record.pointee.facts
         return unsafe FaultSummary(
             number: record.pointee.number,
@@ -199,6 +215,8 @@ final class CrashThread: @unchecked Sendable {
             isInTask: facts & UInt32(HF_FACT_TASK) != 0,
             isInCriticalSection: facts & UInt32(HF_FACT_CRITICAL_SECTION) != 0,
             holdsLock: facts & UInt32(HF_FACT_LOCK_HELD) != 0,
+            isInLockFrame: facts & UInt32(HF_FACT_LOCK_FRAME) != 0,
+            isOverdue: facts & UInt32(HF_FACT_OVERDUE) != 0,
             item: record.pointee.item,
             walk: walk
         )
@@ -206,7 +224,7 @@ final class CrashThread: @unchecked Sendable {
 
     // MARK: The walk
 
-    private func walk(_ record: UnsafeMutablePointer<HFRecord>) -> FaultSummary.Walk {
+    func walk(_ record: UnsafeMutablePointer<HFRecord>) -> FaultSummary.Walk {
         guard let walker,
             let context = unsafe UnsafeMutablePointer<ucontext_t>(bitPattern: UInt(record.pointee.context))
         else {
@@ -218,19 +236,27 @@ final class CrashThread: @unchecked Sendable {
         var frames = unsafe FrameList(record)
         var judge = WalkJudge()
         var reached = false
+        var isInLockFunction = false
+        let isOverdue = unsafe record.pointee.facts & UInt32(HF_FACT_OVERDUE) != 0
         addresses.reset()
         let complete = unsafe walker.walk(context: context, stack: calloutStack(of: record)) { programCounter in
             // A call's last instruction may be the last of its function: look a return address up inside the call.
             let address = frames.isEmpty ? programCounter : programCounter &- 1
+            let isInnermost = frames.isEmpty
             frames.add(programCounter)
             if isRecoverySwitch(address) {
+                // A callout that has just returned.
+                if isInnermost, isOverdue { judge.add(.other) }
                 if !reached { judge.reachEnd() }
                 reached = true
             } else if hf_is_thread_start(address) {
                 judge.reachEnd()
             } else {
                 judge.add(classify(address))
-                if !reached { addresses.insert(programCounter) }
+                if !reached {
+                    addresses.insert(programCounter)
+                    if hf_is_in_lock_function(address) { isInLockFunction = true }
+                }
             }
         }
         let counts = frames.finish()
@@ -238,6 +264,12 @@ final class CrashThread: @unchecked Sendable {
         unsafe record.pointee.head_frame_count = counts.head
         unsafe record.pointee.frames_omitted = counts.omitted
         let end: FaultSummary.Walk.End = reached ? .recoveryPoint : complete ? .outermost : .broken
+        // What faults does so elsewhere; what is interrupted may be anywhere, and the count of locks is behind there. Who waits for a lock
+        // has a frame of the library above.
+        if isOverdue, isInLockFunction {
+            let isInLibrary = if case .foreign = judge.walk(end: end).prefix { true } else { false }
+            unsafe hf_capture_add_facts(record, isInLibrary ? 0 : UInt32(HF_FACT_LOCK_FRAME))
+        }
         unsafe hf_capture_add_facts(record, reached ? UInt32(HF_FACT_WALK_COMPLETE) : 0)
         unsafe hf_capture_add_facts(record, complete ? 0 : UInt32(HF_FACT_WALK_BROKEN))
         return judge.walk(end: end)
@@ -262,7 +294,9 @@ final class CrashThread: @unchecked Sendable {
         switch unsafe image.pointee.kind {
         case .application: return .application
         case .swiftCore: return swiftFailures.contain(address) ? .swiftFailure : .swiftCore
-        case .C: return abortFunctions.contain(address) ? .abortFunction : .c
+        case .C:
+            if abortFunctions.contain(address) { return .abortFunction }
+            return waitFunctions.contain(address) ? .waitFunction : .c
         case .other: return .other
         }
     }

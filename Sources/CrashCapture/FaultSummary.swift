@@ -25,6 +25,8 @@ public struct FaultSummary: Sendable {
             case swiftCode
             /// `abort` or `__assert_fail`, called by the application itself.
             case ownAbort
+            /// Functions of the C library that only wait, or move bytes, called by the application itself.
+            case waiting
             /// Anything else: a library that may hold a lock.
             case foreign
         }
@@ -83,6 +85,8 @@ public struct FaultSummary: Sendable {
     /// Whether a frame of the callout is inside a function that holds a lock which cannot be counted, such as
     /// `Mutex.withLock`.
     public var isInLockFrame: Bool
+    /// Whether nothing faulted: the callout ran for longer than its deadline and was interrupted, wherever it was.
+    public var isOverdue: Bool
     /// The identity of the loop item that the callout belongs to, 0 for none.
     public var item: UInt64
     /// What the walk found.
@@ -103,6 +107,7 @@ public struct FaultSummary: Sendable {
         isInCriticalSection: Bool = false,
         holdsLock: Bool = false,
         isInLockFrame: Bool = false,
+        isOverdue: Bool = false,
         item: UInt64 = 0,
         walk: Walk = Walk(end: .recoveryPoint)
     ) {
@@ -119,6 +124,7 @@ public struct FaultSummary: Sendable {
         self.isInCriticalSection = isInCriticalSection
         self.holdsLock = holdsLock
         self.isInLockFrame = isInLockFrame
+        self.isOverdue = isOverdue
         self.item = item
         self.walk = walk
     }
@@ -129,8 +135,18 @@ extension FaultSummary {
     ///
     /// Then the heap is not held by the thread that faulted, and what comes next may allocate.
     var mayBeResumed: Bool {
-        hasRecoveryPoint && !isInTask && !isInCriticalSection && !holdsLock && walk.end == .recoveryPoint
-            && !walk.hasForeignFrame && walk.prefix != .foreign
+        hasRecoveryPoint && !isInTask && !isInCriticalSection && !holdsLock && !isInLockFrame
+            && walk.end == .recoveryPoint && !walk.hasForeignFrame && hasCleanPrefix
+    }
+
+    private var hasCleanPrefix: Bool {
+        switch walk.prefix {
+        case .none: true
+        // Where the runtime was interrupted says nothing of its locks; where it ends a process, it holds none.
+        case .swiftFailure, .swiftCode, .ownAbort: !isOverdue
+        case .waiting: isOverdue
+        case .foreign: false
+        }
     }
 }
 

@@ -60,6 +60,21 @@ struct FunctionRanges {
         ])
     }
 
+    /// Functions of C that ask the kernel to wait or to move bytes and do nothing else: who is interrupted in one holds nothing.
+    ///
+    /// Their system calls are those of `hf_async_is_plain_system_call()`.
+    static var waitFunctions: FunctionRanges {
+        FunctionRanges([
+            "read", "pread", "pread64", "readv", "preadv", "write", "pwrite", "pwrite64", "writev", "pwritev",
+            "recv", "recvfrom", "recvmsg", "recvmmsg", "send", "sendto", "sendmsg", "sendmmsg",
+            "accept", "accept4", "connect",
+            "poll", "ppoll", "select", "pselect", "epoll_wait", "epoll_pwait", "epoll_pwait2",
+            "nanosleep", "clock_nanosleep", "usleep", "sleep",
+            "wait", "wait3", "wait4", "waitpid", "waitid",
+            "pause", "sigsuspend", "sigtimedwait", "sigwaitinfo",
+        ])
+    }
+
     /// How C ends a process whose own code is at fault.
     static var abortFunctions: FunctionRanges {
         FunctionRanges(["abort", "__assert_fail", "__assert"])

@@ -58,18 +58,23 @@ extension CrashCapture {
     /// - Returns: What was seen; nil if nobody came to look in time.
     public static func look(at thread: CInt, within limit: Duration = .seconds(1)) -> ThreadLook? {
         guard hf_capture_has_decider() else { return nil }
-        var look = HFThreadLook()
-        look.entry.id = thread
-        look.entry.system_call = -1
+        var look = unsafe HFThreadLook()
+        unsafe look.entry.id = thread
+        unsafe look.entry.system_call = -1
+        return unsafe wait(for: &look, within: limit) ? unsafe ThreadLook(look) : nil
+    }
+
+    /// Has the crash thread do what a look says; false if it did not come to it in time.
+    @discardableResult
+    static func wait(for look: inout HFThreadLook, within limit: Duration) -> Bool {
         let end = hf_async_monotonic_nanoseconds() &+ nanoseconds(limit)
-        let wasSeen = isLooking.withLock { _ in unsafe hf_capture_look(&look, end) }
-        return wasSeen ? ThreadLook(look) : nil
+        return isLooking.withLock { _ in unsafe hf_capture_look(&look, end) }
     }
 }
 
 extension ThreadLook {
-    fileprivate init(_ look: HFThreadLook) {
-        let entry = look.entry
+    init(_ look: HFThreadLook) {
+        let entry = unsafe look.entry
         thread = entry.id
         name = Self.text(entry.name)
         let letter = UInt8(truncatingIfNeeded: entry.kernel_state)
@@ -82,7 +87,7 @@ extension ThreadLook {
         frames = unsafe withUnsafeBytes(of: entry.frames) { unsafe Array($0.bindMemory(to: UInt64.self).prefix(count)) }
         headFrameCount = min(Int(entry.head_frame_count), frames.count)
         framesOmitted = hasFrames ? Int(entry.frames_omitted) : 0
-        let callout = look.callout
+        let callout = unsafe look.callout
         guard hasFrames, callout.kind != 0 else {
             self.callout = nil
             return

@@ -27,6 +27,8 @@ final class ThreadSampler {
     private static var wholePatience: UInt64 { 1_000_000_000 }
     /// How long one is waited for that is looked at while nothing has faulted: it may want a processor that others have.
     private static var lookPatience: UInt64 { 500_000_000 }
+    /// How long one is waited for whose callout takes too long: it is asked again.
+    static var overduePatience: UInt64 { 250_000_000 }
     /// How often a fault is looked for while one is waited for: its verdict is more urgent.
     private static var step: UInt64 { 250_000 }
     /// Frames of a thread that did not fault are not walked for ever.
@@ -40,8 +42,8 @@ final class ThreadSampler {
     private var lastSample: UInt64 = 0
     private let threadsOffset = MemoryLayout<HFThreadSnapshot>.offset(of: \.threads) ?? 0
     private let framesOffset = MemoryLayout<HFThreadEntry>.offset(of: \.frames) ?? 0
-    private let lookedEntryOffset = MemoryLayout<HFThreadLook>.offset(of: \.entry) ?? 0
-    private let lookedCalloutOffset = MemoryLayout<HFThreadLook>.offset(of: \.callout) ?? 0
+    private let lookedEntryOffset = unsafe MemoryLayout<HFThreadLook>.offset(of: \.entry) ?? 0
+    private let lookedCalloutOffset = unsafe MemoryLayout<HFThreadLook>.offset(of: \.callout) ?? 0
     /// For the warm-up.
     private let idleLook = UnsafeMutablePointer<HFThreadLook>.allocate(capacity: 1)
 
@@ -182,11 +184,11 @@ final class ThreadSampler {
         unsafe entry.pointee.outcome = UInt32(complete ? HF_THREAD_WALKED : HF_THREAD_WALK_BROKEN)
     }
 
-    private func lookedEntry(_ look: UnsafeMutablePointer<HFThreadLook>) -> UnsafeMutablePointer<HFThreadEntry> {
+    func lookedEntry(_ look: UnsafeMutablePointer<HFThreadLook>) -> UnsafeMutablePointer<HFThreadEntry> {
         unsafe (UnsafeMutableRawPointer(look) + lookedEntryOffset).assumingMemoryBound(to: HFThreadEntry.self)
     }
 
-    private func lookedCallout(_ look: UnsafeMutablePointer<HFThreadLook>) -> UnsafeMutablePointer<HFLookedCallout> {
+    func lookedCallout(_ look: UnsafeMutablePointer<HFThreadLook>) -> UnsafeMutablePointer<HFLookedCallout> {
         unsafe (UnsafeMutableRawPointer(look) + lookedCalloutOffset).assumingMemoryBound(to: HFLookedCallout.self)
     }
 
@@ -256,7 +258,7 @@ final class ThreadSampler {
     }
 
     /// Waits for one thread as long as no other fault does.
-    private func waitFor(_ index: UInt32, since begin: UInt64, atMost patience: UInt64) {
+    func waitFor(_ index: UInt32, since begin: UInt64, atMost patience: UInt64) {
         var now = begin
         var isKnownToHear = false
         while now - begin < patience, !hf_async_await_threads(index, 1, now + Self.step) {

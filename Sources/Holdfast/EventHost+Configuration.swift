@@ -89,6 +89,10 @@ extension EventHost {
         public var capturesMemory = false
         /// What is done about callouts that do not return and loops that do not go on; nil for nothing.
         public var stalls: StallPolicy?
+        /// How long one callout may run before it is ended; nil for any time.
+        ///
+        /// It holds for the main loop, and for those that are watched (`watchDeadlines(of:)`). Needs `capturesThreads`.
+        public var calloutDeadline: CalloutDeadline?
         /// The size of a callout stack in bytes.
         public var calloutStackSize = 1 << 20
         /// What records and reports may tell of the process.

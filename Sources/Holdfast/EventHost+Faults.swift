@@ -1,4 +1,5 @@
 internal import CrashCapture
+internal import Glibc
 internal import Logging
 internal import RunLoops
 public import Supervision
@@ -82,7 +83,11 @@ extension EventHost {
         if message.merged > 0 { details["merged"] = "\(message.merged)" }
         switch message.event {
         case .resumed:
-            configuration.logger.warning("a fault was resumed", metadata: details)
+            let isOverdue = message.signal == SIGSTKFLT
+            configuration.logger.warning(
+                isOverdue ? "a callout was abandoned at its deadline" : "a fault was resumed",
+                metadata: details
+            )
             recover(from: message)
         case .quarantined:
             details["item"] = "\(ward.label(of: message.item) ?? "gone")"

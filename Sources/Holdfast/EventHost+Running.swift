@@ -52,6 +52,7 @@ extension EventHost {
     /// Gives back the signals, takes the fault handlers away and removes the spool file: call it last, when `run()` has returned.
     public func close() {
         stalls?.stop()
+        deadlines.stop()
         writer.flush(limit: .seconds(5))
         signalPort.close()
         capture.uninstall()

@@ -62,6 +62,7 @@ public final class EventHost {
     /// Fires when the next cool-down is over.
     var dischargeTimer: HostRunLoop.Timer?
     let buried: BuriedStacks
+    nonisolated let deadlines: DeadlineWatch
 
     /// Installs crash capture and prepares the main loop.
     ///
@@ -118,6 +119,7 @@ public final class EventHost {
                 settings,
                 isInLockFrame: locks.holdsLock(_:),
                 decide: supervisor.decide(_:),
+                mayAbandon: supervisor.mayAbandon(_:),
                 decided: sink.decided(fault:decision:),
                 recorded: sink.recorded(slot:)
             )
@@ -132,6 +134,7 @@ public final class EventHost {
         }
         sink.attach(writer)
         buried = BuriedStacks()
+        deadlines = Self.deadlineWatch(configuration, supervisor)
         try start()
     }
 
@@ -184,6 +187,7 @@ public final class EventHost {
             throw EventHostError(error)
         }
         try watchForStalls()
+        if configuration.calloutDeadline != nil { try watchDeadlines(of: loop) }
         if !capture.isPersistent {
             configuration.logger.error("no room for the spool file: faults without a report are lost with the process")
         }
@@ -240,6 +244,7 @@ public final class EventHost {
             capture.clearMessages()
             // The mask is that of the fault: nobody is left to unblock what the callout had blocked.
             if callout.loop === HostRunLoop.main { SignalEvents.letThrough() }
+            if CrashCapture.isOverdue(facts: callout.stack.faultFacts) { Self.settleInterruptedThread() }
             if CrashCapture.isQuarantined(facts: callout.stack.faultFacts) { ward.admit(callout) }
             let bytes = callout.stack.bury()
             buried.add(bytes)

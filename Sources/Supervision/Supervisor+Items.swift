@@ -33,6 +33,11 @@ extension Supervisor {
         state.withLock { state in state.policies.place(of: item).flatMap { state.policies.value(at: $0) } }
     }
 
+    /// Whether the policies allow to abandon a callout of an item that runs for longer than its deadline.
+    public func allowsAbandoning(item: UInt64) -> Bool {
+        (policy(forItem: item) ?? rule.policy).abandonsOverdueCallouts
+    }
+
     // MARK: Costs
 
     /// Notes memory that the frames of an abandoned callout keep for ever: it counts against `FaultBudget.lostBytes`.

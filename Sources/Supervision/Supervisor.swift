@@ -26,7 +26,7 @@ public final class Supervisor: Sendable {
     /// is one of the loop's own code, which has no recovery point, and ends by the deadline. Nothing is allocated, freed or
     /// waited for under it, or a third thread that waits for the heap would keep the crash thread waiting.
     let state: Mutex<State>
-    private let rule: VerdictRule
+    let rule: VerdictRule
     private let hasQuarantine: Bool
     private let start = HostRunLoop.Instant.now
     private let event: EventDescriptor
@@ -64,6 +64,7 @@ public final class Supervisor: Sendable {
     /// that nothing is spent.
     private func warmUp(_ budget: FaultBudget, _ quarantine: QuarantinePolicy?) {
         _ = decide(FaultSummary(signal: 0, code: 1, hasRecoveryPoint: false))
+        _ = mayAbandon(Self.madeUpOverdue)
         _ = rule.policy.objection?(Self.madeUpFault)
         var rule = rule
         rule.policy = .allMemoryFaults
@@ -84,6 +85,7 @@ public final class Supervisor: Sendable {
     }
 
     static let madeUpFault = FaultSummary(number: 0, signal: 4, code: 1)
+    static let madeUpOverdue = FaultSummary(number: 0, signal: 16, code: 1, isOverdue: true)
 
     /// The time since the supervisor was made.
     var now: Duration { start.duration(to: .now) }
@@ -126,14 +128,28 @@ public final class Supervisor: Sendable {
         return decision
     }
 
-    private static func decide(
+    /// Whether the verdict on a callout that takes too long would be to abandon it; nothing is spent.
+    ///
+    /// On the crash thread: allocates nothing, and takes the supervisor's lock alone.
+    public func mayAbandon(_ fault: FaultSummary) -> Bool {
+        if rule.end(of: fault, isStopping: isStopping) != nil { return false }
+        let now = now
+        let mayQuarantine = hasQuarantine && fault.item != portItem && fault.item != sparedItem
+        let decision = state.withLock {
+            Self.judge(fault, by: rule, $0, at: now, hasQuarantine: mayQuarantine).decision
+        }
+        if case .resume = decision.verdict { return true }
+        return false
+    }
+
+    /// The decision, and whether the item may be taken out of its loop.
+    private static func judge(
         _ fault: FaultSummary,
         by rule: VerdictRule,
-        _ state: inout State,
+        _ state: borrowing State,
         at now: Duration,
         hasQuarantine: Bool
-    ) -> Decision {
-        state.lastOutcome = .tolerated
+    ) -> (decision: Decision, mayQuarantine: Bool) {
         var circumstances = VerdictRule.Circumstances()
         if let place = state.policies.place(of: fault.item) {
             circumstances.policy = state.policies.value(at: place)
@@ -145,7 +161,18 @@ public final class Supervisor: Sendable {
         if mayQuarantine, let reason = state.quarantine?.objection(to: fault.item, at: now) {
             circumstances.spent = reason
         }
-        var decision = rule.decide(fault, in: circumstances)
+        return (rule.decide(fault, in: circumstances), mayQuarantine)
+    }
+
+    private static func decide(
+        _ fault: FaultSummary,
+        by rule: VerdictRule,
+        _ state: inout State,
+        at now: Duration,
+        hasQuarantine: Bool
+    ) -> Decision {
+        state.lastOutcome = .tolerated
+        var (decision, mayQuarantine) = judge(fault, by: rule, state, at: now, hasQuarantine: hasQuarantine)
         guard case .resume = decision.verdict else { return decision }
         state.ledger.spend(on: fault.item, at: now)
         if mayQuarantine, let outcome = state.quarantine?.fault(of: fault.item, at: now) {

@@ -155,10 +155,19 @@ import Testing
             (HF_FACT_DEADLINE, .deadline), (HF_FACT_WALK_COMPLETE, .walkComplete), (HF_FACT_WALK_BROKEN, .walkBroken),
             (HF_FACT_RESTART_FAILED, .restartFailed), (HF_FACT_DRAINED, .drained), (HF_FACT_QUARANTINED, .quarantined),
             (HF_FACT_FORKED_CHILD, .forkedChild), (HF_FACT_LOCK_HELD, .lockHeld), (HF_FACT_LOCK_FRAME, .lockFrame),
+            (HF_FACT_OVERDUE, .overdue),
         ].map { (UInt32($0.0), $0.1) }
     )
     func `Every fact has its bit`(bit: UInt32, fact: FaultRecord.Facts) {
         #expect(fact.rawValue == bit)
+    }
+
+    @Test func `A callout's deadline is decoded where it is said that there was one`() {
+        var record = sampleRecord()
+        record.callout_deadline = 2_500_000_000
+        #expect(FaultRecord(bytes: bytes(of: record))?.deadlineSeconds == nil)
+        record.facts |= UInt32(HF_FACT_OVERDUE)
+        #expect(FaultRecord(bytes: bytes(of: record))?.deadlineSeconds == 2.5)
     }
 
     @Test func `Every state, verdict, kind and activity is decoded`() throws {

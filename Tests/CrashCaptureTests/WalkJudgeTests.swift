@@ -43,6 +43,14 @@ import Testing
             ([.nullPage, .nullPage], .none),
             ([.c, .nullPage], .foreign),
             ([.nullPage, .c], .foreign),
+            ([.waitFunction], .waiting),
+            ([.waitFunction, .waitFunction], .waiting),
+            ([.c, .waitFunction], .foreign),
+            ([.waitFunction, .c], .foreign),
+            ([.waitFunction, .other], .foreign),
+            ([.waitFunction, .swiftCore], .foreign),
+            ([.waitFunction, .swiftFailure], .foreign),
+            ([.waitFunction, .abortFunction], .ownAbort),
         ] as [([WalkJudge.Frame], Walk.Prefix)]
     )
     func `What stands above the application is told by its frames`(above: [WalkJudge.Frame], prefix: Walk.Prefix) {

@@ -32,6 +32,20 @@ import Testing
         return report
     }
 
+    /// A callout that was interrupted at its deadline, in its own code or where it waited.
+    private static func late(_ seconds: Double, waitingIn library: String? = nil) -> CrashReport {
+        var report = report(16, -6, library: library)
+        report.fault.deadlineSeconds = seconds
+        report.loop = .init(
+            mode: "default",
+            activity: "afterWaiting",
+            callout: .init(kind: .timer, label: "a timer", item: 7),
+            nesting: 1,
+            pass: 1
+        )
+        return report
+    }
+
     private static func swift(_ text: String) -> CrashReport { report(4, 2, message: "Fatal error: \(text)") }
     private static func abort(_ text: String?) -> CrashReport { report(6, -6, message: text) }
 
@@ -48,6 +62,8 @@ import Testing
         (report(4, 2, check: "arithmetic overflow"), "too large or too small"),
         (swift("Division by zero"), "divided by zero"),
         (report(8, 1), "divided by zero"),
+        (late(2), "of the timer “a timer” ran for longer than its deadline of 2 s; it was interrupted in"),
+        (late(0.25, waitingIn: "read"), "(Router.swift:88), which had called read"),
         (swift("Negative value is not representable"), "does not fit the type"),
         (
             swift("Double value cannot be converted to Int because it is either infinite or NaN"),

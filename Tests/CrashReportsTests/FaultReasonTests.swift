@@ -51,6 +51,23 @@ import Testing
         #expect(fault.text == text)
     }
 
+    @Test(
+        arguments: [
+            (2, "2 s"), (0.25, "250 ms"), (1.5, "1.5 s"), (0.001, "1 ms"), (86_400, "86400 s"), (-1, "an unknown time"),
+            (.nan, "an unknown time"), (1e300, "an unknown time"),
+        ] as [(Double, String)]
+    )
+    func `A callout that took too long is named with its deadline`(seconds: Double, text: String) {
+        let callout = CrashReport.LoopState.Callout(kind: .timer, label: "a timer", item: 7)
+        var fault = FaultReason(signal: 16, code: -6, sender: .init(pid: 1, uid: 0), pid: 1)
+        fault.deadlineSeconds = seconds
+        #expect(fault.text == "the callout ran for more than its deadline of \(text)")
+        fault.callout = callout
+        #expect(fault.text == "the callout \"a timer\" ran for more than its deadline of \(text)")
+        fault.deadlineSeconds = nil
+        #expect(fault.text == "SIGSTKFLT raised by the process itself")
+    }
+
     @Test func `A reason is one line and not long`() {
         let fault = FaultReason(signal: 6, code: -6, message: String(repeating: "x", count: 10_000))
         #expect(fault.text.count < 400)

@@ -43,6 +43,26 @@ import Testing
         #expect(explained.fault.diagnosis != nil)
     }
 
+    @Test func `A callout that takes too long is known by its label, and by where it waits`() {
+        func fingerprint(_ names: [String], waiting: Bool, label: String = "a timer") -> Fingerprint {
+            var frames = frames(names)
+            if waiting { frames[0].isUserCode = false }
+            var report = SampleReport.minimal(frames: frames)
+            report.fault.signal = .signal(16)
+            report.fault.deadlineSeconds = 2
+            let callout = CrashReport.LoopState.Callout(kind: .timer, label: label, item: 7)
+            report.loop = .init(mode: "default", activity: "entry", callout: callout, nesting: 1, pass: 1)
+            return Fingerprint(of: report)
+        }
+        let busy = fingerprint(["a", "b"], waiting: false)
+        #expect(busy == fingerprint(["c", "b"], waiting: false))
+        #expect(busy != fingerprint(["a", "b"], waiting: false, label: "another"))
+        let waiting = fingerprint(["read", "b"], waiting: true)
+        #expect(waiting != busy)
+        #expect(waiting != fingerprint(["read", "c"], waiting: true))
+        #expect(waiting == fingerprint(["poll", "b"], waiting: true))
+    }
+
     @Test func `Lines, offsets and addresses do not count`() {
         let one = [SampleReport.frame(0, "f", imageOffset: 1, line: 3)]
         let other = [SampleReport.frame(0, "f", imageOffset: 99, line: 4)]

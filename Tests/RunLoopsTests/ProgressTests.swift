@@ -46,6 +46,41 @@ struct ProgressTests {
         thread.join()
     }
 
+    @Test("Each callout has words of its own, and so has what it runs; afterwards there is none")
+    func callouts() throws {
+        let thread = try HostRunLoop.LoopThread(name: "worker")
+        let loop = thread.loop
+        let first = try #require(try loop.performAndWait { loop.progress.callout })
+        let words = try loop.performAndWait {
+            let before = loop.progress.callout
+            let same = loop.progress.callout
+            let inner = try loop.performAndWait { loop.progress.callout }
+            return [before, same, inner, loop.progress.callout].compactMap(\.self)
+        }
+        #expect(first.isInCallout && words.count == 4)
+        #expect(words[0] == words[1] && words[0].isInCallout)
+        #expect(words[2].isInCallout && words[2].callouts > words[1].callouts && words[2].item != words[1].item)
+        #expect(words[3].callouts > words[2].callouts && words[3].item == words[1].item, "the outer one again")
+        #expect(Set([first, words[0], words[2], words[3]]).count == 4)
+        waitUntilAsleep(loop)
+        #expect(loop.progress.callout?.item == 0 && loop.progress.callout?.isInCallout == false)
+        thread.stop()
+        thread.join()
+    }
+
+    @Test("A callout that was abandoned has ended, too")
+    func abandonedCallout() throws {
+        let thread = try HostRunLoop.LoopThread(name: "worker")
+        let loop = thread.loop
+        loop.enqueue { hf_test_abandon_callout() }
+        let after = try #require(try loop.performAndWait { loop.progress.callout })
+        waitUntilAsleep(loop)
+        #expect(after.isInCallout)
+        #expect(loop.progress.callout?.item == 0)
+        thread.stop()
+        thread.join()
+    }
+
     @Test("A callout outside of runs is a busy period, whatever runs are nested in it")
     func preparation() throws {
         let trace = Trace()

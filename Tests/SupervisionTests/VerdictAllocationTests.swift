@@ -22,7 +22,7 @@ import Testing
     @Test(
         arguments: [
             "resumed", "denied", "other-threads", "sent", "stopping", "items", "item-budget", "quarantine", "policies",
-            "objection", "posts",
+            "objection", "posts", "overdue",
         ]
     )
     func `The first thousand verdicts allocate nothing, without optimisation, too`(scenario: String) throws {

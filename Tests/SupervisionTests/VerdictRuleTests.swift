@@ -12,7 +12,7 @@ import Testing
     private static let pid: CInt = 4711
     private static let signals = [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV]
     private static let ends: [Walk.End] = [.recoveryPoint, .outermost, .broken]
-    private static let prefixes: [Walk.Prefix] = [.none, .swiftFailure, .swiftCode, .ownAbort, .foreign]
+    private static let prefixes: [Walk.Prefix] = [.none, .swiftFailure, .swiftCode, .ownAbort, .waiting, .foreign]
     private static let policies: [RecoveryPolicy] = [.never, .swiftTraps, .default, .allMemoryFaults]
 
     /// A way in which the kernel or a process raises a signal.
@@ -86,7 +86,7 @@ import Testing
         case .swiftFailure: isTrap || isAbort && fault.walk.hasAbort
         case .swiftCode: isTrap
         case .ownAbort: isAbort
-        case .foreign: false
+        case .waiting, .foreign: false
         }
     }
 
@@ -95,7 +95,7 @@ import Testing
         guard !fault.isMainThread, !fault.isInCriticalSection, fault.walk.end != .broken else { return false }
         guard !fault.walk.isInsideLibrary else { return false }
         return switch fault.walk.prefix {
-        case .none, .swiftFailure, .ownAbort: true
+        case .none, .swiftFailure, .ownAbort, .waiting: true
         case .swiftCode: fault.signal == SIGILL || fault.signal == SIGTRAP
         case .foreign: false
         }

@@ -43,6 +43,9 @@ final class Agent {
         if let status = options.exitStatus { configuration.restart = .exit(CInt(status)) }
         configuration.stalls = StallOptions(options).policy
         if let limit = options.crashLoopAfter { configuration.crashLoop = limit.policy }
+        if let deadline = options.calloutDeadline {
+            configuration.calloutDeadline = CalloutDeadline(after: .milliseconds(deadline))
+        }
         host = try EventHost(configuration)
         handOver = try HandOver(host: host, logger: logger)
         // A process that was restarted in place serves on the same socket: its backlog waited.

@@ -59,6 +59,14 @@ struct HoldfastAgent: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
+            "Abandon a callout that runs for longer, as if it had faulted; restart where that cannot be.",
+            valueName: "milliseconds"
+        )
+    )
+    var calloutDeadline: Int?
+
+    @Option(
+        help: ArgumentHelp(
             "Let the loop tick so often; log a tick that is held up by 100 ms, and at the end how late ticks came.",
             valueName: "milliseconds"
         )
@@ -78,7 +86,10 @@ struct HoldfastAgent: ParsableCommand {
         if let duration, !(duration > 0 && duration < 1e9) {
             throw ValidationError("--duration takes a number of seconds above 0.")
         }
-        for (option, value) in [("--stall-threshold", stallThreshold), ("--tick", tick)] {
+        let times = [
+            ("--stall-threshold", stallThreshold), ("--callout-deadline", calloutDeadline), ("--tick", tick),
+        ]
+        for (option, value) in times {
             guard let value, !(1...86_400_000).contains(value) else { continue }
             throw ValidationError("\(option) takes a number of milliseconds from 1 to 86400000, which is a day.")
         }

@@ -85,6 +85,8 @@ enum {
     HF_FACT_LOCK_HELD = 1u << 13,
     /// A frame is inside a function that holds a lock which is not counted.
     HF_FACT_LOCK_FRAME = 1u << 14,
+    /// Nothing faulted: the callout ran for longer than its deadline and was interrupted.
+    HF_FACT_OVERDUE = 1u << 15,
 };
 
 typedef struct HFImage {
@@ -178,6 +180,8 @@ typedef struct HFRecord {
     HFMapping mapping;
     /// The name of the process that sent the signal, "" if it is not known.
     char sender_name[16];
+    /// With HF_FACT_OVERDUE: the deadline of the callout in nanoseconds, else 0.
+    uint64_t callout_deadline;
 } HFRecord;
 
 typedef struct HFSpoolHeader {
@@ -254,7 +258,8 @@ _Static_assert(offsetof(HFRecord, code_before) == 4688, "spool layout");
 _Static_assert(offsetof(HFRecord, more_registers) == 4704, "spool layout");
 _Static_assert(offsetof(HFRecord, mapping) == 4800, "spool layout");
 _Static_assert(offsetof(HFRecord, sender_name) == 4952, "spool layout");
-_Static_assert(sizeof(HFRecord) == 4968, "spool layout");
+_Static_assert(offsetof(HFRecord, callout_deadline) == 4968, "spool layout");
+_Static_assert(sizeof(HFRecord) == 4976, "spool layout");
 _Static_assert(offsetof(HFSpoolHeader, start_unix_nanoseconds) == 64, "spool layout");
 _Static_assert(offsetof(HFSpoolHeader, name) == 96, "spool layout");
 _Static_assert(offsetof(HFSpoolHeader, arguments) == 1144, "spool layout");

@@ -29,6 +29,9 @@ typedef struct HFLookedCallout {
     char label[HF_LABEL_SIZE];
 } HFLookedCallout;
 
+/// What became of an attempt to interrupt a callout (callout_deadline.h).
+typedef struct HFInterruption HFInterruption;
+
 /// What a look saw.
 typedef struct HFThreadLook {
     /// Only `id` is given by who asks.
@@ -37,6 +40,8 @@ typedef struct HFThreadLook {
     /// HF_SAMPLING_…: whether threads could be asked at all.
     uint32_t obstacle;
     uint32_t reserved;
+    /// For a look that is to interrupt the thread's callout; else NULL.
+    HFInterruption *_Nullable interruption;
 } HFThreadLook;
 
 /// Has the crash thread look at a thread, and waits for it.

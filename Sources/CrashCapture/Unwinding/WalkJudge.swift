@@ -13,6 +13,8 @@ struct WalkJudge {
         case swiftCore
         /// `abort` or `__assert_fail`.
         case abortFunction
+        /// A function of libc that only waits, or moves bytes (`FunctionRanges.waitFunctions`).
+        case waitFunction
         /// Any other function of libc.
         case c
         /// No function: an address in page zero, which is where a call of a null function pointer goes.
@@ -34,6 +36,7 @@ struct WalkJudge {
     private var sawOther = false
     private var sawC = false
     private var sawAbort = false
+    private var sawWait = false
     private var isEmpty = true
     private var hasForeignFrame = false
     private var isInsideLibrary = false
@@ -58,9 +61,11 @@ struct WalkJudge {
             case .swiftCore: sawSwiftCore = true
             case .other: sawOther = true
             case .c: sawC = true
+            case .waitFunction: sawWait = true
             case .abortFunction:
                 // What lies above `abort` is how it raises its signal.
                 sawC = false
+                sawWait = false
                 sawAbort = true
             case .nullPage: sawOther = true
             case .application: break
@@ -88,6 +93,7 @@ struct WalkJudge {
         if isEmpty { return .none }
         // A C frame that is not above `abort` is somebody's who called it, or who faulted: the heap's, for one.
         if sawOther || sawC { return .foreign }
+        if sawWait { return sawSwiftFailure || sawSwiftCore || sawAbort ? .foreign : .waiting }
         if sawSwiftFailure { return .swiftFailure }
         if sawSwiftCore { return sawAbort ? .foreign : .swiftCode }
         return sawAbort ? .ownAbort : .foreign

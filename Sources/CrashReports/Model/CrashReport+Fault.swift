@@ -23,6 +23,8 @@ extension CrashReport {
         public var sender: Sender?
         /// The C++ exception that nobody caught, if that was the fault.
         public var exception: Exception?
+        /// How long the callout might run, in seconds, if nothing faulted but it was interrupted for that; else nil.
+        public var deadlineSeconds: Double?
         /// What is probably wrong, in plain words; nil in a report that is too old to say.
         public var diagnosis: CrashReport.Diagnosis?
         /// The bytes at the program counter, if they could be read.
@@ -44,6 +46,7 @@ extension CrashReport {
         ///   - reason: What went wrong, in one plain line; see `FaultReason`.
         ///   - sender: Who sent the signal, if it was sent rather than raised by the kernel.
         ///   - exception: The C++ exception that nobody caught, if that was the fault.
+        ///   - deadlineSeconds: How long the callout might run, if it was interrupted for that.
         ///   - diagnosis: What is probably wrong, in plain words.
         ///   - instructions: The bytes at the program counter, if they could be read.
         ///   - memory: Other memory, where the process asked for it.
@@ -59,6 +62,7 @@ extension CrashReport {
             reason: String,
             sender: Sender? = nil,
             exception: Exception? = nil,
+            deadlineSeconds: Double? = nil,
             diagnosis: CrashReport.Diagnosis? = nil,
             instructions: CrashReport.MemoryBytes? = nil,
             memory: [CrashReport.MemoryBytes]? = nil
@@ -74,6 +78,7 @@ extension CrashReport {
             self.reason = reason
             self.sender = sender
             self.exception = exception
+            self.deadlineSeconds = deadlineSeconds
             self.diagnosis = diagnosis
             self.instructions = instructions
             self.memory = memory

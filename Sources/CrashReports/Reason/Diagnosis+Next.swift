@@ -158,6 +158,16 @@ extension FaultPlace {
             [
                 "Look at the seccomp filter of the service or the container (SystemCallFilter=): the call may be new to it."
             ]
+        case .deadline where library != nil:
+            [
+                "Open \(line): what does it wait for, and who was to see to it? A loop's callout should not wait: use a port source.",
+                "If the wait is right, give the item a longer deadline, or do the work on another thread.",
+            ]
+        case .deadline:
+            [
+                "Open \(line): does the work end at all, and on how much data? A loop without progress is a usual cause.",
+                "If it takes that long rightly, split it over several callouts, do it on another thread, or give it a longer deadline.",
+            ]
         case .sent(let signal) where signal == "SIGABRT" && report.fault.sender?.pid == 1:
             [
                 "systemd sends SIGABRT when a watchdog (WatchdogSec=) runs out: look at its log (journalctl -u).",

@@ -86,11 +86,19 @@ extension FaultPlace {
         case .breakpoint: "The program came to a breakpoint, and no debugger was there, \(inFunction)."
         case .arithmetic: "A calculation failed in the processor (\(report.fault.code.name)), \(inFunction)."
         case .forbiddenSystemCall: "The process made a system call that it may not make, \(inFunction)."
+        case .deadline:
+            "A callout\(calloutName) ran for longer than its deadline of "
+                + "\(DeadlineText.of(report.fault.deadlineSeconds ?? 0)); it was interrupted \(inCall)."
         case .sent(let signal):
             "\(sender) ended the process with \(signal); nothing is known to be wrong \(inFunction)."
         case .raised(let signal): "The process sent itself \(signal), \(inFunction)."
         default: "The process got \(report.fault.signal.name) (\(report.fault.code.name)), \(inFunction)."
         }
+    }
+
+    private var calloutName: String {
+        guard let callout = report.loop?.callout else { return "" }
+        return " of the \(callout.kind.words)" + (callout.label.isEmpty ? "" : " \(callout.label.quotedBriefly)")
     }
 
     /// What the code said, if anything.

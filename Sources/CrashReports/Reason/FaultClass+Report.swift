@@ -13,6 +13,10 @@ extension FaultClass {
         }
         let (fault, frames, pid) = (report.fault, report.thread.frames, report.process.pid)
         let signal = Int32(clamping: fault.signal.number)
+        if signal == SIGSTKFLT, fault.deadlineSeconds != nil {
+            self = .deadline
+            return
+        }
         // The kernel's own codes are positive.
         if fault.code.number <= 0, signal != SIGABRT || (fault.sender.map { $0.pid != pid } ?? false) {
             let name = fault.signal.name

@@ -59,6 +59,8 @@ enum FaultClass: Hashable, Sendable {
     case breakpoint
     case arithmetic
     case forbiddenSystemCall
+    /// Nothing faulted: a callout took too long.
+    case deadline
     case sent(signal: String)
     case raised(signal: String)
     case other(signal: String)
@@ -117,6 +119,7 @@ enum FaultClass: Hashable, Sendable {
         case .breakpoint: "breakpoint"
         case .arithmetic: "arithmetic"
         case .forbiddenSystemCall: "system call"
+        case .deadline: "deadline"
         case .sent(let signal): "sent \(signal)"
         case .raised(let signal): "raised \(signal)"
         case .other(let signal): signal

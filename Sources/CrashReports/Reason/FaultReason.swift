@@ -27,6 +27,10 @@ public struct FaultReason: Sendable, Hashable {
     public var exception: CrashReport.Fault.Exception?
     /// The process that faulted, which tells `abort` and `raise` from a signal of somebody else.
     public var pid: Int?
+    /// How long the callout might run, in seconds, if it was interrupted for that.
+    public var deadlineSeconds: Double?
+    /// The callout, if it was in one.
+    public var callout: CrashReport.LoopState.Callout?
 
     /// Gathers what is known about a fault.
     ///
@@ -42,6 +46,8 @@ public struct FaultReason: Sendable, Hashable {
     ///   - sender: Who sent the signal, if it was sent.
     ///   - exception: The C++ exception that nobody caught, if there was one.
     ///   - pid: The process that faulted.
+    ///   - deadlineSeconds: How long the callout might run, if it was interrupted for that.
+    ///   - callout: The callout, if it was in one.
     public init(
         signal: Int,
         code: Int,
@@ -53,7 +59,9 @@ public struct FaultReason: Sendable, Hashable {
         runtimeFailure: String? = nil,
         sender: CrashReport.Fault.Sender? = nil,
         exception: CrashReport.Fault.Exception? = nil,
-        pid: Int? = nil
+        pid: Int? = nil,
+        deadlineSeconds: Double? = nil,
+        callout: CrashReport.LoopState.Callout? = nil
     ) {
         self.signal = signal
         self.code = code
@@ -66,10 +74,13 @@ public struct FaultReason: Sendable, Hashable {
         self.sender = sender
         self.exception = exception
         self.pid = pid
+        self.deadlineSeconds = deadlineSeconds
+        self.callout = callout
     }
 
     /// The reason in one plain line, such as `read of address 0x8 (null page)`.
     public var text: String {
+        if let overdue { return overdue }
         if let sent { return sent }
         // Text in the runtime's buffer may be older than a fault that has nothing to do with it.
         if [SIGILL, SIGTRAP, SIGABRT].contains(Int32(clamping: signal)) {
@@ -78,6 +89,12 @@ public struct FaultReason: Sendable, Hashable {
             if let runtimeFailure, !runtimeFailure.isEmpty { return runtimeFailure }
         }
         return byTheKernel
+    }
+
+    private var overdue: String? {
+        guard let deadlineSeconds else { return nil }
+        let label = callout.map { $0.label.isEmpty ? "" : " \"\($0.label)\"" } ?? ""
+        return "the callout\(label) ran for more than its deadline of \(DeadlineText.of(deadlineSeconds))".oneLine
     }
 
     private var name: String { SignalNames.signal(signal) }

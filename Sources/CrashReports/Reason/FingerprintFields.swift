@@ -28,6 +28,10 @@ struct FingerprintFields: Equatable {
             functions = Self.cause(of: report)
             return
         }
+        if fault == .deadline, let callout = report.loop?.callout, !callout.label.isEmpty {
+            functions = Self.place(of: callout, in: report)
+            return
+        }
         let cycle = fault == .stackOverflow ? RecursionCycle(report.thread.frames) : nil
         // Where in a recursion the stack ends is chance, and so is who began it.
         let usual = fault.blamesCaller ? Self.contractLimit : 1
@@ -51,6 +55,14 @@ struct FingerprintFields: Equatable {
         if !places.isEmpty { return first(limit, of: places) }
         let others = first(foreignLimit, of: frames.lazy.compactMap { $0.function.map(StableName.of) })
         return others.isEmpty ? first(foreignLimit, of: frames.lazy.compactMap(\.imageLocation)) : others
+    }
+
+    /// What tells one callout that took too long from the others: where it used the processor when it was interrupted is chance, where
+    /// it waited is not.
+    private static func place(of callout: CrashReport.LoopState.Callout, in report: CrashReport) -> [String] {
+        let isWaiting = report.thread.frames.first?.isUserCode == false
+        return ["\(callout.kind.rawValue) \(StableText.of(callout.label))"]
+            + (isWaiting ? functions(of: report, 1) : [])
     }
 
     /// What tells one closure of a function from the others, whose numbers change with the source.

@@ -50,6 +50,8 @@ public struct FaultRecord: Sendable, Hashable {
         public static let lockHeld = Facts(rawValue: 1 << 13)
         /// A frame is inside a function that holds a lock which is not counted.
         public static let lockFrame = Facts(rawValue: 1 << 14)
+        /// Nothing faulted: the callout ran for longer than its deadline and was interrupted.
+        public static let overdue = Facts(rawValue: 1 << 15)
     }
 
     /// The name of the thread that makes reports: a fault of it happened while it read other processes' leftovers.
@@ -118,6 +120,8 @@ public struct FaultRecord: Sendable, Hashable {
     public var memory: [MemoryPiece]
     /// The mapping that holds the address of a memory fault, or the nearest one; nil if it is not known.
     public var mapping: CrashReport.Fault.Mapping?
+    /// How long the callout might run, in seconds, if it was interrupted for that; else nil.
+    public var deadlineSeconds: Double?
     /// Where its snapshot and its memory are in their sections, from 1; 0 for none.
     var snapshotNumber: Int
     var memoryNumber: Int
@@ -189,6 +193,7 @@ public struct FaultRecord: Sendable, Hashable {
         sampling = bytes.count < 4688 ? nil : Sampling(rawValue: bytes.integer(4672, as: UInt32.self))
         memory = []
         mapping = CrashReport.Fault.Mapping(bytes, at: 4800, address: address)
+        deadlineSeconds = facts.contains(.overdue) ? Double(bytes.integer(4968, as: UInt64.self)) / 1e9 : nil
         snapshotNumber = Int(bytes.integer(4676, as: UInt32.self))
         memoryNumber = Int(bytes.integer(4680, as: UInt32.self))
     }
@@ -226,6 +231,7 @@ public struct FaultRecord: Sendable, Hashable {
         memory = []
         mapping = nil
         sender?.name = nil
+        deadlineSeconds = nil
         snapshotNumber = 0
         memoryNumber = 0
         guard !hasOwnStart else { return }

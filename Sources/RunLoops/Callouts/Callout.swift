@@ -18,6 +18,8 @@ extension HostRunLoop {
         _ argument: UnsafeMutableRawPointer?,
         _ body: HFBody
     ) {
+        let outer = progress.prepareCallout()
+        defer { progress.endCallout(backTo: outer) }
         guard let stack = unsafe stackPool.take(size: stackSize.load(ordering: .relaxed)) else {
             unsafe callOutWithoutStack(argument, body)
             return
@@ -32,7 +34,9 @@ extension HostRunLoop {
         unsafe name.describe(&info)
         unsafe hf_loop_event_callout(&info)
         let stageBefore = stage
+        progress.beginCallout(item == 0 ? Progress.mainQueueItem : item)
         let outcome = unsafe hf_recovery_run(stack, &info, body, argument)
+        progress.leaveCallout()
         // A nested run leaves its own stage behind.
         stage = stageBefore
         switch outcome {

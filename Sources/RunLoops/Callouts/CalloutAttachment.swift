@@ -53,6 +53,9 @@ final class CalloutAttachment {
     func attach() {
         assert(!isAttached)
         guard let point = unsafe hf_recovery_current() else { return }
+        // Whoever is interrupted in the middle of it is not abandoned there.
+        hf_critical_enter()
+        defer { hf_critical_leave() }
         let stack = unsafe point.pointee.stack
         if let first = unsafe stack.pointee.attachments {
             let older = unsafe Unmanaged<CalloutAttachment>.fromOpaque(first).takeRetainedValue()
@@ -70,6 +73,8 @@ final class CalloutAttachment {
     /// Takes it back; nothing happens if its callout has ended.
     func detach() {
         guard let point = unsafe self.point else { return }
+        hf_critical_enter()
+        defer { hf_critical_leave() }
         unsafe self.point = nil
         unsafe removeNote(from: point)
         let older = older

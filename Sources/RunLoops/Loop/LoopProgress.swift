@@ -24,7 +24,7 @@ extension HostRunLoop {
         public struct Reading: Sendable, Hashable {
             fileprivate static var stateBits: UInt64 { 2 }
 
-            fileprivate let word: UInt64
+            let word: UInt64
 
             /// What the loop did.
             public var state: State { State(rawValue: word & (1 << Self.stateBits - 1)) ?? .idle }
@@ -38,7 +38,10 @@ extension HostRunLoop {
         }
 
         /// Written by the loop's thread.
-        private let word = Atomic<UInt64>(0)
+        let word = Atomic<UInt64>(0)
+        /// How often a callout began or ended, and whose runs: written by the loop's thread (LoopProgress+Callouts.swift).
+        let callouts = Atomic<UInt64>(0)
+        let calledItem = Atomic<UInt64>(0)
         private let threadID = Atomic<Int32>(0)
         /// How many watch it.
         private let watchers = Atomic<Int>(0)

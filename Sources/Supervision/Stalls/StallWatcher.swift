@@ -12,7 +12,7 @@ final class StallWatcher: Sendable {
     static let shared = StallWatcher()
 
     private struct State {
-        var entries: [WatchedEntry] = []
+        var entries: [any WatcherEntry] = []
         var isStarted = false
     }
 
@@ -38,7 +38,7 @@ final class StallWatcher: Sendable {
     /// Watches something from now on.
     ///
     /// - Throws: The error of pthread_create(3); `notSupported` in a forked child, which has none of the threads.
-    func add(_ entry: WatchedEntry) throws(Errno) {
+    func add(_ entry: any WatcherEntry) throws(Errno) {
         guard ForkCount.current == fork else { throw .notSupported }
         try notifier.start()
         try state.withLock { state throws(Errno) in
@@ -52,7 +52,7 @@ final class StallWatcher: Sendable {
     }
 
     /// Watches it no more: its handler is not called for what is found from now on.
-    func remove(_ entry: WatchedEntry) {
+    func remove(_ entry: any WatcherEntry) {
         guard ForkCount.current == fork else { return }
         entry.remove()
         // Released outside of the lock.
@@ -64,8 +64,8 @@ final class StallWatcher: Sendable {
         if !removed.isEmpty { announceChange() }
     }
 
-    /// Ends either sleep of the watcher.
-    private func announceChange() {
+    /// Ends either sleep of the watcher: what is due may have changed.
+    func announceChange() {
         changes.add(1, ordering: .releasing)
         Futex.wakeOne(waitingOn: changes)
         HostRunLoop.Progress.WatcherBell.ring()
@@ -76,8 +76,11 @@ final class StallWatcher: Sendable {
     private func run() -> Never {
         var clock = RunningClock()
         while true {
+            let woke = MonotonicClock.nanoseconds
             let plan = lookAround(clock)
             let begin = MonotonicClock.nanoseconds
+            // The process may have stood still while this thread did not sleep.
+            clock.slept(from: woke, until: woke, now: begin)
             if plan.isQuiet {
                 // How long it is to be is not known, and nothing is busy: the clock has no use for it.
                 HostRunLoop.Progress.WatcherBell.sleep(before: plan.time) { hasNews(since: plan.changes) }
@@ -99,21 +102,21 @@ final class StallWatcher: Sendable {
         let entries = state.withLock { $0.entries }
         let now = MonotonicClock.nanoseconds
         for entry in entries {
-            guard entry.subject.subject != nil else {
+            guard !entry.isGone else {
                 remove(entry)
                 continue
             }
             var hasNews = true
-            if now >= entry.due || entry.lastSight?.isBusy == false {
+            if now >= entry.due || entry.wasBusy == false {
                 hasNews = entry.look(at: now, clock) {
                     stalls.wrappingAdd(1, ordering: .relaxed).newValue
                 } perform: {
                     notifier.perform($0)
                 }
             }
-            let isUnderWay = entry.subject.act(at: now)
-            if hasNews || isUnderWay || entry.lastSight?.isBusy == true { plan.isQuiet = false }
-            plan.time = min(plan.time, entry.subject.due)
+            let isUnderWay = entry.act(at: now)
+            if hasNews || isUnderWay || entry.wasBusy == true { plan.isQuiet = false }
+            plan.time = min(plan.time, entry.ownDue)
         }
         // Also for those that are not busy: nobody rings while the watcher sleeps until a time.
         if !plan.isQuiet { plan.time = entries.reduce(plan.time) { min($0, max($1.due, now)) } }
@@ -123,6 +126,6 @@ final class StallWatcher: Sendable {
     /// Whether something is to be seen that was not at the last look.
     private func hasNews(since changes: UInt32) -> Bool {
         guard self.changes.load(ordering: .sequentiallyConsistent) == changes else { return true }
-        return state.withLock { $0.entries }.contains { $0.lastSight != $0.subject.sight }
+        return state.withLock { $0.entries }.contains { $0.hasNews }
     }
 }

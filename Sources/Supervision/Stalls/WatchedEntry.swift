@@ -5,7 +5,7 @@ internal import Synchronization
 /// Something that is watched by a rule, with what is told of it.
 ///
 /// Looked at by the watcher's thread only.
-final class WatchedEntry: @unchecked Sendable {
+final class WatchedEntry: WatcherEntry, @unchecked Sendable {
     /// What was told of a stall that lasts.
     ///
     /// It does not keep the loop alive.
@@ -36,19 +36,15 @@ final class WatchedEntry: @unchecked Sendable {
         detector = StallDetector(count: rule.count, threshold: rule.threshold.saturatingNanoseconds)
     }
 
-    /// Tells nobody from now on.
-    ///
-    /// Callable from any thread.
+    var isGone: Bool { subject.subject == nil }
+    var wasBusy: Bool? { lastSight?.isBusy }
+    var hasNews: Bool { lastSight != subject.sight }
+    var ownDue: Int64 { subject.due }
+
+    func act(at now: Int64) -> Bool { subject.act(at: now) }
+
     func remove() { isRemoved.store(true, ordering: .releasing) }
 
-    /// Looks, and tells what follows.
-    ///
-    /// - Parameters:
-    ///   - now: The time.
-    ///   - clock: The time without what does not count.
-    ///   - number: Gives the number of a new stall.
-    ///   - perform: Has a handler called.
-    /// - Returns: Whether there is another busy period than at the last look.
     func look(
         at now: Int64,
         _ clock: RunningClock,

@@ -14,6 +14,10 @@ public struct RecoveryPolicy: Sendable, Hashable {
     public var resumesMemoryFaults: Bool
     /// Overflows of the callout stack in the application's own frames.
     public var resumesStackOverflows: Bool
+    /// Whether a callout that runs for longer than its deadline may be abandoned (`CalloutDeadline`).
+    ///
+    /// Not by `swiftTraps` and `never`.
+    public var abandonsOverdueCallouts = true
     /// Whether callouts of loops on other threads than the main one are resumed, too.
     public var resumesOtherLoops = true
     /// Whether an item that faults again and again may be taken out of its loop (`QuarantinePolicy`).
@@ -45,7 +49,7 @@ public struct RecoveryPolicy: Sendable, Hashable {
         resumesNullAccesses: false,
         resumesMemoryFaults: false,
         resumesStackOverflows: false
-    )
+    ).withoutDeadlines
 
     /// Traps, arithmetic faults and accesses below page one: faults that say themselves that nothing else was touched.
     public static let `default` = RecoveryPolicy(
@@ -72,7 +76,13 @@ public struct RecoveryPolicy: Sendable, Hashable {
         resumesNullAccesses: false,
         resumesMemoryFaults: false,
         resumesStackOverflows: false
-    )
+    ).withoutDeadlines
+
+    private var withoutDeadlines: RecoveryPolicy {
+        var policy = self
+        policy.abandonsOverdueCallouts = false
+        return policy
+    }
 
     /// Makes a policy that is the same, with a rule of your own on top.
     ///

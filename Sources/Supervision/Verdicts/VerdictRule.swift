@@ -108,7 +108,7 @@ public struct VerdictRule: Sendable {
         // A library that called back may hold what the main loop needs: the loader's lock made it wait for the whole deadline.
         if fault.walk.isInsideLibrary { return false }
         switch fault.walk.prefix {
-        case .none, .swiftFailure, .ownAbort: return true
+        case .none, .swiftFailure, .ownAbort, .waiting: return true
         // Where the standard library traps, a precondition of the caller failed; any other fault there is the runtime's own.
         case .swiftCode: return fault.signal == SIGILL || fault.signal == SIGTRAP
         case .foreign: return false
@@ -116,7 +116,7 @@ public struct VerdictRule: Sendable {
     }
 
     private func objectionToOrigin(of fault: FaultSummary) -> StaticString? {
-        if isSent(fault), fault.signal != SIGABRT || fault.code != SI_TKILL {
+        if isSent(fault), !fault.isOverdue, fault.signal != SIGABRT || fault.code != SI_TKILL {
             return "the process raised the signal itself, so that nothing is known of what failed"
         }
         return obstacle
@@ -135,6 +135,9 @@ public struct VerdictRule: Sendable {
     }
 
     private func objectionToKind(of fault: FaultSummary, _ policy: RecoveryPolicy) -> StaticString? {
+        if fault.isOverdue {
+            return policy.abandonsOverdueCallouts ? nil : "the policy does not abandon callouts that take too long"
+        }
         switch fault.signal {
         case SIGILL, SIGTRAP, SIGABRT:
             return policy.resumesTraps ? nil : "the policy does not resume traps"
@@ -158,6 +161,7 @@ public struct VerdictRule: Sendable {
         if fault.walk.hasForeignFrame {
             return "a library's frame lies between the application's: its lock or its invariant may be open"
         }
+        if fault.isOverdue { return objectionToInterrupted(fault.walk.prefix) }
         let isTrap = fault.signal == SIGILL || fault.signal == SIGTRAP
         switch fault.walk.prefix {
         case .none:
@@ -168,8 +172,17 @@ public struct VerdictRule: Sendable {
             return isTrap ? nil : "the Swift runtime itself faulted"
         case .ownAbort:
             return fault.signal == SIGABRT ? nil : "the C library itself faulted"
-        case .foreign:
+        case .foreign, .waiting:
             return "it happened inside a library, whose locks may be held or whose heap may be broken"
+        }
+    }
+
+    /// What takes too long may be stopped in its own code, or where it asked the kernel to wait: there it holds nothing.
+    private func objectionToInterrupted(_ prefix: FaultSummary.Walk.Prefix) -> StaticString? {
+        switch prefix {
+        case .none, .waiting: nil
+        case .swiftFailure, .swiftCode: "it was interrupted inside the Swift runtime, whose locks may be held"
+        case .ownAbort, .foreign: "it was interrupted inside a library, whose locks may be held"
         }
     }
 }

@@ -51,7 +51,9 @@ extension ReportBuilder {
             runtimeFailure: runtimeFailure,
             sender: sender,
             exception: record.exception,
-            pid: pid(of: record)
+            pid: pid(of: record),
+            deadlineSeconds: record.deadlineSeconds,
+            callout: record.loop?.callout
         )
         return CrashReport.Fault(
             number: record.number,
@@ -65,6 +67,7 @@ extension ReportBuilder {
             reason: cutOffReason(record) ?? reason.text,
             sender: sender,
             exception: record.exception,
+            deadlineSeconds: record.deadlineSeconds,
             instructions: instructions(of: record),
             memory: memory(of: record)
         )

@@ -98,7 +98,9 @@ extension CrashReport {
             runtimeFailure: runtimeFailure,
             sender: fault.sender,
             exception: fault.exception,
-            pid: process.pid
+            pid: process.pid,
+            deadlineSeconds: fault.deadlineSeconds,
+            callout: loop?.callout
         ).text
     }
 }

@@ -27,6 +27,7 @@ enum HostScenario: String {
     case samples
     case context
     case stalls
+    case deadline
 
     /// Runs the scenario that the arguments name, if it is one of these, and ends the process.
     @MainActor
@@ -64,6 +65,7 @@ enum HostScenario: String {
         case .context: try ContextScenarios.run(store, arguments)
         case .foreignTable: try RestartScenarios.foreignTable(Self.host(store))
         case .stalls: try StallScenarios.run(store, arguments)
+        case .deadline: try DeadlineScenarios.run(store, arguments)
         case .samples: try SampleScenarios.run(store, arguments)
         }
     }

@@ -38,6 +38,7 @@ enum Scenario: String {
     case policies
     case objection
     case posts
+    case overdue
 
     private var quarantinePolicy: QuarantinePolicy? {
         self == .quarantine ? QuarantinePolicy(faults: 2, coolDown: .zero) : nil
@@ -111,6 +112,12 @@ enum Scenario: String {
             return (supervisor.decide(fault).verdict == .resume) == (number > 500)
         case .objection:
             return (supervisor.decide(fault).verdict == .resume) == (number % 2 == 0)
+        case .overdue:
+            fault.signal = SIGSTKFLT
+            fault.isOverdue = true
+            fault.holdsLock = number % 2 == 0
+            let mayBe = supervisor.mayAbandon(fault)
+            return mayBe == (number % 2 == 1) && (supervisor.decide(fault).verdict == .resume) == mayBe
         case .posts:
             let verdict = supervisor.decide(fault).verdict
             supervisor.post(resumed: fault, thread: 1)

@@ -1,0 +1,179 @@
+internal import CrashCapture
+internal import Glibc
+package import RunLoops
+internal import Synchronization
+package import SystemPackage
+
+/// Ends callouts that run for longer than their deadlines: asks for the verdict of recovery, and abandons them where that says so.
+///
+/// Loops are looked at by the thread that looks for stalls, and callouts are interrupted from a thread of its own, one after the other.
+package final class DeadlineWatch: Sendable {
+    /// What became of a late callout that was not abandoned.
+    package struct Leftover: Sendable {
+        /// Why it was not.
+        package enum Reason: Sendable {
+            /// It may not be, and its deadline says to wait.
+            case goesOn
+            /// No thread can be asked: a debugger holds the process, or the program uses the signal.
+            case impossible
+            /// Its thread does not answer.
+            case deaf
+        }
+
+        /// Why it was not.
+        package var reason: Reason
+        /// The identity of the item; 0 for the main dispatch queue.
+        package var item: UInt64
+        /// The item's label; nil if it is not known.
+        package var label: String?
+        /// What the thread does, in words; nil if that is not known.
+        package var activity: String?
+        /// The deadline.
+        package var deadline: CalloutDeadline
+    }
+
+    /// An attempt may find the thread inside the allocator or the runtime, or with a lock: then it is made again.
+    private static let attempts = 50
+    private static let pause: UInt32 = 20_000
+    /// A thread that wants a processor may be slow to answer.
+    private static let lastAttempts = 8
+
+    private let table: DeadlineTable
+    private let mayAbandon: @Sendable (UInt64) -> Bool
+    private let isStopped = Atomic<Bool>(false)
+    private let tell: @Sendable (Leftover) -> Void
+    private let thread = SerialThread(name: "holdfast-limit")
+    /// Protected by its lock.
+    private let entries = Mutex<[WatchedDeadline]>([])
+
+    /// Makes a watch that watches no loop yet.
+    ///
+    /// - Parameters:
+    ///   - deadline: The deadline of items that have none of their own; nil for none.
+    ///   - mayAbandon: Whether the policies allow to abandon a callout of an item at all. On a thread of the watch.
+    ///   - tell: What is told of a late callout that was not abandoned, once each. On a thread of the watch.
+    package init(
+        _ deadline: CalloutDeadline?,
+        mayAbandon: @escaping @Sendable (UInt64) -> Bool,
+        tell: @escaping @Sendable (Leftover) -> Void
+    ) {
+        table = DeadlineTable(deadline)
+        self.mayAbandon = mayAbandon
+        self.tell = tell
+    }
+
+    /// Gives an item a deadline of its own; nil gives it the usual one again.
+    ///
+    /// Callable from any thread.
+    package func setDeadline(_ deadline: CalloutDeadline?, forItem item: UInt64) {
+        table.set(deadline, forItem: item)
+        StallWatcher.shared.announceChange()
+    }
+
+    /// The deadline that an item has of its own, nil if it has the usual one.
+    package func deadline(forItem item: UInt64) -> CalloutDeadline? { table.own(ofItem: item) }
+
+    /// Keeps the deadlines of a loop's callouts; nothing happens if it does already.
+    ///
+    /// Callable from any thread.
+    ///
+    /// - Throws: The error of pthread_create(3); `notSupported` in a forked child.
+    package func watch(_ loop: HostRunLoop) throws(Errno) {
+        guard !entries.withLock({ $0.contains { $0.isLoop(loop) } }) else { return }
+        try thread.start()
+        let entry = WatchedDeadline(loop, table) { [self] progress, reading, deadline in
+            thread.perform { [self] in end(progress, reading, deadline) }
+        }
+        try StallWatcher.shared.add(entry)
+        entries.withLock { entries in
+            entries.removeAll { $0.isGone }
+            entries.append(entry)
+        }
+    }
+
+    /// Keeps the deadlines of a loop's callouts no more.
+    package func stopWatching(_ loop: HostRunLoop) {
+        stop { $0.isLoop(loop) }
+    }
+
+    /// Keeps no deadline any more.
+    package func stop() {
+        isStopped.store(true, ordering: .releasing)
+        stop { _ in true }
+    }
+
+    private func stop(_ isMeant: (WatchedDeadline) -> Bool) {
+        let removed = entries.withLock { entries in
+            let removed = entries.filter(isMeant)
+            entries.removeAll(where: isMeant)
+            return removed
+        }
+        for entry in removed { StallWatcher.shared.remove(entry) }
+    }
+
+    // MARK: The thread that interrupts
+
+    private func end(
+        _ progress: HostRunLoop.Progress,
+        _ reading: WatchedDeadline.Reading,
+        _ deadline: CalloutDeadline
+    ) {
+        var callout = OverdueCallout(
+            thread: progress.thread,
+            values: reading.words,
+            deadline: UInt64(deadline.nanoseconds)
+        )
+        var attempt = mayAbandon(reading.calledItem) ? 0 : Self.attempts
+        while attempt < Self.attempts {
+            switch interrupt(&callout, progress, isLast: false) {
+            case .done, .gone: return
+            case .impossible: return leave(.impossible, callout, reading, deadline)
+            case .notNow, .silent: usleep(Self.pause)
+            }
+            attempt += 1
+        }
+        guard deadline.otherwise == .restart else { return leave(.goesOn, callout, reading, deadline) }
+        for _ in 0..<Self.lastAttempts {
+            switch interrupt(&callout, progress, isLast: true) {
+            case .done, .gone: return
+            case .impossible: return leave(.impossible, callout, reading, deadline)
+            case .notNow, .silent: usleep(Self.pause)
+            }
+        }
+        leave(.deaf, callout, reading, deadline)
+    }
+
+    private func interrupt(
+        _ callout: inout OverdueCallout,
+        _ progress: HostRunLoop.Progress,
+        isLast: Bool
+    ) -> CalloutInterruption {
+        // The process is about to end, and the loop with it.
+        guard !isStopped.load(ordering: .acquiring) else { return .gone }
+        // Without a signal, where that is enough.
+        guard let words = progress.callout?.words, words == callout.values else { return .gone }
+        return unsafe progress.withCalloutWords { words in
+            unsafe callout.interrupt(words: words, isLast: isLast)
+        } ?? .gone
+    }
+
+    private func leave(
+        _ reason: Leftover.Reason,
+        _ callout: OverdueCallout,
+        _ reading: WatchedDeadline.Reading,
+        _ deadline: CalloutDeadline
+    ) {
+        // One that was never asked waits for a lock, or the like: to look at it ends no system call.
+        let look = callout.look ?? (reason == .goesOn ? CrashCapture.look(at: callout.thread) : nil)
+        let isSame = look?.callout?.item == reading.calledItem
+        tell(
+            Leftover(
+                reason: reason,
+                item: reading.calledItem,
+                label: isSame ? look?.callout?.label : nil,
+                activity: look?.activity,
+                deadline: deadline
+            )
+        )
+    }
+}
