@@ -59,6 +59,7 @@ public final class EventHost {
     var census = DescriptorCensus()
     let ward = QuarantineWard()
     private(set) var stalls: StallWatch?
+    private let abandonedItems = AbandonedItems()
     /// Fires when the next cool-down is over.
     var dischargeTimer: HostRunLoop.Timer?
     let buried: BuriedStacks
@@ -215,6 +216,7 @@ public final class EventHost {
                     policy: policy,
                     logger: configuration.logger,
                     capturesThreads: configuration.capturesThreads,
+                    abandonedItems: abandonedItems,
                     statistics: { ticks?.statistics }
                 )
             }
@@ -240,7 +242,9 @@ public final class EventHost {
     /// The runtime's text is cleared before it can be taken for the next fault's, the unused part of the stack goes back to the
     /// kernel, and an item that must not be served again is taken out before it can be.
     private func installAbandonHandler() {
+        let abandonedItems = configuration.stalls == nil ? nil : abandonedItems
         HostRunLoop.setAbandonWitness { [capture, buried, supervisor, ward] callout in
+            abandonedItems?.add(callout.item)
             capture.clearMessages()
             // The mask is that of the fault: nobody is left to unblock what the callout had blocked.
             if callout.loop === HostRunLoop.main { SignalEvents.letThrough() }

@@ -117,6 +117,8 @@ extension CrashReport.Stall {
 
         /// It went on by itself.
         public static let wentOn = End(rawValue: "went on")
+        /// Its callout was abandoned: it faulted, or ran for longer than its deadline, and has a report of its own for that.
+        public static let abandoned = End(rawValue: "abandoned")
         /// The process has not said that it ended: it lasts, or the process ended first.
         public static let never = End(rawValue: "never ended")
     }

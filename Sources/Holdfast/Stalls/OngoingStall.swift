@@ -14,6 +14,8 @@ struct OngoingStall {
     let stall: Stall
     /// Its report: the same name as long as it lasts.
     private(set) var record: FaultRecord
+    /// Whether it ended because its callout was abandoned.
+    var isAbandoned = false
     /// The process when it was found.
     let process: SpoolContents
     private let beginTime: Timestamp
@@ -69,6 +71,9 @@ struct OngoingStall {
         samples.add(look, ThreadActivity(look, thread), seconds: interval / .seconds(1))
         noteSleep(of: thread)
     }
+
+    /// The item whose callout stalls, if that is known.
+    var item: UInt64? { record.loop?.callout.flatMap { UInt64(exactly: $0.item) } }
 
     // MARK: Samples
 
@@ -151,6 +156,7 @@ struct OngoingStall {
         let length = over?.length ?? length
         var description = CrashReport.Stall(stall, begin: beginTime, length: length / .seconds(1), isOver: over != nil)
         let (profile, activities) = samples.merged(builder, images: images)
+        if isAbandoned { description.end = .abandoned }
         description.profile = profile
         description.activities = activities
         description.processorSeconds = samples.processorSeconds

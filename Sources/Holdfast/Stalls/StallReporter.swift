@@ -16,6 +16,7 @@ final class StallReporter: @unchecked Sendable {
     private let policy: StallPolicy
     private let logger: Logger
     private let capturesThreads: Bool
+    private let abandonedItems: AbandonedItems
     private let desk: StallDesk
     /// Calls `StallPolicy.warn`, which may take its time.
     private let warner = SerialThread(name: "holdfast-warn")
@@ -51,12 +52,14 @@ final class StallReporter: @unchecked Sendable {
         policy: StallPolicy,
         logger: Logger,
         capturesThreads: Bool,
+        abandonedItems: AbandonedItems,
         statistics: @escaping @Sendable () -> TickMonitor.Statistics?
     ) {
         self.capture = capture
         self.policy = policy
         self.logger = logger
         self.capturesThreads = capturesThreads
+        self.abandonedItems = abandonedItems
         self.statistics = statistics
         desk = StallDesk(store: store, capture: capture, logger: logger)
     }
@@ -161,6 +164,8 @@ final class StallReporter: @unchecked Sendable {
     private func announce(_ stall: Stall) {
         found.add(1, ordering: .relaxed)
         announced.insert(stall.number)
+        // Of an earlier stall.
+        if let item = stall.look?.callout?.item { _ = abandonedItems.take(item) }
         warn(stall)
         logger.warning("the loop stalls", metadata: stall.metadata)
         guard policy.writesReports, itemPolicy(of: stall)?.writesReports ?? true else { return }
@@ -220,7 +225,8 @@ final class StallReporter: @unchecked Sendable {
     }
 
     private func write(_ number: UInt64, over: Stall? = nil) {
-        guard let stall = ongoing[number] else { return }
+        guard var stall = ongoing[number] else { return }
+        if over != nil, let item = stall.item, abandonedItems.take(item) { stall.isAbandoned = true }
         desk.write(stall, over: over, ticks: statistics().map { CrashReport.Stall.Ticks($0) })
         ongoing[number]?.noteWrite()
     }

@@ -135,7 +135,7 @@ import Testing
         let reports = try run.store.reports()
         #expect(reports.count { $0.kind == .fault } == 1)
         let stall = try #require(reports.first { $0.kind == .stall && $0.loop?.callout?.label == "stuck" })
-        #expect(stall.stall?.end == .wentOn)
+        #expect(stall.stall?.end == .abandoned && stall.stall?.lengths.count == 1)
     }
 
     @Test func `Faults of another thread do not keep a stall from being told, nor it them`() throws {
