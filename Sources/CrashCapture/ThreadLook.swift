@@ -29,6 +29,8 @@ public struct ThreadLook: Sendable, Hashable {
     public var state: Character?
     /// The number of the system call that it was in, nil if it was in none or that is not known.
     public var systemCall: Int?
+    /// Its stack pointer; 0 if it did not stand still.
+    public var stackPointer: UInt64
     /// Program counters, innermost first: the first one exact, the rest return addresses; none if it did not stand still.
     public var frames: [UInt64]
     /// How many of `frames` are the innermost ones; the rest are the outermost.
@@ -83,6 +85,7 @@ extension ThreadLook {
         let outcome = entry.outcome
         isWalkComplete = outcome == UInt32(HF_THREAD_WALKED)
         let hasFrames = isWalkComplete || outcome == UInt32(HF_THREAD_WALK_BROKEN)
+        stackPointer = hasFrames ? entry.stack_pointer : 0
         let count = hasFrames ? Int(entry.frame_count) : 0
         frames = unsafe withUnsafeBytes(of: entry.frames) { unsafe Array($0.bindMemory(to: UInt64.self).prefix(count)) }
         headFrameCount = min(Int(entry.head_frame_count), frames.count)

@@ -64,8 +64,9 @@ extension EventHost {
     /// - Returns: Whether they are.
     @discardableResult
     public func flushReports(within limit: Duration) -> Bool {
-        stalls?.settle(limit: limit)
-        return writer.flush(limit: limit)
+        let end = HostRunLoop.Instant.now.advanced(by: limit)
+        let isFlushed = writer.flush(limit: limit)
+        return (stalls?.reporter.settle(before: end) ?? true) && isFlushed
     }
 
     /// Runs code in which a fault is never resumed, because it would leave something half done that others rely on.

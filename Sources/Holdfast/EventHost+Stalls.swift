@@ -1,8 +1,4 @@
-internal import CrashReports
-internal import Logging
-internal import RunLoops
 public import Supervision
-internal import SystemPackage
 
 extension EventHost {
     /// Watches for stalls as `Configuration.stalls` says, the main loop from the start; nil without a policy.
@@ -27,50 +23,8 @@ extension EventHost {
     /// - Throws: `ItemPolicyError`.
     public func setStallPolicy(_ policy: StallPolicy.Item?, forItem item: UInt64) throws(ItemPolicyError) {
         guard item != 0 else { throw ItemPolicyError(code: .noItem) }
-        guard stalls?.reporter.setPolicy(policy, forItem: item) != false else {
-            throw ItemPolicyError(code: .full, capacity: StallReporter.itemCapacity)
+        guard stalls?.items.set(policy, forItem: item) != false else {
+            throw ItemPolicyError(code: .full, capacity: StallPolicyTable.capacity)
         }
-    }
-}
-
-/// What a host has to watch for stalls with.
-struct StallWatch {
-    let monitor: StallMonitor
-    let reporter: StallReporter
-    let ticks: TickMonitor?
-
-    /// Watches the loop from now on.
-    init(
-        _ policy: StallPolicy,
-        on loop: HostRunLoop,
-        _ logger: Logger,
-        _ makeReporter: (TickMonitor?) -> StallReporter
-    ) throws(Errno) {
-        ticks = policy.tick.map { period in
-            TickMonitor(on: loop, every: period) { event in
-                guard case .tick(let lateness, let heldUp) = event else { return }
-                let details: Logger.Metadata = ["late": "\(Self.text(lateness))", "heldUp": "\(Self.text(heldUp))"]
-                logger.warning("a tick was held up", metadata: details)
-            }
-        }
-        let reporter = makeReporter(ticks)
-        self.reporter = reporter
-        try reporter.start()
-        monitor = StallMonitor(rule: policy.rule) { reporter.take($0) }
-        try monitor.watch(loop)
-    }
-
-    private static func text(_ duration: Duration) -> String {
-        CrashReport.Stall.text(seconds: duration / .seconds(1))
-    }
-
-    /// Brings reports up to date: of stalls that are over as well as of those that last.
-    func settle(limit: Duration) { reporter.settle(limit: limit) }
-
-    /// Watches no more.
-    func stop() {
-        settle(limit: .seconds(5))
-        monitor.stop()
-        ticks?.stop()
     }
 }

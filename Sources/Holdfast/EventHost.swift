@@ -209,17 +209,14 @@ public final class EventHost {
     private func watchForStalls() throws(EventHostError) {
         guard let policy = configuration.stalls else { return }
         do {
-            stalls = try StallWatch(policy, on: loop, configuration.logger) { ticks in
-                StallReporter(
-                    capture: capture,
-                    store: writer.store,
-                    policy: policy,
-                    logger: configuration.logger,
-                    capturesThreads: configuration.capturesThreads,
-                    abandonedItems: abandonedItems,
-                    statistics: { ticks?.statistics }
-                )
-            }
+            stalls = try StallWatch(
+                configuration,
+                policy,
+                on: loop,
+                capture: capture,
+                store: writer.store,
+                abandonedItems: abandonedItems
+            )
         } catch {
             throw EventHostError(error)
         }

@@ -48,6 +48,15 @@ public struct ThreadActivity: Sendable, Hashable {
         waitTime = times.dropFirst().first.flatMap { Int64($0) }
     }
 
+    /// Where it waits: the stack pointer and the program counter behind the system call; nil while it runs.
+    public var place: (stackPointer: UInt64, programCounter: UInt64)? {
+        let words = systemCallLine?.split(separator: " ").suffix(2).compactMap { word in
+            word.hasPrefix("0x") ? UInt64(word.dropFirst(2), radix: 16) : nil
+        }
+        guard let words, words.count == 2, systemCall != nil else { return nil }
+        return (words[0], words[1])
+    }
+
     /// Whether the thread has done nothing between two readings: it waits in the same call, and has not woken.
     ///
     /// - Parameter earlier: The earlier reading.

@@ -24,29 +24,41 @@ struct OngoingStall {
     private var others: [ThreadSnapshot.Thread] = []
     private var othersOmitted = 0
     private var remarks: [String] = []
-    /// How long it has lasted, without the time during which the process stood still.
-    private var length: Duration
+    /// What lasts at least this long is a stall, by the policy of its item.
+    private let threshold: Duration
     /// What the kernel said when the thread had gone back to sleep after the last look; nil if it did not sleep.
     private var asleep: ThreadActivity?
     private let interval: Duration
-    private let found: HostRunLoop.Instant
-    private var lastSample: HostRunLoop.Instant
+    /// When it was found and when it was sampled last, on the clock that stands still while the process does.
+    private let found: Int64
+    private var lastSample: Int64
     /// When to look again.
     private(set) var nextSample: HostRunLoop.Instant
     /// When to bring the report up to date.
     private(set) var nextWrite: HostRunLoop.Instant
+    /// When it was first seen that it does not last any more.
+    private var ended: HostRunLoop.Instant?
 
     /// Begins with the first look.
     ///
     /// - Parameters:
-    ///   - stall: The stall.
+    ///   - stall: The stall, with its length so far.
+    ///   - threshold: What lasts at least this long is one.
     ///   - process: The process, as its spool file has it.
     ///   - bytes: The spool file.
-    init(_ stall: Stall, process: SpoolContents, bytes: [UInt8]) {
+    ///   - now: The present.
+    ///   - running: The same on the clock that stands still while the process does.
+    init(
+        _ stall: Stall,
+        threshold: Duration,
+        process: SpoolContents,
+        bytes: [UInt8],
+        at now: HostRunLoop.Instant,
+        running: Int64
+    ) {
         self.stall = stall
-        length = stall.length
+        self.threshold = threshold
         self.process = process
-        let now = HostRunLoop.Instant.now
         let age = stall.begin.duration(to: now)
         beginTime = Timestamp.now.adding(seconds: -(age / .seconds(1)))
         let thread = stall.look?.thread ?? stall.thread() ?? 0
@@ -62,55 +74,59 @@ struct OngoingStall {
         record.context = context
         self.record = record
         interval = min(max(stall.rule.threshold / 4, .milliseconds(5)), .milliseconds(20))
-        found = now
-        lastSample = now
+        found = running
+        lastSample = running
         nextSample = now.advanced(by: interval)
         nextWrite = now
         guard let look = stall.look else { return }
         // The look was taken a moment ago: what the kernel says now is of the same wait, or of the same work.
         samples.add(look, ThreadActivity(look, thread), seconds: interval / .seconds(1))
-        noteSleep(of: thread)
+        noteSleep(after: look)
     }
+
+    /// How long it has lasted at a time on the clock that stands still while the process does.
+    func length(at time: Int64) -> Duration { stall.length + .nanoseconds(max(0, time - found)) }
 
     /// The item whose callout stalls, if that is known.
     var item: UInt64? { record.loop?.callout.flatMap { UInt64(exactly: $0.item) } }
 
     // MARK: Samples
 
-    /// Looks at the thread, if the stall lasts.
-    mutating func sample() {
-        let now = HostRunLoop.Instant.now
+    /// Looks at the thread of a stall that lasts.
+    ///
+    /// - Parameters:
+    ///   - now: The present.
+    ///   - running: The same on the clock that stands still while the process does.
+    mutating func sample(at now: HostRunLoop.Instant, running: Int64) {
         // Ever more seldom: a stall that lasts for hours has no more than some thousands of samples.
-        let pause = max(interval, found.duration(to: now) / 100)
-        nextSample = now.advanced(by: pause)
-        guard stall.isLasting() else { return }
-        // A process that stood still meanwhile was not in the stall for all of that time.
-        let time = min(lastSample.duration(to: now), pause * 2)
-        lastSample = now
-        length += time
+        nextSample = now.advanced(by: max(interval, .nanoseconds((running - found) / 100)))
+        let seconds = Double(max(0, running - lastSample)) / 1e9
+        lastSample = running
         // What is pinged has no thread that is known.
         guard let thread = stall.thread() else { return }
         let activity = ThreadActivity(ofThread: thread)
         if let asleep, activity.isAsleep(since: asleep) {
-            samples.add(nil, activity, seconds: time / .seconds(1))
-        } else {
-            let look = CrashCapture.look(at: thread)
-            // It went on meanwhile: what was seen is not of the stall.
-            guard stall.thread() == thread, let look else { return }
-            samples.add(look, activity, seconds: time / .seconds(1))
+            samples.add(nil, activity, seconds: seconds)
+        } else if let look = stall.lookNow() {
+            samples.add(look, activity, seconds: seconds)
             // The first look may have found nobody who answers: the machine is busy, or faults were more urgent.
             if record.loop == nil, let callout = look.callout { record.loop = CrashReport.LoopState(callout) }
-            noteSleep(of: thread)
+            noteSleep(after: look)
         }
     }
 
     /// Lets a thread that was asked while it slept go back to sleep, so that the next samples need not ask it again: each time its
     /// system call is interrupted (signal(7)).
-    private mutating func noteSleep(of thread: CInt) {
+    private mutating func noteSleep(after look: ThreadLook) {
         asleep = nil
-        guard let state = samples.lastLook?.state, "SD".contains(state) else { return }
+        guard let state = look.state, "SD".contains(state), let counter = look.frames.first else { return }
         usleep(1000)
-        asleep = ThreadActivity(ofThread: thread)
+        let activity = ThreadActivity(ofThread: look.thread)
+        // Where it was seen, and nowhere else: a system call that is restarted begins with the instruction before.
+        guard let place = activity.place, place.stackPointer == look.stackPointer,
+            place.programCounter == counter || place.programCounter == counter + 2
+        else { return }
+        asleep = activity
     }
 
     /// Looks at all other threads of the process once, but for one.
@@ -118,8 +134,10 @@ struct OngoingStall {
         let list = OtherThreads.list(but: [own, CInt(truncatingIfNeeded: record.thread)])
         let end = HostRunLoop.Instant.now.advanced(by: OtherThreads.patience)
         // Some may not answer, and the stall itself is to be sampled on.
-        for thread in list.prefix(OtherThreads.most) where .now < end {
-            guard let look = CrashCapture.look(at: thread, within: OtherThreads.patience) else { continue }
+        for thread in list.prefix(OtherThreads.most) {
+            let left = HostRunLoop.Instant.now.duration(to: end)
+            guard left > .zero, stall.isLasting() else { break }
+            guard let look = CrashCapture.look(at: thread, within: left) else { continue }
             others.append(ThreadSnapshot.Thread(look, after: stall.begin.duration(to: .now)))
         }
         othersOmitted = list.count - others.count
@@ -153,8 +171,9 @@ struct OngoingStall {
             record.facts.formSymmetricDifference(look.isWalkComplete ? [] : [.walkComplete, .walkBroken])
         }
         if !others.isEmpty { record.attach(threads: others, omitted: othersOmitted) }
-        let length = over?.length ?? length
+        let length = over?.length ?? length(at: lastSample)
         var description = CrashReport.Stall(stall, begin: beginTime, length: length / .seconds(1), isOver: over != nil)
+        description.threshold = threshold / .seconds(1)
         let (profile, activities) = samples.merged(builder, images: images)
         if isAbandoned { description.end = .abandoned }
         description.profile = profile
@@ -174,8 +193,19 @@ struct OngoingStall {
 
     /// The report is up to date; it is brought up to date again when the stall has taken twice as long.
     mutating func noteWrite() {
-        let now = HostRunLoop.Instant.now
-        nextWrite = now.advanced(by: max(.milliseconds(200), stall.begin.duration(to: now)))
+        nextWrite = .now.advanced(by: max(.milliseconds(200), length(at: lastSample)))
+    }
+
+    /// It does not last any more; somebody is to tell of its end.
+    mutating func noteEnd(at now: HostRunLoop.Instant) {
+        if ended == nil { ended = now }
+        nextSample = now.advanced(by: .milliseconds(50))
+        nextWrite = max(nextWrite, nextSample)
+    }
+
+    /// Whether nobody has told of its end for much longer than the watcher looks away.
+    func isOverdue(at now: HostRunLoop.Instant) -> Bool {
+        ended.map { $0.duration(to: now) > stall.rule.interval * 4 + .milliseconds(500) } ?? false
     }
 }
 

@@ -1,6 +1,5 @@
 internal import CrashCapture
 internal import CrashReports
-internal import Logging
 internal import Supervision
 internal import Symbolication
 internal import SystemPackage
@@ -9,22 +8,33 @@ internal import SystemPackage
 final class StallDesk: @unchecked Sendable {
     private let store: ReportStore
     private let capture: CrashCapture
-    private let logger: Logger
+    private let herald: StallHerald
     private let thread = SerialThread(name: "holdfast-stalled")
     // Of the thread alone.
+    /// Ends of stalls that could not be written.
+    private var failed: [Job] = []
     private var images: [CrashReport.Image] = []
     private var imagesVersion: UInt32?
     private var builder: ReportBuilder?
     /// Which report counts the stalls of a cause, of this process.
     private var groups: [Fingerprint: ReportID] = [:]
 
+    /// What is to be written.
+    private struct Job {
+        var stall: OngoingStall
+        var over: Stall?
+        var ticks: CrashReport.Stall.Ticks?
+    }
+
+    /// Ends that are kept to be tried again.
+    private static let mostFailed = 16
     /// Causes that are told apart; the stalls of further ones have a report each.
     private static let mostGroups = 1024
 
-    init(store: ReportStore, capture: CrashCapture, logger: Logger) {
+    init(store: ReportStore, capture: CrashCapture, herald: StallHerald) {
         self.store = store
         self.capture = capture
-        self.logger = logger
+        self.herald = herald
     }
 
     /// Starts the thread; it runs until the process ends.
@@ -38,19 +48,37 @@ final class StallDesk: @unchecked Sendable {
     ///   - ticks: How regularly the loop ticked.
     func write(_ stall: OngoingStall, over: Stall?, ticks: CrashReport.Stall.Ticks?) {
         thread.perform { [self] in
-            do {
-                try put(stall, over, ticks)
-            } catch {
-                // What is in the store stays; while the stall lasts, the next state comes soon.
-                logger.error("cannot write the report of a stall: \(error)")
-            }
+            retry()
+            attempt(Job(stall: stall, over: over, ticks: ticks))
         }
     }
 
     /// Calls a closure when all is written.
-    func perform(_ body: @escaping @Sendable () -> Void) { thread.perform(body) }
+    func perform(_ body: @escaping @Sendable () -> Void) {
+        thread.perform { [self] in
+            retry()
+            body()
+        }
+    }
 
     // MARK: The thread
+
+    /// What could not be written is tried again with what comes next.
+    private func retry() {
+        let jobs = failed
+        failed = []
+        for job in jobs { attempt(job) }
+    }
+
+    private func attempt(_ job: Job) {
+        do {
+            try put(job.stall, job.over, job.ticks)
+        } catch {
+            herald.complain("cannot write the report of a stall: \(error)")
+            // What is in the store stays; while the stall lasts, its next state comes soon.
+            if job.over != nil, failed.count < Self.mostFailed { failed.append(job) }
+        }
+    }
 
     private func put(_ stall: OngoingStall, _ over: Stall?, _ ticks: CrashReport.Stall.Ticks?) throws(ReportStoreError)
     {

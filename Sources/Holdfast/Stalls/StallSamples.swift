@@ -49,8 +49,9 @@ struct StallSamples {
     ///   - activity: What the kernel said before that.
     ///   - seconds: The time that the sample stands for.
     mutating func add(_ look: ThreadLook?, _ activity: ThreadActivity, seconds: Double) {
-        if let look { lastLook = look }
-        let seen = look ?? lastLook
+        // One that did not answer says nothing of where it is.
+        if let look, !look.frames.isEmpty || lastLook == nil { lastLook = look }
+        let seen = lastLook
         let stack = Stack(
             frames: seen?.frames ?? [],
             headCount: seen?.headFrameCount ?? 0,
@@ -65,9 +66,8 @@ struct StallSamples {
         note(activity)
     }
 
-    /// Takes only the times of the kernel: for the end.
-    mutating func note(_ activity: ThreadActivity) {
-        if first == nil { first = activity }
+    private mutating func note(_ activity: ThreadActivity) {
+        if first?.runTime == nil { first = activity }
         // Of a thread that is gone, nothing is known any more.
         if activity.runTime != nil { last = activity }
     }

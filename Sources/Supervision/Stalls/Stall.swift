@@ -34,7 +34,7 @@ public struct Stall: Sendable {
     /// Where the loop's thread was just after the stall was found: its calls, its callout, the system call that it waits in.
     ///
     /// Nil for what is pinged, once the stall is over, and in a process that has no host (`CrashCapture.look(at:within:)`).
-    public internal(set) var look: ThreadLook?
+    public package(set) var look: ThreadLook?
     /// The thread that stalls, as gettid(2) has it; nil as soon as it goes on, and where it is not known.
     ///
     /// Callable from any thread.
@@ -43,8 +43,26 @@ public struct Stall: Sendable {
     ///
     /// Callable from any thread.
     package let isLasting: @Sendable () -> Bool
+    /// Which callout its loop is in: its number, which no other callout of the loop has, and the item, 0 for none.
+    ///
+    /// Nil while that changes, and for what is pinged. Callable from any thread.
+    package let callout: @Sendable () -> (number: UInt64, item: UInt64)?
     /// When it ended; nil while it lasts, and where that was not noted.
     ///
     /// Callable from any thread.
     package let end: @Sendable () -> HostRunLoop.Instant?
+}
+
+extension Stall {
+    /// Looks at the thread that stalls.
+    ///
+    /// On any thread but the one that stalls.
+    ///
+    /// - Returns: Nil if it went on meanwhile: then it was seen elsewhere.
+    package func lookNow() -> ThreadLook? {
+        guard let thread = thread(), let look = CrashCapture.look(at: thread), self.thread() == thread else {
+            return nil
+        }
+        return look
+    }
 }

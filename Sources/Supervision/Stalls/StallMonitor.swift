@@ -15,6 +15,7 @@ public final class StallMonitor: Sendable {
     /// When a loop is called stalled, unless `watch` says otherwise.
     public let rule: StallRule
     private let handler: @Sendable (Stall) -> Void
+    private let isDirect: Bool
     /// Protected by its lock.
     private let entries = Mutex<[WatchedEntry]>([])
 
@@ -23,9 +24,24 @@ public final class StallMonitor: Sendable {
     /// - Parameters:
     ///   - rule: When something is called stalled.
     ///   - handler: What is told of each stall, on a thread that is not the stalled one.
-    public init(rule: StallRule = .once(), handler: @escaping @Sendable (Stall) -> Void) {
+    public convenience init(rule: StallRule = .once(), handler: @escaping @Sendable (Stall) -> Void) {
+        self.init(rule, handler, isDirect: false)
+    }
+
+    /// Makes a monitor for a host, which waits for no handler of others.
+    ///
+    /// - Parameters:
+    ///   - rule: When something is called stalled.
+    ///   - receiver: Called on the watcher's thread, without a look at the one that stalls; must return at once.
+    /// - Returns: The monitor.
+    package static func direct(rule: StallRule, _ receiver: @escaping @Sendable (Stall) -> Void) -> StallMonitor {
+        StallMonitor(rule, receiver, isDirect: true)
+    }
+
+    private init(_ rule: StallRule, _ handler: @escaping @Sendable (Stall) -> Void, isDirect: Bool) {
         self.rule = rule
         self.handler = handler
+        self.isDirect = isDirect
     }
 
     deinit {
@@ -88,7 +104,7 @@ public final class StallMonitor: Sendable {
     }
 
     private func add(_ subject: any WatchedSubject, _ rule: StallRule?) throws(Errno) {
-        let entry = WatchedEntry(subject, rule ?? self.rule, handler)
+        let entry = WatchedEntry(subject, rule ?? self.rule, isDirect: isDirect, handler)
         try StallWatcher.shared.add(entry)
         entries.withLock { $0.append(entry) }
         // Loops that are gone meanwhile, which nobody can name any more.

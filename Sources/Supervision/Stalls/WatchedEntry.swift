@@ -18,6 +18,8 @@ final class WatchedEntry: WatcherEntry, @unchecked Sendable {
     let interval: Int64
     private let rule: StallRule
     private let handler: @Sendable (Stall) -> Void
+    /// Whether the handler is called on the watcher's thread, without a look: it returns at once.
+    private let isDirect: Bool
     private let isRemoved = Atomic<Bool>(false)
 
     private var detector: StallDetector
@@ -28,10 +30,16 @@ final class WatchedEntry: WatcherEntry, @unchecked Sendable {
     private var begin: (time: Int64, stoodStill: Int64) = (0, 0)
     private var told: Told?
 
-    init(_ subject: any WatchedSubject, _ rule: StallRule, _ handler: @escaping @Sendable (Stall) -> Void) {
+    init(
+        _ subject: any WatchedSubject,
+        _ rule: StallRule,
+        isDirect: Bool,
+        _ handler: @escaping @Sendable (Stall) -> Void
+    ) {
         self.subject = subject
         self.rule = rule
         self.handler = handler
+        self.isDirect = isDirect
         interval = rule.interval.saturatingNanoseconds
         detector = StallDetector(count: rule.count, threshold: rule.threshold.saturatingNanoseconds)
     }
@@ -89,6 +97,7 @@ final class WatchedEntry: WatcherEntry, @unchecked Sendable {
                 rule: rule,
                 thread: { subject.thread(in: period) },
                 isLasting: { subject.sight == StallDetector.Sight(number: period, isBusy: true) },
+                callout: { subject.callout },
                 end: { subject.end(of: period).map { HostRunLoop.Instant(nanoseconds: $0) } }
             )
         }
@@ -97,14 +106,14 @@ final class WatchedEntry: WatcherEntry, @unchecked Sendable {
     /// Has the handler called, after a look at the one that stalls if it still does.
     private func tell(_ stall: Stall?, _ perform: (@escaping @Sendable () -> Void) -> Void) {
         guard let stall else { return }
+        guard !isDirect else {
+            if !isRemoved.load(ordering: .acquiring) { handler(stall) }
+            return
+        }
         perform { [self] in
             guard !isRemoved.load(ordering: .acquiring) else { return }
             var stall = stall
-            if stall.phase == .lasting, let thread = stall.thread() {
-                let look = CrashCapture.look(at: thread)
-                // One that went on meanwhile was seen elsewhere.
-                if stall.thread() == thread { stall.look = look }
-            }
+            if stall.phase == .lasting { stall.look = stall.lookNow() }
             handler(stall)
         }
     }

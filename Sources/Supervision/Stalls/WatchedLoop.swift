@@ -47,6 +47,8 @@ final class WatchedLoop: WatchedSubject {
         return thread != 0 && progress.reading.number == number ? thread : nil
     }
 
+    var callout: (number: UInt64, item: UInt64)? { progress.callout.map { ($0.callouts, $0.calledItem) } }
+
     func noteStall(of number: UInt64) {
         let reading = progress.reading
         guard reading.number == number else { return }

@@ -78,6 +78,8 @@ final class WatchedPing: WatchedSubject {
         }
     }
 
+    var callout: (number: UInt64, item: UInt64)? { nil }
+
     func thread(in number: UInt64) -> CInt? { nil }
 
     func noteStall(of number: UInt64) {}

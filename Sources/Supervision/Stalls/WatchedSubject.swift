@@ -12,6 +12,8 @@ protocol WatchedSubject: AnyObject, Sendable {
     func act(at now: Int64) -> Bool
     /// The thread that is busy, as gettid(2) has it; nil if there is none, or not in this busy period any more.
     func thread(in number: UInt64) -> CInt?
+    /// Which callout it is in: a number, and the item; nil while that changes, and where there are none.
+    var callout: (number: UInt64, item: UInt64)? { get }
     /// The busy period that was seen has become a stall.
     func noteStall(of number: UInt64)
     /// When the stall ended, in nanoseconds on the monotonic clock; nil if that was not noted.

@@ -79,7 +79,8 @@ extension ReportBuilder {
 
     /// Says that the context could not be kept, where that is worth a word.
     func contextNotes(on record: FaultRecord) -> [String] {
-        guard process.surroundings.hasContexts, record.context == nil, record.stage != .incomplete,
+        guard process.surroundings.hasContexts, record.context == nil, record.verdict != .wait,
+            record.stage != .incomplete,
             !record.facts.contains(.forkedChild)
         else { return [] }
         return ["there was no room to keep what the process was doing: many faults came at once"]

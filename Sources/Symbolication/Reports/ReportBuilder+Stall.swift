@@ -9,7 +9,7 @@ extension ReportBuilder {
     ///   - record: Where its thread was when it was looked at last, and the other threads.
     ///   - images: The images of the process at that time.
     ///   - notes: What else the reader should know.
-    /// - Returns: A report with the same id for the same stall, counted as often as `stall.lengths` does, once at least.
+    /// - Returns: A report with the same id for the same stall, counted once.
     public func report(
         of stall: CrashReport.Stall,
         _ record: FaultRecord,

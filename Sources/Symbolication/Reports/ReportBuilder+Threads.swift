@@ -34,11 +34,14 @@ extension ReportBuilder {
         _ architecture: String
     ) -> [String: HexAddress] {
         guard let place = thread.frames.first else { return [:] }
-        return [
-            RegisterNames.programCounter(architecture): HexAddress(place),
-            RegisterNames.stackPointer(architecture): HexAddress(thread.stackPointer),
-            RegisterNames.framePointer(architecture): HexAddress(thread.framePointer),
+        let known = [
+            RegisterNames.programCounter(architecture): place,
+            RegisterNames.stackPointer(architecture): thread.stackPointer,
+            RegisterNames.framePointer(architecture): thread.framePointer,
         ]
+        // A look while nothing has faulted does not keep all of them.
+        return known.filter { $0.key == RegisterNames.programCounter(architecture) || $0.value != 0 }
+            .mapValues(HexAddress.init(_:))
     }
 
     // proc_pid_stat(5)

@@ -146,6 +146,8 @@ public final class ReportBuilder {
     /// Without a walk there is at least the place itself; in a record that was cut off, a zero is none.
     private func place(of record: FaultRecord) -> [UInt64] {
         let place = record.registers[RegisterNames.programCounter(process.host.architecture)] ?? 0
+        // Of a stall, nothing is known but the frames that were seen.
+        if record.verdict == .wait { return [] }
         return place == 0 && record.isCutOff ? [] : [place]
     }
 }

@@ -116,6 +116,24 @@ enum StallScenarios {
                 }
                 Probe.say("interrupted \(interruptions)")
             }
+        case "followed":
+            // What may take any time, and behind it in the same pass something that may not.
+            for label in ["allowed", "stuck"] {
+                let source = HostRunLoop.Source(label: label, order: label == "allowed" ? 0 : 1) {
+                    if label == "allowed" { usleep(200_000) } else { stall() }
+                    if label == "stuck" { MainActor.assumeIsolated { host.stop() } }
+                }
+                if label == "allowed" { try host.setStallPolicy(.ignored, forItem: source.identifier) }
+                host.loop.add(source, to: .common)
+                source.signal()
+            }
+        case "unwatched":
+            perform(host, "stuck") {
+                stall()
+                MainActor.assumeIsolated { host.stallMonitor?.stopWatching(host.loop) }
+                // Until nobody is expected to tell of its end any more.
+                sleep(2)
+            }
         case "ping":
             let queue = DispatchQueue(label: "late")
             queue.async {

@@ -34,8 +34,8 @@ import Testing
         #expect(report.loop?.nesting == place.nesting)
         let stall = try #require(report.stall)
         #expect(stall.subject == .loop && stall.end == .wentOn && stall.threshold == 0.05)
-        // Found up to a look after its beginning.
-        #expect(stall.length >= 0.55)
+        // Found up to a look after its beginning; of a machine that is busy, some of it may count as a stop.
+        #expect(stall.length >= 0.2 && stall.length < 60)
         #expect(stall.processorSeconds != nil && stall.waitedForProcessorSeconds != nil)
         #expect(report.thread.isMain == (what == "main"))
         let function = "stall" + kind.rawValue.prefix(1).uppercased() + kind.rawValue.dropFirst()
@@ -156,7 +156,69 @@ import Testing
         let patient = try HostRun("stalls", "patient", "sleep", "900")
         #expect(try patient.lines().contains("resumed 0 stalls 1"))
         #expect(try patient.process.wait() == .exited(0))
-        #expect(try #require(try patient.store.onlyReport().stall).length >= 0.8)
+        let stall = try #require(try patient.store.onlyReport().stall)
+        #expect(stall.length >= 0.5 && stall.threshold == 0.3)
+    }
+
+    @Test func `An item that took more than its time is told with all of that, though it is killed then`() throws {
+        let run = try HostRun("stalls", "patient", "sleep", "1000000")
+        #expect(try run.line() == "lasting main elsewhere")
+        try run.store.waitForReports(1)
+        run.process.kill(SIGKILL)
+        _ = try run.process.wait()
+        #expect(try #require(try run.store.onlyReport().stall).length >= 0.3)
+    }
+
+    @Test func `A callout behind one that may take any time has its own time`() throws {
+        let run = try HostRun("stalls", "followed", "sleep", "600")
+        _ = try run.lines()
+        #expect(try run.process.wait() == .exited(0))
+        #expect(try run.store.onlyReport().loop?.callout?.label == "stuck")
+    }
+
+    @Test func `The end of a stall that is watched no more is told by its report`() throws {
+        let run = try HostRun("stalls", "unwatched", "sleep", "300")
+        _ = try run.lines()
+        #expect(try run.process.wait() == .exited(0))
+        #expect(try run.store.onlyReport().stall?.end == .wentOn)
+    }
+
+    @Test func `The time of a stop is none of the stall's`() throws {
+        let run = try HostRun("stalls", "main", "sleep", "1000000")
+        defer { run.process.kill(SIGKILL) }
+        #expect(try run.line() == "lasting main elsewhere")
+        try run.store.waitForReports(1)
+        // From before the stall to after what is read below, without the stop, and not much longer than that is.
+        let begin = ContinuousClock.now
+        run.process.kill(SIGSTOP)
+        let stopped = ContinuousClock.now
+        usleep(3_000_000)
+        let stop = stopped.duration(to: .now)
+        run.process.kill(SIGCONT)
+        let before = try #require(try run.store.reports().first?.stall)
+        let later = try FolderWatch.wait(at: run.store.path + "/reports", for: "a later state") {
+            try run.store.reports().first { ($0.stall?.length ?? 0) > before.length }?.stall
+        }
+        let ran = (begin.duration(to: .now) - stop) / .seconds(1)
+        #expect(later.length < before.length + ran + 1 && later.length < stop / .seconds(1) + ran)
+        #expect(try #require(later.profile).seconds <= later.length)
+    }
+
+    @Test func `A log that blocks keeps no report from being written`() throws {
+        // The standard error of the probe is a pipe that is full, and that nobody reads.
+        let script = """
+            folder=$(mktemp -d); mkfifo "$folder/pipe"; exec 8<> "$folder/pipe"; rm -r "$folder"
+            dd if=/dev/zero of=/dev/fd/8 bs=4096 count=16 2> /dev/null
+            exec "$@" 2>&8
+            """
+        let run = try HostRun("stalls", "main", "sleep", "1000000", shell: script)
+        defer { run.process.kill(SIGKILL) }
+        #expect(try run.line() == "lasting main elsewhere")
+        try run.store.waitForReports(1)
+        let first = try #require(try run.store.reports().first?.stall)
+        _ = try FolderWatch.wait(at: run.store.path + "/reports", for: "a later state") {
+            try run.store.reports().first { ($0.stall?.length ?? 0) > first.length }
+        }
     }
 
     @Test func `What does not answer its pings has a report with the other threads`() throws {
@@ -166,6 +228,7 @@ import Testing
         #expect(lines.contains("lasting late queue elsewhere"), "\(lines)")
         let report = try #require(try run.store.reports().first { $0.stall?.subject == .ping })
         #expect(report.stall?.label == "late queue" && report.stall?.profile == nil)
+        #expect(report.thread.frames.isEmpty && report.notes.count == 1, "\(report.notes)")
         #expect(report.fault.reason.hasPrefix("no answer from late queue"))
         #expect(
             report.otherThreads.contains { thread in

@@ -31,6 +31,7 @@ import Testing
             name: "x",
             state: "S",
             systemCall: 230,
+            stackPointer: 0x7ffc,
             frames: frames,
             headFrameCount: frames.count,
             framesOmitted: 0,
@@ -85,9 +86,25 @@ import Testing
         let seen = Dictionary(uniqueKeysWithValues: samples.weights.keys.map { ($0.stack.frames[0], $0.activity) })
         #expect(seen == [1: .running, 2: .running, 3: .ready])
         #expect(samples.processorSeconds == 850e-9 && samples.waitedForProcessorSeconds == 800e-9)
-        // A thread that is gone takes nothing away.
-        samples.note(ThreadActivity(stat: nil, systemCall: nil, status: nil, schedule: nil))
+        // A thread of which nothing is known any more takes nothing away.
+        samples.add(nil, ThreadActivity(stat: nil, systemCall: nil, status: nil, schedule: nil), seconds: 1)
         #expect(samples.processorSeconds == 850e-9)
+    }
+
+    @Test func `A thread that does not answer is still where it was seen last`() {
+        var samples = StallSamples()
+        samples.add(Self.look([1, 2]), Self.activity(), seconds: 1)
+        samples.add(Self.look([]), Self.activity(), seconds: 1)
+        #expect(samples.lastLook?.frames == [1, 2])
+        #expect(samples.weights.map(\.value.samples) == [2])
+    }
+
+    @Test func `Where a thread waits is read from the line of its system call`() throws {
+        let place = try #require(Self.activity(call: "230 0x1 0x0 0x7ffc 0x7f0a").place)
+        #expect(place.stackPointer == 0x7ffc && place.programCounter == 0x7f0a)
+        #expect(Self.activity("R", call: "running").place == nil)
+        #expect(Self.activity("S", call: "-1 0x7ffc 0x7f0a").place == nil)
+        #expect(Self.activity(call: "230 garbage here").place == nil)
     }
 
     @Test func `However many stacks differ, their number is bounded, and no time is lost`() {
