@@ -33,8 +33,7 @@ extension CrashReport {
         ///
         /// - Parameter steps: The steps, in any order.
         public init(steps: [Step] = []) {
-            self.steps = []
-            for step in steps { add(step) }
+            self.steps = Self.merged(steps)
         }
 
         /// Reads one; steps of the same bound are put together, and those without an entry are left out.
@@ -67,7 +66,19 @@ extension CrashReport {
         ///
         /// - Parameter other: The other one.
         public mutating func add(_ other: Histogram) {
-            for step in other.steps { add(step) }
+            steps = Self.merged(steps + other.steps)
+        }
+
+        /// In order, each bound once: a file may have any number of them.
+        private static func merged(_ steps: [Step]) -> [Step] {
+            let sorted = steps.filter { $0.count > 0 }.sorted { $0.upTo ?? .infinity < $1.upTo ?? .infinity }
+            return sorted.reduce(into: []) { merged, step in
+                if let last = merged.last, last.upTo == step.upTo {
+                    merged[merged.count - 1].count = last.count.addingClamped(step.count)
+                } else {
+                    merged.append(step)
+                }
+            }
         }
 
         private mutating func add(_ step: Step) {
