@@ -83,7 +83,7 @@ public struct ReportText {
         let fault = report.fault
         output.field("report", "\(report.id)  \(report.fingerprint)")
         if let stall = report.stall {
-            addFacts(of: stall, to: &output)
+            for fact in stall.facts { output.field(fact.name, fact.text) }
         } else {
             output.field("what", "\(fault.signal.name) (\(fault.code.name)), fault \(fault.number) of its process")
         }

@@ -77,7 +77,8 @@ public struct StatisticsText {
             output.add("  \(group.first.brief.dropLast(3)) to \(group.last.brief.dropLast(3))  ")
             output.end(sparkline(of: group, output.layout), .cyan)
             output.add("  ")
-            let longest = group.longest.map { " (longest \(CrashReport.Stall.text(seconds: $0)))" } ?? ""
+            let several = group.count > 1 ? group.longest : nil
+            let longest = several.map { " (longest \(CrashReport.Stall.text(seconds: $0)))" } ?? ""
             output.add(cut(group.reason, 2 + group.verdictText.count + 2 + longest.count, output.layout), .bold)
             output.add(longest)
             output.add(": ")
