@@ -14,8 +14,21 @@ extension CrashReport {
         return value?.isEmpty == false ? value : nil
     }
 
-    /// All threads, the one that faulted first.
-    var threads: [Thread] { [thread] + otherThreads }
+    /// All threads, the one that faulted or stalled first.
+    var threads: [Thread] { (hasThread ? [thread] : []) + otherThreads }
+
+    /// Whether its first thread is one: what was pinged and did not answer has none that is known.
+    var hasThread: Bool { kind != .stall || thread.id != 0 || !thread.frames.isEmpty }
+
+    /// What happened, in a word: the name of the signal, or `Stall`.
+    var faultName: String { kind == .stall ? "Stall" : fault.signal.name }
+}
+
+extension CrashReport.Stall {
+    /// Where most of the time went, the outermost call first.
+    func heaviestPlaces(atMost count: Int) -> [String] {
+        (profile?.heaviestPath ?? []).suffix(count).map(\.location)
+    }
 }
 
 extension CrashReport.Image {

@@ -55,13 +55,38 @@ import Testing
         #expect(context.container?.memoryLimit == 536_870_912)
     }
 
+    @Test func `A report of version 3 can be read for ever`() throws {
+        let report = try CrashReport(json: try Fixture.bytes("v3.json"))
+        #expect(report.kind == .stall)
+        #expect(report.verdict.decision == .wait)
+        let stall = try #require(report.stall)
+        #expect(stall.number == 2)
+        #expect(stall.subject == .loop)
+        #expect(stall.label == "main loop")
+        #expect(stall.threshold == 0.25 && stall.length == 1.873)
+        #expect(stall.begin.description == "2026-11-21T06:40:10.283000Z")
+        #expect(stall.end == .wentOn)
+        #expect(stall.activities.map(\.activity) == [.running, .systemCall, .ready])
+        #expect(stall.activities[1].systemCall == "write")
+        #expect(stall.processorSeconds == 1.447131 && stall.waitedForProcessorSeconds == 0.021344)
+        #expect(stall.profile?.calls.count == 11 && stall.profile?.callsOmitted == 4)
+        #expect(stall.profile?.culprit?.function == "RetryQueue.sweep()")
+        #expect(stall.lengths.steps == [.init(upTo: 0.5, count: 1), .init(upTo: 2, count: 2)])
+        #expect(stall.ticks?.missed == 91 && stall.ticks?.lateness.count == 6214)
+        let ping = try CrashReport(json: try Fixture.bytes("v3-ping.json"))
+        #expect(ping.stall?.subject == .ping && ping.stall?.end == .never && ping.stall?.profile == nil)
+        #expect(ping.thread.id == 0 && ping.otherThreads.count == 2)
+        let fault = try CrashReport(json: try Fixture.bytes("v3-fault.json"))
+        #expect(fault.kind == .fault && fault.stall == nil)
+    }
+
     @Test(arguments: Fixture.reports)
     func `Writing and reading gives the same report`(name: String) throws {
         let report = try CrashReport(json: try Fixture.bytes(name))
         #expect(try CrashReport(json: try report.json()) == report)
     }
 
-    @Test(arguments: ["v2.json", "v2-everything.json"])
+    @Test(arguments: ["v3.json", "v3-fault.json", "v3-everything.json", "v3-ping.json"])
     func `Writing loses no key`(name: String) throws {
         let bytes = try Fixture.bytes(name)
         let written = try CrashReport(json: bytes).json()
@@ -85,7 +110,7 @@ import Testing
         let keys = [
             "loop", "message", "sender", "addressKind", "buildID", "swift", "libc", "exception", "recovery",
             "isForkedChild", "context", "threadsOmitted", "diagnosis", "instructions", "memory", "state", "systemCall",
-            "sampledAfter",
+            "sampledAfter", "stall",
         ]
         for key in keys {
             #expect(!text.contains("\"\(key)\""))
@@ -107,7 +132,7 @@ import Testing
         let bytes = try bytes(object)
         let error = #expect(throws: ReportFormatError.self) { try CrashReport(json: bytes) }
         #expect(error?.code == .unsupportedVersion)
-        #expect(error?.description.contains("versions up to 2") == true)
+        #expect(error?.description.contains("versions up to 3") == true)
     }
 
     @Test func `An error says where it is`() throws {

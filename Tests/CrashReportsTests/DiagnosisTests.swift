@@ -262,7 +262,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["v1.json", "v1-recovery.json", "v2.json", "v2-everything.json"])
+    @Test(arguments: Fixture.reports)
     func `Every report that was ever written has one`(name: String) throws {
         let diagnosis = CrashReport.Diagnosis(of: try CrashReport(json: try Fixture.bytes(name)))
         #expect(!diagnosis.summary.isEmpty && !diagnosis.next.isEmpty)

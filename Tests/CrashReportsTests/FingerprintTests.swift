@@ -27,7 +27,7 @@ import Testing
 
     @Test func `The rule of version 2 never changes`() throws {
         #expect(fingerprint(frames(["a", "b"])).rawValue == "v2-4b171c27e207de94")
-        for name in ["v2.json", "v2-everything.json"] {
+        for name in ["v2.json", "v2-everything.json", "v3.json", "v3-ping.json"] {
             let fixture = try CrashReport(json: try Fixture.bytes(name))
             #expect(Fingerprint(of: fixture) == fixture.fingerprint)
         }

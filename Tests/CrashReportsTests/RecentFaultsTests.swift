@@ -53,6 +53,21 @@ import Testing
         #expect(find(within: 7200).count == 5)
     }
 
+    @Test func `A stall ends nothing, and does not count`() throws {
+        try store.write(report(secondsAgo: 2))
+        for seconds in [1, 3.0] {
+            try store.write(
+                report(secondsAgo: seconds) {
+                    $0.kind = .stall
+                    $0.stall = SampleStall.report().stall
+                    $0.verdict = .init(decision: .wait, reason: "a stall")
+                }
+            )
+        }
+        #expect(find().map(\.time) == [now.adding(seconds: -2)])
+        #expect(find(limit: 1).map(\.time) == [now.adding(seconds: -2)])
+    }
+
     @Test func `A fault says what became of it and whose callout it was`() throws {
         try store.write(
             report(secondsAgo: 1) {

@@ -47,14 +47,15 @@ import Testing
         #expect(result.exitCode == 0, "\(result.output)\(result.errors)")
     }
 
-    @Test func `A fixture has every key of the schema`() throws {
+    @Test func `The fixtures of a fault and of a stall have every key of the schema`() throws {
         let schema = Fixture.package.appendingPathComponent("Documentation/crash-report.schema.json")
         let object = try JSONSerialization.jsonObject(with: Data(contentsOf: schema))
         let root = try #require(object as? [String: Any])
-        let fixture = try JSONSerialization.jsonObject(with: Data(Fixture.bytes("v2-everything.json")))
-        let keys = Self.keys(of: fixture)
+        let keys = try ["v3-everything.json", "v3.json"].reduce(into: Set<String>()) { keys, name in
+            keys.formUnion(Self.keys(of: try JSONSerialization.jsonObject(with: Data(Fixture.bytes(name)))))
+        }
         let published = Self.properties(of: root, in: root)
-        #expect(published.count > 100)
+        #expect(published.count > 140)
         #expect(published.subtracting(keys) == [])
     }
 
@@ -94,22 +95,32 @@ import Testing
         return paths
     }
 
-    @Test func `The example in the documentation is the fixture`() throws {
+    @Test(arguments: ["v3-fault.json", "v3.json"])
+    func `The examples in the documentation are fixtures`(name: String) throws {
         let page = Fixture.package.appendingPathComponent("Documentation/CrashReportFormat.md")
         let text = try String(contentsOf: page, encoding: .utf8)
-        let fixture = String(decoding: try Fixture.bytes("v2.json"), as: UTF8.self)
+        let fixture = String(decoding: try Fixture.bytes(name), as: UTF8.self)
         #expect(text.contains("```json\n\(fixture)```\n"))
     }
 
     @Test func `Reports are valid with and without what is optional`() throws {
-        var full = try CrashReport(json: try Fixture.bytes("v2.json"))
+        var full = try CrashReport(json: try Fixture.bytes("v3-fault.json"))
         full.fault.sender = .init(pid: 1, uid: 0)
         full.fault.addressKind = .nullPage
         full.images[1].buildID = "00ff"
-        for report in [SampleReport.minimal(), full] {
+        for report in [SampleReport.minimal(), full, SampleStall.report(calls: nil), SampleStall.ping()] {
             let result = try validate(try report.json())
             #expect(result.exitCode == 0, "\(result.output)\(result.errors)")
         }
+    }
+
+    @Test func `A kind and its section go together`() throws {
+        var report = SampleStall.report()
+        report.stall = nil
+        #expect(try validate(try report.json()).exitCode == 7)
+        report = SampleStall.report()
+        report.kind = .fault
+        #expect(try validate(try report.json()).exitCode == 7)
     }
 
     @Test func `A report with another key or without one is not valid`() throws {

@@ -59,6 +59,19 @@ import Testing
         #expect(try #require(proof["overflow"].integer) > 0)
     }
 
+    @Test func `A page with stalls is whole, readable and quiet, and so is a hostile one`() throws {
+        let seen = try look(at: Pages.html(RichStore.reports() + [try Fixture.stall(), try Fixture.stall("v3-ping")]))
+        try expectSound(seen)
+        for scheme in ["light", "dark"] {
+            let text = try #require(seen[scheme]["structure"]["text"].string)
+            for part in ["4stalled", "Where the time went", "How long 3 stalls took", "How late ticks came"] {
+                #expect(text.contains(part), "\(part)")
+            }
+            #expect(seen[scheme]["groups"].integer == 7)
+        }
+        try expectSound(try look(at: Pages.html([try Fixture.evilStall()])))
+    }
+
     @Test func `The page of a store is whole, readable and quiet`() throws {
         let seen = try look(at: Pages.html(RichStore.reports()))
         try expectSound(seen)

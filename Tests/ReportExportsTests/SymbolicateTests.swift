@@ -55,6 +55,41 @@ import Testing
         #expect(status.st_mode & 0o777 == 0o644)
     }
 
+    @Test func `The calls of a profile are named, and those of one function put together`() throws {
+        var report = try nameless()
+        let address = report.thread.frames[0].address.rawValue
+        func call(_ depth: Int, _ seconds: Double, _ offset: UInt64) -> CrashReport.Stall.Call {
+            .init(depth: depth, seconds: seconds, samples: 1, address: HexAddress(address + offset), isUserCode: true)
+        }
+        report.kind = .stall
+        report.stall = try Fixture.stall().stall
+        var known = call(1, 0.25, 9)
+        known.function = "known()"
+        report.stall?.profile = .init(
+            samples: 3,
+            seconds: 1.75,
+            calls: [call(0, 1, 8), known, call(0, 0.75, 4), call(5, 0.5, .max / 2 - address)],
+            callsOmitted: 2
+        )
+        report.fault.reason = "stalled for 1.87 s, running"
+        try store.write(report)
+        let run = try ProgramRun.run(program, ["symbolicate", "last", "--store", store.path.string])
+        #expect(run.end == .exited(0), "\(run.errors)")
+        // One on the stack, two in the profile.
+        #expect(run.output.contains("3 addresses named anew"), "\(run.output)")
+        let named = try store.load(report.id)
+        let calls = try #require(named.stall?.profile?.calls)
+        #expect(calls.map(\.depth) == [0, 1, 1], "\(calls.map(\.location))")
+        #expect(calls[0].function?.hasSuffix("main") == true)
+        #expect(calls.map(\.seconds) == [1.75, 0.5, 0.25])
+        #expect(calls[1].function == nil && calls[2].function == "known()")
+        #expect(named.stall?.profile?.samples == 3 && named.stall?.profile?.callsOmitted == 2)
+        #expect(named.fault.reason == report.fault.reason)
+        // Nothing more is known the second time.
+        let again = try ProgramRun.run(program, ["symbolicate", "last", "--store", store.path.string])
+        #expect(again.output.contains("nothing more is known than before"))
+    }
+
     @Test func `Reports that are removed while others are named are left out`() throws {
         let report = try nameless()
         try store.write(report)

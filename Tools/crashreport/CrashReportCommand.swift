@@ -8,7 +8,7 @@ struct CrashReportCommand: ParsableCommand {
         commandName: "crashreport",
         abstract: "List, show and look after crash reports.",
         discussion: """
-            Processes that Holdfast looks after leave a report of every fault in a store, a directory: the one that --store \
+            Processes that Holdfast looks after leave a report of every fault and stall in a store, a directory: the one that --store \
             names, or else the first of the environment. All times are UTC.
 
             EXAMPLES:
@@ -17,7 +17,7 @@ struct CrashReportCommand: ParsableCommand {
               crashreport show last            the newest report
               crashreport show 01a1fcd57d5b    by the first digits of its identifier
               crashreport stats                how often, since when, in which builds
-              crashreport watch                faults as they happen
+              crashreport watch                faults and stalls as they happen
 
             ENVIRONMENT:
               HOLDFAST_STORE   the store; else

@@ -43,7 +43,7 @@ enum Failure {
         let digits = ReportTable.distinctDigits(of: summaries.map(\.id))
         for summary in candidates.prefix(8) {
             let id = summary.id.rawValue.prefix(digits)
-            Output.say("  \(id)  \(summary.timestamp.brief)  \(summary.process)  \(summary.signal)  \(summary.reason)")
+            Output.say("  \(id)  \(summary.timestamp.brief)  \(summary.process)  \(summary.subject)  \(summary.reason)")
         }
         if candidates.count > 8 { Output.say("  and \(candidates.count - 8) more") }
         return code

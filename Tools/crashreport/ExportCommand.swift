@@ -6,7 +6,7 @@ import ReportExports
 struct ExportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "export",
-        abstract: "Write reports for Sentry, for OpenTelemetry, or as Apple's crash text.",
+        abstract: "Write reports for Sentry, for OpenTelemetry, as Apple's crash text, or for flame graphs.",
         discussion: """
             Several reports in a format that has a file for each need a folder as --output.
 
@@ -15,12 +15,14 @@ struct ExportCommand: ParsableCommand {
               otlp        log records of OpenTelemetry, as OTLP has them in JSON
               apple       text in the layout of Apple's crash reports, for each report
               json-lines  the reports themselves, a line for each
+              folded      the profiles of stalls, for flamegraph.pl and speedscope
 
             EXAMPLES:
               crashreport export last --format sentry --output last.envelope
               crashreport export --all --format otlp > logs.jsonl
               crashreport export --since 2h --signal SEGV --format sentry --output out/
               crashreport export 01a1fcd57d5b 01a1fcd58112 --format apple --output crashes/
+              crashreport export last --format folded | flamegraph.pl > last.svg
             """
     )
 
@@ -42,7 +44,7 @@ struct ExportCommand: ParsableCommand {
     @Flag(help: "Write all reports of the store, or all that fit the filters.")
     var all = false
 
-    @Option(help: ArgumentHelp("sentry, otlp, apple or json-lines.", valueName: "format"))
+    @Option(help: ArgumentHelp("sentry, otlp, apple, json-lines or folded.", valueName: "format"))
     var format: ExportFormat
 
     @Option(
@@ -101,16 +103,22 @@ struct ExportCommand: ParsableCommand {
     /// Reports are not held in memory all at once: a line of OTLP is a document of its own.
     private func writeTogether(_ wanted: WantedReports) throws {
         var bytes: [UInt8] = []
+        var hasRead = false
         let progress = Progress("reading reports")
         let count = wanted.ids.count
         for start in stride(from: 0, to: count, by: Self.reportsPerDocument) {
             let reports = try (start..<min(start + Self.reportsPerDocument, count)).compactMap(wanted.read)
             if !reports.isEmpty { bytes += try self.bytes(of: reports) }
+            hasRead = hasRead || !reports.isEmpty
             progress.update(done: min(start + Self.reportsPerDocument, count), total: count)
         }
         progress.end()
         // What was exported before is better than nothing.
-        guard !bytes.isEmpty else { throw wanted.nothing() }
+        guard !bytes.isEmpty else {
+            guard hasRead, format == .folded else { throw wanted.nothing() }
+            Output.complain("only stalls have a profile, and none of these reports has one")
+            throw ExitStatus.noReports
+        }
         var target = OutputFile(output)
         if target.isFolder {
             try target.createFolder()
@@ -134,12 +142,31 @@ struct ExportCommand: ParsableCommand {
     }
 
     private func bytes(of reports: [CrashReport]) throws -> [UInt8] {
-        try converted { () throws(ReportFormatError) in
+        if format == .folded { return foldedStacks(of: reports) }
+        return try converted { () throws(ReportFormatError) in
             guard format == .jsonLines else { return try OTLPLogs(reports).bytes() }
             var bytes: [UInt8] = []
             for report in reports { bytes += try JSONText.line(report) }
             return bytes
         }
+    }
+
+    /// A report without a profile is named, unless whoever asked for all of them knows that most have none.
+    private func foldedStacks(of reports: [CrashReport]) -> [UInt8] {
+        var left = 0
+        let bytes = reports.flatMap { report -> [UInt8] in
+            let lines = FoldedStacks(report)?.bytes() ?? []
+            guard lines.isEmpty else { return lines }
+            left += 1
+            if !ids.isEmpty { Output.complain("\(report.id) has no profile: it is left out") }
+            return []
+        }
+        if ids.isEmpty, left > 0, left < reports.count {
+            Output.complain(
+                "\(left) report\(left == 1 ? " has" : "s have") no profile and \(left == 1 ? "is" : "are") left out"
+            )
+        }
+        return bytes
     }
 
     private func converted(_ convert: () throws(ReportFormatError) -> [UInt8]) throws -> [UInt8] {
@@ -158,6 +185,7 @@ enum ExportFormat: String, ExpressibleByArgument, CaseIterable {
     case otlp
     case apple
     case jsonLines = "json-lines"
+    case folded
 
     /// Whether each report is a file of its own.
     var hasFileForEach: Bool { self == .sentry || self == .apple }
@@ -168,6 +196,7 @@ enum ExportFormat: String, ExpressibleByArgument, CaseIterable {
         case .sentry: "envelope"
         case .apple: "crash"
         case .otlp, .jsonLines: "jsonl"
+        case .folded: "folded"
         }
     }
 }

@@ -10,6 +10,13 @@ struct FilterOptions: ParsableArguments {
     var process: String?
 
     @Option(
+        help: ArgumentHelp("Only reports of this kind: fault or stall; all for both.", valueName: "kind"),
+        completion: .list(KindChoice.names),
+        transform: KindChoice.init(text:)
+    )
+    var kind: KindChoice?
+
+    @Option(
         help: ArgumentHelp("Only this signal, such as SEGV or SIGSEGV.", valueName: "signal"),
         completion: .list(SignalChoice.faults),
         transform: SignalChoice.init(text:)
@@ -17,7 +24,7 @@ struct FilterOptions: ParsableArguments {
     var signal: SignalChoice?
 
     @Option(
-        help: ArgumentHelp("Only this verdict: resume, restart or terminate.", valueName: "verdict"),
+        help: ArgumentHelp("Only this verdict: resume, restart, terminate or wait.", valueName: "verdict"),
         completion: .list(VerdictChoice.names),
         transform: VerdictChoice.init(text:)
     )
@@ -30,13 +37,13 @@ struct FilterOptions: ParsableArguments {
     var fingerprint: String?
 
     @Option(
-        help: ArgumentHelp("Only faults since then: a time \(TimeExpression.forms), in UTC.", valueName: "time"),
+        help: ArgumentHelp("Only what happened since then: a time \(TimeExpression.forms), in UTC.", valueName: "time"),
         transform: TimeChoice.init(text:)
     )
     var since: TimeChoice?
 
     @Option(
-        help: ArgumentHelp("Only faults until this time.", valueName: "time"),
+        help: ArgumentHelp("Only what happened until this time.", valueName: "time"),
         transform: TimeChoice.init(text:)
     )
     var until: TimeChoice?
@@ -68,6 +75,7 @@ struct FilterOptions: ParsableArguments {
             process: process,
             signal: signal?.name,
             verdict: verdict?.decision,
+            kind: kind?.kind,
             fingerprint: fingerprint?.lowercased(),
             since: since?.time,
             until: until?.time,
@@ -99,17 +107,33 @@ struct SignalChoice {
     }
 }
 
+/// What a report is about, as a user types it.
+struct KindChoice {
+    /// Nil for everything.
+    let kind: CrashReport.Kind?
+
+    static let names = ["fault", "stall", "all"]
+
+    init(text: String) throws {
+        let name = text.lowercased()
+        guard Self.names.contains(name) else {
+            throw ValidationError("it is fault, stall or all" + Spelling.hint(for: name, among: Self.names))
+        }
+        kind = name == "all" ? nil : CrashReport.Kind(rawValue: name)
+    }
+}
+
 /// A verdict, as a user types it.
 struct VerdictChoice {
     let decision: CrashReport.Verdict.Decision
 
-    static let names = ["resume", "restart", "terminate"]
+    static let names = ["resume", "restart", "terminate", "wait"]
 
     init(text: String) throws {
         let name = text.lowercased()
         guard Self.names.contains(name) else {
             let hint = Spelling.hint(for: name, among: Self.names)
-            throw ValidationError("it is resume, restart or terminate" + hint)
+            throw ValidationError("it is resume, restart, terminate or wait" + hint)
         }
         decision = CrashReport.Verdict.Decision(rawValue: name)
     }

@@ -13,6 +13,7 @@ struct ListCommand: ParsableCommand {
               crashreport list --since yesterday --until today
               crashreport list --process mail-agent --signal SEGV
               crashreport list --verdict restart --limit 0  all that ended a process
+              crashreport list --kind stall                 what did not go on
               crashreport list --group --sort count         a line per bug
               crashreport list --json-lines | jq -r .reason
             """

@@ -8,8 +8,8 @@ struct ShowCommand: ParsableCommand {
         commandName: "show",
         abstract: "Show one report.",
         discussion: """
-            What is wrong and what to look at next come first, then where it happened, with the source where it is on this \
-            machine, then what went before and what the process had.
+            What is wrong and what to look at next come first, then where it happened (of a stall: where the time went), with \
+            the source where it is on this machine, then what went before and what the process had.
 
             EXAMPLES:
               crashreport show last                  the newest report
@@ -27,7 +27,7 @@ struct ShowCommand: ParsableCommand {
     @OptionGroup
     var options: StoreOptions
 
-    @Flag(help: "Show the calls of all threads, not only of the one that faulted.")
+    @Flag(help: "Show the calls of all threads, not only of the one that faulted or stalled.")
     var allThreads = false
 
     @Flag(help: "Print the report as JSON, in the form of this version.")

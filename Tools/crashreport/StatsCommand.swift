@@ -5,7 +5,7 @@ import CrashReports
 struct StatsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "stats",
-        abstract: "Show how often each fault happened, since when, and in which versions.",
+        abstract: "Show how often each fault or stall happened, since when, and in which versions.",
         discussion: """
             A group is what faults of the same cause have in common; its fingerprint is an identifier for "show". A report \
             that counts several faults has them spread evenly from its first to its last. Builds are the start of the build \

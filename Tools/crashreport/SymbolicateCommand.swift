@@ -143,9 +143,12 @@ struct SymbolicateCommand: ParsableCommand {
         if result.report != report {
             try store.update(report.id) { current in
                 // The store was not locked meanwhile: another may have counted a fault in it, or named its functions.
-                guard current.thread == report.thread, current.otherThreads == report.otherThreads else { return }
+                guard current.thread == report.thread, current.otherThreads == report.otherThreads,
+                    current.stall?.profile == report.stall?.profile
+                else { return }
                 current.thread = result.report.thread
                 current.otherThreads = result.report.otherThreads
+                current.stall?.profile = result.report.stall?.profile
                 current.fault.reason = result.report.fault.reason
                 current.explain()
             }

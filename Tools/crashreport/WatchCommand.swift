@@ -6,7 +6,7 @@ import Glibc
 struct WatchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch",
-        abstract: "Print a line for every fault as it happens.",
+        abstract: "Print a line for every fault and every stall as it happens.",
         discussion: """
             Goes on until it is interrupted (Ctrl-C) or nobody reads its output any more. The store need not exist yet. A \
             report that is counted up is printed again, once per look at the store at most.

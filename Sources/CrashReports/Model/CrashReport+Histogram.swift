@@ -33,14 +33,7 @@ extension CrashReport {
         ///
         /// - Parameter steps: The steps, in any order.
         public init(steps: [Step] = []) {
-            self.steps = []
-            for step in steps.sorted(by: { ($0.upTo ?? .infinity) < ($1.upTo ?? .infinity) }) where step.count > 0 {
-                if let last = self.steps.indices.last, self.steps[last].upTo == step.upTo {
-                    self.steps[last].count = self.steps[last].count.addingClamped(step.count)
-                } else {
-                    self.steps.append(step)
-                }
-            }
+            self.steps = Self.merged(steps)
         }
 
         /// Reads one; steps of the same bound are put together, and those without an entry are left out.
@@ -66,14 +59,37 @@ extension CrashReport {
         ///
         /// - Parameter seconds: How long it took.
         public mutating func add(seconds: Double) {
-            self = Histogram(steps: steps + [Step(upTo: Self.bounds.first { seconds <= $0 }, count: 1)])
+            add(Step(upTo: Self.bounds.first { seconds <= $0 }, count: 1))
         }
 
         /// Adds all entries of another.
         ///
         /// - Parameter other: The other one.
         public mutating func add(_ other: Histogram) {
-            self = Histogram(steps: steps + other.steps)
+            steps = Self.merged(steps + other.steps)
+        }
+
+        /// In order, each bound once: a file may have any number of them.
+        private static func merged(_ steps: [Step]) -> [Step] {
+            let sorted = steps.filter { $0.count > 0 }.sorted { $0.upTo ?? .infinity < $1.upTo ?? .infinity }
+            return sorted.reduce(into: []) { merged, step in
+                if let last = merged.last, last.upTo == step.upTo {
+                    merged[merged.count - 1].count = last.count.addingClamped(step.count)
+                } else {
+                    merged.append(step)
+                }
+            }
+        }
+
+        private mutating func add(_ step: Step) {
+            guard step.count > 0 else { return }
+            let bound = step.upTo ?? .infinity
+            let place = steps.firstIndex { ($0.upTo ?? .infinity) >= bound } ?? steps.endIndex
+            if steps.indices.contains(place), steps[place].upTo == step.upTo {
+                steps[place].count = steps[place].count.addingClamped(step.count)
+            } else {
+                steps.insert(step, at: place)
+            }
         }
     }
 }

@@ -41,7 +41,8 @@ struct FingerprintFields: Equatable {
     /// What did not go on, and the function in which it was all the time: what that calls again and again is chance.
     private static func cause(of report: CrashReport) -> [String] {
         let callout = report.loop?.callout.map { "\($0.kind.rawValue) \(StableText.of($0.label))" }
-        let whole = [report.stall?.subject.rawValue, report.stall?.label ?? callout].compactMap(\.self)
+        // A loop of a name has many callouts.
+        let whole = [report.stall?.subject.rawValue, report.stall?.label.map(StableText.of), callout].compactMap(\.self)
         guard let culprit = report.stall?.profile?.culprit else { return whole }
         return whole + [culprit.function.map(StableName.of) ?? culprit.name]
     }

@@ -18,7 +18,9 @@ extension CrashReport.Stall.Profile {
         for call in calls {
             let depth = min(max(call.depth, 0), path.count)
             path.removeSubrange(depth...)
-            if let caller = path.last { rows[caller].ownSeconds = max(0, rows[caller].ownSeconds - call.seconds) }
+            if let caller = path.last {
+                rows[caller].ownSeconds = max(0, rows[caller].ownSeconds - max(0, call.seconds))
+            }
             path.append(rows.count)
             rows.append(Row(call: call, depth: depth, ownSeconds: max(0, call.seconds)))
         }

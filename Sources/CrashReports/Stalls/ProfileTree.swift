@@ -23,6 +23,7 @@ public struct ProfileTree: Sendable {
     private var roots: [Key: Int] = [:]
     private var samples = 0
     private var seconds = 0.0
+    private var omitted = 0
 
     /// Makes one without samples.
     public init() {}
@@ -44,6 +45,24 @@ public struct ProfileTree: Sendable {
             nodes[node].samples += samples
             if let line = frame.line, line > 0 { nodes[node].lines[line, default: 0] += seconds }
             parent = node
+        }
+    }
+
+    /// Adds a profile: calls of one function below the same caller become one.
+    ///
+    /// - Parameter profile: The profile; may come from anywhere.
+    public mutating func add(_ profile: CrashReport.Stall.Profile) {
+        samples = samples.addingClamped(profile.samples)
+        seconds += profile.seconds
+        omitted = omitted.addingClamped(max(0, profile.callsOmitted))
+        var path: [Int] = []
+        for row in profile.rows {
+            path.removeSubrange(row.depth...)
+            let node = child(of: path.last, CrashReport.Frame(row.call))
+            nodes[node].seconds += max(0, row.call.seconds)
+            nodes[node].samples = nodes[node].samples.addingClamped(row.call.samples)
+            for line in row.call.lines where line.line > 0 { nodes[node].lines[line.line, default: 0] += line.seconds }
+            path.append(node)
         }
     }
 
@@ -74,7 +93,7 @@ public struct ProfileTree: Sendable {
             samples: samples,
             seconds: seconds,
             calls: calls,
-            callsOmitted: nodes.count - calls.count
+            callsOmitted: omitted.addingClamped(nodes.count - calls.count)
         )
     }
 
@@ -97,6 +116,23 @@ public struct ProfileTree: Sendable {
             lines: lines.map { CrashReport.Stall.LineTime(line: $0.key, seconds: $0.value) },
             inlined: node.frame.inlined,
             isUserCode: node.frame.isUserCode
+        )
+    }
+}
+
+extension CrashReport.Frame {
+    /// What a call and a frame have in common.
+    fileprivate init(_ call: CrashReport.Stall.Call) {
+        self.init(
+            index: 0,
+            address: call.address,
+            kind: .returnAddress,
+            imageName: call.imageName,
+            imageOffset: call.imageOffset,
+            function: call.function,
+            file: call.file,
+            inlined: call.inlined,
+            isUserCode: call.isUserCode
         )
     }
 }

@@ -7,6 +7,19 @@ extension CrashReport.Stall {
         return "\(what) \(time)\(doing)" + (end == .never ? ", never ended" : "")
     }
 
+    /// What stalled: `the loop "main loop"`, or what was pinged.
+    var whose: String {
+        let name = label.map { " \"\($0)\"" } ?? ""
+        switch subject {
+        case .loop: return "the event loop\(name)"
+        case .ping: return label.map { "\"\($0)\", which was pinged" } ?? "what was pinged"
+        default: return subject.rawValue + name
+        }
+    }
+
+    /// When it was over, or was last seen.
+    public var over: Timestamp { begin.adding(seconds: length) }
+
     /// A time in words, to three digits: `12.3 ms`, `1.25 s`, `3 min 5 s`.
     public static func text(seconds: Double) -> String {
         guard seconds.isFinite, seconds >= 0 else { return "an unknown time" }

@@ -19,6 +19,8 @@ public struct ReportGroup: Codable, Sendable, Hashable {
 
     /// What faults of the same cause have in common.
     public var fingerprint: Fingerprint
+    /// What the reports are about.
+    public var kind: CrashReport.Kind
     /// How often the fault happened.
     public var count: Int
     /// How many reports tell of it.
@@ -43,6 +45,11 @@ public struct ReportGroup: Codable, Sendable, Hashable {
     public var verdicts: [String: Int]
     /// What it happened to, the most recently seen first.
     public var versions: [Version]
+    /// How long the longest of the stalls took, in seconds; nil in a group of faults.
+    public var longest: Double?
+
+    /// What it is about, in a word: the name of the signal, or `stall`.
+    public var subject: String { kind == .stall ? kind.rawValue : signal }
 }
 
 /// In which order groups are listed.

@@ -14,6 +14,7 @@ struct ReportGrouping {
         var reports = 0
         var processes: Set<String> = []
         var verdicts: [String: Int] = [:]
+        var longest: Int?
         var versions: [VersionKey: (count: Int, last: PackedID)] = [:]
     }
 
@@ -54,6 +55,7 @@ extension ReportGrouping.Group {
         // Counts are what a file says: any number.
         count = count.addingClamped(max(1, entry.count))
         reports += 1
+        if let length = entry.longest { longest = max(longest ?? 0, length) }
         processes.insert(entry.process)
         verdicts[entry.verdict, default: 0] = verdicts[entry.verdict, default: 0].addingClamped(max(1, entry.count))
         let key = ReportGrouping.VersionKey(buildID: entry.buildID, holdfast: entry.holdfast)
@@ -66,6 +68,7 @@ extension ReportGrouping.Group {
     fileprivate var group: ReportGroup {
         ReportGroup(
             fingerprint: Fingerprint(rawValue: newest.fingerprint),
+            kind: CrashReport.Kind(rawValue: newest.kind),
             count: count,
             reports: reports,
             first: first,
@@ -79,7 +82,8 @@ extension ReportGrouping.Group {
             verdicts: verdicts,
             versions: versions.sorted { $0.value.last > $1.value.last }.map {
                 ReportGroup.Version(buildID: $0.key.buildID, holdfast: $0.key.holdfast, count: $0.value.count)
-            }
+            },
+            longest: longest.map { Double($0) / 1e6 }
         )
     }
 }

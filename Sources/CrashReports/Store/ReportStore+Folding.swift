@@ -41,7 +41,12 @@ extension ReportStore {
         if let folding, let target = try? target(for: report, folding, in: folder),
             var group = try? read(target, in: folder)
         {
-            group.count(max(1, report.occurrences.count), last: report.occurrences.last)
+            // The longest of some stalls is the one that is told of.
+            if group.stall != nil, report.stall != nil {
+                group.count(stallOf: report)
+            } else {
+                group.count(max(1, report.occurrences.count), last: report.occurrences.last)
+            }
             try put(group, in: folder)
             return target
         }

@@ -79,6 +79,9 @@ public struct ReportSummary: Codable, Sendable, Hashable {
         tags = entry.tags.isEmpty ? nil : entry.tags
     }
 
+    /// What it is about, in a word: the name of the signal, or `stall`.
+    public var subject: String { kind == .stall ? kind.rawValue : signal }
+
     /// What went wrong, without how often.
     public var plainReason: String {
         guard occurrences.count > 1 else { return reason }

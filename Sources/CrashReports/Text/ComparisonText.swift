@@ -54,7 +54,8 @@ public struct ComparisonText {
             output.heading("Calls: all \(calls.count) are alike")
             return
         }
-        output.heading("Calls of the thread that faulted")
+        let isOfStalls = first.kind == .stall && second.kind == .stall
+        output.heading(isOfStalls ? "Calls that took most of the time" : "Calls of the thread that faulted")
         for (index, call) in calls.enumerated() {
             // A few lines around what differs are enough to know where it is.
             let nearby = calls[max(0, index - 2)...min(calls.count - 1, index + 2)]

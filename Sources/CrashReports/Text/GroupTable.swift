@@ -29,7 +29,7 @@ public struct GroupTable {
             [
                 .init(text: group.fingerprint.rawValue), .init(text: String(group.count), style: .bold),
                 .init(text: String(group.reports)), .init(text: group.first.brief), .init(text: group.last.brief),
-                .init(text: group.processes.joined(separator: ", ")), .init(text: group.signal),
+                .init(text: group.processes.joined(separator: ", ")), .init(text: group.subject),
                 .init(text: group.reason), .init(text: group.location),
                 .init(text: group.verdictText, style: group.worstVerdict.style),
             ]
@@ -57,8 +57,9 @@ extension ReportGroup {
 
     /// The worst of them.
     var worstVerdict: CrashReport.Verdict.Decision {
-        let names = verdicts.keys
-        if names.allSatisfy({ $0 == "resume" }) { return .resume }
-        return names.allSatisfy { $0 == "resume" || $0 == "restart" } ? .restart : .terminate
+        let order: [CrashReport.Verdict.Decision] = [.resume, .wait, .restart]
+        return verdicts.keys.map { name -> CrashReport.Verdict.Decision in
+            order.first { $0.rawValue == name } ?? .terminate
+        }.max { order.firstIndex(of: $0) ?? order.count < order.firstIndex(of: $1) ?? order.count } ?? .resume
     }
 }

@@ -7,13 +7,14 @@ extension ReportComparison {
             Field(name: name, first: value(first), second: value(second))
         }
         var fields = [
+            field("kind") { $0.kind.rawValue },
             field("reason") { $0.fault.reason },
             field("diagnosis") { $0.fault.diagnosis?.summary },
             field("where") { $0.location },
-            field("signal") { "\($0.fault.signal.name) (\($0.fault.code.name))" },
+            field("signal") { $0.kind == .stall ? nil : "\($0.fault.signal.name) (\($0.fault.code.name))" },
             field("address") { report in report.fault.addressKind?.rawValue ?? report.fault.address.map(\.description)
             },
-            field("access") { $0.fault.access.rawValue },
+            field("access") { $0.kind == .stall ? nil : $0.fault.access.rawValue },
             field("message") { $0.fault.message },
             field("exception") { $0.fault.exception?.text },
             field("verdict") { $0.verdict.decision.rawValue },
@@ -39,6 +40,7 @@ extension ReportComparison {
             field("C library") { $0.runtime.libc },
             field("container") { $0.context?.container.flatMap { $0.id ?? $0.controlGroup } },
         ]
+        fields += stallFields(of: first, second)
         let (left, right) = (first.context, second.context)
         fields += pairs("tag", left?.tags, right?.tags)
         fields += pairs("annotation", left?.annotations, right?.annotations)
@@ -46,6 +48,19 @@ extension ReportComparison {
         fields += pairs("limit", left?.limits.mapValues(text), right?.limits.mapValues(text))
         fields += pairs("image", builds(of: first), builds(of: second))
         return fields
+    }
+
+    private static func stallFields(of first: CrashReport, _ second: CrashReport) -> [Field] {
+        func field(_ name: String, _ value: (CrashReport.Stall) -> String?) -> Field {
+            Field(name: name, first: first.stall.flatMap(value), second: second.stall.flatMap(value))
+        }
+        return [
+            field("stalled") { $0.whose },
+            field("length") { CrashReport.Stall.text(seconds: $0.length) },
+            field("threshold") { CrashReport.Stall.text(seconds: $0.threshold) },
+            field("end") { $0.end.rawValue },
+            field("activity") { $0.activities.first?.text },
+        ]
     }
 
     private static func pairs(_ name: String, _ first: [String: String]?, _ second: [String: String]?) -> [Field] {

@@ -47,7 +47,7 @@ public struct ReportComparison: Sendable, Hashable, Encodable {
     public let differences: [Field]
     /// The names of what both say alike.
     public let alike: [String]
-    /// The calls of the thread that faulted.
+    /// The calls of the thread that faulted, or those that took most of the time of a stall.
     public let calls: [Call]
 
     /// Compares two reports.
@@ -72,10 +72,18 @@ public struct ReportComparison: Sendable, Hashable, Encodable {
         report.fingerprint.rawValue.prefix { $0 != "-" }
     }
 
+    /// The calls that are compared, the innermost first: of a stall those that took most of the time, for the last sample is chance.
+    private static func steps(of report: CrashReport) -> [(name: String, location: String)] {
+        if let profile = report.stall?.profile {
+            return profile.heaviestPath.reversed().prefix(mostCalls).map { ($0.name, $0.location) }
+        }
+        let frames = report.thread.frames.filter { $0.runtimeFailure == nil }.prefix(mostCalls)
+        return frames.map { ($0.comparisonName, $0.location) }
+    }
+
     private static func calls(of first: CrashReport, _ second: CrashReport) -> [Call] {
-        let old = first.thread.frames.filter { $0.runtimeFailure == nil }.prefix(mostCalls)
-        let new = second.thread.frames.filter { $0.runtimeFailure == nil }.prefix(mostCalls)
-        let difference = new.map(\.comparisonName).difference(from: old.map(\.comparisonName))
+        let (old, new) = (steps(of: first), steps(of: second))
+        let difference = new.map(\.name).difference(from: old.map(\.name))
         var removed: Set<Int> = []
         var added: Set<Int> = []
         for change in difference {

@@ -17,7 +17,7 @@ public struct ReportLine {
         let outcome = summary.verdict.rawValue + (summary.quarantined == true ? ", quarantined" : "")
         let pieces: [(text: String, style: StyledText.Style)] = [
             (String(summary.id.rawValue.prefix(12)) + "  ", .faint), (summary.occurrences.last.brief + "  ", .plain),
-            ("\(summary.process)[\(summary.pid)]  ", .plain), (summary.signal + "  ", .plain),
+            ("\(summary.process)[\(summary.pid)]  ", .plain), (summary.subject + "  ", .plain),
             (outcome, summary.verdict.style), (": ", .plain), (summary.reason, .bold),
             (", in \(summary.location)", .plain),
         ]

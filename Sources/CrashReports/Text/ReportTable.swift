@@ -28,7 +28,7 @@ public struct ReportTable {
             let outcome = summary.verdict.rawValue + (summary.quarantined == true ? ", quarantined" : "")
             return [
                 .init(text: String(summary.id.rawValue.prefix(digits))), .init(text: summary.timestamp.brief),
-                .init(text: summary.process), .init(text: String(summary.pid)), .init(text: summary.signal),
+                .init(text: summary.process), .init(text: String(summary.pid)), .init(text: summary.subject),
                 .init(text: summary.reason), .init(text: summary.location),
                 .init(text: outcome, style: summary.verdict.style),
             ]

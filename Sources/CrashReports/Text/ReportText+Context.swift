@@ -6,7 +6,7 @@ extension ReportText {
 
     func addBreadcrumbs(to output: inout StyledText) {
         guard let context = report.context, !context.breadcrumbs.isEmpty else { return }
-        output.heading("Before the fault")
+        output.heading("Before the \(report.kind.event)")
         let shown = context.breadcrumbs.suffix(Self.mostBreadcrumbs)
         let (hidden, isOverflow) = (context.breadcrumbs.count - shown.count).addingReportingOverflow(
             max(0, context.breadcrumbsLost)

@@ -1,10 +1,10 @@
 /// The parts of the text that are about a thread's calls.
 extension ReportText {
-    func addThread(_ thread: CrashReport.Thread, to output: inout StyledText) {
+    func addThread(_ thread: CrashReport.Thread, title: String = "Thread", to output: inout StyledText) {
         let name = thread.name.map { " \"\($0)\"" } ?? ""
-        let state = [Self.stateText(of: thread), Self.sampleText(of: thread)].compactMap(\.self)
+        let state = [Self.stateText(of: thread), sampleText(of: thread)].compactMap(\.self)
         let role = thread.isMain ? ", the main thread" : ""
-        output.heading((["Thread \(thread.id)\(name)\(role)"] + state).joined(separator: ", "))
+        output.heading((["\(title) \(thread.id)\(name)\(role)"] + state).joined(separator: ", "))
         let digits = String(thread.frames.last?.index ?? 0).count
         let margin = String(repeating: " ", count: digits + 3)
         var next = 0
@@ -26,10 +26,10 @@ extension ReportText {
         if thread.framesTruncated { output.end("  the walk ended before the end of the stack") }
     }
 
-    private typealias Frames = ArraySlice<CrashReport.Frame>
+    typealias Frames = ArraySlice<CrashReport.Frame>
 
     /// A recursion is told by its head, its length and its tail.
-    private static func parts(of run: FrameRuns.Run) -> (head: Frames, omitted: Int, tail: Frames) {
+    static func parts(of run: FrameRuns.Run) -> (head: Frames, omitted: Int, tail: Frames) {
         let head = run.frames.prefix(run.period == 1 ? 2 : run.period)
         let tail = run.frames.suffix(run.period)
         guard head.endIndex <= tail.startIndex, let last = head.last, let next = tail.first else {
@@ -60,8 +60,7 @@ extension ReportText {
     }
 
     func addExcerpt(to output: inout StyledText) {
-        let frame = report.thread.frames.first { $0.isApplicationCode && $0.file != nil && $0.line != nil }
-        guard let file = frame?.file, let line = frame?.line, let found = excerpt(file, line) else { return }
+        guard let (file, line) = sourcePlace, let found = excerpt(file, line) else { return }
         let isElsewhere = machine.map { $0 != report.host.name } ?? false
         output.heading(file + (isElsewhere ? " (as it is on this machine)" : ""))
         let digits = found.lines.map { String($0.number).count }.max() ?? 0
@@ -70,6 +69,16 @@ extension ReportText {
             output.add(String(shown.number).leftPadded(digits) + " | ", .faint)
             output.end(shown.text.cut(200, layout.ellipsis), shown.number == line ? .bold : .plain)
         }
+    }
+
+    /// The file and the line to look at.
+    private var sourcePlace: (file: String, line: Int)? {
+        if let culprit = report.stall?.profile?.culprit, let file = culprit.file, let line = culprit.lines.first?.line {
+            return (file, line)
+        }
+        let frame = report.thread.frames.first { $0.isApplicationCode && $0.file != nil && $0.line != nil }
+        guard let file = frame?.file, let line = frame?.line else { return nil }
+        return (file, line)
     }
 
     private static func sourceText(of frame: CrashReport.Frame) -> String? {
@@ -85,8 +94,8 @@ extension ReportText {
         return parts.isEmpty ? nil : parts.joined(separator: " ")
     }
 
-    private static func sampleText(of thread: CrashReport.Thread) -> String? {
+    private func sampleText(of thread: CrashReport.Thread) -> String? {
         guard let delay = thread.sampledAfter, delay.isFinite else { return nil }
-        return "taken \((delay * 10000).rounded() / 10) ms after the fault"
+        return "taken \((delay * 10000).rounded() / 10) ms after the \(report.kind.event)"
     }
 }

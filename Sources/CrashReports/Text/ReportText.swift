@@ -47,7 +47,9 @@ public struct ReportText {
         addHeader(to: &output)
         addFacts(to: &output)
         addExcerpt(to: &output)
-        addThread(report.thread, to: &output)
+        addProfile(to: &output)
+        addMainThread(to: &output)
+        addLengths(to: &output)
         addInstructions(to: &output)
         addBreadcrumbs(to: &output)
         addContext(to: &output)
@@ -80,12 +82,16 @@ public struct ReportText {
     private func addFacts(to output: inout StyledText) {
         let fault = report.fault
         output.field("report", "\(report.id)  \(report.fingerprint)")
-        output.field("what", "\(fault.signal.name) (\(fault.code.name)), fault \(fault.number) of its process")
+        if let stall = report.stall {
+            for fact in stall.facts { output.field(fact.name, fact.text) }
+        } else {
+            output.field("what", "\(fault.signal.name) (\(fault.code.name)), fault \(fault.number) of its process")
+        }
         if let address = fault.address { output.field("address", accessText(to: address)) }
         if let message = fault.message { output.field("message", message) }
         if let exception = fault.exception { output.field("exception", exception.text) }
         if let sender = fault.sender { output.field("sender", "pid \(sender.pid), uid \(sender.uid)") }
-        output.field("where", report.location)
+        if hasThread { output.field("where", report.location) }
         let age = now.map { ", \(Age($0, since: report.timestamp).text)" } ?? ""
         output.field("when", "\(report.timestamp.brief) UTC\(age)")
         let occurrences = report.occurrences

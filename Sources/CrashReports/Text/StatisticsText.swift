@@ -44,17 +44,27 @@ public struct StatisticsText {
     public func text(_ layout: TextLayout = .plain) -> String {
         var output = StyledText(layout)
         let reports = occurrences.values.reduce(0) { $0 + $1.count }
-        let faults = groups.reduce(0) { sum, group in
-            let (total, isOverflow) = sum.addingReportingOverflow(group.count)
-            return isOverflow ? .max : total
-        }
-        output.add("\(Count.of(faults, "fault"))", .bold)
+        let (stalls, faults) = (count(groups.filter { $0.kind == .stall }), count(groups.filter { $0.kind != .stall }))
+        let words = [
+            faults > 0 || stalls == 0 ? Count.of(faults, "fault") : nil, stalls > 0 ? Count.of(stalls, "stall") : nil,
+        ]
+        output.add(words.compactMap(\.self).joined(separator: " and "), .bold)
         output.add(" in \(Count.of(reports, "report")) of \(Count.of(groups.count, "group")), ")
         output.end("\(times.lowerBound.brief) to \(times.upperBound.brief) UTC")
         output.end()
         addGroups(to: &output)
         addChart(to: &output)
         return output.text
+    }
+
+    private func count(_ groups: [ReportGroup]) -> Int {
+        groups.reduce(0) { $0.addingClamped($1.count) }
+    }
+
+    /// What the chart counts.
+    private var events: String {
+        let kinds = Set(groups.map(\.kind.event))
+        return kinds == ["stall"] ? "Stalls" : kinds.contains("stall") ? "Faults and stalls" : "Faults"
     }
 
     /// Three lines for each: when and how often, what, and where.
@@ -67,7 +77,10 @@ public struct StatisticsText {
             output.add("  \(group.first.brief.dropLast(3)) to \(group.last.brief.dropLast(3))  ")
             output.end(sparkline(of: group, output.layout), .cyan)
             output.add("  ")
-            output.add(cut(group.reason, 2 + group.verdictText.count + 2, output.layout), .bold)
+            let several = group.count > 1 ? group.longest : nil
+            let longest = several.map { " (longest \(CrashReport.Stall.text(seconds: $0)))" } ?? ""
+            output.add(cut(group.reason, 2 + group.verdictText.count + 2 + longest.count, output.layout), .bold)
+            output.add(longest)
             output.add(": ")
             output.end(group.verdictText, group.worstVerdict.style)
             let place = "in \(group.location), \(group.processes.joined(separator: ", ")), \(Self.builds(of: group))"
@@ -113,7 +126,7 @@ public struct StatisticsText {
     private func addChart(to output: inout StyledText) {
         let timeline = timeline
         let largest = timeline.counts.max() ?? 0
-        output.heading("Faults per \(timeline.unit.text) (UTC)")
+        output.heading("\(events) per \(timeline.unit.text) (UTC)")
         let isDays = timeline.unit.isOfDays
         let digits = String(largest).count
         let labelWidth = isDays ? 10 : 16

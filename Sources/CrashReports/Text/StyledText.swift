@@ -84,7 +84,7 @@ extension CrashReport.Verdict.Decision {
     var style: StyledText.Style {
         switch self {
         case .resume: .green
-        case .restart: .yellow
+        case .restart, .wait: .yellow
         default: .red
         }
     }

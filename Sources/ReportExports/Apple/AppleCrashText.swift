@@ -56,10 +56,16 @@ public struct AppleCrashText: Sendable {
     private var exception: [String] {
         let fault = report.fault
         return [
-            "Exception Type:  \(fault.signal.name)",
-            "Exception Codes: \(fault.code.name) at \((fault.address ?? HexAddress(0)).description)",
+            "Exception Type:  \(report.kind == .stall ? "STALL" : fault.signal.name)",
+            "Exception Codes: \(exceptionCode) at \((fault.address ?? HexAddress(0)).description)",
             "Crashed Thread:  \(crashedThreadNumber)",
         ]
+    }
+
+    /// A word: what became of a stall, else what the kernel says of the signal.
+    private var exceptionCode: String {
+        guard let stall = report.stall else { return report.fault.code.name }
+        return stall.end == .never ? "NEVER_ENDED" : "WENT_ON"
     }
 
     /// Every line of it starts with what no other line of the layout starts with: the text may be anything.
@@ -74,6 +80,10 @@ public struct AppleCrashText: Sendable {
         }
         if let diagnosis = fault.diagnosis { lines.append("Diagnosis: \(diagnosis.summary)") }
         lines.append("Verdict: \(report.verdict.decision.rawValue), \(report.verdict.reason)")
+        if let stall = report.stall {
+            let path = stall.heaviestPlaces(atMost: 32).joined(separator: " > ")
+            if !path.isEmpty { lines.append("Most of the time: \(path)") }
+        }
         if let callout = report.loop?.callout {
             let label = callout.label.isEmpty ? "" : " \"\(callout.label)\""
             lines.append("Callout: \(callout.kind.rawValue)\(label) in mode \(report.loop?.mode ?? "")")
@@ -119,7 +129,7 @@ public struct AppleCrashText: Sendable {
                 < (right.element.isMain ? 0 : 1, right.element.id, right.offset)
         }
         return sorted.enumerated().map { number, thread in
-            NumberedThread(number: number, thread: thread.element, hasCrashed: thread.offset == 0)
+            NumberedThread(number: number, thread: thread.element, hasCrashed: report.hasThread && thread.offset == 0)
         }
     }
 

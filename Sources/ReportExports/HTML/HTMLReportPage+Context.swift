@@ -20,7 +20,7 @@ extension HTMLReportPage {
                 for breadcrumb in shown { addBreadcrumb(breadcrumb, before: report.timestamp, to: &html) }
                 html.element("li", ["class": "now"]) { html in
                     html.element("span", ["class": "ago"], text: "0 s")
-                    html.element("span", ["class": "kind"], text: "fault")
+                    html.element("span", ["class": "kind"], text: report.kind.event)
                     html.element("span", ["class": "words"], text: report.fault.reason, limit: 300)
                 }
             }

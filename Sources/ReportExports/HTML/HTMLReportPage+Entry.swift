@@ -11,6 +11,7 @@ extension HTMLReportPage {
         let process: String
         let pid: Int
         let build: String?
+        let kind: CrashReport.Kind
         let signal: String
         let reason: String
         let location: String
@@ -27,7 +28,8 @@ extension HTMLReportPage {
             process = summary.process.limited(to: 80)
             pid = summary.pid
             build = (summary.tags?["release"] ?? summary.buildID).map { $0.limited(to: 40) }
-            signal = summary.signal.limited(to: 40)
+            kind = summary.kind
+            signal = summary.subject.limited(to: 40)
             // The page says how often by itself.
             let suffix = " (\(summary.occurrences.count) times)"
             let hasSuffix = summary.occurrences.count > 1 && summary.reason.hasSuffix(suffix)
@@ -44,6 +46,8 @@ extension HTMLReportPage {
 
         /// How many faults.
         var count: Int { entries.reduce(0) { $0 + $1.count } }
+        /// What is counted, in a word.
+        var event: String { newest.kind.event }
         /// The newest of them, which gives the group its words.
         var newest: Entry { entries[0] }
         /// When it happened first.
@@ -70,7 +74,7 @@ extension HTMLReportPage {
     static func decisions(of entries: [Entry]) -> [(decision: CrashReport.Verdict.Decision, count: Int)] {
         var counts: [CrashReport.Verdict.Decision: Int] = [:]
         for entry in entries { counts[entry.decision, default: 0] += entry.count }
-        let known: [CrashReport.Verdict.Decision] = [.resume, .restart, .terminate]
+        let known: [CrashReport.Verdict.Decision] = [.resume, .wait, .restart, .terminate]
         let others = counts.keys.filter { !known.contains($0) }.sorted { $0.rawValue < $1.rawValue }
         return (known + others).compactMap { decision in counts[decision].map { (decision, $0) } }
     }

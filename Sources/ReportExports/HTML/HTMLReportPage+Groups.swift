@@ -72,14 +72,14 @@ extension HTMLReportPage {
                 }
                 html.element("p", ["class": "chips"]) { html in
                     for (decision, count) in group.decisions { addChip(decision, count, to: &html) }
-                    html.element("span", ["class": "quiet"], text: newest.signal)
+                    if newest.kind != .stall { html.element("span", ["class": "quiet"], text: newest.signal) }
                     if newest.isQuarantined { html.element("span", ["class": "quiet"], text: "quarantined") }
                 }
             }
             html.element("div", ["class": "often"]) { html in
                 html.element("p", ["class": "count"]) { html in
                     html.element("b", text: HTMLWords.count(group.count))
-                    html.element("span", text: group.count == 1 ? " fault" : " faults")
+                    html.element("span", text: group.count == 1 ? " \(group.event)" : " \(group.event)s")
                 }
                 addSparkline(group, scale, to: &html)
                 html.element("p", ["class": "quiet"], text: "last \(group.last.brief)")
@@ -133,6 +133,7 @@ extension HTMLReportPage {
                     if builds.count > 5 { html.text(" and \(builds.count - 5) more") }
                 }
             }
+            addLengths(group.entries.compactMap { full[$0.id] }, to: &html)
             var isNewest = true
             for entry in group.entries {
                 guard let report = full[entry.id] else { continue }
@@ -154,7 +155,8 @@ extension HTMLReportPage {
                 html in
                 html.element("table") { html in
                     html.markup("<thead><tr>")
-                    for title in ["Report", "Time", "Process", "Faults", "Verdict"] {
+                    for title in ["Report", "Time", "Process", group.event == "stall" ? "Stalls" : "Faults", "Verdict"]
+                    {
                         html.element("th", ["scope": "col"], text: title)
                     }
                     html.markup("</tr></thead><tbody>")

@@ -15,8 +15,9 @@ extension HTMLReportPage {
         }
         guard !entries.isEmpty else { return }
         html.element("section", ["class": "figures", "aria-label": "In short"]) { html in
-            let total = entries.reduce(0) { $0 + $1.count }
-            figure(HTMLWords.count(total), total == 1 ? "fault" : "faults", to: &html)
+            // Stalls have a figure of their own, by their verdict.
+            let total = entries.filter { $0.kind != .stall }.reduce(0) { $0 + $1.count }
+            if total > 0 { figure(HTMLWords.count(total), total == 1 ? "fault" : "faults", to: &html) }
             figure(HTMLWords.count(groups.count), groups.count == 1 ? "cause" : "causes", to: &html)
             for (decision, count) in Self.decisions(of: entries) {
                 figure(HTMLWords.count(count), HTMLWords.outcome(decision), HTMLWords.style(decision), to: &html)

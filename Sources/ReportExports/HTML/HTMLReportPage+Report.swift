@@ -16,8 +16,10 @@ extension HTMLReportPage {
             }
             html.element("div", ["class": "inner"]) { html in
                 addDiagnosis(report, to: &html)
-                addThread(report.thread, of: report, hasFaulted: true, to: &html)
+                if let stall = report.stall { addProfile(stall, to: &html) }
+                if report.hasThread { addThread(report.thread, of: report, hasFaulted: true, to: &html) }
                 addFacts(report, to: &html)
+                if let stall = report.stall { addLateness(stall, to: &html) }
                 addBreadcrumbs(report, to: &html)
                 addOtherThreads(report, to: &html)
                 addContext(report, to: &html)
@@ -44,10 +46,17 @@ extension HTMLReportPage {
     }
 
     private func addFacts(_ report: CrashReport, to html: inout HTMLText) {
-        html.element("h5", text: "The fault")
+        html.element("h5", text: "The \(report.kind.event)")
         html.element("dl", ["class": "facts"]) { html in
             let fault = report.fault
-            fact("Signal", "\(fault.signal.name) (\(fault.code.name)), fault \(fault.number) of its process", to: &html)
+            if let stall = report.stall {
+                for said in stall.facts {
+                    fact(said.name.prefix(1).uppercased() + said.name.dropFirst(), said.text, to: &html)
+                }
+            } else {
+                let number = "fault \(fault.number) of its process"
+                fact("Signal", "\(fault.signal.name) (\(fault.code.name)), \(number)", to: &html)
+            }
             if let address = fault.address {
                 let kind = fault.addressKind.map { ", \($0.rawValue)" } ?? ""
                 let access = [.none, .unknown].contains(fault.access) ? "" : "\(fault.access.rawValue) at "

@@ -8,7 +8,10 @@ extension HTMLReportPage {
     private static let longestRun = 6
 
     func addThread(_ thread: CrashReport.Thread, of report: CrashReport, hasFaulted: Bool, to html: inout HTMLText) {
-        if hasFaulted { html.element("h5", text: "\(title(of: thread)), faulted", limit: 200) }
+        if hasFaulted {
+            let words = report.kind == .stall ? "the last sample" : "faulted"
+            html.element("h5", text: "\(title(of: thread)), \(words)", limit: 200)
+        }
         let pieces = StackPiece.pieces(of: thread, mostFrames: Self.mostFrames, longestRun: Self.longestRun)
         guard !pieces.isEmpty else {
             html.element("p", ["class": "note"], text: "No frames.")
@@ -91,7 +94,7 @@ extension HTMLReportPage {
                 html.element("section", ["class": "thread"]) { html in
                     html.element("h6") { html in
                         html.text(title(of: thread), limit: 200)
-                        html.element("span", ["class": "quiet"], text: state(of: thread), limit: 200)
+                        html.element("span", ["class": "quiet"], text: state(of: thread, in: report), limit: 200)
                     }
                     addThread(thread, of: report, hasFaulted: false, to: &html)
                 }
@@ -108,10 +111,12 @@ extension HTMLReportPage {
         }
     }
 
-    private func state(of thread: CrashReport.Thread) -> String {
+    private func state(of thread: CrashReport.Thread, in report: CrashReport) -> String {
         var words = thread.state?.rawValue ?? ""
         if let call = thread.systemCall { words += "\(words.isEmpty ? "" : " ")in \(call)" }
-        if let seconds = thread.sampledAfter { words += ", \(HTMLWords.decimal(seconds * 1000)) ms after the fault" }
+        if let seconds = thread.sampledAfter {
+            words += ", \(HTMLWords.decimal(seconds * 1000)) ms after the \(report.kind.event)"
+        }
         return words.isEmpty ? "" : " \(words)"
     }
 }

@@ -122,7 +122,7 @@ extension HTMLReportPage {
         html.element(
             "text",
             ["class": "label", "x": "0", "y": "26"],
-            text: isLogarithmic ? "faults (log)" : "faults"
+            text: events + (isLogarithmic ? " (log)" : "")
         )
         html.element(
             "text",
@@ -134,6 +134,12 @@ extension HTMLReportPage {
             ["class": "tick", "x": Self.number(Self.left - 10), "y": Self.number(base), "text-anchor": "end"],
             text: "0"
         )
+    }
+
+    /// What the bars count.
+    private var events: String {
+        let kinds = Set(entries.map(\.kind.event))
+        return kinds == ["stall"] ? "stalls" : kinds.contains("stall") ? "faults, stalls" : "faults"
     }
 
     private func addLane(
@@ -171,6 +177,9 @@ extension HTMLReportPage {
         switch decision {
         case .resume:
             html.element("circle", ["class": style, "cx": Self.number(x), "cy": Self.number(y), "r": "5"]) { _ in }
+        case .wait:
+            let path = "M\(place(0, -5.5))L\(place(6, 5))L\(place(-6, 5))Z"
+            html.element("path", ["class": style, "d": path]) { _ in }
         case .restart:
             let path = "M\(place(0, -6.5))L\(place(6.5, 0))L\(place(0, 6.5))L\(place(-6.5, 0))Z"
             html.element("path", ["class": style, "d": path]) { _ in }

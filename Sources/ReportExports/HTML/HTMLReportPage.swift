@@ -110,6 +110,7 @@ public struct HTMLReportPage: Sendable {
                 html.markup(HTMLStyle.colors)
                 html.markup(HTMLStyle.layout)
                 html.markup(HTMLStyle.report)
+                html.markup(HTMLStyle.stall)
             }
         }
     }

@@ -8,6 +8,7 @@ enum HTMLStyle {
         --resume:#0b6b45;--resume-ground:#dff3e8;--resume-fill:#2fa36f;
         --restart:#8a4b00;--restart-ground:#fdeed6;--restart-fill:#e09a2f;
         --terminate:#ae1f26;--terminate-ground:#fde4e4;--terminate-fill:#d8484e;
+        --wait:#1d5c94;--wait-ground:#e2eefb;--wait-fill:#4b8fd2;
         --other:#4a4f9c;--other-ground:#e8e9fb;--other-fill:#7b80d6;
         --shadow:0 1px 2px rgb(20 32 43/.06),0 4px 16px rgb(20 32 43/.05)}
         @media (prefers-color-scheme:dark){:root{
@@ -16,6 +17,7 @@ enum HTMLStyle {
         --resume:#6fd8a7;--resume-ground:#10301f;--resume-fill:#35a877;
         --restart:#f2b661;--restart-ground:#35250c;--restart-fill:#d9942e;
         --terminate:#ff9a95;--terminate-ground:#3d1719;--terminate-fill:#e05a5f;
+        --wait:#8ec3f7;--wait-ground:#10293f;--wait-fill:#4a8fd8;
         --other:#b3b7ff;--other-ground:#22244a;--other-fill:#8288e6;
         --shadow:none}}
         """
@@ -45,10 +47,10 @@ enum HTMLStyle {
         .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(120px,1fr));gap:12px;margin-top:22px}
         .figure{background:var(--card);border:1px solid var(--line);border-radius:12px;padding:12px 16px;
         box-shadow:var(--shadow)}
-        .figure b{display:block;font-size:26px;line-height:1.2;font-variant-numeric:tabular-nums;letter-spacing:-.02em}
+        .figure{min-width:0;overflow-wrap:anywhere}.figure b{display:block;font-size:26px;line-height:1.2;font-variant-numeric:tabular-nums;letter-spacing:-.02em}
         .figure span{color:var(--quiet);font-size:13px}
         .figure.resume b{color:var(--resume)}.figure.restart b{color:var(--restart)}
-        .figure.terminate b{color:var(--terminate)}.figure.other b{color:var(--other)}
+        .figure.terminate b{color:var(--terminate)}.figure.wait b{color:var(--wait)}.figure.other b{color:var(--other)}
         .card{background:var(--card);border:1px solid var(--line);border-radius:14px;box-shadow:var(--shadow)}
         .timeline{margin-top:18px;padding:16px 20px 10px}.timeline h2{margin:0 0 2px}
         .legend{display:flex;flex-wrap:wrap;gap:4px 18px;list-style:none;color:var(--quiet);font-size:13px;margin-bottom:8px}
@@ -59,7 +61,7 @@ enum HTMLStyle {
         .chart .tick,.chart .pid{fill:var(--quiet);font-variant-numeric:tabular-nums}
         .grid{stroke:var(--grid)}.base{stroke:var(--life)}.life{stroke:var(--life);stroke-width:3;stroke-linecap:round}
         rect.resume,circle.resume{fill:var(--resume-fill)}rect.restart,path.restart{fill:var(--restart-fill)}
-        rect.terminate{fill:var(--terminate-fill)}rect.other{fill:var(--other-fill)}
+        rect.terminate{fill:var(--terminate-fill)}.shape.wait,rect.wait{fill:var(--wait-fill)}rect.other{fill:var(--other-fill)}
         .shape{stroke:var(--card);stroke-width:1.5}
         .point[href]{cursor:pointer}.point[href]:hover .shape,.point:focus .shape{stroke:var(--text)}
         .tools{display:flex;flex-wrap:wrap;align-items:center;gap:10px 16px;margin-top:22px}
@@ -97,6 +99,7 @@ enum HTMLStyle {
         .chip.resume{color:var(--resume);background:var(--resume-ground)}
         .chip.restart{color:var(--restart);background:var(--restart-ground)}
         .chip.terminate{color:var(--terminate);background:var(--terminate-ground)}
+        .chip.wait{color:var(--wait);background:var(--wait-ground)}
         .chip.other{color:var(--other);background:var(--other-ground);white-space:normal;overflow-wrap:anywhere}
         .body{padding:0 20px 20px;overflow-wrap:anywhere}
         .report{border:1px solid var(--line);border-radius:12px;margin-top:12px;scroll-margin-top:12px}
@@ -150,5 +153,16 @@ enum HTMLStyle {
         .card,.figure{box-shadow:none;break-inside:auto}.frame,.crumbs li,.head{break-inside:avoid}
         details::details-content{content-visibility:visible;display:block}}
         @media (prefers-reduced-motion:no-preference){html{scroll-behavior:smooth}}
+        """
+
+    /// Stalls.
+    static let stall: StaticString = """
+        .flame text{font:12px ui-monospace,"SF Mono","Cascadia Code","JetBrains Mono","DejaVu Sans Mono",Menlo,Consolas,monospace}
+        .flame rect{fill:var(--sunk);stroke:var(--life);stroke-width:.6}
+        .flame .yours rect{fill:var(--accent-ground);stroke:var(--accent)}.flame g:hover rect{stroke:var(--text);stroke-width:2}
+        .tree{font-size:12.5px;line-height:1.45}
+        .lengths{margin:18px 0 4px}.steps{width:auto}.steps td+td{min-width:260px;font-variant-numeric:tabular-nums}
+        .bar{display:inline-block;margin-right:10px;vertical-align:-1px}.bar rect{fill:var(--wait-fill)}
+        @media (max-width:640px){.steps td+td{min-width:0}.bar{width:90px}}
         """
 }

@@ -67,6 +67,7 @@ enum HTMLWords {
         case .resume: "resumed"
         case .restart: "restarted"
         case .terminate: "ended"
+        case .wait: "stalled"
         default: decision.rawValue
         }
     }
@@ -77,6 +78,7 @@ enum HTMLWords {
         case .resume: "resume"
         case .restart: "restart"
         case .terminate: "terminate"
+        case .wait: "wait"
         default: "other"
         }
     }

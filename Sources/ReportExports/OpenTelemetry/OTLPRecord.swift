@@ -14,19 +14,24 @@ struct OTLPRecord {
     }
 
     var json: JSONValue {
-        // What was resumed is an error; what ended or restarted the process is fatal.
-        let isFatal = report.verdict.decision != .resume
+        let severity = severity
         return .members([
             "timeUnixNano": .string(Self.nanoseconds(report.timestamp)),
             "observedTimeUnixNano": .string(Self.nanoseconds(observed)),
-            "severityNumber": isFatal ? 21 : 17,
-            "severityText": isFatal ? "FATAL" : "ERROR",
-            "eventName": "holdfast.fault",
+            "severityNumber": .integer(severity.number),
+            "severityText": .string(severity.text),
+            "eventName": .string("holdfast.\(report.kind.event)"),
             "body": OTLPAttribute.Value.string(body).json,
             "attributes": .array(attributes.map(\.json)),
             "traceId": JSONValue(identifier("trace_id", digits: 32)),
             "spanId": JSONValue(identifier("span_id", digits: 16)),
         ])
+    }
+
+    /// What was resumed is an error; what ended or restarted the process is fatal; a stall is a warning.
+    private var severity: (number: Int, text: String) {
+        if report.kind == .stall { return (13, "WARN") }
+        return report.verdict.decision == .resume ? (17, "ERROR") : (21, "FATAL")
     }
 
     /// Seconds since 1970 need no more than 60 bits in nanoseconds for times up to the year 2554, and OTLP has 64.
@@ -59,13 +64,13 @@ struct OTLPRecord {
 
     private func addException(to attributes: inout OTLPAttributes) {
         let fault = report.fault
-        attributes.add("exception.type", fault.exception?.type ?? fault.signal.name)
+        attributes.add("exception.type", fault.exception?.type ?? report.faultName)
         attributes.add("exception.message", fault.exception?.message ?? fault.message ?? fault.reason)
         attributes.add("exception.stacktrace", stack)
     }
 
     private func addPlace(to attributes: inout OTLPAttributes) {
-        attributes.add("thread.id", report.thread.id)
+        if report.hasThread { attributes.add("thread.id", report.thread.id) }
         attributes.add("thread.name", report.thread.name)
         if let frame = report.thread.frames.first(where: \.isApplicationCode) {
             attributes.add("code.function.name", frame.function)
@@ -80,12 +85,16 @@ struct OTLPRecord {
         attributes.add("holdfast.report.id", report.id.rawValue)
         attributes.add("holdfast.fingerprint", report.fingerprint.rawValue)
         attributes.add("holdfast.occurrences", report.occurrences.count)
-        attributes.add("holdfast.signal.name", fault.signal.name)
-        attributes.add("holdfast.signal.number", fault.signal.number)
-        attributes.add("holdfast.signal.code", fault.code.name)
+        if let stall = report.stall {
+            add(stall, to: &attributes)
+        } else {
+            attributes.add("holdfast.signal.name", fault.signal.name)
+            attributes.add("holdfast.signal.number", fault.signal.number)
+            attributes.add("holdfast.signal.code", fault.code.name)
+            attributes.add("holdfast.access", fault.access.rawValue)
+        }
         attributes.add("holdfast.address", fault.address?.description)
         attributes.add("holdfast.address.kind", fault.addressKind?.rawValue)
-        attributes.add("holdfast.access", fault.access.rawValue)
         attributes.add("holdfast.reason", fault.reason)
         attributes.add("holdfast.diagnosis", fault.diagnosis?.summary)
         attributes.add("holdfast.diagnosis.next", fault.diagnosis?.next ?? [])
@@ -100,6 +109,20 @@ struct OTLPRecord {
         attributes.add("holdfast.loop.callout.kind", report.loop?.callout?.kind.rawValue)
         attributes.add("holdfast.loop.callout.label", report.loop?.callout?.label)
         attributes.add("holdfast.notes", report.notes)
+    }
+
+    private func add(_ stall: CrashReport.Stall, to attributes: inout OTLPAttributes) {
+        attributes.add("holdfast.stall.subject", stall.subject.rawValue)
+        attributes.add("holdfast.stall.label", stall.label)
+        attributes.add("holdfast.stall.length", .number(stall.length))
+        attributes.add("holdfast.stall.threshold", .number(stall.threshold))
+        attributes.add("holdfast.stall.end", stall.end.rawValue)
+        attributes.add("holdfast.stall.activity", stall.activities.first?.text)
+        if let seconds = stall.processorSeconds { attributes.add("holdfast.stall.processor", .number(seconds)) }
+        if let seconds = stall.waitedForProcessorSeconds {
+            attributes.add("holdfast.stall.waited_for_processor", .number(seconds))
+        }
+        attributes.add("holdfast.stall.path", stall.heaviestPlaces(atMost: 64))
     }
 
     private func addContext(to attributes: inout OTLPAttributes) {

@@ -5,10 +5,11 @@ extension SentryEvent {
     var exception: JSONValue {
         let fault = report.fault
         return .members([
-            "type": .string(text(fault.exception?.type ?? fault.signal.name)),
+            "type": .string(text(fault.exception?.type ?? report.faultName)),
             "value": .string(text(fault.exception?.message ?? fault.reason)),
-            "thread_id": .integer(report.thread.id),
-            "mechanism": mechanism,
+            // What was pinged has no thread that is known.
+            "thread_id": report.hasThread ? .integer(report.thread.id) : nil,
+            "mechanism": report.stall.map(mechanism) ?? mechanism,
             "stacktrace": stacktrace(of: report.thread),
         ])
     }
@@ -40,12 +41,34 @@ extension SentryEvent {
         ])
     }
 
+    /// Nothing was signalled: somebody looked.
+    private func mechanism(of stall: CrashReport.Stall) -> JSONValue {
+        .members([
+            "type": "stall",
+            "handled": true,
+            "synthetic": true,
+            "description": JSONValue(report.fault.diagnosis.map { text($0.summary) }),
+            "data": .members([
+                "subject": .string(text(stall.subject.rawValue)),
+                "label": JSONValue(stall.label.map(text)),
+                "seconds": .number(stall.length),
+                "threshold_seconds": .number(stall.threshold),
+                "end": .string(text(stall.end.rawValue)),
+                "activity": JSONValue(stall.activities.first.map { text($0.text) }),
+                "processor_seconds": stall.processorSeconds.map(JSONValue.number),
+                "waited_for_processor_seconds": stall.waitedForProcessorSeconds.map(JSONValue.number),
+                "heaviest_path": .list(stall.heaviestPlaces(atMost: 64).map { .string(text($0)) }),
+                "next": .list(report.fault.diagnosis?.next.map { .string(text($0)) } ?? []),
+            ]),
+        ])
+    }
+
     /// The stack of the thread that faulted is in the exception, which names the thread.
     var threads: [JSONValue] {
         let faulted = JSONValue.members([
             "id": .integer(report.thread.id),
             "name": JSONValue(report.thread.name.map(text)),
-            "crashed": true,
+            "crashed": .bool(report.kind != .stall),
             "current": true,
             "main": .bool(report.thread.isMain),
         ])
@@ -60,7 +83,7 @@ extension SentryEvent {
                 "stacktrace": stacktrace(of: thread),
             ])
         }
-        return [faulted] + others
+        return (report.hasThread ? [faulted] : []) + others
     }
 
     /// Frames from the oldest to the newest; nil without any, for Sentry refuses an empty list.

@@ -41,7 +41,7 @@ struct SentryEvent {
             "event_id": .string(report.id.rawValue),
             "timestamp": .string(report.timestamp.description),
             "platform": "native",
-            "level": report.verdict.decision == .resume ? "error" : "fatal",
+            "level": .string(level),
             "logger": "holdfast",
             "server_name": .string(text(report.host.name)),
             "release": .string(release),
@@ -58,6 +58,12 @@ struct SentryEvent {
             "extra": extra,
             "sdk": Self.sdk,
         ])
+    }
+
+    /// A fault that was resumed did not end the session; a stall is none.
+    private var level: String {
+        if report.kind == .stall { return "warning" }
+        return report.verdict.decision == .resume ? "error" : "fatal"
     }
 
     /// Text that is not longer than it may be.
@@ -86,7 +92,8 @@ struct SentryEvent {
         }
         // What Holdfast says of the fault is not for the application to say.
         let own = [
-            "process": report.process.name, "signal": report.fault.signal.name,
+            "process": report.process.name, "signal": report.kind == .stall ? nil : report.fault.signal.name,
+            "kind": report.kind == .stall ? report.kind.rawValue : nil,
             "verdict": report.verdict.decision.rawValue, "callout": report.loop?.callout?.label,
             "mode": report.loop?.mode,
         ]

@@ -37,6 +37,10 @@ public final class ReportSymbolicator {
         }
         name(&result.thread)
         for index in result.otherThreads.indices { name(&result.otherThreads[index]) }
+        if let profile = report.stall?.profile {
+            let naming = ProfileNaming(symbolicator, images: report.images)
+            result.stall?.profile = naming.named(profile, &used, &changes)
+        }
         if result != report { result.update(from: report) }
         let images = used.sorted().map { index -> SymbolicatedReport.Image in
             let image = report.images[index]
@@ -78,6 +82,8 @@ extension CrashReport {
     /// Brings what follows from the names of frames in line with them.
     fileprivate mutating func update(from old: CrashReport) {
         defer { explain() }
+        // That of a stall says nothing of functions.
+        guard kind != .stall else { return }
         // Only a reason that the rule gives, too: a process that ended early has another.
         for isRuntimeMessage in [false, true]
         where fault.reason == old.reasonText(old.runtimeFailure, isRuntimeMessage: isRuntimeMessage) {

@@ -44,6 +44,7 @@ import Testing
         #expect(try completions("st") == ["stats"])
         #expect(try completions("list", "--verd") == ["--verdict"])
         #expect(try completions("list", "--verdict", "res") == ["resume", "restart"])
+        #expect(try completions("list", "--kind", "st") == ["stall"])
         #expect(try completions("list", "--signal", "SIGSE") == ["SIGSEGV"])
     }
 

@@ -45,6 +45,39 @@ enum SampleStore {
         ]
     }
 
+    /// Writes three reports of stalls, of two causes.
+    static func fillWithStalls(_ store: ReportStore) throws {
+        var counted = try stall(1, seconds: 3600, length: 1.5)
+        counted.count(stallOf: try stall(1, seconds: 3700, length: 3.2))
+        counted.count(stallOf: try stall(1, seconds: 3800, length: 0.4))
+        for report in [counted, try stall(2, seconds: 5000, length: 0.7), try stall(0, seconds: 8000, length: 12.5)] {
+            try store.write(report)
+        }
+    }
+
+    /// A stall in `RetryQueue.sweep()`, or of a queue that does not answer for number 0.
+    static func stall(_ number: Int, seconds: Int64, length: Double) throws -> CrashReport {
+        let time = Timestamp(seconds: midnight + seconds)
+        let id = try SampleReport.id(String(ReportID(time: time).rawValue.prefix(12)) + "a\(number)")
+        let calls = [
+            SampleStall.call(0, length, "main", line: 12), SampleStall.call(1, length, "RetryQueue.sweep()", line: 58),
+        ]
+        var report =
+            number == 0 ? SampleStall.ping() : SampleStall.report(length: length, label: "main loop", calls: calls)
+        report.id = id
+        report.timestamp = time
+        report.stall?.begin = time
+        report.stall?.length = length
+        report.fault.reason = report.stall?.reason ?? ""
+        report.process.name = "mail-agent"
+        report.process.pid = 4100 + number
+        report.process.startTime = time.adding(seconds: -60)
+        report.occurrences = .init(count: 1, first: time, last: time)
+        report.runtime.holdfast = "0.2.0"
+        report.explain()
+        return report
+    }
+
     /// What the reports of a group have in common.
     private struct Fault {
         var group: String

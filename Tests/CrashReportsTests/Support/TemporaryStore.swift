@@ -37,7 +37,10 @@ enum Fixture {
     static let package = folder.deletingLastPathComponent().deletingLastPathComponent()
 
     /// The reports in `Fixtures`, of every version there was.
-    static let reports = ["v1.json", "v1-recovery.json", "v2.json", "v2-everything.json"]
+    static let reports = [
+        "v1.json", "v1-recovery.json", "v2.json", "v2-everything.json", "v3.json", "v3-fault.json",
+        "v3-everything.json", "v3-ping.json",
+    ]
 
     /// Where a file in `Fixtures` is.
     static func url(_ name: String) -> URL { folder.appendingPathComponent("Fixtures/\(name)") }

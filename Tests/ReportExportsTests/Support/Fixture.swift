@@ -10,6 +10,20 @@ enum Fixture {
         return try CrashReport(json: Array(Data(contentsOf: URL(fileURLWithPath: path))))
     }
 
+    /// A report of a stall that the reader's tests have.
+    static func stall(_ name: String = "v3") throws -> CrashReport {
+        let path = "\(BuiltProduct.package)/Tests/CrashReportsTests/Fixtures/\(name).json"
+        return try CrashReport(json: Array(Data(contentsOf: URL(fileURLWithPath: path))))
+    }
+
+    /// The same with text that means harm in every text that may be anything.
+    static func evilStall() throws -> CrashReport {
+        var report = try poisoned(try stall())
+        // Of another kind it would be no stall.
+        report.kind = .stall
+        return report
+    }
+
     /// A text in `Fixtures`.
     static func text(_ name: String) throws -> String {
         let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -30,13 +44,18 @@ enum Fixture {
 
     /// A report with that in every text that may be anything.
     static func evilReport() throws -> CrashReport {
-        let object = try JSONSerialization.jsonObject(with: Data(try RichReport.report().json()))
+        try poisoned(RichReport.report())
+    }
+
+    private static func poisoned(_ report: CrashReport) throws -> CrashReport {
+        let object = try JSONSerialization.jsonObject(with: Data(try report.json()))
         return try CrashReport(json: Array(JSONSerialization.data(withJSONObject: poisoned(object, key: ""))))
     }
 
     /// Times, addresses, digits and identifiers have a form that the reader of reports checks.
     private static let checked: Set = [
-        "id", "timestamp", "first", "last", "startTime", "time", "address", "imageOffset", "base", "end", "registers",
+        "id", "timestamp", "first", "last", "startTime", "time", "begin", "address", "imageOffset", "base", "end",
+        "registers",
     ]
 
     private static func poisoned(_ value: Any, key: String) -> Any {

@@ -99,6 +99,7 @@ struct DecodedBlock {
             unsafe texts[Int(file.shortNumber(at: entry + 80 + 4 * field))]
         }
         let buildID = unsafe file.shortNumber(at: entry + 112)
+        let length = unsafe file.number(at: entry + 120) >> 1
         return unsafe IndexEntry(
             id: id(file, index),
             file: mark(file, index),
@@ -108,6 +109,7 @@ struct DecodedBlock {
             count: Int(file.signedNumber(at: entry + 64)),
             pid: Int(file.signedNumber(at: entry + 72)),
             isQuarantined: file.number(at: entry + 120) & 1 != 0,
+            longest: length == 0 ? nil : Int(clamping: length - 1),
             kind: text(0),
             process: text(1),
             signal: text(2),

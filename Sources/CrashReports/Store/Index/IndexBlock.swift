@@ -111,7 +111,9 @@ extension IndexEntry {
         }
         bytes.append(buildID.map { texts.number(of: $0) } ?? IndexBlock.noText)
         bytes.append(tags.isEmpty ? IndexBlock.noText : texts.number(of: TagText.joined(tags)))
-        bytes.append(UInt64(isQuarantined ? 1 : 0))
+        // The rest of the word was zero before there were stalls.
+        let length = longest.map { UInt64(clamping: $0) + 1 } ?? 0
+        bytes.append(length << 1 | (isQuarantined ? 1 : 0))
     }
 }
 

@@ -11,6 +11,8 @@ struct IndexEntry: Hashable, Sendable {
     var count: Int
     var pid: Int
     var isQuarantined: Bool
+    /// How long the stall took that it is about, in microseconds; nil for a fault.
+    var longest: Int?
     var kind: String
     var process: String
     var signal: String
@@ -35,6 +37,7 @@ extension IndexEntry {
             count: report.occurrences.count,
             pid: report.process.pid,
             isQuarantined: report.recovery?.quarantined == true,
+            longest: report.stall.map { Self.microseconds($0.length) },
             kind: report.kind.rawValue,
             process: report.process.name,
             signal: report.fault.signal.name,
@@ -46,6 +49,11 @@ extension IndexEntry {
             buildID: report.process.buildID,
             tags: report.context?.tags ?? [:]
         )
+    }
+
+    /// What is longer than any clock counts, and what is no number, is cut.
+    static func microseconds(_ seconds: Double) -> Int {
+        seconds > 0 ? Int(min(seconds * 1e6, 1e17).rounded()) : 0
     }
 }
 
