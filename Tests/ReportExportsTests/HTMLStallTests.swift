@@ -24,6 +24,11 @@ import Testing
         #expect(graph.title(of: graph.blocks[2]) == "f: 500 ms, 12.5 %")
     }
 
+    @Test func `Samples without a call leave room`() {
+        let graph = HTMLFlameGraph(.init(samples: 4, seconds: 4, calls: [call(0, 1)]))
+        #expect(graph.blocks.map(\.width) == [250])
+    }
+
     @Test func `What took longer than its caller ends with it, and what is below nothing is not drawn`() {
         let graph = graph([call(0, 1), call(1, 5), call(1, 1), call(2, 1), call(9, .infinity), call(1, -1), call(0, 0)])
         #expect(graph.blocks.map(\.width) == [1000, 1000])

@@ -54,10 +54,12 @@ struct ProfileOutline {
         for row in rows {
             path.removeSubrange(row.depth...)
             let parent = row.depth > 0 ? path[row.depth - 1] : nil
+            let isFull = lines.count >= Self.mostLines
             let isTiny = row.depth > 0 && parent == nil || !(row.call.seconds >= smallest)
-            guard !isTiny, lines.count < Self.mostLines else {
+            guard !isTiny, !isFull else {
                 path.append(nil)
-                if isTiny { tiny += 1 } else { more += 1 }
+                // Once there is no room, nobody knows why the caller of a call is not shown.
+                if isFull { more += 1 } else { tiny += 1 }
                 continue
             }
             path.append(lines.count)

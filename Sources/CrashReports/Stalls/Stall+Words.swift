@@ -50,3 +50,8 @@ extension CrashReport.Stall {
         lengths = all
     }
 }
+
+extension CrashReport.Kind {
+    /// What happened, in a word: `fault`, `stall`.
+    public var event: String { self == .stall ? "stall" : "fault" }
+}

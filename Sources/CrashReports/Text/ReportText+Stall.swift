@@ -30,8 +30,3 @@ extension ReportText {
         HistogramText(ticks.lateness).write(to: &output)
     }
 }
-
-extension CrashReport.Kind {
-    /// What happened, in a word: `fault`, `stall`.
-    public var event: String { self == .stall ? "stall" : "fault" }
-}

@@ -68,6 +68,15 @@ import Testing
         #expect(tree([call(0, 10, "main"), call(1, 0.01, "f")])[1].hasSuffix("… 1 call of less than 1 %"))
     }
 
+    @Test func `A tree that is too large for a screen is cut, and what is missing counted`() {
+        let lines = tree((0..<1000).map { call(0, 1, "f\($0)") } + [call(1, 0.001, "g")])
+        // A thousand equal parts are less than a hundredth each.
+        #expect(lines == [String(repeating: " ", count: 12) + "… 1001 calls of less than 1 % each"])
+        let deep = tree((0..<1000).map { call($0, 1, "f\($0)") })
+        #expect(deep.count == 401)
+        #expect(deep.last?.hasSuffix("… 600 more calls") == true)
+    }
+
     @Test func `A recursion is told by its head, its length and its tail`() {
         let lines = tree([call(0, 1, "main")] + (1..<300).map { call($0, 1, $0 % 2 == 0 ? "even" : "odd") })
         #expect(lines.count < 10)
