@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Callouts that run for longer than their deadline: what becomes of them, and what of the rest.
-@Suite(.timeLimit(.minutes(10))) struct CalloutDeadlineTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct CalloutDeadlineTests {
     private static let abandoned = "abandoned item true, signal \(SIGSTKFLT)"
     private static let kept = "log: a callout runs for longer than its deadline and may not be abandoned, item "
 

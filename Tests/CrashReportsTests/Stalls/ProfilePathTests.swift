@@ -3,8 +3,14 @@ import Testing
 @testable import CrashReports
 
 @Suite struct ProfilePathTests {
+    /// A hundred samples for a second.
     private func profile(_ calls: [CrashReport.Stall.Call]) -> CrashReport.Stall.Profile {
-        .init(samples: 1, seconds: calls.first?.seconds ?? 0, calls: calls)
+        let calls = calls.map { call in
+            var call = call
+            call.samples = Int(min(max(call.seconds, 0), 1000) * 100)
+            return call
+        }
+        return .init(samples: 100, seconds: calls.first?.seconds ?? 0, calls: calls)
     }
 
     @Test func `A row knows what its call took itself`() {
@@ -46,6 +52,10 @@ import Testing
             SampleStall.call(4, 0.5, "match", isUserCode: false),
         ]
         #expect(profile(calls).culprit?.function == "sweep")
+        // One that was called again and again is not, though most of the time went there.
+        var often = calls
+        often[3].seconds = 0.94
+        #expect(profile(often).culprit?.function == "sweep")
         // A call of a library is not to blame, however long it took.
         #expect(profile(Array(calls.prefix(2))).culprit?.function == "main")
         #expect(profile([SampleStall.call(0, 1, "poll", isUserCode: false)]).culprit == nil)

@@ -281,9 +281,16 @@ enum DeadlineScenarios {
         }
     }
 
+    /// The application's own code, without a call: else there would hardly be an instruction at which it could be abandoned.
+    private static func compute() -> Int {
+        var sum = 0
+        while sum < 2000 { sum &+= 1 }
+        return sum
+    }
+
     private static func allocateForEver() {
         var sum = 0
-        while sum >= 0 { sum &+= [UInt8](repeating: 1, count: 100 + sum % 1000).count & 7 }
+        while sum >= 0 { sum = ([UInt8](repeating: 1, count: 100 + sum % 1000).count & 7) &+ compute() }
     }
 
     private static func lockForEver() {
@@ -291,8 +298,7 @@ enum DeadlineScenarios {
         while sum >= 0 {
             pthread_mutex_lock(mutex)
             pthread_mutex_unlock(mutex)
-            // Else there would hardly be an instruction at which it could be abandoned.
-            for number in 0..<20 { sum = (sum &+ number) & 0xff }
+            sum = compute()
         }
     }
 
@@ -305,7 +311,7 @@ enum DeadlineScenarios {
     private nonisolated static let exclusion = Mutex(0)
 
     private static func excludeForEver() {
-        while true { exclusion.withLock { $0 &+= 1 } }
+        while compute() > 0 { exclusion.withLock { $0 &+= 1 } }
     }
 
     private static func isMutexFree() -> Bool {
@@ -313,7 +319,7 @@ enum DeadlineScenarios {
     }
 
     private static func addForEver(_ loop: HostRunLoop) {
-        while true {
+        while compute() > 0 {
             let timer = HostRunLoop.Timer(label: "never", after: .seconds(1000)) { _ in }
             loop.add(timer)
             timer.invalidate()
