@@ -62,7 +62,8 @@ private func stallLock(_ milliseconds: Int) {
 @inline(never)
 private func stallRead(_ milliseconds: Int) {
     let writer = LateThread(milliseconds)
-    writer.waitForByte()
+    // Unlike the function before it, or an optimised build has one for both.
+    precondition(writer.waitForByte() == 1)
     writer.join()
 }
 
@@ -121,9 +122,11 @@ private final class LateThread: @unchecked Sendable {
     }
 
     @inline(never)
-    func waitForByte() {
+    func waitForByte() -> Int {
         var byte: UInt8 = 0
-        while unsafe read(pipe[0], &byte, 1) < 0, errno == EINTR {}
+        var count = 0
+        repeat { count = unsafe read(pipe[0], &byte, 1) } while count < 0 && errno == EINTR
+        return count
     }
 
     func join() {

