@@ -34,14 +34,13 @@ extension ReportBuilder {
         _ architecture: String
     ) -> [String: HexAddress] {
         guard let place = thread.frames.first else { return [:] }
-        let known = [
-            RegisterNames.programCounter(architecture): place,
-            RegisterNames.stackPointer(architecture): thread.stackPointer,
-            RegisterNames.framePointer(architecture): thread.framePointer,
-        ]
-        // A look while nothing has faulted does not keep all of them.
-        return known.filter { $0.key == RegisterNames.programCounter(architecture) || $0.value != 0 }
-            .mapValues(HexAddress.init(_:))
+        var registers = [RegisterNames.programCounter(architecture): HexAddress(place)]
+        // A look while nothing has faulted does not keep the others; no thread has a stack at zero.
+        if thread.stackPointer != 0 {
+            registers[RegisterNames.stackPointer(architecture)] = HexAddress(thread.stackPointer)
+            registers[RegisterNames.framePointer(architecture)] = HexAddress(thread.framePointer)
+        }
+        return registers
     }
 
     // proc_pid_stat(5)
