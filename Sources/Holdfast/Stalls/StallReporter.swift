@@ -40,6 +40,8 @@ final class StallReporter: @unchecked Sendable {
     private var patient: [UInt64: PatientStall] = [:]
     private var othersSampled: HostRunLoop.Instant?
 
+    /// How long a round takes on a busy machine, in nanoseconds, without a look at all threads.
+    private static let longestRound: Int64 = 200_000_000
     /// How long after a look at all threads the next one follows at the earliest: each is asked by a signal.
     private static let othersPause = Duration.seconds(5)
 
@@ -88,6 +90,7 @@ final class StallReporter: @unchecked Sendable {
     private func run() -> Never {
         while true {
             let (stalls, request) = inbox.next(before: nextDue, &clock)
+            let woke = MonotonicClock.nanoseconds
             var new: [UInt64] = []
             for stall in stalls {
                 switch stall.phase {
@@ -100,6 +103,9 @@ final class StallReporter: @unchecked Sendable {
             for number in new { sampleOthers(number) }
             for number in ongoing.keys.sorted() { attend(to: number, mustSettle: request != nil) }
             if let request { desk.perform { [inbox] in inbox.isSettled(request) } }
+            // The process may have stood still while this thread did not wait: looks do not take longer than that.
+            let work = new.isEmpty ? Self.longestRound : Self.longestRound + OtherThreads.patience.saturatingNanoseconds
+            clock.slept(from: woke, until: woke + work, now: MonotonicClock.nanoseconds)
         }
     }
 
