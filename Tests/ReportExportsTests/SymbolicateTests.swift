@@ -79,10 +79,12 @@ import Testing
         #expect(run.output.contains("3 addresses named anew"), "\(run.output)")
         let named = try store.load(report.id)
         let calls = try #require(named.stall?.profile?.calls)
-        #expect(calls.map(\.depth) == [0, 1, 1], "\(calls.map(\.location))")
-        #expect(calls[0].function?.hasSuffix("main") == true)
-        #expect(calls.map(\.seconds) == [1.75, 0.5, 0.25])
-        #expect(calls[1].function == nil && calls[2].function == "known()")
+        // An optimised build has inlined others into it.
+        let roots = calls.filter { $0.depth == 0 }
+        #expect(roots.map(\.seconds) == [1.75], "\(calls.map(\.location))")
+        #expect(roots[0].function?.hasSuffix("main") == true)
+        #expect(calls.contains { $0.function == "known()" && $0.seconds == 0.25 && $0.depth > 0 })
+        #expect(calls.contains { $0.function == nil && $0.seconds == 0.5 && $0.depth > 0 })
         #expect(named.stall?.profile?.samples == 3 && named.stall?.profile?.callsOmitted == 2)
         #expect(named.fault.reason == report.fault.reason)
         // Nothing more is known the second time.
