@@ -12,12 +12,6 @@ struct ReportBatch {
     /// Addresses that lay in no image when the images were read last.
     private var homeless: Set<UInt64> = []
 
-    #if arch(arm64)
-    private static let architecture = "aarch64"
-    #else
-    private static let architecture = "x86_64"
-    #endif
-
     init(store: ReportStore) {
         self.store = store
     }
@@ -48,7 +42,7 @@ struct ReportBatch {
         var failure: (any Error)?
         var counts: [ReportID: Count] = [:]
         for (slot, bytes) in records {
-            guard var record = FaultRecord(bytes: bytes, architecture: Self.architecture) else {
+            guard var record = FaultRecord(bytes: bytes, architecture: OwnArchitecture.name) else {
                 // A free slot: nothing is lost with it.
                 finish(slot)
                 continue

@@ -42,6 +42,9 @@ extension FaultRecord {
         memoryNumber = 0
     }
 
+    /// Whether it stands for a stall: no handler wrote it, so that registers and context of a fault are not missing.
+    public var isOfStall: Bool { verdict == .wait }
+
     /// Adds the other threads.
     ///
     /// - Parameters:

@@ -27,6 +27,16 @@ extension CrashReport.Stall.Profile {
         return rows
     }
 
+    /// The time that all of it stands for: what is not under a call were samples without one.
+    ///
+    /// - Parameter rows: The rows of this profile.
+    /// - Returns: In seconds; zero if no part of it can be told.
+    public func wholeSeconds(of rows: [Row]) -> Double {
+        let outermost = rows.lazy.filter { $0.depth == 0 }.reduce(0) { $0 + max(0, $1.call.seconds) }
+        let whole = max(outermost, seconds)
+        return whole.isFinite && whole > 0 ? whole : 0
+    }
+
     /// The calls that lead to where the thread was longest, the outermost first.
     public var heaviestPath: [CrashReport.Stall.Call] {
         var path: [CrashReport.Stall.Call] = []

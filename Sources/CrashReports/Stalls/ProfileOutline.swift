@@ -41,9 +41,7 @@ struct ProfileOutline {
     /// Takes a profile, with any depths and times.
     init(_ profile: CrashReport.Stall.Profile) {
         let rows = profile.rows
-        let outermost = rows.lazy.filter { $0.depth == 0 }.reduce(0) { $0 + max(0, $1.call.seconds) }
-        let sum = max(outermost, profile.seconds)
-        whole = sum.isFinite && sum > 0 ? sum : 0
+        whole = profile.wholeSeconds(of: rows)
         let smallest = whole * Self.smallestPart
 
         // Which rows are shown, and what they were called by: a row whose caller is not shown is not shown either.

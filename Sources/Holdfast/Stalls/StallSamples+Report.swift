@@ -4,12 +4,6 @@ internal import Supervision
 internal import Symbolication
 
 extension StallSamples {
-    #if arch(arm64)
-    private static let architecture = "aarch64"
-    #else
-    private static let architecture = "x86_64"
-    #endif
-
     /// What the thread did, what took longest first.
     private struct Doing: Hashable {
         var activity: CrashReport.Stall.Activity
@@ -36,7 +30,7 @@ extension StallSamples {
                 images: images
             )
             tree.add(frames, seconds: weight.seconds, samples: weight.samples)
-            let call = key.systemCall.flatMap { SystemCallNames.name($0, architecture: Self.architecture) }
+            let call = key.systemCall.flatMap { SystemCallNames.name($0, architecture: OwnArchitecture.name) }
             var doing = Doing(activity: key.activity, systemCall: call)
             if doing.activity == .systemCall, LockWait.isOne(systemCall: call, frames: frames) {
                 doing.activity = .lock

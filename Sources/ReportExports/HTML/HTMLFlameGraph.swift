@@ -29,10 +29,8 @@ struct HTMLFlameGraph {
     /// Takes a profile, with any depths and times.
     init(_ profile: CrashReport.Stall.Profile) {
         let rows = profile.rows
-        let outermost = rows.lazy.filter { $0.depth == 0 }.reduce(0) { $0 + max(0, $1.call.seconds) }
         // What is left of the width were samples without a call.
-        let whole = max(outermost, profile.seconds)
-        seconds = whole.isFinite && whole > 0 ? whole : 0
+        seconds = profile.wholeSeconds(of: rows)
         // Up to where the blocks of each depth have come, and where those of their caller end; nil below what is not drawn.
         var free: [(x: Double, end: Double)?] = [(0, Self.width)]
         for row in rows {

@@ -13,13 +13,7 @@ extension ThreadLook {
             default: nil
             }
         guard let state, let systemCall, self.state != "R" else { return state }
-        let name = SystemCallNames.name(systemCall, architecture: Self.architecture)
+        let name = SystemCallNames.name(systemCall, architecture: OwnArchitecture.name)
         return "\(state) in \(name ?? "system call \(systemCall)")"
     }
-
-    #if arch(arm64)
-    private static let architecture = "aarch64"
-    #else
-    private static let architecture = "x86_64"
-    #endif
 }

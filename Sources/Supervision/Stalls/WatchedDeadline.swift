@@ -8,13 +8,6 @@ internal import Synchronization
 final class WatchedDeadline: WatcherEntry, @unchecked Sendable {
     typealias Reading = HostRunLoop.Progress.CalloutReading
 
-    private final class WeakLoop: @unchecked Sendable {
-        // Written once; the runtime keeps reads of it apart from its end.
-        weak var value: HostRunLoop?
-
-        init(_ value: HostRunLoop) { self.value = value }
-    }
-
     /// The callout that is watched.
     private struct Seen {
         var reading: Reading

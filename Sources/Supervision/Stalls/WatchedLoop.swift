@@ -3,13 +3,6 @@ internal import Synchronization
 
 /// A loop that is watched; it may go meanwhile.
 final class WatchedLoop: WatchedSubject {
-    private final class WeakLoop: @unchecked Sendable {
-        // Written once; the runtime keeps reads of it apart from its end.
-        weak var value: HostRunLoop?
-
-        init(_ value: HostRunLoop) { self.value = value }
-    }
-
     private let progress: HostRunLoop.Progress
     private let loop: WeakLoop
     /// The busy period that stalls, or did last.

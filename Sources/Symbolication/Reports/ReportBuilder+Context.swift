@@ -79,7 +79,7 @@ extension ReportBuilder {
 
     /// Says that the context could not be kept, where that is worth a word.
     func contextNotes(on record: FaultRecord) -> [String] {
-        guard process.surroundings.hasContexts, record.context == nil, record.verdict != .wait,
+        guard process.surroundings.hasContexts, record.context == nil, !record.isOfStall,
             record.stage != .incomplete,
             !record.facts.contains(.forkedChild)
         else { return [] }

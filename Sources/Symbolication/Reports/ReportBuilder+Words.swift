@@ -132,7 +132,7 @@ extension FaultRecord {
     /// No fault has a program counter, a stack pointer and flags of zero.
     var isCutOff: Bool {
         // A stall has no handler, and no registers.
-        guard verdict != .wait else { return false }
+        guard !isOfStall else { return false }
         return stage == .incomplete
             || ["rip", "rsp", "eflags", "pc", "sp", "cpsr"].allSatisfy { registers[$0] ?? 0 == 0 }
     }

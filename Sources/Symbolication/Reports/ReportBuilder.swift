@@ -147,7 +147,7 @@ public final class ReportBuilder {
     private func place(of record: FaultRecord) -> [UInt64] {
         let place = record.registers[RegisterNames.programCounter(process.host.architecture)] ?? 0
         // Of a stall, nothing is known but the frames that were seen.
-        if record.verdict == .wait { return [] }
+        if record.isOfStall { return [] }
         return place == 0 && record.isCutOff ? [] : [place]
     }
 }
