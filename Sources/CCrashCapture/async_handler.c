@@ -121,11 +121,18 @@ static uint32_t capture(int signal, const siginfo_t *info, void *context, HFReco
     HFSpoolHeader *spool = hf_capture_state.configuration.spool;
     uint32_t verdict = atomic_load_explicit(&hf_capture_state.verdict_without_decision, memory_order_relaxed);
     *record = wait_for_slot();
+    bool has_room = *record != NULL;
+    if (!has_room) {
+        *record = hf_async_claim_last_slot();
+    }
     if (*record == NULL) {
         __atomic_add_fetch(&spool->faults_lost, 1, __ATOMIC_RELAXED);
         return verdict;
     }
     hf_async_fill_record(*record, spool, signal, info, context);
+    if (!has_room) {
+        hf_capture_add_facts(*record, HF_FACT_NO_ROOM);
+    }
     // Nobody decides for the deciding thread, nor before there is one.
     if (atomic_load_explicit(&hf_capture_state.decider, memory_order_acquire) == 0 ||
         ((*record)->facts & HF_FACT_CAPTURE_THREAD) != 0) {

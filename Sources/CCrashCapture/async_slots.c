@@ -31,22 +31,42 @@ static void clear(_Atomic(uint64_t) *map, uint32_t slot) {
 
 static uint32_t slot_of(const HFRecord *record) { return (uint32_t)(record - hf_capture_state.slots); }
 
+/// Claims one of some slots of a word; NULL when all are taken.
+static HFRecord *claim(uint32_t word, uint64_t among) {
+    uint64_t taken = atomic_load_explicit(&hf_capture_state.taken[word], memory_order_relaxed);
+    while (~taken & among) {
+        uint64_t bit = ~taken & among;
+        bit &= -bit;
+        if (!atomic_compare_exchange_weak_explicit(
+                &hf_capture_state.taken[word], &taken, taken | bit, memory_order_acq_rel, memory_order_relaxed)) {
+            continue;
+        }
+        HFRecord *record = &hf_capture_state.slots[word * bits + (uint32_t)__builtin_ctzll(bit)];
+        __atomic_store_n(&record->state, HF_SLOT_CLAIMED, __ATOMIC_RELEASE);
+        return record;
+    }
+    return NULL;
+}
+
+/// A word's bit for the last slot: that of the fault which finds no room.
+static uint64_t last(uint32_t word) {
+    uint32_t slot = hf_capture_state.slot_count - 1;
+    return slot / bits == word ? (uint64_t)1 << slot % bits : 0;
+}
+
 HFRecord *hf_async_claim_slot(void) {
     for (uint32_t word = 0; word < words(); word += 1) {
-        uint64_t taken = atomic_load_explicit(&hf_capture_state.taken[word], memory_order_relaxed);
-        while (~taken & valid(word)) {
-            uint64_t bit = ~taken & valid(word);
-            bit &= -bit;
-            if (!atomic_compare_exchange_weak_explicit(
-                    &hf_capture_state.taken[word], &taken, taken | bit, memory_order_acq_rel, memory_order_relaxed)) {
-                continue;
-            }
-            HFRecord *record = &hf_capture_state.slots[word * bits + (uint32_t)__builtin_ctzll(bit)];
-            __atomic_store_n(&record->state, HF_SLOT_CLAIMED, __ATOMIC_RELEASE);
+        HFRecord *record = claim(word, valid(word) & ~last(word));
+        if (record != NULL) {
             return record;
         }
     }
     return NULL;
+}
+
+HFRecord *hf_async_claim_last_slot(void) {
+    uint32_t word = words() - 1;
+    return claim(word, last(word));
 }
 
 void hf_async_await_verdict(HFRecord *record) { set(hf_capture_state.waiting, slot_of(record)); }
@@ -81,6 +101,14 @@ static uint32_t count(_Atomic(uint64_t) *map) {
 uint32_t hf_capture_slots_in_use(void) { return count(hf_capture_state.taken); }
 
 uint32_t hf_capture_waiting_count(void) { return count(hf_capture_state.waiting); }
+
+void hf_capture_fold(uint32_t slot, uint32_t other) {
+    HFRecord *record = &hf_capture_state.slots[other];
+    record->last_repeat_unix_nanoseconds = hf_capture_state.slots[slot].time_unix_nanoseconds;
+    record->repeats += 1;
+    // Now: who dies in between leaves one fault too many, and not one too few.
+    hf_capture_release(slot);
+}
 
 void hf_capture_release(uint32_t slot) {
     HFRecord *record = &hf_capture_state.slots[slot];

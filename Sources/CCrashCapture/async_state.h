@@ -122,8 +122,11 @@ void hf_async_walk_frame_pointers(HFRecord *record, const void *context);
 /// Leaves a record of this fault of a forked child in a spool file of its own. Safe to call from a signal handler.
 void hf_async_record_child(int signal, const siginfo_t *info, void *context);
 
-/// Claims a free slot, or returns NULL. Safe to call from a signal handler.
+/// Claims a free slot other than the last, or returns NULL. Safe to call from a signal handler.
 HFRecord *hf_async_claim_slot(void);
+
+/// Claims the last slot for a fault that finds no other, or returns NULL. Safe to call from a signal handler.
+HFRecord *hf_async_claim_last_slot(void);
 
 /// Shows a captured record to the deciding thread. Safe to call from a signal handler.
 void hf_async_await_verdict(HFRecord *record);

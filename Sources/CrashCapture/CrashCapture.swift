@@ -245,6 +245,15 @@ public final class CrashCapture: Sendable {
         hf_capture_release(slot)
     }
 
+    /// Counts a fault in the record of an equal one whose report is not being written yet, and frees its slot.
+    ///
+    /// - Parameters:
+    ///   - slot: The slot of the later fault.
+    ///   - other: The slot of the earlier one.
+    public func fold(slot: UInt32, into other: UInt32) {
+        hf_capture_fold(slot, other)
+    }
+
     /// Forgets the texts of a fault that was resumed.
     ///
     /// Call once for each, on the loop's thread.

@@ -19,6 +19,7 @@ struct ReportBatch {
     private struct Count {
         var key: Int
         var slots: [UInt32] = []
+        var faults = 0
         var last: Timestamp
     }
 
@@ -52,7 +53,8 @@ struct ReportBatch {
                 switch folding.next(key, at: record.time) {
                 case .count(let id):
                     counts[id, default: Count(key: key, last: record.time)].slots.append(slot)
-                    counts[id]?.last = record.time
+                    counts[id]?.faults += 1 + record.repeats
+                    counts[id]?.last = record.lastRepeat ?? record.time
                 case .write:
                     attach(sections(slot), to: &record)
                     try store.add(report(of: record, imagesVersion(), spool, context))
@@ -83,7 +85,7 @@ struct ReportBatch {
     }
 
     private func add(_ count: Count, to id: ReportID) throws {
-        _ = try store.update(id) { $0.count(count.slots.count, last: count.last) }
+        _ = try store.update(id) { $0.count(count.faults, last: count.last) }
     }
 
     private mutating func report(

@@ -15,10 +15,8 @@ final class ReportWriter: Sendable {
     let store: ReportStore
     private let logger: Logger
     private let prepare: @Sendable () -> Void
-    /// Slots whose records wait.
-    ///
-    /// Protected by its lock.
-    private let waiting = Mutex<[UInt32]>([])
+    /// Protected by its lock, as are the records that wait in it.
+    private let waiting = Mutex(RecordBacklog())
     /// How often something could not be written.
     private let failures = Atomic<UInt32>(0)
     private let wake = Semaphore()
@@ -37,12 +35,21 @@ final class ReportWriter: Sendable {
         try DetachedThread.start(name: FaultRecord.reportWriterThreadName) { [self] in run() }
     }
 
-    /// Queues a record.
+    /// Queues a record, or counts it in an equal one that waits.
     ///
     /// On the crash thread.
     func enqueue(slot: UInt32) {
-        waiting.withLock { $0.append(slot) }
+        waiting.withLock { waiting in
+            let other = waiting.add(slot) { key(slot: slot) }
+            if let other { capture.fold(slot: slot, into: other) }
+        }
         wake.signal()
+    }
+
+    private func key(slot: UInt32) -> Int? {
+        FaultRecord(bytes: capture.recordBytes(slot: slot), architecture: OwnArchitecture.name).map(
+            ReportFolding.key(of:)
+        )
     }
 
     /// Waits until every record is in the store, or the limit has passed; says whether they are.
@@ -73,22 +80,23 @@ final class ReportWriter: Sendable {
         _ = unsafe sched_setscheduler(0, Self.batch, &parameters)
         finishSpool()
         var batch = ReportBatch(store: store)
-        var retried: [UInt32] = []
+        var hasFailed = false
         while true {
             // What could not be written is tried again after a while, whatever else comes.
-            if retried.isEmpty { wake.wait() } else { wake.wait(atMost: .seconds(1)) }
+            if hasFailed { wake.wait(atMost: .seconds(1)) } else { wake.wait() }
             // With one processor for all, the scheduler may take this thread before the one that faulted (measured: 2 to 5 ms until
             // the next callout instead of 0.1 ms). That one goes on in less.
             usleep(500)
             wake.drain()
-            let slots =
-                retried
-                + waiting.withLock { waiting in
-                    defer { waiting = [] }
-                    return waiting
+            repeat {
+                let failed = write(waiting.withLock { $0.take() }, &batch)
+                hasFailed = !failed.isEmpty
+                if hasFailed {
+                    let keys = failed.map(key(slot:))
+                    waiting.withLock { $0.putBack(failed, keys: keys) }
                 }
-            retried = write(slots, &batch)
-            drained.signal()
+                drained.signal()
+            } while !hasFailed && waiting.withLock { !$0.isEmpty }
         }
     }
 

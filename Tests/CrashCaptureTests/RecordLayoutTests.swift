@@ -155,7 +155,7 @@ import Testing
             (HF_FACT_DEADLINE, .deadline), (HF_FACT_WALK_COMPLETE, .walkComplete), (HF_FACT_WALK_BROKEN, .walkBroken),
             (HF_FACT_RESTART_FAILED, .restartFailed), (HF_FACT_DRAINED, .drained), (HF_FACT_QUARANTINED, .quarantined),
             (HF_FACT_FORKED_CHILD, .forkedChild), (HF_FACT_LOCK_HELD, .lockHeld), (HF_FACT_LOCK_FRAME, .lockFrame),
-            (HF_FACT_OVERDUE, .overdue),
+            (HF_FACT_OVERDUE, .overdue), (HF_FACT_NO_ROOM, .noRoom),
         ].map { (UInt32($0.0), $0.1) }
     )
     func `Every fact has its bit`(bit: UInt32, fact: FaultRecord.Facts) {
@@ -168,6 +168,16 @@ import Testing
         #expect(FaultRecord(bytes: bytes(of: record))?.deadlineSeconds == nil)
         record.facts |= UInt32(HF_FACT_OVERDUE)
         #expect(FaultRecord(bytes: bytes(of: record))?.deadlineSeconds == 2.5)
+    }
+
+    @Test func `Equal faults that were counted in a record are decoded`() {
+        var record = sampleRecord()
+        record.last_repeat_unix_nanoseconds = 1_700_000_000_000_000_000
+        #expect(FaultRecord(bytes: bytes(of: record))?.lastRepeat == nil)
+        record.repeats = 41
+        let decoded = FaultRecord(bytes: bytes(of: record))
+        #expect(decoded?.repeats == 41)
+        #expect(decoded?.lastRepeat == Timestamp(microsecondsSinceEpoch: 1_700_000_000_000_000))
     }
 
     @Test func `Every state, verdict, kind and activity is decoded`() throws {

@@ -128,6 +128,17 @@ import Testing
         #expect((resumed == 0) == (policy == .never))
     }
 
+    @Test func `A fault that finds no room for its record is not resumed, whatever speaks for it`() {
+        let rule = VerdictRule(policy: .allMemoryFaults, pid: Self.pid)
+        var resumed = 0
+        Self.forEachFault { fault in
+            var fault = fault
+            fault.foundNoRoom = true
+            if rule.decide(fault).verdict == .resume { resumed += 1 }
+        }
+        #expect(resumed == 0)
+    }
+
     @Test func `What is not resumed ends as the agent chose`() {
         let restart = VerdictRule(policy: .default, otherwise: .restart, pid: Self.pid)
         let terminate = VerdictRule(policy: .default, otherwise: .terminate, pid: Self.pid)
@@ -172,6 +183,7 @@ import Testing
             (FaultSummary(signal: SIGILL, code: 2, holdsLock: true), "a lock that the callout took is still held"),
             (FaultSummary(signal: SIGILL, code: 2, isInLockFrame: true), "a function that holds a lock"),
             (FaultSummary(signal: SIGABRT, code: 0, sender: 1), "another process sent the signal"),
+            (FaultSummary(signal: SIGILL, code: 2, foundNoRoom: true), "no room for the next record"),
             (FaultSummary(signal: SIGILL, code: 2, isInTask: true), "a Swift task was running"),
             (FaultSummary(signal: SIGILL, code: 2, isInCriticalSection: true), "critical section"),
             (FaultSummary(signal: SIGSEGV, code: 2, isStackOverflow: true), "stack overflows"),

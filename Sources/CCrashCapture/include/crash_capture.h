@@ -139,6 +139,9 @@ HFRecord *_Nonnull hf_capture_record(uint32_t slot);
 /// Frees a slot whose report is in the store.
 void hf_capture_release(uint32_t slot);
 
+/// Counts the fault of a decided slot in the record of another, which nobody else may read or change meanwhile, and frees the slot.
+void hf_capture_fold(uint32_t slot, uint32_t other);
+
 /// Reads memory that may not be there.
 ///
 /// Returns the number of bytes read, which is less than `size` where the memory ends. Safe to call from a signal handler.

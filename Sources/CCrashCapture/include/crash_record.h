@@ -87,6 +87,8 @@ enum {
     HF_FACT_LOCK_FRAME = 1u << 14,
     /// Nothing faulted: the callout ran for longer than its deadline and was interrupted.
     HF_FACT_OVERDUE = 1u << 15,
+    /// Every other slot was taken, for longer than a fault waits for one.
+    HF_FACT_NO_ROOM = 1u << 16,
 };
 
 typedef struct HFImage {
@@ -182,6 +184,10 @@ typedef struct HFRecord {
     char sender_name[16];
     /// With HF_FACT_OVERDUE: the deadline of the callout in nanoseconds, else 0.
     uint64_t callout_deadline;
+    /// Equal faults that came while this one waited for its report, and when the last of them did.
+    uint32_t repeats;
+    uint32_t reserved;
+    int64_t last_repeat_unix_nanoseconds;
 } HFRecord;
 
 typedef struct HFSpoolHeader {
@@ -259,7 +265,9 @@ _Static_assert(offsetof(HFRecord, more_registers) == 4704, "spool layout");
 _Static_assert(offsetof(HFRecord, mapping) == 4800, "spool layout");
 _Static_assert(offsetof(HFRecord, sender_name) == 4952, "spool layout");
 _Static_assert(offsetof(HFRecord, callout_deadline) == 4968, "spool layout");
-_Static_assert(sizeof(HFRecord) == 4976, "spool layout");
+_Static_assert(offsetof(HFRecord, repeats) == 4976, "spool layout");
+_Static_assert(offsetof(HFRecord, last_repeat_unix_nanoseconds) == 4984, "spool layout");
+_Static_assert(sizeof(HFRecord) == 4992, "spool layout");
 _Static_assert(offsetof(HFSpoolHeader, start_unix_nanoseconds) == 64, "spool layout");
 _Static_assert(offsetof(HFSpoolHeader, name) == 96, "spool layout");
 _Static_assert(offsetof(HFSpoolHeader, arguments) == 1144, "spool layout");

@@ -38,6 +38,7 @@ extension FaultRecord {
         threads = nil
         memory = []
         mapping = nil
+        repeats = 0
         snapshotNumber = 0
         memoryNumber = 0
     }

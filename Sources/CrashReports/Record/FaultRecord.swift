@@ -52,6 +52,8 @@ public struct FaultRecord: Sendable, Hashable {
         public static let lockFrame = Facts(rawValue: 1 << 14)
         /// Nothing faulted: the callout ran for longer than its deadline and was interrupted.
         public static let overdue = Facts(rawValue: 1 << 15)
+        /// Every other slot was taken, for longer than a fault waits for one.
+        public static let noRoom = Facts(rawValue: 1 << 16)
     }
 
     /// The name of the thread that makes reports: a fault of it happened while it read other processes' leftovers.
@@ -122,6 +124,10 @@ public struct FaultRecord: Sendable, Hashable {
     public var mapping: CrashReport.Fault.Mapping?
     /// How long the callout might run, in seconds, if it was interrupted for that; else nil.
     public var deadlineSeconds: Double?
+    /// How many equal faults came while this one waited for its report.
+    public var repeats: Int
+    /// When the last of them came; nil if there was none.
+    public var lastRepeat: Timestamp?
     /// Where its snapshot and its memory are in their sections, from 1; 0 for none.
     var snapshotNumber: Int
     var memoryNumber: Int
@@ -194,6 +200,8 @@ public struct FaultRecord: Sendable, Hashable {
         memory = []
         mapping = CrashReport.Fault.Mapping(bytes, at: 4800, address: address)
         deadlineSeconds = facts.contains(.overdue) ? Double(bytes.integer(4968, as: UInt64.self)) / 1e9 : nil
+        repeats = Int(bytes.integer(4976, as: UInt32.self))
+        lastRepeat = repeats > 0 ? Timestamp(microsecondsSinceEpoch: bytes.integer(4984, as: Int64.self) / 1000) : nil
         snapshotNumber = Int(bytes.integer(4676, as: UInt32.self))
         memoryNumber = Int(bytes.integer(4680, as: UInt32.self))
     }
@@ -232,6 +240,8 @@ public struct FaultRecord: Sendable, Hashable {
         mapping = nil
         sender?.name = nil
         deadlineSeconds = nil
+        repeats = 0
+        lastRepeat = nil
         snapshotNumber = 0
         memoryNumber = 0
         guard !hasOwnStart else { return }

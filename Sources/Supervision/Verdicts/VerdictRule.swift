@@ -64,6 +64,9 @@ public struct VerdictRule: Sendable {
         if let reason = objectionToPlace(of: fault, policy) { return deny(fault, because: reason) }
         if let reason = objectionToKind(of: fault, policy) { return deny(fault, because: reason) }
         if let reason = objectionToStack(of: fault) { return deny(fault, because: reason) }
+        if fault.foundNoRoom {
+            return deny(fault, because: "reports cannot be written in time: there is no room for the next record")
+        }
         if let reason = circumstances.spent { return deny(fault, because: reason) }
         if restartsAfterEveryFault { return deny(fault, because: "the agent restarts after every fault") }
         if let reason = policy.objection?(fault) { return deny(fault, because: reason) }

@@ -33,7 +33,7 @@ public final class ReportBuilder {
     ///   - record: The record.
     ///   - images: The images of the process at that time.
     ///   - notes: What else the reader should know.
-    /// - Returns: A report with a new id, counted once.
+    /// - Returns: A report with a new id, counted once for each fault that the record stands for.
     public func report(of record: FaultRecord, images: [CrashReport.Image], notes: [String] = []) -> CrashReport {
         let record = redacted(record)
         use(images)
@@ -46,7 +46,11 @@ public final class ReportBuilder {
             timestamp: time,
             // Made of the whole report, below.
             fingerprint: Fingerprint(rawValue: ""),
-            occurrences: CrashReport.Occurrences(count: 1, first: time, last: time),
+            occurrences: CrashReport.Occurrences(
+                count: 1 + record.repeats,
+                first: time,
+                last: max(time, record.lastRepeat ?? time)
+            ),
             process: process(of: record, buildID: images.first?.buildID),
             host: process.host,
             runtime: process.runtime,

@@ -28,6 +28,7 @@ enum HostScenario: String {
     case context
     case stalls
     case deadline
+    case flood
 
     /// Runs the scenario that the arguments name, if it is one of these, and ends the process.
     @MainActor
@@ -66,6 +67,7 @@ enum HostScenario: String {
         case .foreignTable: try RestartScenarios.foreignTable(Self.host(store))
         case .stalls: try StallScenarios.run(store, arguments)
         case .deadline: try DeadlineScenarios.run(store, arguments)
+        case .flood: try FloodScenarios.run(store, arguments)
         case .samples: try SampleScenarios.run(store, arguments)
         }
     }

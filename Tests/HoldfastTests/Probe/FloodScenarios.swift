@@ -1,0 +1,36 @@
+import FaultInjection
+import Glibc
+import Holdfast
+import SystemPackage
+
+/// Many faults while no report can be written: `recovery-probe flood STORE equal|different COUNT`.
+@MainActor
+enum FloodScenarios {
+    static func run(_ store: String, _ arguments: [String]) throws {
+        guard arguments.count == 2, let count = Int(arguments[1]) else { return }
+        var configuration = EventHost.Configuration()
+        configuration.store = FilePath(store)
+        configuration.afterFault = .keepGoing
+        configuration.budget = .generous
+        configuration.quarantine = nil
+        let host = try EventHost(configuration)
+        if host.history.restarts > 0 {
+            Probe.say("restarted")
+            return host.close()
+        }
+        // As a disk that stands still: whoever writes a report waits for this lock.
+        let reports = open(store + "/reports", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        precondition(reports >= 0 && flock(reports, LOCK_EX) == 0)
+        for number in 0..<count {
+            let label = arguments[0] == "equal" ? "flood" : "flood \(number)"
+            host.loop.perform(in: .default, label: label) { Fault.nilUnwrap.commit() }
+        }
+        host.perform {
+            close(reports)
+            host.stop()
+        }
+        host.run()
+        Probe.say("resumed \(host.faults.resumed)")
+        host.close()
+    }
+}
