@@ -118,7 +118,8 @@ let package = Package(
         .executableTarget(
             name: "holdfast-benchmark",
             dependencies: [
-                "Holdfast", "CrashReports", "CRecoveryPoint", "FaultInjection", argumentParser, logging, system,
+                "Holdfast", "CrashReports", "CRecoveryPoint", "FaultInjection", "LinuxSystem", argumentParser, logging,
+                system,
             ],
             path: "Tools/holdfast-benchmark",
             swiftSettings: sourceSettings

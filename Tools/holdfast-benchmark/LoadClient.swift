@@ -101,6 +101,9 @@ final class LoadClient {
     /// Whether a connection is through with its fault.
     func isThrough(_ index: Int) -> Bool { !connections[index].isFault }
 
+    /// Whether every connection is open: one that faulted opens when it asks next.
+    var isWhole: Bool { connections.allSatisfy(\.line.isOpen) }
+
     /// Waits for what was asked, and asks nothing more.
     ///
     /// - Returns: How many requests had no answer within the time.

@@ -138,8 +138,9 @@ struct SoakCommand: ParsableCommand {
         guard let pid = number("pid"), let restarts = number("restarts"), let resumed = number("faultsResumed"),
             let buried = number("buriedStackBytes")
         else { throw AgentError(description: "the agent answered \(answer)") }
-        // Until it has noticed that the connection is gone.
-        client.run(for: 0.2e9)
+        // Until it has noticed that the connection is gone, and has all others.
+        let end = now() + 30e9
+        repeat { client.run(for: 0.2e9) } while !client.isWhole && now() < end
         guard let held = ProcessSample(pid: pid) else { throw AgentError(description: "the agent is gone") }
         return Sample(
             agent: .init(pid: pid, restarts: restarts, resumed: resumed, buriedBytes: buried),
