@@ -58,7 +58,12 @@ struct ReportFolding {
     }
 
     /// What makes faults equal.
-    static func key(of record: FaultRecord) -> Int {
+    ///
+    /// - Parameters:
+    ///   - record: The record of a fault.
+    ///   - numbersMatter: Whether the items `client 7` and `client 12` are different ones.
+    /// - Returns: The same number for equal faults.
+    static func key(of record: FaultRecord, numbersMatter: Bool = true) -> Int {
         var hasher = Hasher()
         hasher.combine(record.signal)
         hasher.combine(record.code)
@@ -66,7 +71,8 @@ struct ReportFolding {
         hasher.combine(record.frames.prefix(16))
         // One closure may be that of several items: its label says whose fault it is.
         hasher.combine(record.loop?.callout?.kind)
-        hasher.combine(record.loop?.callout?.label)
+        let label = record.loop?.callout?.label
+        hasher.combine(numbersMatter ? label : label?.filter { !$0.isNumber })
         hasher.combine(record.facts.contains(.quarantined))
         return hasher.finalize()
     }

@@ -47,9 +47,8 @@ final class ReportWriter: Sendable {
     }
 
     private func key(slot: UInt32) -> Int? {
-        FaultRecord(bytes: capture.recordBytes(slot: slot), architecture: OwnArchitecture.name).map(
-            ReportFolding.key(of:)
-        )
+        FaultRecord(bytes: capture.recordBytes(slot: slot), architecture: OwnArchitecture.name)
+            .map { ReportFolding.key(of: $0, numbersMatter: false) }
     }
 
     /// Waits until every record is in the store, or the limit has passed; says whether they are.

@@ -29,7 +29,7 @@ import Testing
         // All 256 slots but the last are for faults that go on.
         #expect(reports.reduce(0) { $0 + $1.occurrences.count } == 256)
         let last = try #require(reports.max { $0.timestamp < $1.timestamp })
-        #expect(last.loop?.callout?.label == "flood 255")
+        #expect(last.loop?.callout?.label == "item bbbbbbbb")
         #expect(last.verdict.decision == .restart)
         #expect(last.verdict.reason == "reports cannot be written in time: there is no room for the next record")
         #expect(last.occurrences.count == 1)

@@ -22,7 +22,8 @@ enum FloodScenarios {
         let reports = open(store + "/reports", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         precondition(reports >= 0 && flock(reports, LOCK_EX) == 0)
         for number in 0..<count {
-            let label = arguments[0] == "equal" ? "flood" : "flood \(number)"
+            // As each client has one, or names that differ in more than a number.
+            let label = arguments[0] == "equal" ? "client \(number)" : name(number)
             host.loop.perform(in: .default, label: label) { Fault.nilUnwrap.commit() }
         }
         host.perform {
@@ -32,5 +33,9 @@ enum FloodScenarios {
         host.run()
         Probe.say("resumed \(host.faults.resumed)")
         host.close()
+    }
+
+    private static func name(_ number: Int) -> String {
+        "item " + String(number, radix: 2).map { $0 == "0" ? "a" : "b" }
     }
 }
