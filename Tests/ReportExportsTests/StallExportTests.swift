@@ -78,4 +78,15 @@ import Testing
         #expect(text.contains("*** Most of the time: libc.so.6+0x2724a > main (main.swift:12) > "))
         #expect(!text.contains("none"))
     }
+
+    @Test(arguments: [
+        (CrashReport.Stall.End.abandoned, "ABANDONED"), (.never, "NEVER_ENDED"), (.init(rawValue: "vanished"), "ENDED"),
+    ])
+    func `Apple's text says what became of a stall`(end: CrashReport.Stall.End, code: String) throws {
+        var report = try Fixture.stall()
+        report.stall?.end = end
+        let text = AppleCrashText(report).text()
+        #expect(try AppleCrashGrammar.parse(text).threads == 2)
+        #expect(text.contains("Exception Codes: \(code) at 0x0\n"))
+    }
 }

@@ -14,7 +14,7 @@ extension CrashReport.Stall {
         var facts = [Fact(name: "what", text: "stall \(number) of its process, of \(whose)")]
         let time = end == .never ? "at least \(Self.text(seconds: length)), never ended" : Self.text(seconds: length)
         facts.append(Fact(name: "length", text: "\(time) (a stall from \(Self.text(seconds: threshold)) on)"))
-        let over = end == .wentOn ? ", \(end.rawValue) at \(over.brief.suffix(8))" : ""
+        let over = end == .wentOn || end == .abandoned ? ", \(end.rawValue) at \(over.brief.suffix(8))" : ""
         facts.append(Fact(name: "began", text: "\(begin.brief) UTC\(over)"))
         if !activities.isEmpty { facts.append(Fact(name: "thread", text: activityText)) }
         let processor = [

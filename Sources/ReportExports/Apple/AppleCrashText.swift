@@ -65,7 +65,13 @@ public struct AppleCrashText: Sendable {
     /// A word: what became of a stall, else what the kernel says of the signal.
     private var exceptionCode: String {
         guard let stall = report.stall else { return report.fault.code.name }
-        return stall.end == .never ? "NEVER_ENDED" : "WENT_ON"
+        switch stall.end {
+        case .wentOn: return "WENT_ON"
+        case .abandoned: return "ABANDONED"
+        case .never: return "NEVER_ENDED"
+        // What a later version says.
+        default: return "ENDED"
+        }
     }
 
     /// Every line of it starts with what no other line of the layout starts with: the text may be anything.

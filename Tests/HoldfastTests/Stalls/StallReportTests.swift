@@ -136,6 +136,8 @@ import Testing
         #expect(reports.count { $0.kind == .fault } == 1)
         let stall = try #require(reports.first { $0.kind == .stall && $0.loop?.callout?.label == "stuck" })
         #expect(stall.stall?.end == .abandoned && stall.stall?.lengths.count == 1)
+        #expect(stall.stall?.facts.contains { $0.text.contains("abandoned at") } == true)
+        #expect(try run.store.violations().texts == [])
     }
 
     @Test func `Faults of another thread do not keep a stall from being told, nor it them`() throws {
