@@ -151,6 +151,7 @@ static void judge(int signal, siginfo_t *info, void *context) {
     uint32_t verdict = capture(signal, info, context, &record);
     if (verdict == HF_VERDICT_RESUME) {
         resume_at_recovery_point(context, record);
+        hf_async_leave_record(record);
         return;
     }
     if (record != NULL && (__atomic_load_n(&record->facts, __ATOMIC_ACQUIRE) & HF_FACT_DRAINED) != 0) {

@@ -69,7 +69,17 @@ HFRecord *hf_async_claim_last_slot(void) {
     return claim(word, last(word));
 }
 
-void hf_async_await_verdict(HFRecord *record) { set(hf_capture_state.waiting, slot_of(record)); }
+void hf_async_await_verdict(HFRecord *record) {
+    set(hf_capture_state.parked, slot_of(record));
+    set(hf_capture_state.waiting, slot_of(record));
+}
+
+void hf_async_leave_record(HFRecord *record) { clear(hf_capture_state.parked, slot_of(record)); }
+
+bool hf_capture_is_parked(uint32_t slot) {
+    uint64_t parked = atomic_load_explicit(&hf_capture_state.parked[slot / bits], memory_order_acquire);
+    return (parked & (uint64_t)1 << slot % bits) != 0;
+}
 
 uint32_t hf_async_oldest_waiting(void) {
     uint32_t oldest = none;
@@ -100,12 +110,18 @@ static uint32_t count(_Atomic(uint64_t) *map) {
 
 uint32_t hf_capture_slots_in_use(void) { return count(hf_capture_state.taken); }
 
+bool hf_capture_has_room(void) { return hf_capture_slots_in_use() + 1 < hf_capture_state.slot_count; }
+
 uint32_t hf_capture_waiting_count(void) { return count(hf_capture_state.waiting); }
 
 void hf_capture_fold(uint32_t slot, uint32_t other) {
+    const HFRecord *folded = &hf_capture_state.slots[slot];
     HFRecord *record = &hf_capture_state.slots[other];
-    record->last_repeat_unix_nanoseconds = hf_capture_state.slots[slot].time_unix_nanoseconds;
-    record->repeats += 1;
+    int64_t last = folded->repeats > 0 ? folded->last_repeat_unix_nanoseconds : folded->time_unix_nanoseconds;
+    if (record->repeats == 0 || record->last_repeat_unix_nanoseconds < last) {
+        record->last_repeat_unix_nanoseconds = last;
+    }
+    record->repeats += 1 + folded->repeats;
     // Now: who dies in between leaves one fault too many, and not one too few.
     hf_capture_release(slot);
 }

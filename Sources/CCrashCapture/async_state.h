@@ -50,9 +50,10 @@ typedef struct HFCaptureState {
     HFCaptureConfiguration configuration;
     HFRecord *slots;
     uint32_t slot_count;
-    /// Slots that are taken, and those among them whose handler waits for a verdict, a bit each.
+    /// Slots that are taken, those among them whose handler waits for a verdict, and those that a handler still reads, a bit each.
     _Atomic(uint64_t) taken[HF_SLOT_WORDS];
     _Atomic(uint64_t) waiting[HF_SLOT_WORDS];
+    _Atomic(uint64_t) parked[HF_SLOT_WORDS];
     /// The actions that stood before ours, in the order of hf_async_fault_signals.
     struct sigaction previous[HF_FAULT_SIGNAL_COUNT];
     /// Grows with each record that waits for a verdict, and each library that is unloaded; the deciding thread sleeps on it (futex(2)).
@@ -130,6 +131,9 @@ HFRecord *hf_async_claim_last_slot(void);
 
 /// Shows a captured record to the deciding thread. Safe to call from a signal handler.
 void hf_async_await_verdict(HFRecord *record);
+
+/// Says that the handler which waited for the verdict is through with the record. Safe to call from a signal handler.
+void hf_async_leave_record(HFRecord *record);
 
 /// The slot that has waited longest for a verdict, or the slot count.
 uint32_t hf_async_oldest_waiting(void);

@@ -245,7 +245,12 @@ public final class CrashCapture: Sendable {
         hf_capture_release(slot)
     }
 
-    /// Counts a fault in the record of an equal one whose report is not being written yet, and frees its slot.
+    /// Whether the thread that faulted still reads its record: it goes on in a moment.
+    public func isParked(slot: UInt32) -> Bool { hf_capture_is_parked(slot) }
+
+    /// Counts a fault in the record of an equal one, and frees its slot.
+    ///
+    /// Nobody may read either record meanwhile, the thread that faulted included (`isParked(slot:)`).
     ///
     /// - Parameters:
     ///   - slot: The slot of the later fault.

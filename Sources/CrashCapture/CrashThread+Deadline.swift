@@ -8,6 +8,8 @@ extension CrashThread {
     func interrupt(_ look: UnsafeMutablePointer<HFThreadLook>) {
         guard let attempt = unsafe look.pointee.interruption else { return }
         unsafe attempt.pointee.outcome = UInt32(HF_INTERRUPTION_NOT_NOW)
+        // Whoever finds no room for a record is not resumed, and this one did nothing wrong.
+        guard unsafe attempt.pointee.is_last || hf_capture_has_room() else { return }
         guard unsafe sampler.stopOverdue(look, attempt, hasWalker: walker != nil) else { return }
         guard unsafe hf_async_is_same_callout(attempt) else {
             unsafe attempt.pointee.outcome = UInt32(HF_INTERRUPTION_GONE)

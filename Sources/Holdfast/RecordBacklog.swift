@@ -3,49 +3,104 @@
 /// A pure state machine. A disk that stands still for seconds holds up the report writer, and one bug may fault hundreds of times
 /// meanwhile: so where many records wait, equal ones share a slot.
 struct RecordBacklog {
+    /// A slot whose fault is to be counted in another's record, and freed.
+    struct Fold: Equatable {
+        var slot: UInt32
+        var other: UInt32
+    }
+
     /// How many wait before equal ones are looked for: that takes as long as a verdict.
     static let roomy = 16
     /// How many reports are written in one go: what is being written shares its slot with nothing.
     static let batch = 64
 
     private var slots: [UInt32] = []
+    /// Slots that came and were not compared: mostly the last one, whose thread still reads it.
+    private var arrivals: [UInt32] = []
     /// Slots that wait, by what makes faults equal.
     private var sharers: [Int: UInt32] = [:]
 
-    /// Whether nothing waits.
-    var isEmpty: Bool { slots.isEmpty }
+    /// How many wait.
+    var count: Int { slots.count + arrivals.count }
 
-    /// Adds a record, unless an equal one waits.
+    /// Adds a record, and compares those that came before.
     ///
     /// - Parameters:
     ///   - slot: Its slot.
-    ///   - key: Says what makes its fault equal to others; nil if it cannot be told.
-    /// - Returns: The slot of the equal one, which this fault is to be counted in.
-    mutating func add(_ slot: UInt32, key: () -> Int?) -> UInt32? {
-        if slots.count >= Self.roomy, let key = key() {
-            if let other = sharers[key] { return other }
-            sharers[key] = slot
+    ///   - isParked: Says whether the thread that faulted still reads the record in a slot.
+    ///   - key: Says what makes the fault in a slot equal to others; nil if it cannot be told.
+    /// - Returns: What is to be done before anybody else looks.
+    mutating func add(_ slot: UInt32, isParked: (UInt32) -> Bool, key: (UInt32) -> Int?) -> [Fold] {
+        var folds: [Fold] = []
+        var left: [UInt32] = []
+        for slot in arrivals + [slot] {
+            if slots.count < Self.roomy {
+                slots.append(slot)
+            } else if isParked(slot) {
+                left.append(slot)
+            } else if let key = key(slot) {
+                if let other = sharers[key] {
+                    folds.append(Fold(slot: slot, other: other))
+                } else {
+                    sharers[key] = slot
+                    slots.append(slot)
+                }
+            } else {
+                slots.append(slot)
+            }
         }
-        slots.append(slot)
-        return nil
+        arrivals = left
+        return folds
     }
 
     /// Takes the slots whose reports are to be written next: those that wait longest.
-    mutating func take() -> [UInt32] {
-        let taken = Array(slots.prefix(Self.batch))
+    ///
+    /// - Parameter most: How many at most.
+    /// - Returns: No more than `batch`.
+    mutating func take(_ most: Int = batch) -> [UInt32] {
+        slots += arrivals
+        arrivals = []
+        let taken = Array(slots.prefix(min(most, Self.batch)))
         slots.removeFirst(taken.count)
         let isTaken = Set(taken)
         sharers = sharers.filter { !isTaken.contains($0.value) }
         return taken
     }
 
-    /// Puts slots back whose reports could not be written: they wait longest, and what is equal may share them.
+    /// Puts slots back whose reports could not be written: they wait longest, and share a slot, too, where many wait.
     ///
     /// - Parameters:
     ///   - failed: The slots.
-    ///   - keys: What makes the fault of each equal to others; nil where it cannot be told.
-    mutating func putBack(_ failed: [UInt32], keys: [Int?]) {
-        slots.insert(contentsOf: failed, at: 0)
-        for case (let slot, let key?) in zip(failed, keys).reversed() { sharers[key] = slot }
+    ///   - isParked: As for `add`.
+    ///   - key: As for `add`.
+    /// - Returns: What is to be done before anybody else looks.
+    mutating func putBack(_ failed: [UInt32], isParked: (UInt32) -> Bool, key: (UInt32) -> Int?) -> [Fold] {
+        guard failed.count + count > Self.roomy else {
+            slots.insert(contentsOf: failed, at: 0)
+            return []
+        }
+        var folds: [Fold] = []
+        var kept: [UInt32] = []
+        var keptByKey: [Int: UInt32] = [:]
+        for slot in failed {
+            guard let key = key(slot), !isParked(slot) else {
+                kept.append(slot)
+                continue
+            }
+            if let other = keptByKey[key] {
+                folds.append(Fold(slot: slot, other: other))
+                continue
+            }
+            // One that came meanwhile and was compared is not parked.
+            if let later = sharers[key] {
+                folds.append(Fold(slot: later, other: slot))
+                slots.removeAll { $0 == later }
+            }
+            keptByKey[key] = slot
+            sharers[key] = slot
+            kept.append(slot)
+        }
+        slots.insert(contentsOf: kept, at: 0)
+        return folds
     }
 }

@@ -49,12 +49,17 @@ struct ReportBatch {
                 continue
             }
             let key = ReportFolding.key(of: record)
+            let last = max(record.time, record.lastRepeat ?? record.time)
             do {
-                switch folding.next(key, at: record.time) {
+                let action = folding.next(key, at: record.time)
+                folding.lasted(key, until: last)
+                switch action {
                 case .count(let id):
-                    counts[id, default: Count(key: key, last: record.time)].slots.append(slot)
-                    counts[id]?.faults += 1 + record.repeats
-                    counts[id]?.last = record.lastRepeat ?? record.time
+                    var count = counts[id] ?? Count(key: key, last: last)
+                    count.slots.append(slot)
+                    count.faults += 1 + record.repeats
+                    count.last = max(count.last, last)
+                    counts[id] = count
                 case .write:
                     attach(sections(slot), to: &record)
                     try store.add(report(of: record, imagesVersion(), spool, context))

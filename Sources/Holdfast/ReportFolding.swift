@@ -47,6 +47,12 @@ struct ReportFolding {
         return group.report.map(Action.count) ?? .writeGroup
     }
 
+    /// Notes that the fault which was asked about stands for others, the last of which came later.
+    mutating func lasted(_ key: Int, until last: Timestamp) {
+        guard let group = groups[key] else { return }
+        groups[key]?.last = max(group.last, last)
+    }
+
     /// Notes the report that the group's further faults are counted in.
     mutating func began(_ key: Int, _ report: ReportID) {
         groups[key]?.report = report
@@ -61,7 +67,7 @@ struct ReportFolding {
     ///
     /// - Parameters:
     ///   - record: The record of a fault.
-    ///   - numbersMatter: Whether the items `client 7` and `client 12` are different ones.
+    ///   - numbersMatter: Whether the items `client 7` and `client 12` are different ones; of quarantined ones, each is named.
     /// - Returns: The same number for equal faults.
     static func key(of record: FaultRecord, numbersMatter: Bool = true) -> Int {
         var hasher = Hasher()
@@ -72,8 +78,9 @@ struct ReportFolding {
         // One closure may be that of several items: its label says whose fault it is.
         hasher.combine(record.loop?.callout?.kind)
         let label = record.loop?.callout?.label
-        hasher.combine(numbersMatter ? label : label?.filter { !$0.isNumber })
-        hasher.combine(record.facts.contains(.quarantined))
+        let isQuarantined = record.facts.contains(.quarantined)
+        hasher.combine(numbersMatter || isQuarantined ? label : label?.filter { !$0.isNumber })
+        hasher.combine(isQuarantined)
         return hasher.finalize()
     }
 }

@@ -40,10 +40,13 @@ final class ReportWriter: Sendable {
     /// On the crash thread.
     func enqueue(slot: UInt32) {
         waiting.withLock { waiting in
-            let other = waiting.add(slot) { key(slot: slot) }
-            if let other { capture.fold(slot: slot, into: other) }
+            carryOut(waiting.add(slot, isParked: capture.isParked(slot:), key: key(slot:)))
         }
         wake.signal()
+    }
+
+    private func carryOut(_ folds: [RecordBacklog.Fold]) {
+        for fold in folds { capture.fold(slot: fold.slot, into: fold.other) }
     }
 
     private func key(slot: UInt32) -> Int? {
@@ -82,21 +85,31 @@ final class ReportWriter: Sendable {
         var hasFailed = false
         while true {
             // What could not be written is tried again after a while, whatever else comes.
-            if hasFailed { wake.wait(atMost: .seconds(1)) } else { wake.wait() }
+            if hasFailed { sleep(1) } else { wake.wait() }
             // With one processor for all, the scheduler may take this thread before the one that faulted (measured: 2 to 5 ms until
             // the next callout instead of 0.1 ms). That one goes on in less.
             usleep(500)
             wake.drain()
-            repeat {
-                let failed = write(waiting.withLock { $0.take() }, &batch)
-                hasFailed = !failed.isEmpty
-                if hasFailed {
-                    let keys = failed.map(key(slot:))
-                    waiting.withLock { $0.putBack(failed, keys: keys) }
-                }
-                drained.signal()
-            } while !hasFailed && waiting.withLock { !$0.isEmpty }
+            hasFailed = !writeWaiting(&batch)
         }
+    }
+
+    /// Tries all that wait now, each once; says whether all could be written.
+    private func writeWaiting(_ batch: inout ReportBatch) -> Bool {
+        var left = waiting.withLock { $0.count }
+        var failed: [UInt32] = []
+        while left > 0 {
+            let slots = waiting.withLock { $0.take(left) }
+            left -= slots.count
+            failed += write(slots, &batch)
+            drained.signal()
+        }
+        if failed.isEmpty { return true }
+        let keys = Dictionary(uniqueKeysWithValues: failed.map { ($0, key(slot: $0)) })
+        waiting.withLock { waiting in
+            carryOut(waiting.putBack(failed, isParked: capture.isParked(slot:)) { keys[$0] ?? nil })
+        }
+        return false
     }
 
     private func finishSpool() {

@@ -4,47 +4,102 @@ import Testing
 
 /// Which records wait, and which share a slot.
 @Suite struct RecordBacklogTests {
-    private static func add(_ backlog: inout RecordBacklog, _ slots: Range<UInt32>, key: Int) -> [UInt32?] {
-        slots.map { backlog.add($0) { key } }
+    private typealias Fold = RecordBacklog.Fold
+    private static let few = UInt32(RecordBacklog.roomy)
+
+    /// Adds slots whose threads have gone on, with a key each.
+    private static func add(_ backlog: inout RecordBacklog, _ slots: Range<UInt32>, key: (UInt32) -> Int?) -> [Fold] {
+        slots.flatMap { backlog.add($0, isParked: { _ in false }, key: key) }
+    }
+
+    private static func takeAll(_ backlog: inout RecordBacklog) -> [UInt32] {
+        var taken: [UInt32] = []
+        while backlog.count > 0 { taken += backlog.take() }
+        return taken
     }
 
     @Test func `A few records wait by themselves, equal or not`() {
         var backlog = RecordBacklog()
-        let added = Self.add(&backlog, 0..<UInt32(RecordBacklog.roomy), key: 1)
-        #expect(added.allSatisfy { $0 == nil })
-        #expect(backlog.take() == Array(0..<UInt32(RecordBacklog.roomy)))
-        #expect(backlog.isEmpty)
+        #expect(Self.add(&backlog, 0..<Self.few) { _ in 1 } == [])
+        #expect(backlog.take() == Array(0..<Self.few))
+        #expect(backlog.count == 0)
     }
 
     @Test func `Where many wait, equal ones share the slot of the first`() {
         var backlog = RecordBacklog()
-        let few = UInt32(RecordBacklog.roomy)
-        _ = Self.add(&backlog, 0..<few, key: 1)
-        #expect(Self.add(&backlog, few..<few + 3, key: 1) == [nil, few, few])
-        #expect(Self.add(&backlog, few + 3..<few + 5, key: 2) == [nil, few + 3])
-        #expect(backlog.add(few + 5, key: { nil }) == nil, "what cannot be told is shared with nothing")
-        #expect(backlog.take() == Array(0...few) + [few + 3, few + 5])
+        _ = Self.add(&backlog, 0..<16) { _ in 1 }
+        #expect(Self.add(&backlog, 16..<19) { _ in 1 } == [Fold(slot: 17, other: 16), Fold(slot: 18, other: 16)])
+        #expect(Self.add(&backlog, 19..<21) { _ in 2 } == [Fold(slot: 20, other: 19)])
+        #expect(Self.add(&backlog, 21..<23) { _ in nil } == [], "what cannot be told is shared with nothing")
+        #expect(backlog.take() == Array(0...16) + [19, 21, 22])
+    }
+
+    @Test func `A record that its thread still reads is compared when the next one comes`() {
+        var backlog = RecordBacklog()
+        _ = Self.add(&backlog, 0..<17) { _ in 1 }
+        #expect(backlog.add(17, isParked: { $0 == 17 }, key: { _ in 1 }) == [])
+        #expect(backlog.count == 18)
+        #expect(backlog.add(18, isParked: { $0 == 18 }, key: { _ in 1 }) == [Fold(slot: 17, other: 16)])
+        // Nothing more comes: it is written by itself.
+        #expect(backlog.take() == Array(0...16) + [18])
+        #expect(backlog.count == 0)
     }
 
     @Test func `What is being written is shared no more, and what waits behind it still is`() {
         var backlog = RecordBacklog()
-        let batch = UInt32(RecordBacklog.batch)
-        for slot in 0..<batch + 2 { #expect(backlog.add(slot) { Int(slot) } == nil) }
-        #expect(backlog.take() == Array(0..<batch))
-        #expect(!backlog.isEmpty)
-        for slot in 200..<200 + UInt32(RecordBacklog.roomy) { #expect(backlog.add(slot) { Int(slot) } == nil) }
-        #expect(backlog.add(250) { Int(batch) - 1 } == nil)
-        #expect(backlog.add(251) { Int(batch) + 1 } == batch + 1)
+        _ = Self.add(&backlog, 0..<66) { Int($0) }
+        #expect(backlog.take() == Array(0..<64))
+        #expect(backlog.count == 2)
+        _ = Self.add(&backlog, 100..<100 + Self.few) { Int($0) }
+        #expect(Self.add(&backlog, 250..<251) { _ in 63 } == [])
+        #expect(Self.add(&backlog, 251..<252) { _ in 65 } == [Fold(slot: 251, other: 65)])
     }
 
-    @Test func `What could not be written waits in front, and is shared`() {
+    @Test func `No more is taken than was asked for`() {
         var backlog = RecordBacklog()
-        let few = UInt32(RecordBacklog.roomy)
-        _ = Self.add(&backlog, 0..<few, key: 1)
-        let failed = Array(backlog.take().prefix(3))
-        for slot in 100..<100 + few { #expect(backlog.add(slot) { 7 } == nil) }
-        backlog.putBack(failed, keys: [1, nil, 1])
-        #expect(backlog.add(200) { 1 } == failed[0], "the one that waits longest")
-        #expect(backlog.take() == failed + Array(100..<100 + few))
+        _ = Self.add(&backlog, 0..<10) { Int($0) }
+        #expect(backlog.take(3) == [0, 1, 2])
+        #expect(backlog.take(0) == [])
+        #expect(backlog.count == 7)
+    }
+
+    @Test func `A few that could not be written wait in front, as they were`() {
+        var backlog = RecordBacklog()
+        _ = Self.add(&backlog, 0..<3) { _ in 1 }
+        let failed = backlog.take()
+        _ = Self.add(&backlog, 3..<4) { _ in 1 }
+        #expect(backlog.putBack(failed, isParked: { _ in false }, key: { _ in 1 }) == [])
+        #expect(backlog.take() == [0, 1, 2, 3])
+    }
+
+    @Test func `However often one thing faults on a full disk, it takes few slots`() {
+        var backlog = RecordBacklog()
+        var free = Array((0..<255 as Range<UInt32>).reversed())
+        var faults: [UInt32: Int] = [:]
+        func carryOut(_ folds: [Fold]) {
+            for fold in folds {
+                faults[fold.other, default: 0] += faults.removeValue(forKey: fold.slot) ?? 0
+                free.append(fold.slot)
+            }
+        }
+        for _ in 0..<1000 {
+            var failed: [UInt32] = []
+            var left = backlog.count
+            repeat {
+                let taken = backlog.take(left)
+                left -= taken.count
+                failed += taken
+                // While a report is being written.
+                for _ in 0..<10 {
+                    guard let slot = free.popLast() else { continue }
+                    faults[slot] = 1
+                    carryOut(backlog.add(slot, isParked: { _ in false }, key: { _ in 1 }))
+                }
+            } while left > 0
+            carryOut(backlog.putBack(failed, isParked: { _ in false }, key: { _ in 1 }))
+        }
+        #expect(free.count > 200)
+        #expect(faults.values.reduce(0, +) == 10_000)
+        #expect(Set(Self.takeAll(&backlog)) == Set(faults.keys), "none is lost, and none waits twice")
     }
 }

@@ -96,6 +96,9 @@ int32_t hf_capture_decider(void);
 /// How many slots are not free.
 uint32_t hf_capture_slots_in_use(void);
 
+/// Whether a slot other than the last is free. Safe to call from any thread.
+bool hf_capture_has_room(void);
+
 /// What the deciding thread has to do. No type of its own: Swift makes one at first use in -Onone builds, which allocates.
 enum {
     /// A captured record has no verdict.
@@ -136,10 +139,15 @@ void hf_capture_add_facts(HFRecord *_Nonnull record, uint32_t facts);
 /// The record in a slot.
 HFRecord *_Nonnull hf_capture_record(uint32_t slot);
 
-/// Frees a slot whose report is in the store.
+/// Frees a slot whose report is in the store, or whose fault is counted elsewhere.
 void hf_capture_release(uint32_t slot);
 
-/// Counts the fault of a decided slot in the record of another, which nobody else may read or change meanwhile, and frees the slot.
+/// Whether a thread that faulted still reads its record, after the verdict, too.
+bool hf_capture_is_parked(uint32_t slot);
+
+/// Counts the faults of a decided slot that no thread reads any more in the record of another, and frees the slot.
+///
+/// Nobody else may read or change either record meanwhile.
 void hf_capture_fold(uint32_t slot, uint32_t other);
 
 /// Reads memory that may not be there.

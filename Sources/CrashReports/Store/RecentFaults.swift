@@ -151,7 +151,7 @@ extension RecentFault {
             isQuarantined: record.facts.contains(.quarantined),
             isForkedChild: record.facts.contains(.forkedChild),
             processStart: process.startTime,
-            count: 1
+            count: 1 + record.repeats
         )
     }
 }

@@ -8,16 +8,17 @@ import SystemPackage
 enum FloodScenarios {
     static func run(_ store: String, _ arguments: [String]) throws {
         guard arguments.count == 2, let count = Int(arguments[1]) else { return }
+        // Before it finishes any report: who is ended in the middle of that counts some of them twice.
+        if getenv("HOLDFAST_RESTARTS") != nil {
+            Probe.say("restarted")
+            _exit(0)
+        }
         var configuration = EventHost.Configuration()
         configuration.store = FilePath(store)
         configuration.afterFault = .keepGoing
         configuration.budget = .generous
         configuration.quarantine = nil
         let host = try EventHost(configuration)
-        if host.history.restarts > 0 {
-            Probe.say("restarted")
-            return host.close()
-        }
         // As a disk that stands still: whoever writes a report waits for this lock.
         let reports = open(store + "/reports", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         precondition(reports >= 0 && flock(reports, LOCK_EX) == 0)
