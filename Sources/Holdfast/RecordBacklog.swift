@@ -9,8 +9,8 @@ struct RecordBacklog {
         var other: UInt32
     }
 
-    /// How many wait before equal ones are looked for: that takes as long as a verdict.
-    static let roomy = 16
+    /// How many wait before equal ones are looked for: more than have a report each anyway (`ReportFolding`).
+    static let roomy = 64
     /// How many reports are written in one go: what is being written shares its slot with nothing.
     static let batch = 64
 
