@@ -84,6 +84,8 @@ public final class ReportBuilder {
             number: record.number,
             seed: UInt64(truncatingIfNeeded: pid(of: record)) << 32 ^ UInt64(truncatingIfNeeded: record.number)
                 ^ UInt64(bitPattern: process.startTime.microsecondsSinceEpoch) << 16
+                // Both are counted from 1, and the fault may come in the millisecond in which the stall began.
+                ^ (record.isOfStall ? 1 << 63 : 0)
         )
         return ReportID(time: time(of: record), using: &generator)
     }
