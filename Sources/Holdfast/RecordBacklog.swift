@@ -20,8 +20,24 @@ struct RecordBacklog {
     /// Slots that wait, by what makes faults equal.
     private var sharers: [Int: UInt32] = [:]
 
+    /// Makes an empty one, with room for all slots: `append` allocates nothing.
+    init() {
+        slots.reserveCapacity(256)
+        // Once beforehand: -Onone builds make witness tables at first use, which allocates.
+        if append(0) { slots.removeAll(keepingCapacity: true) }
+    }
+
     /// How many wait.
     var count: Int { slots.count + arrivals.count }
+
+    /// Adds a record while few wait; says whether it did.
+    ///
+    /// Allocates nothing: another thread may fault with the heap locked meanwhile.
+    mutating func append(_ slot: UInt32) -> Bool {
+        guard arrivals.count == 0, slots.count < Self.roomy else { return false }
+        slots.append(slot)
+        return true
+    }
 
     /// Adds a record, and compares those that came before.
     ///

@@ -40,7 +40,8 @@ final class ReportWriter: Sendable {
     /// On the crash thread.
     func enqueue(slot: UInt32) {
         waiting.withLock { waiting in
-            carryOut(waiting.add(slot, isParked: capture.isParked(slot:), key: key(slot:)))
+            if waiting.append(slot) { return }
+            carryOut(waiting.add(slot, isParked: { capture.isParked(slot: $0) }, key: { key(slot: $0) }))
         }
         wake.signal()
     }
