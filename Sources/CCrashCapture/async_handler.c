@@ -26,8 +26,8 @@ static void resume_at_recovery_point(ucontext_t *context, const HFRecord *record
     point->stack->abandoned_at = (uintptr_t)registers[REG_RSP];
     point->stack->fault_facts = __atomic_load_n(&record->facts, __ATOMIC_ACQUIRE);
     registers[REG_RIP] = (greg_t)(uintptr_t)hf_recovery_landing;
-    registers[REG_RSP] = (greg_t)point->stack_pointer;
-    registers[REG_RBP] = (greg_t)point->frame_pointer;
+    registers[REG_RSP] = (greg_t)hf_recovery_stack_pointer(point);
+    registers[REG_RBP] = (greg_t)hf_recovery_frame_pointer(point);
 }
 
 /// An absolute CLOCK_MONOTONIC time: interruptions do not move it (futex(2), FUTEX_WAIT_BITSET).

@@ -1,9 +1,9 @@
 // Where the Swift runtime keeps the head of a thread's list of exclusivity accesses.
 //
-// swift_task_enterThreadLocalContext() with an empty state only reads that head, and the call is a third of what a recovery
-// point costs. So its address is looked for once per thread: in the thread-local storage of the runtime's library, by entering
-// a context whose only access is ours. It is read there and never written: cutting the list is left to the runtime. If it is
-// not found exactly once, or is not what the runtime's functions say, every callout calls the runtime.
+// swift_task_enterThreadLocalContext() with an empty state only reads that head, and the call costs as much as all the rest of
+// a recovery point. So its address is looked for once per thread: in the thread-local storage of the runtime's library, by
+// entering a context whose only access is ours. It is read there and never written: cutting the list is left to the runtime. If
+// it is not found exactly once, or is not what the runtime's functions say, every callout calls the runtime.
 
 #include "access_list.h"
 
@@ -13,8 +13,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-_Thread_local uintptr_t *hf_access_list;
 
 enum { state_words = 2, unknown = -1, nowhere = -2 };
 

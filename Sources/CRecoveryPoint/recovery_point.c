@@ -7,44 +7,80 @@
 
 #include <stdatomic.h>
 
-_Thread_local HFRecoveryPoint *hf_current_recovery_point;
-_Thread_local uint32_t hf_critical_depth;
-_Thread_local uint32_t hf_held_locks;
 _Thread_local bool hf_run_is_in_task;
+
+// As the other variables of the thread, in recovery_switch.S.
+extern _Thread_local HFControlWords hf_control_words
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 extern void *swift_task_getCurrent(void) __attribute__((weak));
 
-_Static_assert(offsetof(HFRecoveryPoint, stack_pointer) == HF_POINT_STACK_POINTER, "as in the layout");
-_Static_assert(offsetof(HFRecoveryPoint, frame_pointer) == HF_POINT_FRAME_POINTER, "as in the layout");
 _Static_assert(offsetof(HFRecoveryPoint, stack) == HF_POINT_STACK, "as in the layout");
 _Static_assert(offsetof(HFRecoveryPoint, info) == HF_POINT_INFO, "as in the layout");
 _Static_assert(offsetof(HFRecoveryPoint, previous) == HF_POINT_PREVIOUS, "as in the layout");
 _Static_assert(offsetof(HFRecoveryPoint, critical_depth) == HF_POINT_CRITICAL_DEPTH, "as in the layout");
 _Static_assert(offsetof(HFRecoveryPoint, held_locks) == HF_POINT_HELD_LOCKS, "as in the layout");
-_Static_assert(offsetof(HFRecoveryPoint, notes) == HF_POINT_NOTES, "as in the layout");
 _Static_assert(offsetof(HFRecoveryPoint, exclusivity) == HF_POINT_EXCLUSIVITY, "as in the layout");
+_Static_assert(HF_POINT_EXCLUSIVITY % 16 == 0, "both words with one aligned store");
+_Static_assert(offsetof(HFRecoveryPoint, notes) == HF_POINT_NOTES, "as in the layout");
+_Static_assert(offsetof(HFRecoveryPoint, control_words) == HF_POINT_CONTROL_WORDS, "as in the layout");
+_Static_assert(offsetof(HFRecoveryPoint, x87) == HF_POINT_X87, "as in the layout");
 _Static_assert(sizeof(HFRecoveryPoint) == HF_POINT_SIZE, "as in the layout");
-_Static_assert(HF_POINT_CONTROL_WORDS >= HF_POINT_SIZE, "the control words come behind the point");
-_Static_assert(HF_POINT_ROOM >= HF_POINT_CONTROL_WORDS + 8 && HF_POINT_ROOM % 16 == 8, "room for both, and aligned");
+_Static_assert(HF_POINT_FRAME == HF_RECOVERY_FRAME_SIZE, "as in the header");
+_Static_assert(HF_POINT_FRAME >= HF_POINT_SIZE + 5 * 8 && HF_POINT_FRAME % 16 == 0, "room, and aligned");
+_Static_assert(sizeof(HFControlWords) == 8, "both with one load");
 _Static_assert(offsetof(HFCalloutStack, high) == HF_STACK_HIGH, "as in the layout");
 
 bool hf_recovery_tracks_exclusivity(void) {
     return swift_task_enterThreadLocalContext != NULL && swift_task_exitThreadLocalContext != NULL;
 }
 
-bool hf_recovery_begin_run(void) {
-    bool outer = hf_run_is_in_task;
+HFControlWords hf_recovery_note_control_words(void) {
+    HFControlWords before = hf_control_words;
+    HFControlWords words = {0};
+    __asm__ volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(words.mxcsr), "=m"(words.x87));
+    hf_control_words = words;
+    return before;
+}
+
+void hf_recovery_restore_control_words(HFControlWords before) { hf_control_words = before; }
+
+HFOuterRun hf_recovery_begin_run(void) {
+    HFOuterRun outer = {.control_words = hf_recovery_note_control_words(), .is_in_task = hf_run_is_in_task};
     hf_run_is_in_task = swift_task_getCurrent != NULL && swift_task_getCurrent() != NULL;
     hf_loop_events_claim();
     return outer;
 }
 
-void hf_recovery_end_run(bool outer) { hf_run_is_in_task = outer; }
+void hf_recovery_end_run(HFOuterRun outer) {
+    hf_recovery_restore_control_words(outer.control_words);
+    hf_run_is_in_task = outer.is_in_task;
+}
+
+// Intel's manual, volume 1, 8.1.5 and 10.2.3: the x87 word has the masks of exceptions in bits 0 to 5 and rounding in 10 and 11,
+// MXCSR in bits 7 to 12 and in 13 and 14.
+enum { x87_masks = 0x3f, x87_rounding = 0xc00, masks_shift = 7, rounding_shift = 3 };
+
+/// Restores MXCSR, given the words that were noted and the x87 word at the call.
+///
+/// What has changed between the two in the x87 word has changed in MXCSR, too: the C library changes rounding and masks in both alike
+/// (fesetround(3), fesetenv(3), feenableexcept(3)). Nothing noted is zeros, with which all that is set has changed.
+static void restore_mxcsr(HFControlWords noted, uint32_t x87) {
+    uint32_t changed = x87 ^ noted.x87;
+    uint32_t rounding = (changed & x87_rounding) != 0 ? (uint32_t)x87_rounding << rounding_shift : 0;
+    uint32_t bits = (changed & x87_masks) << masks_shift | rounding;
+    uint32_t alike = (x87 & x87_masks) << masks_shift | (x87 & x87_rounding) << rounding_shift;
+    uint32_t mxcsr = (noted.mxcsr & ~bits) | (alike & bits);
+    __asm__ volatile("ldmxcsr %0" : : "m"(mxcsr));
+}
 
 /// Called by the landing, on the stack of hf_recovery_run()'s caller.
 void hf_recovery_abandoned(HFRecoveryPoint *point) __attribute__((visibility("hidden")));
 
 void hf_recovery_abandoned(HFRecoveryPoint *point) {
+    restore_mxcsr(point->control_words, point->x87);
+    // Whoever noted others inside may not have come to note these again.
+    hf_control_words = point->control_words;
     hf_current_recovery_point = point->previous;
     // The list still runs through the abandoned frames, which are intact: cut it where the body began.
     if (swift_task_exitThreadLocalContext != NULL) {

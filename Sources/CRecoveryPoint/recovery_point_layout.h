@@ -1,23 +1,32 @@
-// Where recovery_switch.S finds the members of the structures: recovery_point.c asserts that they are there.
+// Where recovery_switch.S finds the members of the structures, which recovery_point.c asserts, and the thread's variables, which it
+// asserts itself.
 
 #ifndef HF_RECOVERY_POINT_LAYOUT_H
 #define HF_RECOVERY_POINT_LAYOUT_H
 
-#define HF_POINT_STACK_POINTER 0
-#define HF_POINT_FRAME_POINTER 8
-#define HF_POINT_STACK 16
-#define HF_POINT_INFO 24
-#define HF_POINT_PREVIOUS 32
-#define HF_POINT_CRITICAL_DEPTH 40
-#define HF_POINT_HELD_LOCKS 44
+#define HF_POINT_STACK 0
+#define HF_POINT_INFO 8
+#define HF_POINT_PREVIOUS 16
+#define HF_POINT_CRITICAL_DEPTH 24
+#define HF_POINT_HELD_LOCKS 28
+#define HF_POINT_EXCLUSIVITY 32
 #define HF_POINT_NOTES 48
-#define HF_POINT_EXCLUSIVITY 56
-#define HF_POINT_SIZE 72
+#define HF_POINT_CONTROL_WORDS 56
+#define HF_POINT_X87 64
 
-// MXCSR and the x87 control word follow the point. With them, the frame is aligned to 16 bytes at a call.
-#define HF_POINT_CONTROL_WORDS 72
-#define HF_POINT_ROOM 88
+// The five registers that a callee preserves follow the point. With them, the frame is aligned to 16 bytes at a call.
+#define HF_POINT_SIZE 72
+#define HF_POINT_FRAME 112
 
 #define HF_STACK_HIGH 8
+
+// From hf_current_recovery_point: what is read at every call lies side by side, so that it is found once.
+#define HF_THREAD_CRITICAL_DEPTH 8
+#define HF_THREAD_HELD_LOCKS 12
+#define HF_THREAD_CONTROL_WORDS 16
+#define HF_THREAD_ACCESS_LIST 24
+
+// Added to an address (below 2^47 on x86-64) up to 65,535 times, it is none.
+#define HF_NO_ADDRESS 0x0101000000000000
 
 #endif

@@ -30,8 +30,9 @@ import Testing
         #expect(run.lines == ["entries 1", "locks are free", "resumed 1"])
     }
 
-    @Test func `A Mutex that is free is no obstacle where it was used before`() throws {
-        let run = try ProbeRun("used-mutex")
+    @Test(arguments: ["used-mutex", "used-mutex-in-nested-run"])
+    func `A Mutex that is free is no obstacle where it was used before`(scenario: String) throws {
+        let run = try ProbeRun(scenario)
         #expect(run.end == .exited(0))
         #expect(run.lines == ["entries 1", "resumed 1"])
     }

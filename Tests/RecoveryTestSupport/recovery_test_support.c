@@ -1,5 +1,6 @@
 #include "recovery_test_support.h"
 
+#include <fenv.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,7 +18,7 @@ _Noreturn void hf_test_abandon_callout(void) {
         "movq %%rax, %%rsp\n\t"
         "jmp hf_recovery_landing"
         :
-        : "r"(point->stack_pointer), "r"(point->frame_pointer)
+        : "r"(hf_recovery_stack_pointer(point)), "r"(hf_recovery_frame_pointer(point))
         : "rax", "memory");
     __builtin_unreachable();
 }
@@ -50,6 +51,21 @@ void hf_test_change_control_words(void) {
     __asm__ volatile("ldmxcsr %0" : : "m"(mxcsr));
     __asm__ volatile("fldcw %0" : : "m"(control_word));
     __asm__ volatile("fld1");
+}
+
+void hf_test_change_environment(void) {
+    fesetround(FE_UPWARD);
+    feenableexcept(FE_DIVBYZERO);
+}
+
+void hf_test_toggle_mxcsr(uint32_t bits) {
+    uint32_t mxcsr = (uint32_t)hf_test_control_words() ^ bits;
+    __asm__ volatile("ldmxcsr %0" : : "m"(mxcsr));
+}
+
+void hf_test_toggle_x87(uint16_t bits) {
+    uint16_t control_word = (uint16_t)(hf_test_control_words() >> 32 ^ bits);
+    __asm__ volatile("fldcw %0" : : "m"(control_word));
 }
 
 // As in access_list.h, which is the recovery point's own.

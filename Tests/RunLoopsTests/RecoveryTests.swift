@@ -240,24 +240,19 @@ struct RecoveryTests {
         #expect(sizes == [64 << 10, 256 << 10])
     }
 
-    @Test("Rounding that an abandoned callout has changed is as before, and so is the stack of the x87 unit")
-    func controlWords() throws {
-        let words = try onNewThread { loop in
-            let words = Cell<[UInt64]>([])
-            for _ in 0..<10 {
-                loop.perform {
-                    hf_test_change_control_words()
-                    hf_test_abandon_callout()
-                }
-                loop.perform { words.value.append(hf_test_control_words()) }
-            }
-            words.value.append(hf_test_control_words())
-            loop.run(in: .default, for: .zero)
-            return words.value
+    @Test("A callout finds no address of the loop's in the registers that it saves, nor does one inside it")
+    func savedRegisters() {
+        // Of a page on the heap, and zero, which is in most of them.
+        for value in [0x7f12_3456_7000, 0] as [UInt64] {
+            var found = [UInt64](repeating: 0, count: 8)
+            #expect(hf_test_guarded_registers(value, &found))
+            #expect(found.allSatisfy { $0 >= 1 << 47 })
         }
-        #expect(words.count == 11)
-        #expect(Set(words).count == 1)
-        #expect(Float80(words.count) / 2 == 5.5)
+    }
+
+    @Test("After an abandoned callout the loop has its registers")
+    func registersAfterAbandoned() {
+        #expect(hf_test_registers_after_abandoned_call(0x7f12_3456_7000))
     }
 
     @Test("From the second callout of a thread on, remembering its exclusivity accesses costs no call of the runtime")

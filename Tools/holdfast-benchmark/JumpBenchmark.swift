@@ -57,7 +57,7 @@ private func jump(_ signal: CInt, _ info: UnsafeMutablePointer<siginfo_t>?, _ co
         // sys/ucontext.h: 16 is rip, 15 rsp, 10 rbp.
         unsafe point.pointee.stack.pointee.abandoned_at = registers[15]
         unsafe registers[16] = UInt(hf_recovery_landing_address())
-        unsafe registers[15] = point.pointee.stack_pointer
-        unsafe registers[10] = point.pointee.frame_pointer
+        unsafe registers[15] = UInt(hf_recovery_stack_pointer(point))
+        unsafe registers[10] = UInt(hf_recovery_frame_pointer(point))
     }
 }

@@ -80,13 +80,18 @@ typedef struct HFCalloutNote {
 /// More locks than anybody holds.
 enum { HF_LOCK_DEFICIT = 1 << 30 };
 
+/// The control words of a thread's floating-point units.
+typedef struct HFControlWords {
+    uint32_t mxcsr;
+    uint16_t x87;
+    uint16_t reserved;
+} HFControlWords;
+
 /// A place to which this thread returns if the callout above it faults.
 ///
-/// Lives in the frame of hf_recovery_run(), on the stack of its caller.
+/// Lives in the frame of hf_recovery_run(), on the stack of its caller, and is the frame's lower end: its address is the stack
+/// pointer with which hf_recovery_landing is entered.
 typedef struct HFRecoveryPoint {
-    /// The stack and frame pointers with which hf_recovery_landing is entered.
-    uintptr_t stack_pointer;
-    uintptr_t frame_pointer;
     /// The callout stack that the body runs on.
     HFCalloutStack *_Nonnull stack;
     /// What the loop is doing.
@@ -98,11 +103,26 @@ typedef struct HFRecoveryPoint {
     /// How many locks the thread held at entry: see hf_held_locks. HF_LOCK_DEFICIT below the count that was reached, once the
     /// callout has let go of one that it did not take.
     uint32_t held_locks;
-    /// What the callout has touched, by name.
-    const HFCalloutNote *_Nullable notes;
     /// The Swift runtime's exclusivity accesses at entry: swift_task_enterThreadLocalContext() keeps them here.
     uintptr_t exclusivity[2];
+    /// What the callout has touched, by name.
+    const HFCalloutNote *_Nullable notes;
+    /// The control words of the floating-point units, as they were noted last.
+    HFControlWords control_words;
+    /// The x87 control word at entry.
+    uint16_t x87;
 } HFRecoveryPoint;
+
+/// The bytes between a recovery point and the frame pointer of its frame.
+enum { HF_RECOVERY_FRAME_SIZE = 112 };
+
+/// The stack pointer with which hf_recovery_landing is entered for a point. Safe to call from a signal handler.
+static inline uintptr_t hf_recovery_stack_pointer(const HFRecoveryPoint *_Nonnull point) { return (uintptr_t)point; }
+
+/// The frame pointer with which hf_recovery_landing is entered for a point. Safe to call from a signal handler.
+static inline uintptr_t hf_recovery_frame_pointer(const HFRecoveryPoint *_Nonnull point) {
+    return (uintptr_t)point + HF_RECOVERY_FRAME_SIZE;
+}
 
 /// How a guarded call ended.
 typedef enum __attribute__((enum_extensibility(closed))) HFOutcome : int32_t {
@@ -129,22 +149,40 @@ extern _Thread_local uint32_t hf_held_locks __attribute__((tls_model("initial-ex
 /// Whether a Swift task was current when the running thread began its innermost run: see hf_recovery_begin_run().
 extern _Thread_local bool hf_run_is_in_task __attribute__((tls_model("initial-exec")));
 
-/// Notes whether a Swift task is current; to be called at the start of every run of a loop.
+/// What was noted for the run around another one.
+typedef struct HFOuterRun {
+    HFControlWords control_words;
+    bool is_in_task;
+} HFOuterRun;
+
+/// Notes the control words of the running thread's floating-point units, MXCSR and that of the x87, for its guarded calls.
+///
+/// To be called now and then by whoever makes guarded calls, as after a wait: storing MXCSR at each of them would double their
+/// price (measured: 2.5 ns more). See hf_recovery_run(). Returns what was noted before. Not for a signal handler, which has words
+/// of its own.
+HFControlWords hf_recovery_note_control_words(void);
+
+/// Notes again what hf_recovery_note_control_words() returned: after guarded calls in the middle of a callout, which may have changed
+/// the words for a while. Safe to call from a signal handler.
+void hf_recovery_restore_control_words(HFControlWords before);
+
+/// Notes whether a Swift task is current, and the control words; to be called at the start of every run of a loop.
 ///
 /// A fault handler cannot ask: swift_task_getCurrent() may allocate its thread-local storage (measured: a handler that waited
 /// for the heap for ever). A task that begins later, inside a callout, has a frame of the concurrency runtime on the stack.
 /// Returns what to give to hf_recovery_end_run(). Not safe to call from a signal handler.
-bool hf_recovery_begin_run(void);
+HFOuterRun hf_recovery_begin_run(void);
 
 /// Goes back to what held for the run around the one that ends. Safe to call from a signal handler.
-void hf_recovery_end_run(bool outer);
+void hf_recovery_end_run(HFOuterRun outer);
 
 /// Runs `body(argument)` on `stack` above a recovery point and says how that ended.
 ///
-/// `info` and `stack` must stay valid until it returns. After an abandoned call, MXCSR and the x87 control word are what they
-/// were at the call, and so is the Swift runtime's list of exclusivity accesses. Makes no system call, apart from a thread's
-/// first call, which finds out where that list is. Guarded calls nest, each on a stack of its own. Not safe to call from a
-/// signal handler.
+/// `info` and `stack` must stay valid until it returns. After an abandoned call the Swift runtime's list of exclusivity accesses
+/// and the x87 control word are what they were at the call. MXCSR is what hf_recovery_note_control_words() noted last, but for
+/// rounding and masks that were changed since in the x87 word, too, as fesetround(3) and feenableexcept(3) do. Makes no system
+/// call, apart from a thread's first call, which finds out where the list is. Guarded calls nest, each on a stack of its own. Not
+/// safe to call from a signal handler.
 HFOutcome hf_recovery_run(
     HFCalloutStack *_Nonnull stack,
     const HFCalloutInfo *_Nullable info,

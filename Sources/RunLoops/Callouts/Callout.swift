@@ -207,7 +207,12 @@ extension HostRunLoop {
             closure(self, mode.name)
             return
         }
-        defer { withExtendedLifetime(source) {} }
+        // There may be no run, which would have noted them; or a callout that has changed them for a while.
+        let words = hf_recovery_note_control_words()
+        defer {
+            hf_recovery_restore_control_words(words)
+            withExtendedLifetime(source) {}
+        }
         var call = MembershipCall(closure: closure, loop: self, mode: mode)
         unsafe withUnsafeMutablePointer(to: &call) { pointer in
             let argument = UnsafeMutableRawPointer(pointer)

@@ -54,9 +54,9 @@ extension HostRunLoop {
         guard isCurrent else { Misuse.endProcessForWrongThread() }
         // Inside a callout, the loop's own code must not be resumed at that callout's recovery point.
         let suspended = unsafe hf_recovery_suspend()
-        let outerIsInTask = hf_recovery_begin_run()
+        let outerRun = hf_recovery_begin_run()
         defer {
-            hf_recovery_end_run(outerIsInTask)
+            hf_recovery_end_run(outerRun)
             unsafe hf_recovery_restore(suspended)
         }
 

@@ -43,7 +43,7 @@ extension HostRunLoop {
         case .ports:
             if let event = takePortEvent(in: mode) { return event }
             guard mustHarvest, mode.descriptorCount.load(ordering: .acquiring) > 0 else { return nil }
-            harvest(mode, blocks: false)
+            harvestInRun(mode, blocks: false)
             return takePortEvent(in: mode)
         }
     }
@@ -99,6 +99,13 @@ extension HostRunLoop {
         mode.harvestedInRun = runNumber
     }
 
+    /// The same for a run.
+    private func harvestInRun(_ mode: LoopMode, blocks: Bool) {
+        harvest(mode, blocks: blocks)
+        // Beside a system call it costs nothing.
+        _ = hf_recovery_note_control_words()
+    }
+
     /// Sleeps until something is ready, and says whether the time of a run is over.
     private func sleep(in mode: LoopMode) -> Bool {
         // Before the timer is armed: a forked child has the same one.
@@ -110,7 +117,7 @@ extension HostRunLoop {
         let runs = earliestRunDeadline
         let end = min(timerDeadline(of: mode), runs == .max ? runs : runs + 1)
         block(until: end) {
-            harvest(mode, blocks: $0)
+            harvestInRun(mode, blocks: $0)
         }
         return runs != .max && markOverdueRuns()
     }

@@ -141,9 +141,9 @@ extension HostRunLoop {
         let block = QueuedBlock(label: label, modes: .usual, body)
         // As for a run: inside a callout, our own code must not be resumed at that callout's recovery point.
         let suspended = unsafe hf_recovery_suspend()
-        let outerIsInTask = hf_recovery_begin_run()
+        let outerRun = hf_recovery_begin_run()
         defer {
-            hf_recovery_end_run(outerIsInTask)
+            hf_recovery_end_run(outerRun)
             unsafe hf_recovery_restore(suspended)
         }
         let mode = lock.withLock { runningMode ?? loopMode(creating: .default) }

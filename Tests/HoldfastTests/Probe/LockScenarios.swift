@@ -78,6 +78,21 @@ extension Probe {
         finish()
     }
 
+    /// The same above the recovery point of a callout that runs the loop.
+    func usedMutexInNestedRun() {
+        let register = Register()
+        perform {
+            self.perform({
+                register.entries.withLock { $0.append(1) }
+                globalEntries.withLock { $0.append(1) }
+                Fault.nilUnwrap.commit()
+            })
+            self.host.loop.run(in: .default, for: .zero)
+            Probe.say("entries \(register.entries.withLock { $0.count })")
+            self.finish()
+        }
+    }
+
     /// Locks that were let go again are no obstacle, nor are those that could not be had.
     func releasedLocks() {
         let lock = PlainLock()

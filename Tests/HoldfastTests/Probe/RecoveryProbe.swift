@@ -77,6 +77,7 @@ enum Scenario: String {
     case exitForRestart = "exit-for-restart"
     case cleanups
     case usedMutex = "used-mutex"
+    case usedMutexInNestedRun = "used-mutex-in-nested-run"
     case itemPolicy = "item-policy"
     case objection
     case faultInPolicy = "fault-in-policy"
@@ -193,6 +194,7 @@ final class Probe {
         case .exitForRestart: exitForRestart()
         case .cleanups: cleanups()
         case .usedMutex: usedMutex()
+        case .usedMutexInNestedRun: usedMutexInNestedRun()
         case .itemPolicy: try itemPolicy()
         case .objection: objection()
         case .faultInPolicy: faultInPolicy()

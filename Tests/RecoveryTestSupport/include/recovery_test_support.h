@@ -23,11 +23,29 @@ uintptr_t hf_test_current_callout_stack(void);
 /// Returns its length, or -1 if there is none, or no callout.
 int hf_test_copy_note(int place, char *_Nonnull buffer, int size);
 
+/// Makes a guarded call with `value` in the registers that a callee preserves, and another one inside it.
+///
+/// Writes what the two bodies find in %rbx, %r12, %r13 and %r14 to `found`, room for eight. Returns whether they and %r15 have the
+/// value afterwards.
+bool hf_test_guarded_registers(uint64_t value, uint64_t *_Nonnull found);
+
+/// Makes a guarded call that is abandoned, and returns whether those registers have the value afterwards.
+bool hf_test_registers_after_abandoned_call(uint64_t value);
+
 /// Returns MXCSR, and above it the x87 control word.
 uint64_t hf_test_control_words(void);
 
 /// Changes rounding in both, and leaves a value on the x87 stack.
 void hf_test_change_control_words(void);
+
+/// Rounds upward and unmasks divisions by zero from now on, in both, by the C library.
+void hf_test_change_environment(void);
+
+/// Changes bits of MXCSR alone, as _MM_SET_FLUSH_ZERO_MODE() does.
+void hf_test_toggle_mxcsr(uint32_t bits);
+
+/// Changes bits of the x87 control word alone.
+void hf_test_toggle_x87(uint16_t bits);
 
 /// Whether the recovery point reads this thread's list of exclusivity accesses without calling the Swift runtime.
 bool hf_test_reads_access_list(void);
