@@ -73,7 +73,8 @@ import Testing
             operations += counts.count
         }
         print("\(operations) operations of 175 processes that were killed, \(counters) of them counted")
-        #expect(operations > 1000)
+        // Three lines of one process in each round are waited for.
+        #expect(operations >= 75)
         #expect(problems == [])
 
         let reports = try files()

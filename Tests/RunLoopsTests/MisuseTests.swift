@@ -125,7 +125,7 @@ struct MisuseTests {
             let number = dup(first.readEnd)
             let old = HostRunLoop.PortSource(label: "old", descriptor: number) { _ in trace.add("old") }
             try loop.add(old)
-            close(number)
+            // In one step: other tests open descriptors meanwhile.
             #expect(dup2(second.readEnd, number) == number)
             defer { close(number) }
             let new = HostRunLoop.PortSource(label: "new", descriptor: number) { _ in

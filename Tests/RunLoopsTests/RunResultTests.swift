@@ -115,10 +115,11 @@ struct RunResultTests {
             let passes = Cell<UInt64>(0)
             loop.perform {
                 let before = loop.passCount
-                inner.value = loop.run(in: "inner", for: .milliseconds(30))
+                inner.value = loop.run(in: "inner", for: .milliseconds(1500))
                 passes.value = loop.passCount - before
             }
-            let outer = loop.run(in: .default, for: .milliseconds(10))
+            // Far from each other and from now, for a machine that stands still for a moment.
+            let outer = loop.run(in: .default, for: .milliseconds(500))
             return ([inner.value, outer], passes.value)
         }
         #expect(results == [.timedOut, .timedOut])

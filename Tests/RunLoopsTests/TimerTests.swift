@@ -31,9 +31,9 @@ struct TimerTests {
         let fires = try onNewThread { loop in
             let fires = Cell<[Int64]>([])
             let interval: Int64 = 2_000_000
-            let start = Instant.now.nanoseconds + interval
-            let timer = Timer(label: "t", fireAt: Instant(nanoseconds: start), interval: .nanoseconds(interval)) {
-                timer in
+            let first = Cell<Int64>(0)
+            let timer = Timer(label: "t", after: .nanoseconds(interval), repeating: .nanoseconds(interval)) { timer in
+                let start = first.value
                 fires.value.append(Instant.now.nanoseconds - start)
                 if fires.value.count == 1 {
                     // Misses the next three.
@@ -41,6 +41,7 @@ struct TimerTests {
                 }
                 if fires.value.count == 3 { timer.invalidate() }
             }
+            first.value = timer.nextFireDate.nanoseconds
             loop.add(timer)
             loop.run(in: .default, for: .seconds(10))
             return fires.value.map { Double($0) / Double(interval) }
@@ -72,24 +73,25 @@ struct TimerTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             let tracing: @Sendable (Timer) -> Void = { trace.add($0.label) }
-            let now = Instant.now.advanced(by: .milliseconds(1))
-            let invalidated = Timer(label: "invalidated", fireAt: now, perform: tracing)
-            let postponed = Timer(label: "postponed", fireAt: now, perform: tracing)
-            let removed = Timer(label: "removed", fireAt: now, perform: tracing)
-            let elsewhere = Timer(label: "elsewhere", fireAt: now, perform: tracing)
-            let added = Timer(label: "added", fireAt: now, perform: tracing)
+            let now = Instant.now
+            // Made before the others: a date that has passed is the present instead, and the first date fires first.
+            let others = Cell<[Timer]>([])
             loop.add(
                 Timer(label: "first", fireAt: now) { _ in
-                    invalidated.invalidate()
-                    postponed.nextFireDate = .now.advanced(by: .seconds(100))
-                    loop.remove(removed)
-                    loop.remove(elsewhere)
-                    loop.add(added)
+                    let others = others.value
+                    others[0].invalidate()
+                    others[1].nextFireDate = .now.advanced(by: .seconds(100))
+                    loop.remove(others[2])
+                    loop.remove(others[3])
+                    loop.add(others[4])
                 }
             )
-            for timer in [invalidated, postponed, removed, elsewhere] { loop.add(timer) }
-            loop.add(elsewhere, to: "other")
-            while Instant.now < now {}
+            others.value = ["invalidated", "postponed", "removed", "elsewhere", "added"].map { label in
+                Timer(label: label, fireAt: now, perform: tracing)
+            }
+            for timer in others.value.dropLast() { loop.add(timer) }
+            loop.add(others.value[3], to: "other")
+            while others.value.contains(where: { $0.nextFireDate > .now }) {}
             loop.run(in: .default, for: .zero)
             trace.add("-")
             loop.run(in: .default, for: .zero)

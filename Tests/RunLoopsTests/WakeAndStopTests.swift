@@ -17,12 +17,12 @@ struct WakeAndStopTests {
     @Test(
         "A wake-up before the sleep makes one more pass, however many there are; one after it is dropped",
         arguments: [
-            (HostRunLoop.Activity.beforeTimers, UInt64(2)), (.beforeSources, 2), (.beforeWaiting, 2),
-            (.afterWaiting, 1),
+            (HostRunLoop.Activity.beforeTimers, UInt64(3)), (.beforeSources, 3), (.beforeWaiting, 3),
+            (.afterWaiting, 2),
         ]
     )
     func window(activity: HostRunLoop.Activity, expected: UInt64) throws {
-        let passes = try onNewThread { loop in
+        let thread = NewThread { loop in
             loop.addIdleSource()
             loop.add(
                 HostRunLoop.Observer(label: "o", activities: activity, repeats: false) { _, _ in
@@ -30,10 +30,18 @@ struct WakeAndStopTests {
                     loop.wakeUp()
                 }
             )
-            loop.run(in: .default, for: .milliseconds(5))
+            loop.run(in: .default, for: .seconds(50))
             return loop.passCount
         }
-        #expect(passes == expected)
+        let loop = thread.loop
+        waitUntilAsleep(loop)
+        let passes = loop.passCount
+        // Gets it to the stage after the sleep.
+        loop.wakeUp()
+        while loop.passCount == passes {}
+        waitUntilAsleep(loop)
+        loop.stop()
+        #expect(try thread.join() == expected)
     }
 
     @Test("Another thread wakes and stops a sleeping loop")

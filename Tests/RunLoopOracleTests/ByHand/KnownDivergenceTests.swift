@@ -51,7 +51,7 @@ struct KnownDivergenceTests {
         let (oracle, host) = play(
             [Self.idle, .timer("t"), .observer("w", .afterWaiting)],
             ["idle", "t", "w"].map { .add($0, to: .default) }
-                + [.remove("t", from: .default), .run(.default, for: .milliseconds(30))]
+                + [.remove("t", from: .default), .run(.default, for: .milliseconds(1000))]
         )
         #expect(oracle.count { $0.hasPrefix("w") } == 2)
         #expect(host.count { $0.hasPrefix("w") } == 1)

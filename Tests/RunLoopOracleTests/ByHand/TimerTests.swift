@@ -69,9 +69,9 @@ struct TimerTests {
     func missedFires() {
         expectSame(
             [
-                // Fires at 40 ms and is held up until 490, past 240 and 440; next is 640, before the end at 780.
-                .timer("t", .after(milliseconds: 40), everyMilliseconds: 200, [.stall(milliseconds: 450)]),
-                .timer("u", .after(milliseconds: 780), [.stop]),
+                // Fires at 120 ms and is held up until 1470, past 720 and 1320; next is 1920, before the end at 2220.
+                .timer("t", .after(milliseconds: 120), everyMilliseconds: 600, [.stall(milliseconds: 1350)]),
+                .timer("u", .after(milliseconds: 2220), [.stop]),
             ],
             [.add("t", to: .default), .add("u", to: .default), .run(.default, for: .forever)],
             shows: "t t u stopped"

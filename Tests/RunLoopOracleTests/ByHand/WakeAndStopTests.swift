@@ -28,16 +28,16 @@ struct WakeAndStopTests {
                 .observer("o", .afterWaiting, [.wakeUp], [.wakeUp]),
                 .timer("t", .due, everyMilliseconds: 5_000_000, [.wakeUp]),
                 .port("p", [.wakeUp, .perform("b", in: [.default])]), .block("b", [.wakeUp]),
-                .observer("w", .beforeWaiting),
+                .observer("w", .beforeWaiting, [], [.whileAsleep([.stop])], [], [.whileAsleep([.stop])]),
             ],
             [
                 .add("o", to: .default), .add("w", to: .default), .add("t", to: .default),
-                .run(.default, for: .milliseconds(30)),
-                .add("p", to: .default), .run(.default, for: .milliseconds(30)),
+                .run(.default, for: .forever),
+                .add("p", to: .default), .run(.default, for: .forever),
             ],
             shows: """
-                w.beforeWaiting o.afterWaiting t w.beforeWaiting o.afterWaiting timedOut w.beforeWaiting o.afterWaiting p b \
-                w.beforeWaiting o.afterWaiting timedOut
+                w.beforeWaiting o.afterWaiting t w.beforeWaiting o.afterWaiting stopped w.beforeWaiting o.afterWaiting p b \
+                w.beforeWaiting o.afterWaiting stopped
                 """
         )
     }
@@ -119,11 +119,11 @@ struct WakeAndStopTests {
     func outerLimit() {
         expectSame(
             [
-                .source("s", [.run(.a, for: .milliseconds(200))]), .source("i"), .observer("w", .afterWaiting),
+                .source("s", [.run(.a, for: .milliseconds(1500))]), .source("i"), .observer("w", .afterWaiting),
             ],
             [
                 .add("s", to: .default), .add("i", to: .a), .add("w", to: .a), .signal("s"),
-                .run(.default, for: .milliseconds(60)),
+                .run(.default, for: .milliseconds(500)),
             ],
             shows: "s+default i+a s w.afterWaiting w.afterWaiting timedOut timedOut i-a s-default"
         )

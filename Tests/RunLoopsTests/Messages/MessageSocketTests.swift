@@ -26,6 +26,11 @@ struct MessageSocketTests {
         return lstat(path, &status) == 0 ? status.st_mode : nil
     }
 
+    /// Not at once: a child that another test starts has every descriptor, too, until it executes its program.
+    private func waitUntilInvalid(_ rights: [SendRight]) {
+        while rights.contains(where: \.isValid) { sched_yield() }
+    }
+
     @Test("What connects twice has two connections, each in order, and the sender is known")
     func connectTwice() throws {
         let address = address
@@ -41,7 +46,7 @@ struct MessageSocketTests {
             for type in 0..<10 { try rights[type % 2].send(Message(type: UInt32(type)), within: .zero) }
             while trace.entries.count < 10 { loop.run(in: .default, for: .seconds(20), returnAfterSourceHandled: true) }
             port.invalidate()
-            #expect(rights.allSatisfy { !$0.isValid })
+            waitUntilInvalid(rights)
             #expect(throws: MessageError(code: .portInvalid, underlyingError: .brokenPipe)) {
                 try rights[0].send(Message(type: 1), within: .zero)
             }
@@ -213,14 +218,20 @@ struct MessageSocketTests {
             try loop.add(port)
             var rights = try (0..<3).map { _ in try SendRight(connectingTo: address, within: .seconds(20)) }
             for _ in 0..<3 { loop.run(in: .default, for: .zero) }
+            waitUntilInvalid([rights[2]])
             trace.add("\(rights.map(\.isValid))")
             rights.removeFirst()
-            rights.append(try SendRight(connectingTo: address, within: .seconds(20)))
-            try rights[2].send(Message(type: 1), within: .zero)
-            while trace.count("1") == 0 { loop.run(in: .default, for: .seconds(20), returnAfterSourceHandled: true) }
+            // Refused as long as such a child has the end that is gone.
+            while trace.count("1") == 0 {
+                let right = try SendRight(connectingTo: address, within: .seconds(20))
+                try? right.send(Message(type: 1), within: .zero)
+                while right.isValid && trace.count("1") == 0 { loop.run(in: .default, for: .zero) }
+            }
             return trace.entries
         }
-        #expect(entries == ["\(HostRunLoop.ConnectionError.Reason.tooManyConnections)", "[true, true, false]", "1"])
+        let refused = "\(HostRunLoop.ConnectionError.Reason.tooManyConnections)"
+        #expect(entries.prefix(2) == [refused, "[true, true, false]"])
+        #expect(entries.dropFirst(2).drop { $0 == refused } == ["1"])
     }
 
     @Test("A right that came over a connection can be passed on")

@@ -66,13 +66,13 @@ struct PerformAndWaitTests {
     func timeOverWhileRunning() throws {
         let thread = try HostRunLoop.LoopThread(name: "server")
         let (isRunning, mayEnd, trace) = (Cell(false), Cell(false), Trace())
-        // Begins to wait when it runs: a limit of any length is over before it may end.
+        // Begins to wait when it runs: a limit of any length is over before it may end, and this one not before it begins.
         thread.loop.enqueue {
             while !isRunning.value { sched_yield() }
         }
         let waiter = NewThread { _ in
             _ = #expect(throws: HostRunLoop.PerformError.timeOverWhileRunning) {
-                try thread.loop.performAndWait(order: 1, within: .milliseconds(200)) {
+                try thread.loop.performAndWait(order: 1, within: .seconds(2)) {
                     trace.add("begun")
                     while !mayEnd.value { sched_yield() }
                     trace.add("ended")

@@ -46,8 +46,12 @@ struct LibuvTimerTests {
     func order(_ isReversed: Bool) throws {
         let entries = try onNewThread { loop in
             let trace = Trace()
-            let date = Instant.now.advanced(by: .milliseconds(2))
-            let timers = ["a", "b"].map { name in Timer(label: name, fireAt: date) { _ in trace.add(name) } }
+            var timers: [Timer] = []
+            // Where the date passes meanwhile, each has the present instead.
+            repeat {
+                let date = Instant.now.advanced(by: .milliseconds(2))
+                timers = ["a", "b"].map { name in Timer(label: name, fireAt: date) { _ in trace.add(name) } }
+            } while timers[0].nextFireDate != timers[1].nextFireDate
             for timer in isReversed ? timers.reversed() : timers { loop.add(timer) }
             loop.run(in: .default, for: .seconds(50))
             return trace.entries
