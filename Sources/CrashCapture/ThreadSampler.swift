@@ -21,10 +21,10 @@ final class ThreadSampler {
     private static var interval: UInt64 { 100_000_000 }
     /// How long threads that stand still together are waited for, and those of them that may still answer.
     private static var firstPatience: UInt64 { 5_000_000 }
-    private static var lastPatience: UInt64 { 500_000_000 }
-    /// How long one of a process that goes on is waited for, and all of them.
-    private static var onePatience: UInt64 { 100_000_000 }
-    private static var wholePatience: UInt64 { 1_000_000_000 }
+    private var lastPatience: UInt64 { max(500_000_000, deadline / 4) }
+    /// How long one of a process that goes on is waited for, and all of them: longer where the verdict has longer than usual.
+    private var onePatience: UInt64 { max(100_000_000, deadline / 20) }
+    private var wholePatience: UInt64 { max(1_000_000_000, deadline / 2) }
     /// How long one is waited for that is looked at while nothing has faulted: it may want a processor that others have.
     private static var lookPatience: UInt64 { 500_000_000 }
     /// How long one is waited for whose callout takes too long: it is asked again.
@@ -202,7 +202,7 @@ final class ThreadSampler {
     ) -> Bool {
         let count = unsafe snapshot.pointee.thread_count
         // Half of what the handler gives us, for the walks come after the wait.
-        let last = min(begin + Self.lastPatience, max(begin, fault &+ deadline / 2))
+        let last = min(begin + lastPatience, max(begin, fault &+ deadline / 2))
         var index: UInt32 = 0
         while index < count {
             unsafe hf_async_describe_thread(threadEntry(snapshot, index))
@@ -211,7 +211,7 @@ final class ThreadSampler {
         index = 0
         while index < count {
             let entry = unsafe threadEntry(snapshot, index)
-            if unsafe hf_async_ask_thread(index, entry, last + Self.lastPatience) {
+            if unsafe hf_async_ask_thread(index, entry, last + lastPatience) {
                 unsafe entry.pointee.outcome = UInt32(HF_THREAD_SILENT)
             }
             index += 1
@@ -243,12 +243,12 @@ final class ThreadSampler {
         var index: UInt32 = 0
         while index < count {
             let now = hf_async_monotonic_nanoseconds()
-            if hf_capture_has_waiting() || now - begin > Self.wholePatience { return false }
+            if hf_capture_has_waiting() || now - begin > wholePatience { return false }
             let entry = unsafe threadEntry(snapshot, index)
             unsafe hf_async_describe_thread(entry)
-            if unsafe hf_async_ask_thread(index, entry, now + Self.wholePatience) {
+            if unsafe hf_async_ask_thread(index, entry, now + wholePatience) {
                 unsafe entry.pointee.outcome = UInt32(HF_THREAD_SILENT)
-                waitFor(index, since: now, atMost: Self.onePatience)
+                waitFor(index, since: now, atMost: onePatience)
                 unsafe walk(index, entry, fault: fault, walker)
                 hf_async_release_thread(index)
             }

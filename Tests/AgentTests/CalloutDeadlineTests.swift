@@ -9,7 +9,8 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct CalloutDeadlineTests {
     @Test(arguments: [InjectedStall.busy, .sleep, .read])
     func `A connection that stalls is given up, and the others are served on`(stall: InjectedStall) throws {
-        let agent = try AgentProcess(["--callout-deadline", "300"])
+        // Far more than a callout that is in time takes on a busy machine.
+        let agent = try AgentProcess(["--callout-deadline", "3000"])
         let client = try agent.connect()
         let other = try agent.connect()
         #expect(try other.ask("SET a 1") == "OK")
@@ -24,7 +25,7 @@ import Testing
         try agent.stop()
         let report = try agent.store.onlyReport()
         #expect(report.fault.signal.name == "SIGSTKFLT")
-        #expect(report.fault.reason.hasSuffix("ran for more than its deadline of 300 ms"))
+        #expect(report.fault.reason.hasSuffix("ran for more than its deadline of 3 s"))
         #expect(report.verdict.decision == .resume)
         #expect(try agent.store.violations().texts == [])
         #expect(agent.process.errors.contains("a callout was abandoned at its deadline"))

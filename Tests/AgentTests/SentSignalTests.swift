@@ -6,7 +6,7 @@ import Testing
 
 /// Fault signals that another process sends are orders to end, not faults.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct SentSignalTests {
-    @Test(arguments: [SIGSEGV, SIGABRT, SIGBUS], ["enable=no", "enable=yes"])
+    @Test(arguments: [SIGSEGV, SIGABRT, SIGBUS], ["enable=no", "enable=yes,color=no,symbolicate=off"])
     func `A signal from outside ends the process as it says, and is reported with its sender`(
         signal: CInt,
         backtrace: String
@@ -14,7 +14,7 @@ import Testing
         let agent = try AgentProcess(environment: ["SWIFT_BACKTRACE": backtrace])
         #expect(try agent.connect().ask("PING") == "PONG")
         agent.process.kill(signal)
-        #expect(try agent.process.wait(within: .seconds(5)) == .signalled(signal))
+        #expect(try agent.process.wait() == .signalled(signal))
 
         let report = try agent.store.onlyReport()
         #expect(report.fault.signal == .signal(Int(signal)))
@@ -32,7 +32,7 @@ import Testing
     @Test func `The next start on the store makes the report, once`() throws {
         let first = try AgentProcess()
         first.process.kill(SIGSEGV)
-        #expect(try first.process.wait(within: .seconds(5)) == .signalled(SIGSEGV))
+        #expect(try first.process.wait() == .signalled(SIGSEGV))
         let second = try AgentProcess(store: first.store)
         try first.store.waitForReports(1)
         #expect(try second.stop() == .exited(0))

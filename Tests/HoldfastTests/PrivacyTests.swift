@@ -40,6 +40,7 @@ import Testing
             environment: Self.environment
         )
         #expect(try run.line() == "ready")
+        run.process.waitUntilStopped()
         // It has stopped, and the spool file is in use: everything but the text of the fault is in it.
         let spool = try files(in: run.store.path, with: "HFSPOOL")
         #expect(spool.count == 1)
@@ -48,6 +49,7 @@ import Testing
         #expect(try files(in: run.store.path, with: "ACME-2222") == [])
         run.process.kill(SIGCONT)
         #expect(try run.line() == "reported")
+        run.process.waitUntilStopped()
         // Neither the report nor what is left of the record.
         #expect(try files(in: run.store.path, with: "hunter2") == [])
         #expect(try files(in: run.store.path, with: "ACME-2222") == [])

@@ -59,8 +59,8 @@ import Testing
         await withCheckedContinuation { continuation in
             LoopThread.run { loop in
                 let calls = Calls()
-                prepare(loop, calls)
                 let start = HostRunLoop.Instant.now
+                prepare(loop, calls)
                 let result = sweep.run(on: loop, faultCount: { faultCount(calls) }, shouldStop: { shouldStop(calls) })
                 continuation.resume(
                     returning: Outcome(result: result, calls: calls.all, duration: start.duration(to: .now))
@@ -187,8 +187,8 @@ import Testing
                     continuation.resume(returning: (nil, [], .zero))
                     return
                 }
-                prepare(host)
                 let start = HostRunLoop.Instant.now
+                prepare(host)
                 let result = host.sweep(probation)
                 continuation.resume(returning: (result, host.trace, start.duration(to: .now)))
             }

@@ -119,6 +119,12 @@ public final class ChildProcess: Sendable {
         }
     }
 
+    /// Waits until a signal has stopped it, or it has ended.
+    public func waitUntilStopped() {
+        var information = siginfo_t()
+        while waitid(P_PID, id_t(pid), &information, WSTOPPED | WEXITED | WNOWAIT) != 0, errno == EINTR {}
+    }
+
     /// Waits for its end.
     ///
     /// - Throws: `HarnessError` when the time has passed.

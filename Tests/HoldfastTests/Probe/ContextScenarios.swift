@@ -1,3 +1,4 @@
+import Dispatch
 import FaultInjection
 import Glibc
 import Holdfast
@@ -54,8 +55,15 @@ struct ContextScenarios {
             log.warning("the disk is nearly full", metadata: ["free": "3 %", "password": "hunter2 and more"])
         }
         perform("nested") {
-            host.loop.add(HostRunLoop.Timer(label: "tick", after: .milliseconds(3)) { _ in }, to: "quiet")
-            host.loop.run(in: "quiet", for: .milliseconds(200))
+            // Due once the loop sleeps, however long that takes.
+            let tick = HostRunLoop.Timer(label: "tick", fireAt: .distantFuture) { _ in }
+            host.loop.add(tick, to: "quiet")
+            Probe.startThread { [loop = host.loop] in
+                while !loop.isWaiting { sched_yield() }
+                usleep(3000)
+                tick.nextFireDate = .now
+            }
+            host.loop.run(in: "quiet", for: .seconds(100))
         }
         perform("a label of more characters than an event has room for: ä")
         perform("the fault") { Fault.nilUnwrap.commit() }
@@ -100,10 +108,12 @@ struct ContextScenarios {
 
     /// Threads that change values without a pause while the loop faults again and again.
     private func values() {
+        let haveValues = DispatchSemaphore(value: 0)
         for number in 0..<3 {
             Probe.startThread {
                 var round = number
                 while true {
+                    if round == number + 1 { haveValues.signal() }
                     round += 1
                     let letter = String(UnicodeScalar(UInt8(97 + round % 26)))
                     CrashContext.annotations["thread \(number)"] = String(repeating: letter, count: 200)
@@ -111,6 +121,7 @@ struct ContextScenarios {
                 }
             }
         }
+        for _ in 0..<3 { haveValues.wait() }
         for _ in 0..<20 { perform("the fault") { Fault.nilUnwrap.commit() } }
     }
 

@@ -52,11 +52,16 @@ enum LookScenarios {
         guard let thread = try? HostRunLoop.LoopThread(name: "look-faulting") else { return }
         let isOver = Atomic<Bool>(false)
         let looks = Atomic<Int>(0)
+        let isHeld = Atomic<Bool>(true)
         let looker = Probe.startThread {
             while !isOver.load(ordering: .acquiring) {
                 if CrashCapture.look(at: thread.loop.progress.thread) != nil { looks.add(1, ordering: .relaxed) }
             }
         }
+        // Not before somebody looks.
+        thread.loop.enqueue(label: "held") { while isHeld.load(ordering: .acquiring) { usleep(100) } }
+        while looks.load(ordering: .relaxed) == 0 { sched_yield() }
+        isHeld.store(false, ordering: .releasing)
         for _ in 0..<100 { thread.loop.enqueue(label: "faults") { Fault.nilUnwrap.commit() } }
         let last = try? thread.loop.performAndWait { true }
         isOver.store(true, ordering: .releasing)

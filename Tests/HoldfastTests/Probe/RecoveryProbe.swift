@@ -110,7 +110,9 @@ final class Probe {
         case .terminate: configuration.restart = .signal
         case .reloadedLibrary: Plugin.load("PLUGIN_ONE")
         case .budget: configuration.budget = FaultBudget(perProcess: 2, perWindow: 10)
-        case .drainDeadline, .drainNeverReturns: configuration.drainDeadline = .milliseconds(200)
+        case .drainDeadline, .drainNeverReturns:
+            // Long enough for a busy machine to begin the drain.
+            configuration.drainDeadline = .seconds(5)
         case .quarantine, .quarantineOnLoopThread, .quarantineEndedEarly, .ownAbandonHandler, .faultsInSignalHandler:
             configuration.budget.perItem = 3
             configuration.quarantine = QuarantinePolicy(coolDown: .milliseconds(50), trials: 1)

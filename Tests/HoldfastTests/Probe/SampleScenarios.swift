@@ -195,7 +195,7 @@ final class Crowd: Sendable {
     @inline(never) func wait() {
         var semaphore = sem_t()
         sem_init(&semaphore, 0, 0)
-        arrive(waits: false)
+        arrive()
         // Whoever is signalled goes on waiting: this is what a lock does.
         while !isReleased.load(ordering: .acquiring) {
             var end = timespec()

@@ -23,18 +23,39 @@ enum StallScenarios {
         _ = mainThread
         configuration.stalls = StallPolicy(rule: .once(after: threshold)) { warn($0) }
         let host = try EventHost(configuration)
-        try start(host, place: arguments[0]) { kind.commit(milliseconds: time) }
+        let place = arguments[0]
+        try start(host, place: place) { commit(kind, milliseconds: time, place: place) }
         host.run()
         Probe.say("resumed \(host.faults.resumed) stalls \(host.stallCount)")
         host.close()
     }
 
+    /// The stalls that were told while they last, by their loops; nil for what is pinged.
+    nonisolated private static let told = Mutex<[ObjectIdentifier?: Int]>([:])
+
+    /// Takes at least the time, and until its stall was told; then as long again, for what is found out of it meanwhile.
+    nonisolated private static func commit(_ kind: InjectedStall, milliseconds: Int, place: String) {
+        // What is not to be told; what is to last for ever does not come back from here.
+        guard milliseconds > 0, place != "ignored" else { return kind.commit(milliseconds: milliseconds) }
+        let loop = place == "ping" ? nil : ObjectIdentifier(HostRunLoop.current)
+        let before = told.withLock { $0[loop] ?? 0 }
+        let end = HostRunLoop.Instant.now.advanced(by: .seconds(20))
+        repeat {
+            kind.commit(milliseconds: milliseconds)
+        } while told.withLock { $0[loop] ?? 0 } == before && .now < end
+        kind.commit(milliseconds: milliseconds)
+    }
+
     nonisolated private static func warn(_ stall: Stall) {
-        let what =
+        let (what, loop): (String, ObjectIdentifier?) =
             switch stall.subject {
-            case .loop(let loop): loop === HostRunLoop.main ? "main" : "loop"
-            case .ping(let label): label
+            case .loop(let loop): (loop === HostRunLoop.main ? "main" : "loop", ObjectIdentifier(loop))
+            case .ping(let label): (label, nil)
             }
+        // A machine that keeps the process waiting may make another one, before or after.
+        if stall.phase == .lasting, loop == nil || stall.look?.callout?.label == "stuck" {
+            told.withLock { $0[loop, default: 0] += 1 }
+        }
         Probe.say(
             "\(stall.phase) \(what) \(pthread_equal(pthread_self(), mainThread) != 0 ? "on the main thread" : "elsewhere")"
         )

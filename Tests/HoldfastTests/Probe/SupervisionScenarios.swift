@@ -68,14 +68,21 @@ extension Probe {
 
     func loopThread() throws {
         let thread = try HostRunLoop.LoopThread(name: "second")
+        // Three messages, and the word of the other thread that it is done.
+        var left = 4
+        let done: @MainActor () -> Void = {
+            left -= 1
+            if left == 0 { self.host.stop() }
+        }
         host.onFault { message in
             Probe.say("fault \(message.number) of \(message.thread == getpid() ? "main" : "another")")
-            if message.number == 3 { self.host.stop() }
+            done()
         }
         for number in 1...3 {
             thread.loop.perform(label: "second") { Fault.nilUnwrap.commit() }
             thread.loop.perform(label: "second") { Probe.say("after \(number)") }
         }
+        thread.loop.perform(label: "second") { HostRunLoop.main.enqueue { MainActor.assumeIsolated { done() } } }
         thread.loop.wakeUp()
         kept.append(thread)
         finishNever()
@@ -170,6 +177,8 @@ extension Probe {
 
     /// Each callout leaves four descriptors open.
     func descriptorBudget() {
+        var received = 0
+        host.onFault { _ in received += 1 }
         for number in 1...5 {
             perform(
                 {
@@ -179,7 +188,11 @@ extension Probe {
                 { Probe.say("after \(number)") }
             )
             // The message of a fault, with which the descriptors are counted, comes before the next one.
-            perform { self.host.loop.run(in: .default, for: .zero) }
+            perform {
+                while received < number {
+                    self.host.loop.run(in: .default, for: .seconds(10), returnAfterSourceHandled: true)
+                }
+            }
         }
         finishNever()
     }
