@@ -77,6 +77,24 @@ import Testing
         #expect(Set(run.reports.map(\.fault.message)).count == 1)
     }
 
+    @Test func `The runtime's text of a fault that was resumed is gone`() throws {
+        let run = try ProbeRun("cleared-messages")
+        #expect(run.end == .exited(0))
+        #expect(run.lines == ["none", "none", "none", "resumed 3"])
+        for (number, report) in run.reports.enumerated() {
+            #expect(report.fault.message?.hasSuffix("text \(number + 1)") == true, "\(report.fault.message ?? "")")
+        }
+    }
+
+    @Test func `A verdict that does not come restarts the process`() throws {
+        let run = try ProbeRun("blocking-policy")
+        #expect(run.end == .exited(0))
+        #expect(run.lines == ["restarted 1"])
+        let report = try #require(run.reports.first)
+        #expect(run.reports.count == 1 && report.verdict.decision == .restart)
+        #expect(report.verdict.reason.hasPrefix("no verdict came within the deadline"))
+    }
+
     @Test func `The port of signals is never taken out: its budget ends the process`() throws {
         let run = try ProbeRun("faults-in-signal-handler")
         #expect(run.end == .exited(0))

@@ -29,6 +29,10 @@ import Testing
             scenario: "main-actor-task",
             reason: "a library's frame lies between the application's: its lock or its invariant may be open"
         ),
+        Refusal(
+            scenario: "task-around-nested-run",
+            reason: "a Swift task was running, and would never be resumed"
+        ),
         Refusal(scenario: "detached-task", reason: "it happened outside of a callout of the loop"),
         Refusal(
             scenario: "library-sandwich",

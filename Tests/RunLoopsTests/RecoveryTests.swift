@@ -201,6 +201,49 @@ struct RecoveryTests {
         }
     }
 
+    @Test("A callout can be abandoned after one inside it was that no run was around")
+    func insideEachOther() throws {
+        let entries = try onNewThread { loop in
+            let trace = Trace()
+            loop.perform {
+                let source = HostRunLoop.Source(label: "s", schedule: { _, _ in hf_test_abandon_callout() }) {}
+                loop.add(source)
+                trace.add("added \(hf_test_current_callout_stack() != 0)")
+                hf_test_abandon_callout()
+            }
+            loop.perform { trace.add("behind") }
+            loop.run(in: .default, for: .zero)
+            return trace.entries
+        }
+        #expect(entries == ["added true", "behind"])
+    }
+
+    /// Says on which callout stack it goes.
+    private final class Witness: Sendable {
+        let trace: Trace
+        init(_ trace: Trace) { self.trace = trace }
+        deinit { trace.add("gone inside a callout \(hf_test_current_callout_stack() != 0)") }
+    }
+
+    @Test("What a nested run releases itself is not released under the recovery point of the callout around it")
+    func ownCodeOfNestedRun() throws {
+        let entries = try onNewThread { loop in
+            let trace = Trace()
+            loop.perform {
+                let witness = Cell<Witness?>(Witness(trace))
+                loop.perform(in: "inner") { [witness = witness.value] in
+                    withExtendedLifetime(witness) { trace.add("inner") }
+                }
+                witness.value = nil
+                loop.run(in: "inner", for: .zero)
+                trace.add("outer")
+            }
+            loop.run(in: .default, for: .zero)
+            return trace.entries
+        }
+        #expect(entries == ["inner", "gone inside a callout false", "outer"])
+    }
+
     @Test("The loop's own code inside a callout is not covered by the callout's recovery point")
     func suspended() throws {
         let entries = try onNewThread { loop in

@@ -31,6 +31,20 @@ extension Probe {
         thread.loop.wakeUp()
     }
 
+    /// The runtime puts each text behind those that are there, and keeps both: they would grow with the square of the faults.
+    func clearedMessages() {
+        typealias Buffer = @convention(c) () -> UnsafePointer<UnsafePointer<CChar>?>
+        guard let symbol = dlsym(nil, "swift_getFatalErrorMessageBuffer") else { return }
+        let buffer = unsafeBitCast(symbol, to: Buffer.self)()
+        for number in 1...3 {
+            perform(
+                { fatalError("text \(number)") },
+                { Probe.say(buffer.pointee.map { String(cString: $0) } ?? "none") }
+            )
+        }
+        finish()
+    }
+
     private func faultingTimer() -> HostRunLoop.Timer {
         HostRunLoop.Timer(label: "bad timer", after: .zero, repeating: .milliseconds(1)) { _ in
             Fault.nilUnwrap.commit()

@@ -89,6 +89,9 @@ enum Scenario: String {
     case faultsInSignalHandler = "faults-in-signal-handler"
     case wordsOfAnother = "words-of-another"
     case blockedSignal = "blocked-signal"
+    case blockingPolicy = "blocking-policy"
+    case taskAroundNestedRun = "task-around-nested-run"
+    case clearedMessages = "cleared-messages"
 }
 
 /// A host with a scenario on its loop.
@@ -123,6 +126,9 @@ final class Probe {
             // What is looked at is not how long a verdict takes on a busy machine.
             configuration.verdictDeadline = .seconds(60)
         case .faultInPolicy: configuration.policy = .default.objecting(Self.faultingObjection)
+        case .blockingPolicy:
+            configuration.policy = .default.objecting(Self.blockingObjection)
+            configuration.verdictDeadline = .milliseconds(500)
         case .descriptorBudget:
             configuration.budget.lostDescriptors = 10
             configuration.quarantine = nil
@@ -208,6 +214,9 @@ final class Probe {
         case .faultsInSignalHandler: try faultsInSignalHandler()
         case .wordsOfAnother: wordsOfAnother()
         case .blockedSignal: try blockedSignal()
+        case .blockingPolicy: blockingPolicy()
+        case .taskAroundNestedRun: taskAroundNestedRun()
+        case .clearedMessages: clearedMessages()
         }
     }
 

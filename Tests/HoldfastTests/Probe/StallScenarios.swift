@@ -40,10 +40,13 @@ enum StallScenarios {
         let loop = place == "ping" ? nil : ObjectIdentifier(HostRunLoop.current)
         let before = told.withLock { $0[loop] ?? 0 }
         let end = HostRunLoop.Instant.now.advanced(by: .seconds(20))
-        repeat {
+        var wasTold = false
+        while true {
+            // Called from here only: two callers would be two branches of the profile.
             kind.commit(milliseconds: milliseconds)
-        } while told.withLock { $0[loop] ?? 0 } == before && .now < end
-        kind.commit(milliseconds: milliseconds)
+            if wasTold || .now > end { return }
+            wasTold = told.withLock { $0[loop] ?? 0 } != before
+        }
     }
 
     nonisolated private static func warn(_ stall: Stall) {

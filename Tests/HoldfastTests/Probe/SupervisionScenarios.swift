@@ -10,6 +10,12 @@ extension Probe {
         return nil
     }
 
+    /// What a policy's objection waits for on the crash thread does not come.
+    nonisolated static func blockingObjection(_ fault: FaultSummary) -> StaticString? {
+        while fault.number > 0 { pause() }
+        return nil
+    }
+
     // MARK: Draining
 
     /// Another thread faults: both handlers are called, and the restart waits for the hold of the first.
@@ -171,6 +177,11 @@ extension Probe {
     }
 
     func faultInPolicy() {
+        perform { Fault.nilUnwrap.commit() }
+        finishNever()
+    }
+
+    func blockingPolicy() {
         perform { Fault.nilUnwrap.commit() }
         finishNever()
     }
