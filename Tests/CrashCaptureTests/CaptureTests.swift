@@ -25,7 +25,7 @@ import Testing
 
     @Test func `A verdict that does not come in time is the one for that case`() async throws {
         await #expect(processExitsWith: .signal(SIGILL)) { [path = folder.path as String] in
-            let capture = try CaptureChild.install(path, deadline: .seconds(1)) { _ in
+            let capture = try CaptureChild.install(path, deadline: .seconds(5)) { _ in
                 while true { pause() }
             }
             withExtendedLifetime(capture) { Fault.nilUnwrap.commit() }

@@ -125,9 +125,9 @@ extension Repertoire {
                 sched_yield()
             }
             let passes = loop.passCount
-            loop.wakeUp()
             while loop.passCount == passes {
                 guard .now < end else { return false }
+                loop.wakeUp()
                 sched_yield()
             }
             return true

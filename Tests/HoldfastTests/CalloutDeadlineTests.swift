@@ -30,12 +30,12 @@ import Testing
         let report = try #require(reports.first)
         #expect(reports.count == 1)
         #expect(report.fault.signal.name == "SIGSTKFLT")
-        #expect(report.fault.deadlineSeconds == 0.2)
-        #expect(report.fault.reason == "the callout \"probe\" ran for more than its deadline of 200 ms")
+        #expect(report.fault.deadlineSeconds == 1)
+        #expect(report.fault.reason == "the callout \"probe\" ran for more than its deadline of 1 s")
         #expect(report.verdict.decision == .resume)
         #expect(report.loop?.callout?.label == "probe")
         let diagnosis = try #require(report.fault.diagnosis)
-        #expect(diagnosis.summary.contains("ran for longer than its deadline of 200 ms; it was interrupted in"))
+        #expect(diagnosis.summary.contains("ran for longer than its deadline of 1 s; it was interrupted in"))
         #expect(diagnosis.next.contains { $0.contains("longer deadline") })
         let functions = report.thread.frames.compactMap(\.function)
         let function =
@@ -75,7 +75,7 @@ import Testing
         #expect(lines == ["restarted"])
         let report = try #require(reports.first)
         #expect(reports.count == 1 && report.verdict.decision == .restart)
-        #expect(report.fault.deadlineSeconds == 0.2)
+        #expect(report.fault.deadlineSeconds == 1)
         #expect(report.verdict.reason == "it was interrupted inside a library, whose locks may be held")
     }
 
@@ -110,7 +110,10 @@ import Testing
 
     @Test func `A sleep that may not be abandoned is interrupted once`() throws {
         let lines = try run("interruptions", "wait").lines
-        #expect(lines == [Self.kept + "probe", "let go", "interrupted 1", "after", "resumed 0"])
+        // Again where the answer took too long; there are up to fifty attempts.
+        let interruptions = try #require(lines.dropFirst(2).first?.split(separator: " ").last.flatMap { Int($0) })
+        #expect((1...3).contains(interruptions), "\(lines)")
+        #expect(lines == [Self.kept + "probe", "let go", "interrupted \(interruptions)", "after", "resumed 0"])
     }
 
     @Test func `A callout in a critical section is abandoned when it has left that`() throws {

@@ -11,7 +11,7 @@ import Testing
 
     @Test func `Equal faults share a slot, so that a disk that stands still does not end the process`() throws {
         let run = try HostRun("flood", "equal", "\(Self.count)")
-        #expect(try run.lines() == ["resumed \(Self.count)"])
+        #expect(try run.lines().filter { $0 != "writing" } == ["resumed \(Self.count)"])
         #expect(try run.process.wait() == .exited(0))
         // What the process left in the spool is finished by this.
         _ = try run.store.list()

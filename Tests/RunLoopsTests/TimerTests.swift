@@ -10,14 +10,16 @@ struct TimerTests {
     func order() throws {
         let (entries, passes) = try onNewThread { loop in
             let trace = Trace()
-            let start = Instant.now
-            for (label, delay) in [("a", 3), ("b", 1), ("c", 2), ("d", 1)] {
-                loop.add(
-                    Timer(label: label, fireAt: start.advanced(by: .milliseconds(delay))) { timer in
-                        trace.add(timer.label)
-                    }
-                )
-            }
+            let delays = [3, 1, 2, 1].map { Duration.milliseconds($0) }
+            var (start, timers): (Instant, [Timer]) = (.now, [])
+            // Where a date passes meanwhile, a timer has the present instead.
+            repeat {
+                start = .now
+                timers = zip(["a", "b", "c", "d"], delays).map { label, delay in
+                    Timer(label: label, fireAt: start.advanced(by: delay)) { trace.add($0.label) }
+                }
+            } while zip(timers, delays).contains { $0.nextFireDate != start.advanced(by: $1) }
+            for timer in timers { loop.add(timer) }
             while Instant.now < start.advanced(by: .milliseconds(4)) {}
             loop.run(in: .default, for: .zero)
             return (trace.entries, loop.passCount)

@@ -120,7 +120,9 @@ struct WithdrawalTests {
             for timer in [repeating, once] { loop.add(timer) }
             let withdrawals = [repeating, once].compactMap { loop.withdraw(item: $0.identifier) }
             loop.addIdleSource()
-            while HostRunLoop.Instant.now < first { loop.run(in: .default, for: .milliseconds(2)) }
+            while HostRunLoop.Instant.now < max(first, once.nextFireDate) {
+                loop.run(in: .default, for: .milliseconds(2))
+            }
             trace.add("\(withdrawals.map { $0.putBack() })")
             loop.run(in: .default, for: .zero)
             trace.add("\(repeating.nextFireDate == first.advanced(by: .seconds(100))) \(once.isValid)")

@@ -12,8 +12,8 @@ final class DelayLog: Sendable {
         var end: HostRunLoop.Instant
     }
 
-    /// Half of what the watcher has to spare.
-    private static let notable = Duration.milliseconds(25)
+    /// The watcher looks five times before it tells, and has 25 ms to spare for all of them.
+    private static let notable = Duration.milliseconds(10)
     private let isOver = Atomic<Bool>(false)
     private let delays = Mutex<[Delay]>([])
     /// Not for their loops.

@@ -10,6 +10,8 @@ struct QuietWatch {
         let monitor = StallMonitor { _ in }
         let threads = try (0..<loops).map { try HostRunLoop.LoopThread(name: "quiet \($0)") }
         for thread in threads { try monitor.watch(thread.loop) }
+        // Each has begun its run.
+        for thread in threads { _ = try thread.loop.performAndWait {} }
         let busy = try HostRunLoop.LoopThread(name: "not watched")
         busy.loop.add(HostRunLoop.Timer(label: "busy", after: .zero, repeating: .milliseconds(2)) { _ in })
         // Until all sleep, and the watcher, too: it looks once more after the last of them fell asleep.

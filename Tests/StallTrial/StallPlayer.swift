@@ -7,6 +7,8 @@ import Synchronization
 final class StallPlayer: @unchecked Sendable {
     /// A callout that was made.
     struct Callout: Sendable {
+        /// When the one before it ended.
+        var after: HostRunLoop.Instant
         var begin: HostRunLoop.Instant
         var end: HostRunLoop.Instant
 
@@ -16,10 +18,8 @@ final class StallPlayer: @unchecked Sendable {
         /// It may be told: the machine may have made it longer than it was to be.
         var mayBeStall: Bool { length >= RandomStalls.threshold }
 
-        /// Whether a stall that was told is this one: the busy period begins a little before the callout.
-        func contains(_ stall: Stall) -> Bool {
-            stall.begin >= begin.advanced(by: .milliseconds(-5)) && stall.begin <= end
-        }
+        /// Whether a stall that was told is this one: the busy period, which is its own, begins before the callout.
+        func contains(_ stall: Stall) -> Bool { stall.begin > after && stall.begin <= end }
     }
 
     private let loop: HostRunLoop
@@ -73,7 +73,7 @@ final class StallPlayer: @unchecked Sendable {
             if !isBusy { usleep(UInt32(max(1, rest / .microseconds(1)))) }
         }
         if isBusy { Self.isAnyBusy.store(false, ordering: .releasing) }
-        made.append(Callout(begin: begin, end: .now))
+        made.append(Callout(after: made.last?.end ?? .distantPast, begin: begin, end: .now))
         if isStall { stallsLeft -= 1 }
     }
 }

@@ -73,7 +73,7 @@ import Testing
         let outcome = await sweep(ReentrySweep(probation: .milliseconds(60), slice: .milliseconds(10))) { loop, calls in
             for mode: HostRunLoop.Mode in ["one", "two", .default] {
                 let pause = Duration.milliseconds(5)
-                let timer = HostRunLoop.Timer(label: mode.rawValue, after: pause, repeating: pause) { _ in
+                let timer = HostRunLoop.Timer(label: mode.rawValue, after: .zero, repeating: pause) { _ in
                     calls.add(mode.rawValue)
                 }
                 loop.add(timer, to: mode)
@@ -93,7 +93,10 @@ import Testing
         let outcome = await sweep(
             ReentrySweep(probation: .milliseconds(300), slice: .milliseconds(10)),
             prepare: { loop, calls in
-                let timer = HostRunLoop.Timer(label: "fault", after: .milliseconds(50)) { _ in calls.add("fault") }
+                let timer = HostRunLoop.Timer(label: "fault", after: .zero) { _ in
+                    usleep(50_000)
+                    calls.add("fault")
+                }
                 loop.add(timer)
                 let other = HostRunLoop.Timer(label: "other", after: .seconds(1000)) { _ in }
                 loop.add(other)
@@ -196,7 +199,7 @@ import Testing
     }
 
     @Test func `A sweep inside a sweep does not begin, and the one around it goes on`() async {
-        let outcome = await host(probation: .milliseconds(100)) { host in
+        let outcome = await host(probation: .seconds(2)) { host in
             host.addFaulting("timer")
         }
         #expect(outcome.result == .clean)
@@ -205,7 +208,7 @@ import Testing
     }
 
     @Test func `A quarantine during the sweep lets it end, and the probation follows the last fault`() async {
-        let outcome = await host(probation: .milliseconds(200)) { host in
+        let outcome = await host(probation: .seconds(2)) { host in
             host.addFaulting("one")
             host.addFaulting("two", to: "other mode")
         }
@@ -215,7 +218,7 @@ import Testing
         #expect(outcome.trace.filter { $0 == "out" }.count == 2)
         #expect(outcome.trace.last == "sweep nested", "and nothing after the last quarantine")
         // Three faults of 5 ms each come first.
-        #expect(outcome.duration >= .milliseconds(215))
+        #expect(outcome.duration >= .milliseconds(2015))
     }
 
     @Test func `A sweep inside an ordinary run does not begin`() async {

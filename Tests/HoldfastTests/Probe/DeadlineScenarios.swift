@@ -18,14 +18,15 @@ enum DeadlineScenarios {
         configuration.afterFault = .keepGoing
         configuration.budget = .generous
         configuration.quarantine = nil
+        configuration.verdictDeadline = .seconds(10)
         configuration.logger = Logger(label: "probe") { _ in DeadlineLog() }
         configuration.calloutDeadline = CalloutDeadline(
-            after: .milliseconds(200),
+            after: .milliseconds(1000),
             otherwise: arguments.contains("wait") ? .wait : .restart
         )
         switch name {
         case "item", "no-deadline": configuration.calloutDeadline = nil
-        case "short": configuration.calloutDeadline?.after = .seconds(2)
+        case "short": configuration.calloutDeadline?.after = .seconds(3)
         case "allocating", "locking", "exclusion", "items": configuration.calloutDeadline?.after = .milliseconds(40)
         case "never": configuration.policy = .never
         case "budget": configuration.budget = FaultBudget(perProcess: 1, perWindow: 10)
@@ -51,7 +52,7 @@ enum DeadlineScenarios {
 
     private static func prepare(_ name: String, _ host: EventHost, isWaiting: Bool) throws {
         // Longer than all attempts, on a busy machine, too.
-        let time = isWaiting ? 6000 : forEver
+        let time = isWaiting ? 8000 : forEver
         if let stall = InjectedStall(rawValue: name) {
             host.perform { stall.commit(milliseconds: time) }
             host.perform { Probe.say("after") }
@@ -63,7 +64,7 @@ enum DeadlineScenarios {
             host.perform { spin() }
             return host.perform { Probe.say("after") }
         case "never": host.perform { spin() }
-        case "no-deadline": host.perform { InjectedStall.busy.commit(milliseconds: 600) }
+        case "no-deadline": host.perform { InjectedStall.busy.commit(milliseconds: 2000) }
         case "budget":
             host.perform { spin() }
             host.perform { spin() }
@@ -119,8 +120,10 @@ enum DeadlineScenarios {
     /// The section ends while the attempts last.
     private static func critical(_ host: EventHost) {
         host.perform {
-            EventHost.withCriticalSection { InjectedStall.busy.commit(milliseconds: 600) }
-            Probe.say("left")
+            EventHost.withCriticalSection {
+                InjectedStall.busy.commit(milliseconds: 1400)
+                Probe.say("left")
+            }
             spin()
         }
     }
@@ -129,7 +132,7 @@ enum DeadlineScenarios {
     private static func countInterruptions() {
         var count = 0
         holdLock {
-            var time = timespec(tv_sec: 6, tv_nsec: 0)
+            var time = timespec(tv_sec: 8, tv_nsec: 0)
             var rest = timespec()
             while nanosleep(&time, &rest) != 0, errno == EINTR {
                 time = rest
@@ -177,7 +180,7 @@ enum DeadlineScenarios {
 
     private static func exempt(_ host: EventHost) throws {
         let source = HostRunLoop.Source(label: "exempt") {
-            InjectedStall.busy.commit(milliseconds: 1000)
+            InjectedStall.busy.commit(milliseconds: 2500)
             Probe.say("untouched")
             MainActor.assumeIsolated { host.stop() }
         }
@@ -225,7 +228,7 @@ enum DeadlineScenarios {
                 let count = Atomic<Int>(0)
                 let timer = HostRunLoop.Timer(label: "tick", after: .zero, repeating: .milliseconds(20)) { timer in
                     count.add(1, ordering: .relaxed)
-                    if begin.duration(to: .now) > .seconds(1) {
+                    if begin.duration(to: .now) > .milliseconds(2500) {
                         timer.invalidate()
                         loop.stop()
                     }
@@ -234,10 +237,10 @@ enum DeadlineScenarios {
                 loop.run(in: .default, for: .seconds(100))
                 Probe.say("served \(count.load(ordering: .relaxed) > 2)")
             case "nested-polling":
-                while begin.duration(to: .now) < .seconds(1) { loop.run(in: .default, for: .zero) }
+                while begin.duration(to: .now) < .milliseconds(2500) { loop.run(in: .default, for: .zero) }
                 Probe.say("polled")
             default:
-                loop.run(in: .default, for: .seconds(1))
+                loop.run(in: .default, for: .milliseconds(2500))
                 Probe.say("waited")
             }
         }

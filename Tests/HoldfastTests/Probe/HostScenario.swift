@@ -77,6 +77,8 @@ enum HostScenario: String {
     static func host(_ store: String, drainDeadline: Duration? = nil) throws -> EventHost {
         var configuration = EventHost.Configuration()
         configuration.store = FilePath(store)
+        // What is looked at is not how long a verdict takes on a busy machine.
+        configuration.verdictDeadline = .seconds(10)
         configuration.afterFault = .keepGoing
         // They restart many times in quick succession, on purpose.
         configuration.crashLoop = nil

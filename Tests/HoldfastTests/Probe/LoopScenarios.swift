@@ -101,7 +101,7 @@ extension Probe {
             kill(getpid(), SIGUSR1)
             kill(getpid(), SIGUSR2)
         }
-        let late = HostRunLoop.Timer(label: "late", after: .seconds(2)) { [host] _ in
+        let late = HostRunLoop.Timer(label: "late", after: .seconds(15)) { [host] _ in
             Probe.say("late")
             MainActor.assumeIsolated { host.stop() }
         }

@@ -108,6 +108,8 @@ final class Probe {
         configuration.store = FilePath(store)
         configuration.afterFault = .keepGoing
         configuration.budget = .generous
+        // What is looked at is not how long a verdict takes on a busy machine.
+        configuration.verdictDeadline = .seconds(10)
         switch scenario {
         case .restartWhenQuiet: configuration.afterFault = .restartWhenQuiet
         case .terminate: configuration.restart = .signal

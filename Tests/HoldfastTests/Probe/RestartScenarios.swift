@@ -319,7 +319,7 @@ enum RestartScenarios {
         for number in 0..<2000 { try host.keepAcrossRestart(listener, as: "\(number)") }
         try host.onSignal(SIGUSR1) { _ in }
         try host.onSignal(SIGTERM) { _ in host.stop() }
-        if host.history.restarts == 0 { Probe.say("ready") }
+        Probe.say(host.history.restarts == 0 ? "ready" : "again")
         if host.history.restarts < 15 { host.performRestart(by: arguments[0]) } else { Probe.say("done") }
         host.run()
     }

@@ -85,6 +85,7 @@ final class Crowd: Sendable {
     private let expected = Atomic<Int>(0)
     private let arrived = Atomic<Int>(0)
     private let isReleased = Atomic<Bool>(false)
+    private let sleepers = Atomic<Int>(0)
     private let state = Mutex(State())
     private let pipe = try! FileDescriptor.pipe()
 
@@ -93,6 +94,8 @@ final class Crowd: Sendable {
         var loops: [HostRunLoop.LoopThread] = []
         /// Threads that will be in a system call soon.
         var waiting: [pid_t] = []
+        /// Those that only a signal gets to go on.
+        var sleeping: [pthread_t] = []
         /// The one that waits for signals.
         var awaiter: pthread_t?
         var outcomes: [String] = []
@@ -142,8 +145,25 @@ final class Crowd: Sendable {
         isReleased.store(true, ordering: .releasing)
         for _ in 0..<arrived.load(ordering: .acquiring) { _ = try? pipe.writeEnd.writeAll("x".utf8) }
         if let awaiter = state.withLock({ $0.awaiter }) { pthread_kill(awaiter, SIGUSR1) }
+        // Those that sleep, until they do no more: one may have looked just before it fell asleep.
+        while sleepers.load(ordering: .acquiring) > 0 {
+            for thread in state.withLock({ $0.sleeping }) { pthread_kill(thread, SIGUSR2) }
+            usleep(1000)
+        }
         for thread in state.withLock({ $0.threads }) { pthread_join(thread, nil) }
     }
+
+    /// Counts the calling thread among those that only a signal gets to go on.
+    private func beginSleep() {
+        // Without SA_RESTART.
+        var action = sigaction()
+        action.__sigaction_handler.sa_handler = { _ in }
+        sigaction(SIGUSR2, &action, nil)
+        sleepers.add(1, ordering: .acquiringAndReleasing)
+        state.withLock { $0.sleeping.append(pthread_self()) }
+    }
+
+    private func endSleep() { sleepers.subtract(1, ordering: .acquiringAndReleasing) }
 
     /// Opens as many as may be open, but for the few that the probe needs to go on.
     func useUpDescriptors() {
@@ -195,14 +215,16 @@ final class Crowd: Sendable {
     @inline(never) func wait() {
         var semaphore = sem_t()
         sem_init(&semaphore, 0, 0)
+        beginSleep()
         arrive()
         // Whoever is signalled goes on waiting: this is what a lock does.
         while !isReleased.load(ordering: .acquiring) {
             var end = timespec()
             clock_gettime(CLOCK_REALTIME, &end)
-            end.tv_sec += 1
+            end.tv_sec += 3600
             sem_timedwait(&semaphore, &end)
         }
+        endSleep()
         sem_destroy(&semaphore)
     }
 
@@ -222,12 +244,13 @@ final class Crowd: Sendable {
     }
 
     @inline(never) func sleep() {
+        beginSleep()
         arrive()
         while !isReleased.load(ordering: .acquiring) {
-            var time = timespec(tv_sec: 1, tv_nsec: 0)
-            var left = timespec()
-            while nanosleep(&time, &left) != 0, errno == EINTR { time = left }
+            var time = timespec(tv_sec: 3600, tv_nsec: 0)
+            nanosleep(&time, nil)
         }
+        endSleep()
         say("slept")
     }
 

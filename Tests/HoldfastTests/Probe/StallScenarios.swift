@@ -20,12 +20,14 @@ enum StallScenarios {
         configuration.store = FilePath(store)
         configuration.afterFault = .keepGoing
         configuration.crashLoop = nil
+        configuration.verdictDeadline = .seconds(10)
         _ = mainThread
         configuration.stalls = StallPolicy(rule: .once(after: threshold)) { warn($0) }
         let host = try EventHost(configuration)
         let place = arguments[0]
         try start(host, place: place) { commit(kind, milliseconds: time, place: place) }
         host.run()
+        host.flushReports(within: .seconds(15))
         Probe.say("resumed \(host.faults.resumed) stalls \(host.stallCount)")
         host.close()
     }
@@ -39,7 +41,7 @@ enum StallScenarios {
         guard milliseconds > 0, place != "ignored" else { return kind.commit(milliseconds: milliseconds) }
         let loop = place == "ping" ? nil : ObjectIdentifier(HostRunLoop.current)
         let before = told.withLock { $0[loop] ?? 0 }
-        let end = HostRunLoop.Instant.now.advanced(by: .seconds(20))
+        let end = HostRunLoop.Instant.now.advanced(by: .seconds(5))
         var wasTold = false
         while true {
             // Called from here only: two callers would be two branches of the profile.
@@ -131,7 +133,7 @@ enum StallScenarios {
         case "counted":
             // How often a sleep is interrupted.
             perform(host, "stuck") {
-                var time = timespec(tv_sec: 2, tv_nsec: 0)
+                var time = timespec(tv_sec: 6, tv_nsec: 0)
                 var interruptions = 0
                 var rest = timespec()
                 while nanosleep(&time, &rest) != 0, errno == EINTR {

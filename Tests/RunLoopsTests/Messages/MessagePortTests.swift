@@ -73,7 +73,7 @@ struct MessagePortTests {
             }
             try loop.add(port)
             Self.rights.value.append(port.sendRight)
-            loop.run(in: .default, for: .seconds(50))
+            loop.run(in: .default, for: .seconds(1_000_000))
         }
         while Self.rights.value.isEmpty { waitUntilAsleep(server.loop) }
         let right = Self.rights.value[0]
@@ -88,7 +88,7 @@ struct MessagePortTests {
             own.value = port.sendRight
             try loop.add(port)
             try right.send(Message(type: 1, replyPort: port.sendRight), within: .zero)
-            loop.run(in: .default, for: .seconds(50))
+            loop.run(in: .default, for: .seconds(1_000_000))
             return answers.value
         }
         try server.join()

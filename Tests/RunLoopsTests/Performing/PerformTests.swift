@@ -146,8 +146,10 @@ struct PerformTests {
 
     @Test("A perform reaches a loop without inputs, and one that sleeps")
     func wakes() throws {
+        let isQueued = Cell(false)
         let thread = NewThread { loop in
-            while loop.isEmpty(.default) { sched_yield() }
+            // Until its wake-up is sent, too.
+            while !isQueued.value { sched_yield() }
             // Nothing but the perform is in the mode: the limit only keeps a failure from hanging.
             loop.run(in: .default, for: .zero)
             loop.addIdleSource()
@@ -156,6 +158,7 @@ struct PerformTests {
         let loop = thread.loop
         let trace = Trace()
         loop.enqueue { trace.add("without inputs") }
+        isQueued.value = true
         waitUntilAsleep(loop)
         let before = loop.passCount
         loop.enqueue { loop.stop() }

@@ -34,7 +34,8 @@ struct LibuvAsyncTests {
             while number % 10 == 0, seen.load(ordering: .sequentiallyConsistent) < number { sched_yield() }
         }
         source.invalidate()
-        loop.wakeUp()
+        // One that comes between the end of a pass and the begin of the next is dropped.
+        while loop.nesting > 0 { loop.wakeUp() }
         #expect(try thread.join() == .finished)
         #expect((100...1000).contains(performs.value))
     }
