@@ -21,6 +21,8 @@ final class MatrixProbe {
         self.site = site
         self.setting = setting
         var configuration = EventHost.Configuration()
+        // What is looked at is not how long a verdict takes on a busy machine; a lock that is waited for is not let go in this time.
+        configuration.verdictDeadline = .seconds(10)
         configuration.store = store
         configuration.policy = setting == .usual ? .default : .allMemoryFaults
         configuration.afterFault = setting == .whenQuiet ? .restartWhenQuiet : .keepGoing
