@@ -249,7 +249,7 @@ import Testing
         #expect(lines.contains("lasting late queue elsewhere"), "\(lines)")
         let report = try #require(try run.store.reports().first { $0.stall?.subject == .ping })
         #expect(report.stall?.label == "late queue" && report.stall?.profile == nil)
-        #expect(report.thread.frames.isEmpty && Self.notes(of: report).count <= 1, "\(report.notes)")
+        #expect(report.thread.frames.isEmpty && Self.notes(of: report).count == 1, "\(report.notes)")
         #expect(report.fault.reason.hasPrefix("no answer from late queue"))
         // Not where threads had no time to answer.
         #expect(
