@@ -5,13 +5,12 @@
 // signal that is blocked kills), with what was captured so far in the spool.
 
 #include "async_handler.h"
+#include "async_park.h"
 #include "async_state.h"
 #include "async_syscalls.h"
-#include "async_tracer.h"
 #include "crash_context.h"
 #include "recovery_point.h"
 
-#include <linux/futex.h>
 #include <time.h>
 #include <ucontext.h>
 
@@ -28,66 +27,6 @@ static void resume_at_recovery_point(ucontext_t *context, const HFRecord *record
     registers[REG_RIP] = (greg_t)(uintptr_t)hf_recovery_landing;
     registers[REG_RSP] = (greg_t)hf_recovery_stack_pointer(point);
     registers[REG_RBP] = (greg_t)hf_recovery_frame_pointer(point);
-}
-
-/// An absolute CLOCK_MONOTONIC time: interruptions do not move it (futex(2), FUTEX_WAIT_BITSET).
-static struct timespec time_after(uint64_t nanoseconds) {
-    struct timespec until = {0, 0};
-    HF_SYSCALL2(SYS_clock_gettime, CLOCK_MONOTONIC, &until);
-    nanoseconds += (uint64_t)until.tv_nsec;
-    until.tv_sec += (time_t)(nanoseconds / 1000000000);
-    until.tv_nsec = (long)(nanoseconds % 1000000000);
-    return until;
-}
-
-/// Sleeps while a word has a value; false when the time has passed.
-static bool wait_while(const void *word, uint32_t value, const struct timespec *until) {
-    long result = HF_SYSCALL6(SYS_futex, word, FUTEX_WAIT_BITSET, value, until, 0, FUTEX_BITSET_MATCH_ANY);
-    return result != -ETIMEDOUT;
-}
-
-/// Parks the thread until there is a verdict. After the deadline the verdict is ours: a lock that the deciding thread needs
-/// is held, possibly by this very thread.
-static uint32_t wait_for_verdict(HFRecord *record) {
-    HFSnapshot *snapshot = hf_async_claim_context(record->number);
-    hf_async_await_verdict(record);
-    atomic_fetch_add_explicit(&hf_capture_state.pending, 1, memory_order_release);
-    HF_SYSCALL3(SYS_futex, &hf_capture_state.pending, FUTEX_WAKE_PRIVATE, 1);
-    // While the deciding thread works.
-    hf_async_keep_context(snapshot);
-
-    struct timespec until = time_after(hf_capture_state.configuration.deadline_nanoseconds);
-    for (;;) {
-        uint32_t verdict = __atomic_load_n(&record->verdict, __ATOMIC_ACQUIRE);
-        if (verdict != HF_VERDICT_PENDING) {
-            return verdict;
-        }
-        if (!wait_while(&record->verdict, HF_VERDICT_PENDING, &until)) {
-            if (!hf_async_is_traced()) {
-                break;
-            }
-            // A debugger may have stopped the deciding thread: that says nothing of locks.
-            until = time_after(hf_capture_state.configuration.deadline_nanoseconds);
-        }
-    }
-    uint32_t expected = HF_VERDICT_PENDING;
-    uint32_t verdict = atomic_load_explicit(&hf_capture_state.verdict_without_decision, memory_order_relaxed);
-    if (!__atomic_compare_exchange_n(
-            &record->verdict, &expected, verdict, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-        return expected;
-    }
-    hf_capture_add_facts(record, HF_FACT_DEADLINE);
-    return verdict;
-}
-
-/// Lets the main loop drain, as long as it may: whatever it waits for meanwhile, the verdict is carried out.
-static void wait_for_drain(void) {
-    struct timespec until = time_after(hf_capture_state.configuration.drain_nanoseconds);
-    while (atomic_load_explicit(&hf_capture_state.drained, memory_order_acquire) == 0) {
-        if (!wait_while(&hf_capture_state.drained, 0, &until)) {
-            return;
-        }
-    }
 }
 
 /// Waits for a slot when all are taken: the report writer frees one every few milliseconds.
@@ -142,7 +81,7 @@ static uint32_t capture(int signal, const siginfo_t *info, void *context, HFReco
         __atomic_store_n(&(*record)->verdict, verdict, __ATOMIC_RELEASE);
         return verdict;
     }
-    return wait_for_verdict(*record);
+    return hf_async_park(*record);
 }
 
 /// Captures the fault and acts on the verdict; returns when that is to resume.
@@ -155,7 +94,7 @@ static void judge(int signal, siginfo_t *info, void *context) {
         return;
     }
     if (record != NULL && (__atomic_load_n(&record->facts, __ATOMIC_ACQUIRE) & HF_FACT_DRAINED) != 0) {
-        wait_for_drain();
+        hf_async_park_for_drain();
     }
     if (verdict == HF_VERDICT_RESTART) {
         int32_t code = hf_capture_state.configuration.restart_exit_code;

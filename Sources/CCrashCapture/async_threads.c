@@ -39,17 +39,26 @@ static size_t append_number(char *text, size_t length, uint32_t number) {
     return length;
 }
 
-/// Reads the beginning of a thread's file, and ends it with a NUL; returns its length, 0 for none.
-static size_t read_file(int32_t thread, const char *name, char *text, size_t size) {
-    char path[32];
-    size_t length = append_number(path, 0, (uint32_t)thread);
+/// Opens a thread's file, whose name has at most eight bytes.
+static long open_file(int32_t thread, const char *name) {
+    char path[48] = "/proc/self/task/";
+    const size_t folder = sizeof "/proc/self/task/" - 1;
+    size_t length = append_number(path, folder, (uint32_t)thread);
     path[length] = '/';
     for (size_t i = 0; i <= 8 && (i == 0 || name[i - 1] != 0); i += 1) {
         path[length + 1 + i] = name[i];
     }
-    text[0] = 0;
     int tasks = atomic_load_explicit(&hf_sample_state.tasks, memory_order_relaxed);
-    long descriptor = HF_SYSCALL4(SYS_openat, tasks, path, O_RDONLY | O_CLOEXEC, 0);
+    long descriptor = HF_SYSCALL4(SYS_openat, tasks, path + folder, O_RDONLY | O_CLOEXEC, 0);
+    // The list was not opened, for no thread is sampled, or somebody closed it.
+    bool is_no_list = descriptor == -EBADF || descriptor == -ENOTDIR;
+    return is_no_list ? HF_SYSCALL4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0) : descriptor;
+}
+
+/// Reads the beginning of a thread's file, and ends it with a NUL; returns its length, 0 for none.
+static size_t read_file(int32_t thread, const char *name, char *text, size_t size) {
+    text[0] = 0;
+    long descriptor = open_file(thread, name);
     if (descriptor < 0) {
         return 0;
     }

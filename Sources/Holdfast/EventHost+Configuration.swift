@@ -76,8 +76,9 @@ extension EventHost {
         public var drainDeadline: Duration = .seconds(5)
         /// When faults after each start are called a crash loop; nil for never.
         public var crashLoop: CrashLoopPolicy? = .default
-        /// How long a thread that faulted waits for its verdict; where it is more than usual, reports wait longer for the other
-        /// threads, too.
+        /// How long a thread that faulted waits for its verdict; twice as long where the crash thread waits for no lock.
+        ///
+        /// Where it is more than usual, reports wait longer for the other threads, too.
         public var verdictDeadline: Duration = .seconds(2)
         /// Whether reports have the other threads of the process, too.
         ///

@@ -36,6 +36,53 @@ import Testing
         #expect(record.stage == .captured)
         #expect(record.number == 1)
         #expect(record.frames.isEmpty == false, "the walk came before the verdict that did not")
+        #expect(record.crashThread?.state == "S")
+        let call = record.crashThread?.systemCall.flatMap { SystemCallNames.name($0, architecture: "x86_64") }
+        #expect(call == "pause")
+    }
+
+    @Test func `A crash thread that is at work when the time has passed gets it once more`() async throws {
+        await #expect(processExitsWith: .signal(SIGILL)) { [path = folder.path as String] in
+            let deadline = Duration.seconds(4)
+            let capture = try CaptureChild.install(path, deadline: deadline) { _ in
+                let start = ContinuousClock.now
+                while start.duration(to: .now) < deadline * 1.5 {}
+                return Decision(.terminate, because: "at last")
+            }
+            withExtendedLifetime(capture) { Fault.nilUnwrap.commit() }
+        }
+        let record = try #require(try spool().records.first)
+        #expect(!record.facts.contains(.deadline) && record.crashThread == nil)
+        #expect(record.verdictReason == "at last")
+    }
+
+    @Test func `A crash thread that never gives a verdict is not waited for without end`() async throws {
+        await #expect(processExitsWith: .signal(SIGILL)) { [path = folder.path as String] in
+            let capture = try CaptureChild.install(path, deadline: .seconds(1)) { _ in
+                while true { _ = ContinuousClock.now }
+            }
+            withExtendedLifetime(capture) { Fault.nilUnwrap.commit() }
+        }
+        let record = try #require(try spool().records.first)
+        #expect(record.facts.contains(.deadline) && record.verdict == .terminate)
+        #expect(record.crashThread == FaultRecord.CrashThread(state: "R"))
+    }
+
+    @Test func `A process that was stopped while it waited for a verdict still gets that`() async throws {
+        await #expect(processExitsWith: .signal(SIGILL)) { [path = folder.path as String] in
+            let deadline = Duration.seconds(4)
+            let stop = try PassingStop(for: deadline * 1.25)
+            let capture = try CaptureChild.install(path, deadline: deadline) { _ in
+                stop.begin()
+                // Asleep when the parked thread looks, which it does as soon as it goes on.
+                usleep(1_000_000)
+                return Decision(.terminate, because: "at last")
+            }
+            withExtendedLifetime(capture) { Fault.nilUnwrap.commit() }
+        }
+        let record = try #require(try spool().records.first)
+        #expect(!record.facts.contains(.deadline))
+        #expect(record.verdictReason == "at last")
     }
 
     @Test func `A verdict to terminate ends the process as the signal says`() async throws {

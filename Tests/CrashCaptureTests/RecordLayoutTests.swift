@@ -170,6 +170,20 @@ import Testing
         #expect(FaultRecord(bytes: bytes(of: record))?.deadlineSeconds == 2.5)
     }
 
+    @Test func `What the crash thread did is decoded where it gave no verdict`() {
+        var record = sampleRecord()
+        record.decider_state = UInt16(UInt8(ascii: "S"))
+        record.decider_system_call = 202
+        #expect(FaultRecord(bytes: bytes(of: record))?.crashThread == nil)
+        record.facts |= UInt32(HF_FACT_DEADLINE)
+        #expect(FaultRecord(bytes: bytes(of: record))?.crashThread == .init(state: "S", systemCall: 202))
+        record.decider_system_call = -1
+        #expect(FaultRecord(bytes: bytes(of: record))?.crashThread == .init(state: "S"))
+        // Of a version that did not note it: all bytes are 0.
+        (record.decider_state, record.decider_system_call) = (0, 0)
+        #expect(FaultRecord(bytes: bytes(of: record))?.crashThread == .init())
+    }
+
     @Test func `Equal faults that were counted in a record are decoded`() {
         var record = sampleRecord()
         record.last_repeat_unix_nanoseconds = 1_700_000_000_000_000_000

@@ -92,7 +92,8 @@ import Testing
         #expect(run.lines == ["restarted 1"])
         let report = try #require(run.reports.first)
         #expect(run.reports.count == 1 && report.verdict.decision == .restart)
-        #expect(report.verdict.reason.hasPrefix("no verdict came within the deadline"))
+        let obstacle = "the crash thread waited in the system call pause"
+        #expect(report.verdict.reason == "no verdict came within the deadline: \(obstacle)")
     }
 
     @Test func `The port of signals is never taken out: its budget ends the process`() throws {

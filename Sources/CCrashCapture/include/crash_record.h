@@ -186,7 +186,10 @@ typedef struct HFRecord {
     uint64_t callout_deadline;
     /// Equal faults that came while this one waited for its report, and when the last of them did.
     uint32_t repeats;
-    uint32_t reserved;
+    /// With HF_FACT_DEADLINE: what the deciding thread did. The letter of proc_pid_stat(5), 0 if it is not known, and its system call, -1
+    /// if it was in none or that is not known.
+    uint16_t decider_state;
+    int16_t decider_system_call;
     int64_t last_repeat_unix_nanoseconds;
 } HFRecord;
 
@@ -266,6 +269,7 @@ _Static_assert(offsetof(HFRecord, mapping) == 4800, "spool layout");
 _Static_assert(offsetof(HFRecord, sender_name) == 4952, "spool layout");
 _Static_assert(offsetof(HFRecord, callout_deadline) == 4968, "spool layout");
 _Static_assert(offsetof(HFRecord, repeats) == 4976, "spool layout");
+_Static_assert(offsetof(HFRecord, decider_state) == 4980, "spool layout");
 _Static_assert(offsetof(HFRecord, last_repeat_unix_nanoseconds) == 4984, "spool layout");
 _Static_assert(sizeof(HFRecord) == 4992, "spool layout");
 _Static_assert(offsetof(HFSpoolHeader, start_unix_nanoseconds) == 64, "spool layout");

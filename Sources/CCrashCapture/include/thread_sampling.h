@@ -49,7 +49,9 @@ uint32_t hf_async_sampling_obstacle(void);
 /// Returns false when they cannot be listed. For the crash thread.
 bool hf_async_list_threads(HFThreadSnapshot *_Nonnull snapshot, int32_t except);
 
-/// Adds name, state and system call to an entry. For the crash thread, before the thread is asked: then it waits in our handler.
+/// Adds name, state and system call to an entry, before the thread is asked: then it waits in our handler.
+///
+/// Safe to call from a signal handler.
 void hf_async_describe_thread(HFThreadEntry *_Nonnull entry);
 
 /// Asks the thread of an entry to stand still, until `limit` on CLOCK_MONOTONIC at the latest.

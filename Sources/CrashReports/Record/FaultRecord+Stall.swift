@@ -39,6 +39,7 @@ extension FaultRecord {
         memory = []
         mapping = nil
         repeats = 0
+        crashThread = nil
         snapshotNumber = 0
         memoryNumber = 0
     }

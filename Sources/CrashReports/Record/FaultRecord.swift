@@ -128,6 +128,8 @@ public struct FaultRecord: Sendable, Hashable {
     public var repeats: Int
     /// When the last of them came; nil if there was none.
     public var lastRepeat: Timestamp?
+    /// What the crash thread did when its deadline had passed; nil if it gave the verdict.
+    public var crashThread: CrashThread?
     /// Where its snapshot and its memory are in their sections, from 1; 0 for none.
     var snapshotNumber: Int
     var memoryNumber: Int
@@ -202,6 +204,7 @@ public struct FaultRecord: Sendable, Hashable {
         deadlineSeconds = facts.contains(.overdue) ? Double(bytes.integer(4968, as: UInt64.self)) / 1e9 : nil
         repeats = Int(bytes.integer(4976, as: UInt32.self))
         lastRepeat = repeats > 0 ? Timestamp(microsecondsSinceEpoch: bytes.integer(4984, as: Int64.self) / 1000) : nil
+        crashThread = facts.contains(.deadline) ? CrashThread(bytes, at: 4980) : nil
         snapshotNumber = Int(bytes.integer(4676, as: UInt32.self))
         memoryNumber = Int(bytes.integer(4680, as: UInt32.self))
     }
@@ -242,6 +245,7 @@ public struct FaultRecord: Sendable, Hashable {
         deadlineSeconds = nil
         repeats = 0
         lastRepeat = nil
+        crashThread = nil
         snapshotNumber = 0
         memoryNumber = 0
         guard !hasOwnStart else { return }

@@ -89,13 +89,27 @@ extension ReportBuilder {
             return CrashReport.Verdict(decision: .terminate, reason: "the process could not be restarted in place")
         }
         if record.facts.contains(.deadline) {
-            return CrashReport.Verdict(
-                decision: decision,
-                reason: "no verdict came within the deadline: a lock that the crash thread needs was held"
-            )
+            let words = ["no verdict came within the deadline", record.crashThread.flatMap(obstacle)]
+            return CrashReport.Verdict(decision: decision, reason: words.compactMap { $0 }.joined(separator: ": "))
         }
         let reason = record.verdictReason.isEmpty ? "the fault could not be judged" : record.verdictReason
         return CrashReport.Verdict(decision: decision, reason: reason)
+    }
+
+    /// What kept the crash thread from its verdict, as far as its state tells (proc_pid_stat(5)).
+    private func obstacle(_ crashThread: FaultRecord.CrashThread) -> String? {
+        switch crashThread.state {
+        case "R": return "the crash thread was at work all the time, or waited for a processor"
+        case "D": return "the crash thread waited for a disk, or for memory that is on one"
+        case "T", "t": return "the crash thread was stopped"
+        case "S":
+            guard let number = crashThread.systemCall else { return nil }
+            let name = SystemCallNames.name(number, architecture: process.host.architecture)
+            // Every lock of user space waits in it (futex(7)).
+            if name == "futex" { return "a lock that the crash thread needs was held" }
+            return "the crash thread waited in the system call \(name ?? String(number))"
+        default: return nil
+        }
     }
 
     /// Nil if there is nothing to say.
