@@ -86,6 +86,8 @@ static int add_image(struct dl_phdr_info *info, size_t size, void *argument) {
             if ((header->p_flags & PF_W) != 0) {
                 image->data[0] = start;
                 image->data[1] = end;
+                image->data_offset = header->p_offset;
+                image->data_file_size = header->p_filesz;
             }
             if ((header->p_flags & (PF_R | PF_W)) == PF_R && image->segment_count < HF_MAXIMUM_SEGMENTS) {
                 image->segments[image->segment_count][0] = start;

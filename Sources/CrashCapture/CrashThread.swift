@@ -173,7 +173,7 @@ final class CrashThread: @unchecked Sendable {
 
     /// Denies what may hold a `Mutex`.
     func lookForMutex(_ record: UnsafeMutablePointer<HFRecord>, _ fault: inout FaultSummary) {
-        guard fault.mayBeResumed, mayHoldMutex(), unsafe holdsMutex(record) else { return }
+        guard fault.mayBeResumed, let walker, mayHoldMutex(), unsafe holdsMutex(record, walker) else { return }
         fault.isInLockFrame = true
         unsafe hf_capture_add_facts(record, UInt32(HF_FACT_LOCK_FRAME))
     }
@@ -185,18 +185,19 @@ final class CrashThread: @unchecked Sendable {
     }
 
     /// Whether a `Mutex` is held by the thread: a function that uses one may have let go of it.
-    private func holdsMutex(_ record: UnsafeMutablePointer<HFRecord>) -> Bool {
-        var search = unsafe MutexSearch(thread: record.pointee.thread)
+    private func holdsMutex(_ record: UnsafeMutablePointer<HFRecord>, _ walker: StackWalker) -> Bool {
+        let executable = unsafe walker.images.image(at: hf_recovery_switch_start_address())
+        let initialData = unsafe InitialData(of: executable?.pointee ?? HFLoadedImage())
+        var search = unsafe MutexSearch(thread: record.pointee.thread, initialData: initialData)
         let registers = unsafe withUnsafeBytes(of: &record.pointee.registers) { bytes in
             unsafe Array(bytes.assumingMemoryBound(to: UInt64.self).prefix(16))
         }
         let stackPointer = unsafe record.pointee.registers.15
         let stackEnd = unsafe record.pointee.stack_high
-        let data = unsafe walker?.images.image(at: hf_recovery_switch_start_address())?.pointee.data ?? (0, 0)
         return search.findsLock(
             registers: registers,
             stack: stackPointer < stackEnd ? stackPointer..<stackEnd : 0..<0,
-            data: data.0 < data.1 ? data.0..<data.1 : 0..<0
+            images: walker.images
         )
     }
 

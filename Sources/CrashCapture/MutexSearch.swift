@@ -5,8 +5,8 @@ internal import CCrashCapture
 /// Nobody counts these locks: they are taken by an instruction in the code that uses them. But one that is held has its owner's
 /// thread id in it (LinuxImpl.swift of the Synchronization module: the word is that of futex(2), FUTEX_LOCK_PI), and the code that
 /// is going to let go of it has its address, or that of the object it lies in, in a register or on the stack; unless it is a
-/// global, which lies in the data of the executable. So every such place is looked at. A number that happens to be the
-/// thread's id is taken for a lock: then nothing is resumed that could have been.
+/// global, which lies in the data of the executable. So every such place is looked at that can be written to. A number that happens
+/// to be the thread's id, and has not been there from the beginning, is taken for a lock: then nothing is resumed that could have been.
 ///
 /// Used on the crash thread, for a stack without a library's frame: what it reads may change meanwhile, but not its own locks.
 struct MutexSearch {
@@ -17,10 +17,12 @@ struct MutexSearch {
 
     private let thread: UInt32
     private let ignored: (Range<UInt64>, Range<UInt64>, Range<UInt64>)
+    private let initialData: InitialData
     private var buffer = [UInt8](repeating: 0, count: 64 * 1024)
 
-    /// Prepares a search for the locks of a thread.
-    init(thread: CInt) {
+    /// Prepares a search for the locks of a thread, in a program whose executable's data began as `initialData`.
+    init(thread: CInt, initialData: InitialData) {
+        self.initialData = initialData
         self.thread = UInt32(bitPattern: thread)
         // The first thread's id is the process's, which we note ourselves; whom we asked for a sample, we note, too.
         ignored = (
@@ -35,11 +37,19 @@ struct MutexSearch {
         return start..<start + UInt64(size)
     }
 
-    /// Whether a lock is found from the registers, from a stack, or in a range of data.
-    mutating func findsLock(registers: [UInt64], stack: Range<UInt64>, data: Range<UInt64>) -> Bool {
-        if hasOwner(in: data) { return true }
+    /// Whether a lock is found from the registers, from a stack, or in the executable's data.
+    ///
+    /// There is none in what `images` have for reading only: code and constants, to which most of a stack refers, and which are full of
+    /// small numbers like a thread's id.
+    mutating func findsLock(
+        registers: [UInt64],
+        stack: Range<UInt64>,
+        images: borrowing LoadedImages
+    ) -> Bool {
+        if hasOwner(in: initialData.range) { return true }
         var seen = Set<UInt64>()
         for address in registers + words(of: stack) where isPlausible(address) && seen.insert(address).inserted {
+            if images.isReadOnlyImageMemory(address, count: 4) { continue }
             // On the abandoned stack itself there is no lock that anybody will want, but many a copy of the thread's id.
             let end = address + UInt64(Self.reach)
             if end <= stack.lowerBound || address >= stack.upperBound, hasOwner(in: address..<end) { return true }
@@ -64,13 +74,13 @@ struct MutexSearch {
     }
 
     private mutating func hasOwner(in range: Range<UInt64>) -> Bool {
-        let (thread, ignored) = (thread, ignored)
+        let (thread, ignored, initialData) = (thread, ignored, initialData)
         return read(range) { piece, start in
             for place in stride(from: 0, to: piece.byteCount - 3, by: 4) {
                 let word = unsafe piece.unsafeLoadUnaligned(fromByteOffset: place, as: UInt32.self)
                 let address = start + UInt64(place)
                 if word & Self.ownerMask == thread, !ignored.0.contains(address), !ignored.1.contains(address),
-                    !ignored.2.contains(address)
+                    !ignored.2.contains(address), !initialData.holds(word, at: address)
                 {
                     return true
                 }

@@ -29,6 +29,9 @@ typedef struct HFLoadedImage {
     uint64_t code[2];
     /// Its writable segment, [start, end); zeros if it has none.
     uint64_t data[2];
+    /// Where that is in the file, and how much of it: the rest began as zeros.
+    uint64_t data_offset;
+    uint64_t data_file_size;
     HFImageKind kind;
     uint32_t segment_count;
     /// Segments that are mapped readable and not writable: [start, end) pairs, safe to load from while the image stays loaded.

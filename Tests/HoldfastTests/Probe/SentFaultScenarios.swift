@@ -49,12 +49,13 @@ enum SentFaultScenarios {
     }
 
     private static func installHandler(_ number: CInt) {
+        HandlerLine.prepare()
         var action = sigaction()
         action.sa_flags = SA_SIGINFO
         action.__sigaction_handler.sa_sigaction = { signal, information, _ in
             guard let information else { return }
             let sender = information.pointee._sifields._kill.si_pid
-            Probe.say("previous \(signal) code \(information.pointee.si_code) sender \(sender)")
+            HandlerLine.write("previous ", signal, " code ", information.pointee.si_code, " sender ", sender)
         }
         sigaction(number, &action, nil)
     }
