@@ -21,6 +21,11 @@ public struct FileDirectory: ~Copyable, Sendable {
         )
     }
 
+    deinit {
+        // A forked child has the open directory, too, until it executes a program: closing ours alone would leave it locked (flock(2)).
+        _ = flock(descriptor.rawValue, LOCK_UN)
+    }
+
     /// Makes a directory that only its owner can use, and those above it that are missing.
     ///
     /// The corresponding C function is `mkdir`. One that is there already is left as it is.

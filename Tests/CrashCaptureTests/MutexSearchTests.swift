@@ -10,6 +10,10 @@ import Testing
 private nonisolated(unsafe) var constant: UInt32 = 0x1c37_9a2f
 private nonisolated(unsafe) var held: UInt32 = 0
 
+/// Whatever is at the place, it may be read by what the compiler does not see.
+@inline(never) @_optimize(none)
+private func show(_ place: UnsafeMutablePointer<UInt32>) {}
+
 /// A thread's id where a lock may be is one; where none can be, it is a number.
 @Suite(.serialized) struct MutexSearchTests {
     private let walker: StackWalker
@@ -24,6 +28,8 @@ private nonisolated(unsafe) var held: UInt32 = 0
 
     /// Whether a thread with this id seems to hold a lock, as its registers are.
     private func isFound(_ thread: UInt32, registers: [UInt64] = []) -> Bool {
+        show(&constant)
+        show(&held)
         var search = MutexSearch(thread: CInt(bitPattern: thread), initialData: initialData)
         return search.findsLock(registers: registers, stack: 0..<0, images: walker.images)
     }
@@ -50,6 +56,7 @@ private nonisolated(unsafe) var held: UInt32 = 0
         #expect(!isFound(0x2c37_9a2e, registers: [address]))
         object[40] = 0x2c37_9a2e
         #expect(isFound(0x2c37_9a2e, registers: [address]))
+        show(object)
         let code = hf_recovery_switch_start_address()
         let word = UnsafePointer<UInt32>(bitPattern: UInt(code)).map { $0[0] & 0x3fff_ffff }
         let isReadOnly = walker.images.isReadOnlyImageMemory(code, count: 4)

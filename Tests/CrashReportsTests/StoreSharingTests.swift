@@ -1,6 +1,7 @@
 import CrashReports
 import Foundation
 import Glibc
+import LinuxSystem
 import SystemPackage
 import Testing
 
@@ -24,6 +25,19 @@ import Testing
             reports[report.id] = report
         }
         return reports
+    }
+
+    @Test func `A lock ends with whoever took it, though a forked child has the directory open, too`() throws {
+        func lock() throws -> CInt {
+            let directory = try FileDirectory(at: store.reportsPath)
+            try directory.lock()
+            // As fork(2) does it: another number for the same open file.
+            return dup(directory.descriptor.rawValue)
+        }
+        let inherited = try lock()
+        defer { close(inherited) }
+        let isFree = try FileDirectory(at: store.reportsPath).tryLock()
+        #expect(isFree)
     }
 
     @Test func `Whoever is killed at any moment loses nothing that was there`() throws {

@@ -13,7 +13,9 @@ enum HandlerLine {
         write("", -1, "", 10, "", 0, to: -1)
     }
 
-    /// Writes texts and numbers in turns. Safe to call from a signal handler, of one thread at a time.
+    /// Writes texts and numbers in turns.
+    ///
+    /// Safe to call from a signal handler, of one thread at a time.
     static func write(
         _ first: StaticString,
         _ one: CInt,

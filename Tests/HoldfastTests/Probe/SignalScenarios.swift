@@ -46,8 +46,16 @@ enum SignalScenarios {
         Probe.say("refused \(refused)")
     }
 
+    /// Leaves room for the signals of other tests: what waits is counted per user (RLIMIT_SIGPENDING in getrlimit(2)).
+    private static func limitPending() {
+        var limit = rlimit(rlim_cur: 10_000, rlim_max: 10_000)
+        let error = setrlimit(__rlimit_resource_t(__RLIMIT_SIGPENDING.rawValue), &limit)
+        precondition(error == 0, "no limit for a test")
+    }
+
     /// Counts what another process sends, until all of it is accounted for: `COUNT`.
     static func storm(_ host: EventHost, _ arguments: [String]) throws {
+        limitPending()
         let count = arguments.first.flatMap { Int($0) } ?? 0
         var numbered = Account()
         var standard = 0
@@ -73,6 +81,7 @@ enum SignalScenarios {
 
     /// Two threads of this process send numbered signals to it.
     static func threads(_ host: EventHost) throws {
+        limitPending()
         var accounts = [Account(), Account()]
         // Real-time signals of one number are queued in the order of their sending, whoever sends them: what is lost is not
         // any one thread's.

@@ -53,8 +53,8 @@ import Testing
         #expect(report.loop?.callout?.kind == place.kind && report.loop?.mode == place.mode)
         #expect(report.loop?.nesting == place.nesting)
         let stall = try #require(report.stall)
-        #expect(stall.subject == .loop && stall.end == .wentOn && stall.threshold == 0.05)
-        #expect(stall.length >= 0.05 && stall.length < 60)
+        #expect(stall.subject == .loop && stall.end == .wentOn && stall.threshold == 1)
+        #expect(stall.length >= 1 && stall.length < 60)
         #expect(stall.processorSeconds != nil && stall.waitedForProcessorSeconds != nil)
         #expect(report.thread.isMain == (what == "main"))
         let function = "stall" + kind.rawValue.prefix(1).uppercased() + kind.rawValue.dropFirst()
@@ -93,7 +93,7 @@ import Testing
         #expect(try run.process.wait() == .signalled(SIGKILL))
         let report = try Self.onlyStuck(run)
         let stall = try #require(report.stall)
-        #expect(stall.end == .never && stall.length >= 0.05 && stall.lengths.count == 0)
+        #expect(stall.end == .never && stall.length >= 1 && stall.lengths.count == 0)
         #expect(report.fault.reason.hasSuffix("never ended") && stall.profile != nil)
         // The next one that starts goes by faults only.
         let next = try HostRun("stalls", "main", "sleep", "0")
@@ -130,11 +130,8 @@ import Testing
         let run = try HostRun("stalls", "repeated", "sleep", "300")
         _ = try run.lines()
         #expect(try run.process.wait() == .exited(0))
-        let reports = try Self.stuck(run)
-        #expect(reports.reduce(0) { $0 + $1.occurrences.count } == 3)
-        // A machine that keeps the thread waiting elsewhere may make another cause of one.
-        let report = try #require(reports.max { $0.occurrences.count < $1.occurrences.count })
-        #expect(report.occurrences.count >= 2 && report.stall?.lengths.count == report.occurrences.count)
+        let report = try Self.onlyStuck(run)
+        #expect(report.occurrences.count == 3 && report.stall?.lengths.count == 3)
         #expect(report.occurrences.last > report.occurrences.first && report.stall?.end == .wentOn)
     }
 
@@ -171,7 +168,7 @@ import Testing
     }
 
     @Test func `An item that may take its time has no report, and one that took too much has`() throws {
-        let ignored = try HostRun("stalls", "ignored", "sleep", "400")
+        let ignored = try HostRun("stalls", "ignored", "sleep", "3000")
         _ = try ignored.lines()
         #expect(try ignored.process.wait() == .exited(0))
         #expect(try Self.stuck(ignored).isEmpty)
@@ -179,7 +176,7 @@ import Testing
         _ = try patient.lines()
         #expect(try patient.process.wait() == .exited(0))
         let stall = try #require(try Self.onlyStuck(patient).stall)
-        #expect(stall.length >= 0.3 && stall.threshold == 0.3)
+        #expect(stall.length >= 2 && stall.threshold == 2)
     }
 
     @Test func `An item that took more than its time is told with all of that, though it is killed then`() throws {
@@ -188,7 +185,7 @@ import Testing
         _ = try Self.waitForStuck(run)
         run.process.kill(SIGKILL)
         _ = try run.process.wait()
-        #expect(try #require(try Self.onlyStuck(run).stall).length >= 0.3)
+        #expect(try #require(try Self.onlyStuck(run).stall).length >= 2)
     }
 
     @Test func `A callout behind one that may take any time has its own time`() throws {

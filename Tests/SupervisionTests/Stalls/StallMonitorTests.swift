@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    private static let threshold = Duration.milliseconds(40)
+    private static let threshold = Duration.seconds(1)
 
     private func monitor(_ told: Told, after threshold: Duration = threshold) -> StallMonitor {
         StallMonitor(rule: .once(after: threshold)) { told.add($0) }
