@@ -78,7 +78,7 @@ uint32_t hf_async_park(HFRecord *record) {
         }
         until = time_after(patience);
     }
-    // It is ours: a lock that the deciding thread needs is held, possibly by this very thread.
+    // It is ours: what keeps the deciding thread may be a lock that this very thread holds.
     uint32_t expected = HF_VERDICT_PENDING;
     uint32_t verdict = atomic_load_explicit(&hf_capture_state.verdict_without_decision, memory_order_relaxed);
     if (!__atomic_compare_exchange_n(

@@ -14,9 +14,7 @@ public final class CrashCapture: Sendable {
         ///
         /// Its parent must exist.
         public var spoolFolder: String
-        /// How long a parked thread waits for its verdict.
-        ///
-        /// A deadline that passes means that a lock is held.
+        /// How long a parked thread waits for its verdict; twice as long where the crash thread waits for no lock.
         public var deadline: Duration
         /// What is done when no verdict came in time: never resume.
         public var verdictAtDeadline: Verdict

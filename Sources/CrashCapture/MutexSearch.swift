@@ -39,22 +39,30 @@ struct MutexSearch {
 
     /// Whether a lock is found from the registers, from a stack, or in the executable's data.
     ///
-    /// There is none in what `images` have for reading only: code and constants, to which most of a stack refers, and which are full of
-    /// small numbers like a thread's id.
+    /// There is none in code and constants, to which most of a stack refers, and which are full of small numbers like a thread's id.
     mutating func findsLock(
         registers: [UInt64],
         stack: Range<UInt64>,
         images: borrowing LoadedImages
     ) -> Bool {
-        if hasOwner(in: initialData.range) { return true }
+        if !initialData.isComplete { return true }
+        for range in initialData.ranges where hasOwner(in: range) { return true }
         var seen = Set<UInt64>()
         for address in registers + words(of: stack) where isPlausible(address) && seen.insert(address).inserted {
-            if images.isReadOnlyImageMemory(address, count: 4) { continue }
+            if isConstant(address, images) { continue }
             // On the abandoned stack itself there is no lock that anybody will want, but many a copy of the thread's id.
             let end = address + UInt64(Self.reach)
             if end <= stack.lowerBound || address >= stack.upperBound, hasOwner(in: address..<end) { return true }
         }
         return false
+    }
+
+    /// Whether nobody writes there: to code and constants of what is never unloaded.
+    ///
+    /// Where another image was there may be a heap now.
+    private func isConstant(_ address: UInt64, _ images: borrowing LoadedImages) -> Bool {
+        guard let image = unsafe images.image(at: address), unsafe image.pointee.kind != .other else { return false }
+        return images.isReadOnlyImageMemory(address, count: 4)
     }
 
     /// Whether it could be a pointer of a program: aligned for a lock, not in page zero, in the lower half (x86-64).

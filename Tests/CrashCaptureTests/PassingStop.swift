@@ -14,9 +14,10 @@ struct PassingStop {
             while [ -d \(process) ] && ! grep -q '^State:.T' \(process)/status; do sleep 0.01; done
             processor=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\\([0-9]*\\).*/\\1/p' \(process)/status)
             taskset --all-tasks --cpu-list --pid "$processor" \(getpid())
-            chrt --all-tasks --idle --pid 0 \(getpid())
             thread=$(grep -l '^holdfast-crash' \(process)/task/*/comm)
-            chrt --other --pid 0 "$(basename "$(dirname "$thread")")"
+            for folder in \(process)/task/*; do
+                [ "$folder/comm" = "$thread" ] || chrt --idle --pid 0 "$(basename "$folder")"
+            done
             sleep \(duration / .seconds(1))
             kill -CONT \(getpid())
             """

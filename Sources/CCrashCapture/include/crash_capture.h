@@ -18,7 +18,7 @@ extern "C" {
 typedef struct HFCaptureConfiguration {
     /// The mapped spool file.
     HFSpoolHeader *_Nonnull spool;
-    /// How long a parked thread waits for its verdict, in nanoseconds.
+    /// How long a parked thread waits for its verdict, in nanoseconds; twice as long where the deciding thread waits for no lock.
     uint64_t deadline_nanoseconds;
     /// HF_VERDICT_RESTART or HF_VERDICT_TERMINATE: what is done when no verdict comes in time.
     uint32_t verdict_at_deadline;

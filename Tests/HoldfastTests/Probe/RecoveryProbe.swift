@@ -130,7 +130,7 @@ final class Probe {
         case .faultInPolicy: configuration.policy = .default.objecting(Self.faultingObjection)
         case .blockingPolicy:
             configuration.policy = .default.objecting(Self.blockingObjection)
-            configuration.verdictDeadline = .milliseconds(500)
+            configuration.verdictDeadline = .seconds(5)
         case .descriptorBudget:
             configuration.budget.lostDescriptors = 10
             configuration.quarantine = nil

@@ -48,7 +48,10 @@ enum SignalScenarios {
 
     /// Leaves room for the signals of other tests: what waits is counted per user (RLIMIT_SIGPENDING in getrlimit(2)).
     private static func limitPending() {
-        var limit = rlimit(rlim_cur: 10_000, rlim_max: 10_000)
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(__RLIMIT_SIGPENDING.rawValue), &limit)
+        limit.rlim_cur = min(limit.rlim_cur, 10_000)
+        limit.rlim_max = limit.rlim_cur
         let error = setrlimit(__rlimit_resource_t(__RLIMIT_SIGPENDING.rawValue), &limit)
         precondition(error == 0, "no limit for a test")
     }

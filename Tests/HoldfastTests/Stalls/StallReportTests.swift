@@ -211,7 +211,7 @@ import Testing
         let begin = ContinuousClock.now
         run.process.kill(SIGSTOP)
         let stopped = ContinuousClock.now
-        usleep(3_000_000)
+        usleep(8_000_000)
         let stop = stopped.duration(to: .now)
         run.process.kill(SIGCONT)
         let before = try #require(try Self.stuck(run).first?.stall)
@@ -219,7 +219,7 @@ import Testing
             try Self.stuck(run).first { ($0.stall?.length ?? 0) > before.length }?.stall
         }
         let ran = (begin.duration(to: .now) - stop) / .seconds(1)
-        #expect(later.length < before.length + ran + 1 && later.length < stop / .seconds(1) + ran)
+        #expect(later.length < before.length + ran + 3 && later.length < stop / .seconds(1) + ran)
         #expect(try #require(later.profile).seconds <= later.length)
     }
 

@@ -38,7 +38,11 @@ final class StrippedProgram {
         let symbolicator = Symbolicator(images: [image(built, buildID)])
         let named = stride(from: base, to: base + 1 << 20, by: 397)
             .map { ($0, symbolicator.symbolicate(address: $0, isReturnAddress: false)) }
-            .filter { $0.1.contains { $0.line != nil } }
+            .filter { address, frames in
+                // The first address of a function is no return address in it.
+                let called = symbolicator.symbolicate(address: address, isReturnAddress: true)
+                return frames.contains { $0.line != nil } && called.map(\.rawName) == frames.map(\.rawName)
+            }
         return named.prefix(500).map { (address: $0.0, frames: $0.1) }
     }()
 
