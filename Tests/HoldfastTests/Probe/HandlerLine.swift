@@ -37,8 +37,9 @@ enum HandlerLine {
     }
 
     private static func append(byte: UInt8) {
-        if count < capacity { bytes[count] = byte }
-        if count < capacity { count += 1 }
+        guard count < capacity else { return }
+        bytes[count] = byte
+        count += 1
     }
 
     private static func append(_ text: StaticString) {
