@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 typedef struct Snapshot {
@@ -157,6 +158,12 @@ uint32_t hf_loaded_images_snapshot(HFSpoolHeader *spool, HFLoadedImage *images, 
     }
     free(fresh);
     return snapshot.count;
+}
+
+uint64_t hf_program_without_interpreter(void) {
+    // The kernel's AT_BASE is that of PT_INTERP (create_elf_tables in fs/binfmt_elf.c). The loader has corrected AT_PHDR
+    // (rtld_is_main in glibc's elf/rtld.c).
+    return getauxval(AT_BASE) != 0 ? 0 : getauxval(AT_PHDR);
 }
 
 int hf_function_bounds(const char *name, uint64_t *start, uint64_t *end) {

@@ -75,8 +75,13 @@ public final class CrashCapture: Sendable {
 
     /// The path of the executable of this process, as reports have it; "" where it cannot be had.
     public static var executable: String {
-        String(decoding: ProcessImage.executable ?? ProcessImage.arguments.first ?? [], as: UTF8.self)
+        String(decoding: ProcessImage.program ?? ProcessImage.arguments.first ?? [], as: UTF8.self)
     }
+
+    /// The path by which the file of the executable can be read; nil where there is none.
+    ///
+    /// If possible it is one that names this file whatever has taken its place since.
+    public static var executableFile: String? { ProcessImage.programFile }
 
     /// Whether faults can be resumed in this process at all, and if not, why.
     ///
@@ -190,12 +195,19 @@ public final class CrashCapture: Sendable {
     }
 
     /// Where the executable lies in memory, as the images were listed last; nil when none could be.
-    public var executableAddresses: Range<UInt64>? {
+    public var executableAddresses: Range<UInt64>? { executableImage.map { $0.base..<$0.end } }
+
+    /// The build identifier of the executable in memory; nil when it has none.
+    public var executableBuildID: [UInt8]? {
+        guard var image = executableImage, image.build_id_length > 0 else { return nil }
+        return unsafe withUnsafeBytes(of: &image.build_id) { unsafe Array($0.prefix(Int(image.build_id_length))) }
+    }
+
+    private var executableImage: HFImage? {
         let header = unsafe spool.assumingMemoryBound(to: HFSpoolHeader.self)
         guard unsafe header.pointee.image_count > 0 else { return nil }
         // The executable is the first (dl_iterate_phdr(3)).
-        let image = unsafe spool.load(fromByteOffset: Int(header.pointee.image_offset), as: HFImage.self)
-        return image.base..<image.end
+        return unsafe spool.load(fromByteOffset: Int(header.pointee.image_offset), as: HFImage.self)
     }
 
     /// A number that changes when the spool's table of images does.

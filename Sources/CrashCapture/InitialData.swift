@@ -38,7 +38,10 @@ final class InitialData {
     }
 
     private func openedFile() -> FileDescriptor? {
-        if file == nil { file = unsafe try? FileDescriptor.open("/proc/self/exe", .readOnly, options: .closeOnExec) }
+        // By another name it may be another file.
+        if file == nil, hf_program_without_interpreter() == 0 {
+            file = unsafe try? FileDescriptor.open("/proc/self/exe", .readOnly, options: .closeOnExec)
+        }
         return file
     }
 

@@ -9,6 +9,8 @@ struct ProcessIdentity {
     var startMonotonicNanoseconds: Int64
     /// As execve(2) takes it: bytes, which need not be UTF-8.
     var executable: [UInt8]
+    /// The program's own file, which the loader may have been told to run.
+    var program: [UInt8]
     var arguments: [[UInt8]]
     /// What may be told of them.
     var toldArguments: [[UInt8]]
@@ -24,6 +26,7 @@ struct ProcessIdentity {
         arguments = ProcessImage.arguments
         toldArguments = told(arguments)
         executable = ProcessImage.executable ?? arguments.first ?? []
+        program = ProcessImage.program ?? executable
     }
 
     /// Writes the header of a fresh spool file, the magic last.
@@ -40,7 +43,7 @@ struct ProcessIdentity {
         unsafe header.pointee.start_unix_nanoseconds = startUnixNanoseconds
         unsafe header.pointee.start_monotonic_nanoseconds = startMonotonicNanoseconds
         unsafe header.pointee.processors = UInt32(clamping: sysconf(CInt(_SC_NPROCESSORS_ONLN)))
-        let path = String(decoding: executable, as: UTF8.self)
+        let path = String(decoding: program, as: UTF8.self)
         unsafe Self.copy(path.split(separator: "/").last.map(String.init) ?? path, to: &header.pointee.name)
         unsafe Self.copy(path, to: &header.pointee.executable)
         var system = utsname()

@@ -1,18 +1,54 @@
+internal import CCrashCapture
 internal import Glibc
 
 /// What this process was started as, byte for byte.
 enum ProcessImage {
-    /// The path of the executable; nil where proc(5) is not mounted.
+    /// The path of the file that the kernel executed; nil where proc(5) is not mounted.
     ///
-    /// A restart runs what lies there then: a new version, if it was replaced. When nothing that can be executed lies there,
-    /// it runs the image of this process again (`/proc/self/exe`), which a deleted file still has.
+    /// It is the dynamic loader's when that was told to run the program (`ld.so ./program`), see `program`. A restart runs
+    /// what lies there then: a new version, if it was replaced. When nothing that can be executed lies there, it runs the
+    /// image of this process again (`/proc/self/exe`), which a deleted file still has.
     static var executable: [UInt8]? {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe buffer.withUnsafeMutableBytes { bytes in
             unsafe bytes.baseAddress.map { unsafe readlink("/proc/self/exe", $0, bytes.count) } ?? -1
         }
-        guard count > 0 else { return nil }
-        let path = Array(buffer.prefix(count))
+        return count > 0 ? withoutMark(Array(buffer.prefix(count))) : nil
+    }
+
+    /// The path of the program's own file, as reports have it; nil where proc(5) is not mounted.
+    static var program: [UInt8]? {
+        let address = hf_program_without_interpreter()
+        return address == 0 ? executable : mappedFile(at: address).map(withoutMark) ?? executable
+    }
+
+    /// The path by which the program's file can be read; nil where there is none.
+    ///
+    /// Unless a loader was told to run it, the path names that file whatever has taken its place since.
+    static var programFile: String? {
+        guard hf_program_without_interpreter() != 0 else { return "/proc/self/exe" }
+        return program.map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    private static func mappedFile(at address: UInt64) -> [UInt8]? {
+        for line in (file("/proc/self/maps") ?? []).split(separator: UInt8(ascii: "\n")) {
+            // "start-end permissions offset device inode   path" (proc_pid_maps(5)).
+            let fields = line.split(separator: UInt8(ascii: " "), maxSplits: 5)
+            guard fields.count == 6, let range = range(fields[0]), range.contains(address) else { continue }
+            return Array(fields[5].drop { $0 == UInt8(ascii: " ") })
+        }
+        return nil
+    }
+
+    private static func range(_ text: some Collection<UInt8>) -> Range<UInt64>? {
+        let bounds = text.split(separator: UInt8(ascii: "-")).map {
+            UInt64(String(decoding: $0, as: UTF8.self), radix: 16)
+        }
+        guard bounds.count == 2, let start = bounds[0], let end = bounds[1], start < end else { return nil }
+        return start..<end
+    }
+
+    private static func withoutMark(_ path: [UInt8]) -> [UInt8] {
         // What the kernel says of a file that is gone (proc(5)): its place may be taken again by the time of a restart.
         let mark = Array(" (deleted)".utf8)
         guard path.count > mark.count, path.suffix(mark.count) == mark[...], !exists(path) else { return path }

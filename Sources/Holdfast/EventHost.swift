@@ -127,7 +127,7 @@ public final class EventHost {
         } catch {
             throw EventHostError(error)
         }
-        if let addresses = capture.executableAddresses { locks.attach(executableAt: addresses) }
+        locks.attach(capture)
         writer = ReportWriter(capture: capture, store: store, logger: configuration.logger) { [capture] in
             // On its thread: nobody waits for these files.
             capture.describeContainer()

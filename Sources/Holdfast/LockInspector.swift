@@ -1,3 +1,5 @@
+internal import CrashCapture
+internal import CrashReports
 internal import Symbolication
 internal import Synchronization
 
@@ -13,14 +15,14 @@ final class LockInspector: Sendable {
 
     /// Names the executable, whose functions are asked for: frames of libraries speak against resuming whatever they are.
     ///
-    /// Before the first callout runs.
-    func attach(executableAt addresses: Range<UInt64>) {
+    /// Before the first callout runs. Without an executable nothing is known, and nothing is cleared.
+    func attach(_ capture: CrashCapture) {
+        guard let addresses = capture.executableAddresses, let path = CrashCapture.executableFile else { return }
         let image = SymbolImage(
-            // The file that runs, whatever has taken its place since.
-            path: "/proc/self/exe",
+            path: path,
             base: addresses.lowerBound,
             end: addresses.upperBound,
-            buildID: nil
+            buildID: capture.executableBuildID.map(HexDigits.text)
         )
         let frames = LockFrames(executable: image)
         lock.withLock { _ in unsafe self.frames = frames }

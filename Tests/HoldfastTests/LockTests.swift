@@ -36,4 +36,20 @@ import Testing
         #expect(run.end == .exited(0))
         #expect(run.lines == ["entries 1", "resumed 1"])
     }
+
+    /// `/proc/self/exe` is the loader then, whose file says nothing of the program's functions.
+    @Test(arguments: [("held-swift-mutex", "restarted 1"), ("used-mutex", "resumed 1")])
+    func `It is the same for a program that the loader was told to run`(scenario: String, last: String) throws {
+        // The psABI's name for it.
+        let run = try ProbeRun(scenario, loader: "/lib64/ld-linux-x86-64.so.2")
+        #expect(run.end == .exited(0))
+        #expect(run.lines.last == last)
+        let report = try #require(run.reports.first)
+        let path = try BuiltProduct.path(of: "recovery-probe")
+        #expect(report.process.name == "recovery-probe")
+        #expect(report.process.executable == path)
+        #expect(report.images.first?.path == path)
+        #expect(report.verdict.reason.contains("lock") == (last == "restarted 1"), "\(report.verdict.reason)")
+        #expect(report.thread.frames.contains { $0.function != nil })
+    }
 }

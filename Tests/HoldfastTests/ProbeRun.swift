@@ -8,13 +8,21 @@ struct ProbeRun {
     /// The oldest first.
     let reports: [CrashReport]
 
-    init(_ scenario: String, earlyRestarts: Int = 0, environment: [String: String] = [:]) throws {
+    /// Runs it; with a `loader`, that is told to run the probe.
+    init(
+        _ scenario: String,
+        earlyRestarts: Int = 0,
+        environment: [String: String] = [:],
+        loader: String? = nil
+    ) throws {
         let store = try StoreReader()
         // The history counts only for the pid that it names, which a shell knows before it becomes the probe.
         let shell = "HOLDFAST_PID=$$ HOLDFAST_EARLY_RESTARTS=\(earlyRestarts) exec \"$0\" \"$@\""
         let run = try ProgramRun.run(
             "/bin/sh",
-            ["-c", shell, BuiltProduct.path(of: "recovery-probe"), scenario, store.path],
+            ["-c", shell] + (loader.map { [$0] } ?? []) + [
+                BuiltProduct.path(of: "recovery-probe"), scenario, store.path,
+            ],
             environment: environment
         )
         end = run.end

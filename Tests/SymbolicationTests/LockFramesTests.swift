@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 import TestSupport
 import Testing
@@ -99,11 +100,43 @@ private enum LockScenario {
         for _ in 0..<2 { #expect(stack.withUnsafeBufferPointer(lockFrames.contain)) }
     }
 
-    @Test func `Places that lie in no file hold no lock`() {
-        let image = SymbolImage(path: "/does/not/exist", base: 0x1000, end: 0x2000, buildID: nil)
+    /// What happens to places in an executable of which nothing is known, and to those elsewhere.
+    private func expectNothingIsCleared(by image: SymbolImage, at place: UInt64) {
         let lockFrames = LockFrames(executable: image)
         lockFrames.warmUp()
-        #expect(!([0x1234, 0, .max] as [UInt64]).withUnsafeBufferPointer(lockFrames.contain))
+        #expect([place].withUnsafeBufferPointer(lockFrames.contain))
+        #expect(!([image.end, 0, .max] as [UInt64]).withUnsafeBufferPointer(lockFrames.contain))
+    }
+
+    @Test func `A file that cannot be read clears nothing`() {
+        let image = SymbolImage(path: "/does/not/exist", base: 0x1000, end: 0x2000, buildID: nil)
+        expectNothingIsCleared(by: image, at: 0x1234)
+    }
+
+    @Test func `A file without section headers clears nothing`() throws {
+        let place = (LockScenario.withoutLock().first ?? 0) - 1
+        var image = try #require(mappedImage(containing: place))
+        let folder = try TemporaryFolder()
+        let copy = folder.path + "/program"
+        try FileManager.default.copyItem(atPath: image.path, toPath: copy)
+        image.path = copy
+        let file = try #require(FileHandle(forUpdatingAtPath: copy))
+        // e_shoff, then e_shnum and e_shstrndx (elf(5)).
+        for place in [0x28..<0x30, 0x3c..<0x40] {
+            try file.seek(toOffset: UInt64(place.lowerBound))
+            try file.write(contentsOf: Data(count: place.count))
+        }
+        try file.close()
+        expectNothingIsCleared(by: image, at: place)
+    }
+
+    @Test func `The file of another build clears nothing`() throws {
+        let place = (LockScenario.withoutLock().first ?? 0) - 1
+        var image = try #require(mappedImage(containing: place))
+        #expect(![place].withUnsafeBufferPointer(LockFrames(executable: image).contain))
+        let buildID = try #require(image.buildID)
+        image.buildID = (buildID.hasPrefix("00") ? "11" : "00") + buildID.dropFirst(2)
+        expectNothingIsCleared(by: image, at: place)
     }
 
     @Test func `Asking again allocates nothing`() throws {

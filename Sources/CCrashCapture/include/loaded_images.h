@@ -55,6 +55,12 @@ uint32_t hf_loaded_images_snapshot(
 /// A number that changes when the spool's image table does. Safe to call from any thread.
 uint32_t hf_loaded_images_version(void);
 
+/// An address in the program's image if the kernel was told to run the dynamic loader, and that the program
+/// (`ld.so ./program`, ld.so(8)), or if there is no loader; otherwise 0.
+///
+/// `/proc/self/exe` is the loader then.
+uint64_t hf_program_without_interpreter(void);
+
 /// The bounds of an exported function by its name, and which kind of image it is in.
 ///
 /// Returns 0, or -1 if there is no such function. Not safe to call from a signal handler.

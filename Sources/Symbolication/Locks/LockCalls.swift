@@ -60,10 +60,13 @@ final class LockCalls {
     /// Whether the function at an address has such a call, inlined functions included.
     ///
     /// - Parameter address: The address, as linked.
-    /// - Returns: False where that cannot be told.
+    /// - Returns: True where that cannot be told, as in a file without section headers: then nothing is cleared.
     func contain(functionAt address: UInt64) -> Bool {
-        guard !places.isEmpty, let function = extent(ofFunctionAt: address) else { return false }
+        guard !code.isEmpty else { return true }
+        guard !places.isEmpty else { return false }
+        guard let function = extent(ofFunctionAt: address) else { return true }
         let bytes = Self.bytes(function, of: code, in: file)
+        guard bytes.count == function.count else { return true }
         for index in bytes.indices.dropLast(5) {
             switch bytes[index] {
             // CALL and JMP, both with a relative operand of 32 bits.

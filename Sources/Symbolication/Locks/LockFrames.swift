@@ -13,15 +13,18 @@ public final class LockFrames {
     private static let capacity = 8192
 
     private let executable: SymbolImage
-    /// Nil until it is first needed, or when the file cannot be read.
-    private lazy var calls = ELFFile(path: executable.path).map { (calls: LockCalls(of: $0), base: $0.linkedBase) }
+    /// Nil until it is first needed, and when the file cannot be read or is another build's.
+    private lazy var calls = ELFFile(path: executable.path).flatMap { file in
+        executable.buildID == nil || executable.buildID == file.buildID
+            ? (calls: LockCalls(of: file), base: file.linkedBase) : nil
+    }
     /// Each a place with its answer, or 0; found by open addressing, so that nothing is allocated when one is asked for.
     private let answers: UnsafeMutablePointer<UInt64>
     private var count = 0
 
     /// Makes one for the functions of an executable; addresses elsewhere are no such functions.
     ///
-    /// - Parameter executable: The file as it was mapped; no file is opened yet.
+    /// - Parameter executable: The file as it was mapped; no file is opened yet. Without a build id it is taken as it is.
     public init(executable: SymbolImage) {
         self.executable = executable
         unsafe answers = .allocate(capacity: Self.capacity)
@@ -47,7 +50,7 @@ public final class LockFrames {
     /// Allocates nothing and reads nothing if it was asked for all of these places before.
     ///
     /// - Parameter programCounters: The innermost first; the first one exact, the others return addresses.
-    /// - Returns: True as soon as one such function is found.
+    /// - Returns: True as soon as one such function is found, or one of an executable whose file cannot be read.
     public func contain(_ programCounters: UnsafeBufferPointer<UInt64>) -> Bool {
         for index in 0..<programCounters.count {
             if holdsLock(at: unsafe programCounters[index], isReturnAddress: index > 0) { return true }
@@ -77,7 +80,9 @@ public final class LockFrames {
     private func lookUp(_ address: UInt64, _ isReturnAddress: Bool) -> Bool {
         // A call can be the last instruction of a function that never returns: the address behind it is another function's.
         let lookedUp = isReturnAddress ? address &- 1 : address
-        guard executable.contains(lookedUp), let calls else { return false }
+        guard executable.contains(lookedUp) else { return false }
+        // Nothing is known of it: then nothing is cleared.
+        guard let calls else { return true }
         return calls.calls.contain(functionAt: lookedUp &- executable.base &+ calls.base)
     }
 }
