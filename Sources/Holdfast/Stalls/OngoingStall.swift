@@ -21,6 +21,8 @@ struct OngoingStall {
     private let beginTime: Timestamp
     private let context: FaultContext?
     private var samples = StallSamples()
+    /// The look that the report has in full.
+    private var shown: ThreadLook?
     private var others: [ThreadSnapshot.Thread] = []
     private var othersOmitted = 0
     private var remarks: [String] = []
@@ -81,6 +83,7 @@ struct OngoingStall {
         guard let look = stall.look else { return }
         // The look was taken a moment ago: what the kernel says now is of the same wait, or of the same work.
         samples.add(look, ThreadActivity(look, thread), seconds: interval / .seconds(1))
+        show(look)
         noteSleep(after: look)
     }
 
@@ -111,9 +114,23 @@ struct OngoingStall {
             samples.add(look, activity, seconds: seconds)
             // The first look may have found nobody who answers: the machine is busy, or faults were more urgent.
             if record.loop == nil, let callout = look.callout { record.loop = CrashReport.LoopState(callout) }
+            show(look)
             noteSleep(after: look)
         }
     }
+
+    /// Shows the last look whose stack is known; one in the callout that the report names rather than one after it, in what is
+    /// left of the pass.
+    private mutating func show(_ look: ThreadLook) {
+        guard let shown, !shown.frames.isEmpty else {
+            self.shown = look
+            return
+        }
+        let isBetter = isNamed(look) || !isNamed(shown)
+        if isBetter, !look.frames.isEmpty { self.shown = look }
+    }
+
+    private func isNamed(_ look: ThreadLook) -> Bool { item != nil && look.callout?.item == item }
 
     /// Lets a thread that was asked while it slept go back to sleep, so that the next samples need not ask it again: each time its
     /// system call is interrupted (signal(7)).
@@ -163,7 +180,7 @@ struct OngoingStall {
         ticks: CrashReport.Stall.Ticks?
     ) -> CrashReport {
         var record = record
-        if let look = samples.lastLook {
+        if let look = shown {
             record.frames = look.frames
             record.headFrameCount = look.headFrameCount
             record.framesOmitted = look.framesOmitted
@@ -188,7 +205,7 @@ struct OngoingStall {
         guard record.thread != 0 else {
             return remarks + ["which thread should have answered is not known: the other threads are here"]
         }
-        return remarks + (samples.lastLook?.frames.isEmpty == false ? [] : ["the thread could not be sampled"])
+        return remarks + (shown?.frames.isEmpty == false ? [] : ["the thread could not be sampled"])
     }
 
     /// The report is up to date; it is brought up to date again when the stall has taken twice as long.

@@ -143,6 +143,10 @@ enum StallScenarios {
                 }
                 Probe.say("interrupted \(interruptions)")
             }
+        case "outlasted":
+            // Behind it in the same pass is something that takes longer.
+            host.loop.perform(in: .default, label: "stuck", stall)
+            perform(host, "after") { InjectedStall.busy.commit(milliseconds: 1500) }
         case "followed":
             // What may take any time, and behind it in the same pass something that may not.
             for label in ["allowed", "stuck"] {

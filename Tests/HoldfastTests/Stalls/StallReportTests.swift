@@ -58,7 +58,8 @@ import Testing
         #expect(stall.processorSeconds != nil && stall.waitedForProcessorSeconds != nil)
         #expect(report.thread.isMain == (what == "main"))
         let function = "stall" + kind.rawValue.prefix(1).uppercased() + kind.rawValue.dropFirst()
-        #expect(report.thread.frames.contains { $0.function?.contains("tall") == true })
+        let functions = report.thread.frames.compactMap(\.function)
+        #expect(functions.contains { $0.contains("tall") }, "\(functions)")
         try check(stall, kind, function)
         #expect(!report.otherThreads.isEmpty || Self.notes(of: report) != report.notes)
         #expect(report.otherThreads.allSatisfy { $0.id != report.thread.id })
@@ -124,6 +125,17 @@ import Testing
         let samples = try #require(try Self.onlyStuck(run).stall?.profile?.samples)
         // Once by the first look, and again where it was late to fall asleep.
         #expect(interruptions >= 1 && samples > 4 * interruptions, "\(interruptions) of \(samples)")
+    }
+
+    @Test func `The thread is shown in the callout that is named, not in what follows in the pass`() throws {
+        let run = try HostRun("stalls", "outlasted", "sleep", "600")
+        _ = try run.lines()
+        #expect(try run.process.wait() == .exited(0), "\(run.process.errors.suffix(2000))")
+        let report = try Self.onlyStuck(run)
+        let functions = report.thread.frames.compactMap(\.function)
+        #expect(functions.contains("stallSleep(_:)") && !functions.contains("stallBusy(_:)"), "\(functions)")
+        let profile = try #require(report.stall?.profile)
+        #expect(profile.calls.contains { $0.function == "stallBusy(_:)" })
     }
 
     @Test func `Stalls of one cause are one report with their lengths`() throws {
