@@ -63,7 +63,8 @@ final class LockCalls {
     /// - Returns: True where that cannot be told, as in a file without section headers: then nothing is cleared.
     func contain(functionAt address: UInt64) -> Bool {
         guard !code.isEmpty else { return true }
-        guard !places.isEmpty else { return false }
+        // What is no code is no function: a jump into data holds no lock by itself.
+        guard !places.isEmpty, code.contains(where: { $0.addresses.contains(address) }) else { return false }
         guard let function = extent(ofFunctionAt: address) else { return true }
         let bytes = Self.bytes(function, of: code, in: file)
         guard bytes.count == function.count else { return true }
