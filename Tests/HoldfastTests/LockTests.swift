@@ -41,7 +41,7 @@ import Testing
     @Test(arguments: [("held-swift-mutex", "restarted 1"), ("used-mutex", "resumed 1")])
     func `It is the same for a program that the loader was told to run`(scenario: String, last: String) throws {
         // The psABI's name for it.
-        let run = try ProbeRun(scenario, loader: "/lib64/ld-linux-x86-64.so.2")
+        let run = try ProbeRun(scenario, prefix: ["/lib64/ld-linux-x86-64.so.2"])
         #expect(run.end == .exited(0))
         #expect(run.lines.last == last)
         let report = try #require(run.reports.first)

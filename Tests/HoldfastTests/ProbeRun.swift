@@ -8,21 +8,19 @@ struct ProbeRun {
     /// The oldest first.
     let reports: [CrashReport]
 
-    /// Runs it; with a `loader`, that is told to run the probe.
+    /// Runs it; a `prefix` is a program that runs the probe, with its options.
     init(
         _ scenario: String,
         earlyRestarts: Int = 0,
         environment: [String: String] = [:],
-        loader: String? = nil
+        prefix: [String] = []
     ) throws {
         let store = try StoreReader()
         // The history counts only for the pid that it names, which a shell knows before it becomes the probe.
         let shell = "HOLDFAST_PID=$$ HOLDFAST_EARLY_RESTARTS=\(earlyRestarts) exec \"$0\" \"$@\""
         let run = try ProgramRun.run(
             "/bin/sh",
-            ["-c", shell] + (loader.map { [$0] } ?? []) + [
-                BuiltProduct.path(of: "recovery-probe"), scenario, store.path,
-            ],
+            ["-c", shell] + prefix + [BuiltProduct.path(of: "recovery-probe"), scenario, store.path],
             environment: environment
         )
         end = run.end
