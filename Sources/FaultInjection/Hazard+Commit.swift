@@ -30,6 +30,16 @@ extension Hazard {
         case .watchedFrame: faultWatchedFrame()
         case .garbageStackPointer: faultGarbageStackPointer()
         case .nonCanonicalStackPointer: faultNonCanonicalStackPointer()
+        case .cCallback: faultCCallback()
+        case .staticInitializer: faultStaticInitializer()
+        case .exceptionState: faultExceptionState()
+        case .taskLocal: faultTaskLocal()
+        case .conditionLock: faultConditionLock()
+        case .maskedSignals: faultMaskedSignals()
+        case .unreadableMemory: faultUnreadableMemory()
+        case .forbiddenSystemCall: faultForbiddenSystemCall()
+        case .processorTimeLimit: faultProcessorTimeLimit()
+        case .fileSizeLimit: faultFileSizeLimit()
         }
         // A call after the fault keeps this function's frame below it.
         hf_fault_returned()
@@ -38,5 +48,17 @@ extension Hazard {
     /// What the threads saw that `watchedFrame` left behind: how often they read the frame, and how many words were damaged.
     public static var watched: (rounds: UInt64, damage: UInt64) {
         (hf_watcher_rounds(), hf_watcher_damage())
+    }
+
+    /// Whether the calling thread sees what an abandoned callout left behind: the value of its task-local, or its C++ exception.
+    public static var leavesTraces: Bool {
+        Tenant.current != nil || hf_fault_has_exception() != 0
+    }
+
+    /// Who locks a condition lock around a body: Foundation's, which only some programs link.
+    ///
+    /// Protected by: it is set once, before the hazard is committed.
+    public nonisolated(unsafe) static var lockingCondition: (() -> Void) -> Void = { _ in
+        fatalError("set Hazard.lockingCondition first")
     }
 }

@@ -56,6 +56,30 @@ public enum Hazard: String, CaseIterable, Sendable {
     case garbageStackPointer = "garbage-stack-pointer"
     /// Pushes with a stack pointer that the processor does not accept.
     case nonCanonicalStackPointer = "non-canonical-stack-pointer"
+
+    // Between Swift and C, in SwiftHazards.swift, callback_hazards.c and cxx_exception.cpp
+    /// Traps in a closure that a C library in the executable calls.
+    case cCallback = "c-callback"
+    /// Faults in the initialiser of a static variable of a C++ function.
+    case staticInitializer = "static-initializer"
+    /// Faults while a C++ exception is being handled.
+    case exceptionState = "exception-state"
+    /// Traps while a task-local has a value, outside of a task.
+    case taskLocal = "task-local"
+    /// Traps between `lock` and `unlock` of Foundation's `NSConditionLock`.
+    case conditionLock = "condition-lock"
+
+    // Other signals, and circumstances, in signal_hazards.c
+    /// Faults while all signals are blocked.
+    case maskedSignals = "masked-signals"
+    /// Faults where seccomp forbids to read memory by process_vm_readv.
+    case unreadableMemory = "unreadable-memory"
+    /// Makes a system call that seccomp answers with a signal.
+    case forbiddenSystemCall = "forbidden-system-call"
+    /// Runs until the limit of processor time is reached.
+    case processorTimeLimit = "processor-time-limit"
+    /// Writes beyond the largest size of a file.
+    case fileSizeLimit = "file-size-limit"
 }
 
 extension Hazard {
@@ -86,6 +110,16 @@ extension Hazard {
         case .watchedFrame: "faults while another thread reads an array of the frame (SIGILL)"
         case .garbageStackPointer: "pushes with a stack pointer just above page zero (SIGSEGV)"
         case .nonCanonicalStackPointer: "pushes with a stack pointer that the processor does not accept (SIGBUS)"
+        case .cCallback: "traps in a closure that a C library of the executable calls (trap)"
+        case .staticInitializer: "faults in the initialiser of a static variable of a C++ function (SIGILL)"
+        case .exceptionState: "faults while a C++ exception is being handled (SIGILL)"
+        case .taskLocal: "traps while a task-local has a value, outside of a task (trap)"
+        case .conditionLock: "traps between lock and unlock of an NSConditionLock (trap)"
+        case .maskedSignals: "faults while all signals are blocked (SIGILL)"
+        case .unreadableMemory: "faults where seccomp forbids process_vm_readv (SIGILL)"
+        case .forbiddenSystemCall: "makes a system call that seccomp answers with a signal (SIGSYS)"
+        case .processorTimeLimit: "runs until the limit of processor time is reached (SIGXCPU)"
+        case .fileSizeLimit: "writes to a file beyond the largest size (SIGXFSZ)"
         }
     }
 
@@ -95,6 +129,9 @@ extension Hazard {
         case .genericMetadata, .mallocLock, .allocatingOverflow, .garbageStackPointer: SIGSEGV
         case .unownedReference, .stackSmash, .cxxTerminate: SIGABRT
         case .nonCanonicalStackPointer: SIGBUS
+        case .forbiddenSystemCall: SIGSYS
+        case .processorTimeLimit: SIGXCPU
+        case .fileSizeLimit: SIGXFSZ
         default: SIGILL
         }
     }

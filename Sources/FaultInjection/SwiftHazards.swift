@@ -118,3 +118,27 @@ func faultQueueSync() {
     queue.sync { faultNilUnwrap() }
     hf_fault_returned()
 }
+
+@inline(never)
+func faultCCallback() {
+    hf_fault_call_back { faultNilUnwrap() }
+    hf_fault_returned()
+}
+
+enum Tenant {
+    @TaskLocal static var current: String?
+}
+
+@inline(never)
+func faultTaskLocal() {
+    Tenant.$current.withValue("alice") {
+        faultNilUnwrap()
+        hf_fault_returned()
+    }
+}
+
+@inline(never)
+func faultConditionLock() {
+    unsafe Hazard.lockingCondition { faultNilUnwrap() }
+    hf_fault_returned()
+}

@@ -14,6 +14,8 @@ enum FaultMatrixProbe {
         guard arguments.count == 6, let cause = Cause(name: arguments[1]), let place = Place(rawValue: arguments[2]),
             let site = Site(rawValue: arguments[3]), let setting = Setting(rawValue: arguments[4])
         else { exit(EX_USAGE) }
+        guard setting != .processOne || getpid() == 1 else { exit(EX_CONFIG) }
+        FoundationLock.prepare()
         MainActor.assumeIsolated {
             do {
                 let probe = try MatrixProbe(cause, place, site, setting, store: FilePath(arguments[5]))
@@ -77,4 +79,6 @@ enum Setting: String {
     case usual
     /// Every kind of fault may be resumed, and the process hands over when it is quiet.
     case whenQuiet = "when-quiet"
+    /// Every kind of fault may be resumed, in process 1 of a container.
+    case processOne = "process-one"
 }

@@ -1,4 +1,5 @@
 import Dispatch
+import FaultInjection
 import Glibc
 import Holdfast
 import Synchronization
@@ -25,6 +26,9 @@ extension Repertoire {
         check("signal mask and alternate stack") { threadIsAsBefore() }
         check("no task is current") {
             (try? loop.performAndWait(within: Driver.patience) { withUnsafeCurrentTask { $0 == nil } }) == true
+        }
+        check("no task-local and no exception") {
+            (try? loop.performAndWait(within: Driver.patience) { Hazard.leavesTraces }) == false
         }
         check("checked accesses") {
             let account = Account()

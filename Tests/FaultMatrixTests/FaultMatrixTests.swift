@@ -25,6 +25,9 @@ import Testing
         let seconds = run.durations.sorted { $0.key < $1.key }.map {
             "\($0.key.rawValue) \($0.value.components.seconds) s"
         }
+        if run.casesLeftOut > 0 {
+            print("fault matrix: \(run.casesLeftOut) cases not run: this user may not make a namespace for process 1")
+        }
         print("fault matrix: \(run.runs.count) cases, \(failures) failures; \(seconds.joined(separator: ", "))")
     }
 

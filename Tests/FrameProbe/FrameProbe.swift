@@ -54,6 +54,10 @@ enum FrameProbe {
         // Small, so that a debugger is through soon.
         case .fault(.stackOverflow), .hazard(.allocatingOverflow), .hazard(.genericMetadata):
             return { onSmallStack { cause.commit() } }
+        case .hazard(.conditionLock):
+            // What is looked at are the frames; this program has no Foundation.
+            Hazard.lockingCondition = { $0() }
+            return { cause.commit() }
         default: return { cause.commit() }
         }
     }

@@ -44,10 +44,34 @@ void faultGarbageStackPointer(void);
 /// Pushes with a stack pointer that the processor does not accept: SIGBUS.
 void faultNonCanonicalStackPointer(void);
 
+// A library in the executable, in callback_hazards.c
+
+/// Calls a function of its user, in the middle of work of its own.
+void hf_fault_call_back(void (*user)(void));
+
+// Other signals, and circumstances, in signal_hazards.c
+
+/// Runs the undefined instruction while all signals are blocked: SIGILL.
+void faultMaskedSignals(void);
+/// Runs the undefined instruction in a process that may not call process_vm_readv(2), by seccomp(2): SIGILL.
+void faultUnreadableMemory(void);
+/// Makes a system call that seccomp(2) answers with a signal: SIGSYS.
+void faultForbiddenSystemCall(void);
+/// Runs until the limit of processor time is reached (RLIMIT_CPU), within a second of it: SIGXCPU.
+void faultProcessorTimeLimit(void);
+/// Writes to a file beyond the largest size (RLIMIT_FSIZE): SIGXFSZ.
+void faultFileSizeLimit(void);
+
 // C++, in cxx_exception.cpp
 
 /// Calls `std::terminate` without an exception: SIGABRT.
 void faultCxxTerminate(void);
+/// Runs the undefined instruction in the initialiser of a static variable of a function: SIGILL.
+void faultStaticInitializer(void);
+/// Runs the undefined instruction while an exception is being handled: SIGILL.
+void faultExceptionState(void);
+/// Whether the calling thread handles a C++ exception, or one is on its way.
+int hf_fault_has_exception(void);
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,11 @@ struct MatrixCase: Hashable, Sendable, CustomStringConvertible {
     /// The probe's arguments, but for the store.
     var arguments: [String] { [cause.name, place.rawValue, site.rawValue, setting.rawValue] }
 
+    /// The command that runs the probe, less the store.
+    func command(_ probe: String) -> [String] {
+        setting == .processOne ? ProcessNamespace.command + [probe] + arguments : [probe] + arguments
+    }
+
     var description: String { arguments.joined(separator: " ") }
 }
 
@@ -64,6 +69,8 @@ enum Setting: String, Sendable {
     case usual
     /// Every kind of fault may be resumed, and the process hands over when it is quiet.
     case whenQuiet = "when-quiet"
+    /// Every kind of fault may be resumed, in process 1 of a container.
+    case processOne = "process-one"
 }
 
 /// How the probe was built.

@@ -1,7 +1,9 @@
 import FaultInjection
 
 /// Which cases there are: the whole product of causes and places on the main loop, all causes at one place of every kind on the
-/// second loop and on threads without a loop.
+/// second loop and on threads without a loop, and all of them in process 1 of a container.
+///
+/// What takes a second of processor time is committed at one place of each column.
 enum MatrixPlan {
     /// A column of the page: places of one thread where a cause is expected to end in the same way.
     struct Column: Sendable {
@@ -11,7 +13,8 @@ enum MatrixPlan {
         var setting = Setting.everything
 
         func cases(of cause: Cause) -> [MatrixCase] {
-            places.map { MatrixCase(cause: cause, place: $0, site: site, setting: setting) }
+            let places = cause == .hazard(.processorTimeLimit) && places.contains(.block) ? [.block] : places
+            return places.map { MatrixCase(cause: cause, place: $0, site: site, setting: setting) }
         }
     }
 
@@ -21,6 +24,7 @@ enum MatrixPlan {
     static let loops: [Column] = [
         Column(title: "callouts of the main loop", places: Place.callouts + Place.handlers, site: .main),
         Column(title: "the default policy", places: [.block], site: .main, setting: .usual),
+        Column(title: "process 1", places: [.block], site: .main, setting: .processOne),
         Column(title: "main queue", places: [.mainQueue], site: .main),
         Column(title: "task on the main actor", places: [.task], site: .main),
         Column(title: "callouts of a second loop", places: secondLoopPlaces, site: .second),
@@ -44,7 +48,24 @@ enum MatrixPlan {
         setting: .whenQuiet
     )
 
+    /// All of them, whether they can be run here or not.
     static var cases: [MatrixCase] {
         Cause.allCases.flatMap { cause in (loops + threads).flatMap { $0.cases(of: cause) } } + [handedOver]
+    }
+
+    /// Whether a case can be run here: process 1 needs a namespace of its own, which only root may make.
+    static func isRunnable(_ matrixCase: MatrixCase) -> Bool {
+        matrixCase.setting != .processOne || ProcessNamespace.isAvailable
+    }
+
+    /// One place of each column for each cause, and every place for one of them.
+    static var coreCases: [MatrixCase] {
+        Cause.allCases.flatMap { cause in
+            (loops + threads).flatMap { column in
+                let cases = column.cases(of: cause)
+                if cause == .fault(.nilUnwrap) { return cases }
+                return [cases.first { $0.place == .block } ?? cases[0]]
+            }
+        } + [handedOver]
     }
 }

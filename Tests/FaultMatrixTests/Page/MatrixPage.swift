@@ -34,7 +34,8 @@ struct MatrixPage {
 
         Each has exactly one report for each fault, with the signal, the verdict and its reason, the thread and the callout; but
         for faults after `close()`, which nothing captures. Where a build or a place differs from the rest of its cell, it is
-        in brackets. The policy is `allMemoryFaults`, unless a column says otherwise.
+        in brackets. The policy is `allMemoryFaults`, unless a column says otherwise. *Process 1* is that of a process namespace with a
+        /proc of its own, as in a container, at one of those callouts (`block`).
 
         The callouts are \(list(Place.callouts + Place.handlers)); on the second loop, one of each way in which a loop calls out:
         \(list(MatrixPlan.secondLoopPlaces)).

@@ -22,7 +22,7 @@ extension Cause {
         // Holdfast's own observer of std::terminate is called by the C++ runtime.
         case .fault(.cxxException), .hazard(.cxxTerminate): true
         case .hazard(.deinitializer), .hazard(.lazyGlobal), .hazard(.queueSync), .hazard(.loaderLock),
-            .hazard(.qsortComparator):
+            .hazard(.qsortComparator), .hazard(.cCallback):
             true
         // Without optimisation sorting is the standard library's code, with it the application's.
         case .hazard(.sortComparator): build == .debug
@@ -31,12 +31,12 @@ extension Cause {
     }
 
     /// Whether a lock is held that somebody else will want.
-    var holdsLock: Bool { isCounted || self == .hazard(.mutex) }
+    var holdsLock: Bool { isCounted || self == .hazard(.mutex) || self == .hazard(.conditionLock) }
 
     /// Whether it is a lock that is counted; a `Mutex` is looked for only where nothing else speaks against resuming.
     var isCounted: Bool {
         switch self {
-        case .hazard(.pthreadMutex), .hazard(.pthreadRwlock), .hazard(.stdioLock): true
+        case .hazard(.pthreadMutex), .hazard(.pthreadRwlock), .hazard(.stdioLock), .hazard(.staticInitializer): true
         // The standard library locks the stream, and the runtime its tables.
         case .hazard(.printDescription), .hazard(.genericMetadata): true
         default: false

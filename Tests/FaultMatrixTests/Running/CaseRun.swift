@@ -25,9 +25,10 @@ struct CaseRun: Sendable {
     init(_ matrixCase: MatrixCase, _ probe: String) throws {
         let store = try StoreReader()
         // One heap for all threads (mallopt(3), M_ARENA_MAX): what allocates while a thread that holds it is parked, waits for it.
+        let command = matrixCase.command(probe)
         let process = try ChildProcess(
-            probe,
-            matrixCase.arguments + [store.path],
+            command[0],
+            command.dropFirst() + [store.path],
             environment: ["MALLOC_ARENA_MAX": "1"]
         )
         var lines: [String] = []

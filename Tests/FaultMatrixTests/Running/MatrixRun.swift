@@ -20,19 +20,25 @@ final class MatrixRun: Sendable {
     /// How long each build took.
     let durations: [Build: Duration]
 
+    /// The cases that were asked for, and cannot be run here.
+    let casesLeftOut: Int
+
     private init() throws {
+        let wanted = ProbeBuilds.isCore ? MatrixPlan.coreCases : MatrixPlan.cases
+        let cases = wanted.filter(MatrixPlan.isRunnable)
         let paths = try ProbeBuilds.paths()
         builds = paths.keys.sorted()
         var runs: [Cell: CaseRun] = [:]
         var durations: [Build: Duration] = [:]
         for build in builds {
             let start = ContinuousClock.now
-            let results = try Self.run(MatrixPlan.cases, paths[build] ?? "")
+            let results = try Self.run(cases, paths[build] ?? "")
             for (matrixCase, run) in results { runs[Cell(matrixCase: matrixCase, build: build)] = run }
             durations[build] = ContinuousClock.now - start
         }
         self.runs = runs
         self.durations = durations
+        casesLeftOut = (wanted.count - cases.count) * builds.count
     }
 
     private static func run(_ cases: [MatrixCase], _ probe: String) throws -> [(MatrixCase, CaseRun)] {

@@ -3,6 +3,9 @@ import TestSupport
 
 /// The probes that are run, by how they were built.
 enum ProbeBuilds {
+    /// Whether one place of each kind is enough (`Tools/fault-matrix --core`).
+    static let isCore = ProcessInfo.processInfo.environment["FAULT_MATRIX_CORE"] != nil
+
     /// The probes that `Tools/fault-matrix` names, or the one that was built with the tests.
     ///
     /// It names them in the environment, as `FAULT_MATRIX_PROBES=debug=PATH:release=PATH:cross-module=PATH`.
