@@ -7,7 +7,8 @@ enum Repertoire {
         "observer of every activity",
         "block", "performs in order", "delayed perform", "message port", "mode and nesting",
         "nested run in another mode", "sleep and wake-up", "signal mask and alternate stack", "no task is current",
-        "no task-local and no exception", "checked accesses", "Mutex", "pthread mutex", "allocation", "print", "lazy globals", "new metadata",
+        "no task-local and no exception", "checked accesses", "Mutex", "pthread mutex", "allocation",
+        "print", "lazy globals", "new metadata",
     ]
 
     /// The lines that a probe writes in which everything works.
