@@ -74,6 +74,14 @@ void hf_capture_set_verdict_without_decision(uint32_t verdict) {
     atomic_store_explicit(&hf_capture_state.verdict_without_decision, verdict, memory_order_relaxed);
 }
 
+void hf_capture_set_process_facts(uint32_t facts) {
+    atomic_store_explicit(&hf_capture_state.process_facts, facts, memory_order_relaxed);
+}
+
+void hf_capture_set_start_items(const HFStartItems *items) {
+    atomic_store_explicit(&hf_capture_state.start_items, items, memory_order_release);
+}
+
 void hf_capture_end_drain(void) {
     atomic_store_explicit(&hf_capture_state.drained, 1, memory_order_release);
     HF_SYSCALL3(SYS_futex, &hf_capture_state.drained, FUTEX_WAKE, INT32_MAX);

@@ -216,6 +216,26 @@ static void note_deadline(HFRecord *record) {
     }
 }
 
+/// Says how far the process has come, and whether the item can be told apart in the next one.
+static void note_progress(HFRecord *record) {
+    record->facts |= atomic_load_explicit(&hf_capture_state.process_facts, memory_order_relaxed);
+    const HFStartItems *start = atomic_load_explicit(&hf_capture_state.start_items, memory_order_acquire);
+    uint64_t low = 0;
+    uint64_t high = start != NULL && record->item != 0 ? start->count : 0;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (start->items[middle] == record->item) {
+            record->facts |= HF_FACT_START_ITEM;
+            return;
+        }
+        if (start->items[middle] < record->item) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+}
+
 void hf_async_outline_record(HFRecord *record, int signal, const siginfo_t *info, void *context) {
     clear(record, 0, sizeof *record);
     copy_cause(record, signal, info);
@@ -261,6 +281,7 @@ void hf_async_fill_record(
         record->facts |= HF_FACT_TASK;
     }
     note_deadline(record);
+    note_progress(record);
     copy_messages(record);
     describe_cause(record);
     __atomic_store_n(&record->state, HF_SLOT_CAPTURED, __ATOMIC_RELEASE);

@@ -66,6 +66,10 @@ typedef struct HFCaptureState {
     _Atomic(int32_t) decider;
     /// HF_VERDICT_RESTART or HF_VERDICT_TERMINATE: what is done when no verdict comes.
     _Atomic(uint32_t) verdict_without_decision;
+    /// Facts that every record has.
+    _Atomic(uint32_t) process_facts;
+    /// NULL until they are known.
+    const HFStartItems *_Atomic start_items;
     /// Set to 1 when the main loop has drained; parked threads sleep on it (futex(2)).
     _Atomic(uint32_t) drained;
     /// What a forked child needs for a record of its own, in memory that fork(2) copies: NULL where there is no spool file.

@@ -17,11 +17,21 @@ extension CrashCapture {
         return isKept ? bytes : nil
     }
 
+    /// Puts the control group of this process into records of faults from now on; the rest comes with `describeContainer()`.
+    public func describe(controlGroup: String) {
+        var container = ContainerDescription()
+        container.controlGroup = controlGroup
+        describe(container)
+    }
+
     /// Looks for the container and the control group of this process, for records of faults from now on.
     ///
     /// Reads some files: call it once, where nobody waits.
     public func describeContainer() {
-        let container = ContainerProbe().probe()
+        describe(ContainerProbe().probe())
+    }
+
+    private func describe(_ container: ContainerDescription) {
         unsafe container.runtime.withCString { runtime in
             unsafe container.id.withCString { id in
                 unsafe container.controlGroup.withCString { group in

@@ -78,6 +78,26 @@ public final class CrashCapture: Sendable {
         String(decoding: ProcessImage.program ?? ProcessImage.arguments.first ?? [], as: UTF8.self)
     }
 
+    /// The arguments of this process as records have them: as far as they may be told, and find room.
+    ///
+    /// - Parameter told: What may be told of them, as `Configuration.tellingArguments` has it.
+    /// - Returns: The arguments, the program's name first.
+    public static func arguments(telling told: ([[UInt8]]) -> [[UInt8]]) -> [String] {
+        ProcessIdentity.withRoom(told(ProcessImage.arguments)).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// The control group of this process; "" where it has none or is in a namespace of its own.
+    public static var controlGroup: String {
+        ControlGroups(ProcessImage.file("/proc/self/cgroup").map { String(decoding: $0, as: UTF8.self) } ?? "").path
+    }
+
+    /// Whether a process of this executable that has this pid is alive; not this process.
+    public static func isAlive(pid: Int) -> Bool {
+        guard let pid = CInt(exactly: pid), pid > 0, pid != getpid() else { return false }
+        guard let own = ProcessImage.executable else { return kill(pid, 0) == 0 }
+        return ProcessImage.executable(of: "\(pid)") == own
+    }
+
     /// The path by which the file of the executable can be read; nil where there is none.
     ///
     /// If possible it is one that names this file whatever has taken its place since.
@@ -313,6 +333,28 @@ public final class CrashCapture: Sendable {
     /// Changes what is done about a fault that nobody decides on in time: `.restart` or `.terminate`.
     public func setVerdictWithoutDecision(_ verdict: Verdict) {
         hf_capture_set_verdict_without_decision(verdict.rawCode)
+    }
+
+    /// Sets how far the process has come, as records have it from now on.
+    ///
+    /// - Parameters:
+    ///   - isRunning: Whether its host runs.
+    ///   - hasServed: Whether it has served something since.
+    public func setProgress(isRunning: Bool, hasServed: Bool) {
+        let running = isRunning ? UInt32(HF_FACT_RUNNING) : 0
+        hf_capture_set_process_facts(running | (hasServed ? UInt32(HF_FACT_SERVING) : 0))
+    }
+
+    /// Sets which items records mark as those of the start, which can be told apart in the next process, too.
+    ///
+    /// The list stays in memory for ever: a handler may be reading it.
+    public func setStartItems(_ items: some Sequence<UInt64>) {
+        let sorted = items.sorted()
+        let copy = UnsafeMutableBufferPointer<UInt64>.allocate(capacity: sorted.count)
+        _ = unsafe copy.initialize(from: sorted)
+        let list = UnsafeMutablePointer<HFStartItems>.allocate(capacity: 1)
+        unsafe list.initialize(to: HFStartItems(items: UnsafePointer(copy.baseAddress), count: UInt64(sorted.count)))
+        unsafe hf_capture_set_start_items(list)
     }
 
     /// Tells the threads whose faults wait for the main loop to drain that it has.

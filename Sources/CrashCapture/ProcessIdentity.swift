@@ -61,15 +61,20 @@ struct ProcessIdentity {
     }
 
     private func writeArguments(to header: UnsafeMutablePointer<HFSpoolHeader>) {
-        let capacity = unsafe MemoryLayout.size(ofValue: header.pointee.arguments)
-        var bytes: [UInt8] = []
-        for argument in toldArguments {
-            guard bytes.count + argument.count + 1 <= capacity else { break }
-            bytes += argument + [0]
-        }
+        let bytes: [UInt8] = Self.withRoom(toldArguments).reduce(into: []) { $0 += $1 + [0] }
         unsafe header.pointee.argument_count = UInt32(clamping: arguments.count)
         unsafe header.pointee.arguments_length = UInt32(clamping: bytes.count)
         unsafe withUnsafeMutableBytes(of: &header.pointee.arguments) { unsafe $0.copyBytes(from: bytes) }
+    }
+
+    /// Those of some arguments that a header has room for, each with its end.
+    static func withRoom(_ arguments: [[UInt8]]) -> ArraySlice<[UInt8]> {
+        var size = 0
+        let tooLong = arguments.firstIndex { argument in
+            size += argument.count + 1
+            return size > Int(HF_ARGUMENTS_SIZE)
+        }
+        return arguments[..<(tooLong ?? arguments.endIndex)]
     }
 
     private static func nanoseconds(_ clock: clockid_t) -> Int64 {

@@ -8,10 +8,13 @@ enum ProcessImage {
     /// It is the dynamic loader's when that was told to run the program (`ld.so ./program`), see `program`. A restart runs
     /// what lies there then: a new version, if it was replaced. When nothing that can be executed lies there, it runs the
     /// image of this process again (`/proc/self/exe`), which a deleted file still has.
-    static var executable: [UInt8]? {
+    static var executable: [UInt8]? { executable(of: "self") }
+
+    /// The same of another process, by its number; nil also where it is gone, or another user's.
+    static func executable(of process: String) -> [UInt8]? {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe buffer.withUnsafeMutableBytes { bytes in
-            unsafe bytes.baseAddress.map { unsafe readlink("/proc/self/exe", $0, bytes.count) } ?? -1
+            unsafe bytes.baseAddress.map { unsafe readlink("/proc/\(process)/exe", $0, bytes.count) } ?? -1
         }
         return count > 0 ? withoutMark(Array(buffer.prefix(count))) : nil
     }

@@ -29,7 +29,7 @@ extension EventHost {
             loop.perform(in: .common, label: "drain handler") { MainActor.assumeIsolated { handler(drain) } }
         }
         loop.perform(in: .common, label: "drain") { MainActor.assumeIsolated { whole.release() } }
-        let late = HostRunLoop.Timer(label: "drain deadline", fireAt: drain.deadline) { _ in
+        let late = HostRunLoop.Timer(ofHost: "drain deadline", fireAt: drain.deadline) { _ in
             MainActor.assumeIsolated { drain.finish() }
         }
         loop.add(late, to: .common)

@@ -62,7 +62,7 @@ extension EventHost {
         dischargeTimer?.invalidate()
         dischargeTimer = nil
         guard let wait = supervisor.timeToNextDueItem else { return }
-        let timer = HostRunLoop.Timer(label: "end of a quarantine", after: wait) { [weak self] _ in
+        let timer = HostRunLoop.Timer(ofHost: "end of a quarantine", fireAt: .now.advanced(by: wait)) { [weak self] _ in
             MainActor.assumeIsolated { self?.dischargeDueItems() }
         }
         dischargeTimer = timer

@@ -52,7 +52,7 @@ extension EventHost {
             return
         }
         // Quiet: the loop is about to sleep, and the sweep has found it clean.
-        let quiet = HostRunLoop.Observer(label: "restart when quiet", activities: .beforeWaiting) { [weak self] _, _ in
+        let quiet = HostRunLoop.Observer(ofHost: "restart when quiet", activities: .beforeWaiting) { [weak self] _, _ in
             MainActor.assumeIsolated {
                 guard let self, !self.needsSweep, self.loop.nesting == 1 else { return }
                 self.planRestart()
@@ -61,8 +61,8 @@ extension EventHost {
         loop.add(quiet, to: .default)
         // At the latest: whatever the loop is doing, and however many faults come.
         let late = HostRunLoop.Timer(
-            label: "restart at the latest",
-            after: limit,
+            ofHost: "restart at the latest",
+            fireAt: .now.advanced(by: limit),
             repeating: .seconds(1)
         ) { [weak self] _ in
             MainActor.assumeIsolated { self?.planRestart() }
@@ -89,7 +89,9 @@ extension EventHost {
         }
         let history = history.environmentForRestart(
             base: [],
+            phase: phase,
             isHealthy: isHealthy,
+            isInSafeMode: stage != .normal,
             holding: signalPort.heldSignals,
             pid: getpid(),
             reason: reason

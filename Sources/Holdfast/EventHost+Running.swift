@@ -15,6 +15,7 @@ extension EventHost {
         if let open = DescriptorCensus.openDescriptors() { census.begin(open: open, watched: loop.watchedDescriptors) }
         // What came while the process before this one was replaced: its observers are in place by now.
         SignalEvents.release(history.heldSignals)
+        beginToServe()
         while !isStopping {
             if mustRestart {
                 leave(.planned)
@@ -79,6 +80,10 @@ extension EventHost {
     }
 
     private func sweep() {
+        // What is served on the way back says nothing of what comes after it.
+        let witness = loop.serviceWitness
+        loop.serviceWitness = nil
+        defer { loop.serviceWitness = phase == .serving ? nil : witness }
         let result = ReentrySweep().run(
             on: loop,
             faultCount: { supervisor.resumedFaults },
@@ -92,7 +97,7 @@ extension EventHost {
     func stopAtTop() {
         guard topObserver?.isValid != true else { return }
         // Also where the outer run is about to sleep: the end of a nested run does not begin another pass of it.
-        let observer = HostRunLoop.Observer(label: "sweep at the top", activities: [.beforeTimers, .beforeWaiting]) {
+        let observer = HostRunLoop.Observer(ofHost: "sweep at the top", activities: [.beforeTimers, .beforeWaiting]) {
             [loop] observer, _ in
             guard loop.nesting == 1 else { return }
             observer.invalidate()

@@ -35,8 +35,9 @@ public final class EventHost {
     public let history: RestartHistory
     /// Whether the process starts as ever, or in safe mode: without what faulted when the processes before it ended.
     ///
-    /// In safe mode the main loop withholds the items with these labels (`HostRunLoop.withheldItems`).
-    public let stage: StartStage
+    /// In safe mode the main loop withholds the items with these labels (`HostRunLoop.withheldItems`); from `run()` on only those that
+    /// can be told apart are named. After `CrashLoopPolicy.probation` it is over: they are tried again, and the stage is `.normal`.
+    public internal(set) var stage: StartStage
 
     let configuration: Configuration
     let capture: CrashCapture
@@ -54,6 +55,13 @@ public final class EventHost {
     var restartRefusedUntil = HostRunLoop.Instant.now
     var isTainted = false
     var isHealthy = false
+    /// How far the process has come.
+    var phase = ProcessPhase.starting
+    /// How long `run()` waits before it serves.
+    var startDelay = Duration.zero
+    /// Fires when the process has lived long enough.
+    var healthyTimer: HostRunLoop.Timer?
+    var messagePort: HostRunLoop.PortSource?
     /// Waits for the nested runs to end, valid as long as it does.
     var topObserver: HostRunLoop.Observer?
     var census = DescriptorCensus()
@@ -78,10 +86,12 @@ public final class EventHost {
         // A child that this process starts is not the one that was restarted.
         for variable in RestartHistory.variables { _ = unsafe unsetenv(variable) }
         let store = try Self.openStore(configuration)
-        let past = PastFaults(store: store)
+        let group = CrashCapture.controlGroup
+        let past = PastFaults(store: store, instance: Self.instance(configuration, controlGroup: group))
         for fault in past.ofPredecessor { history.add(fault) }
+        let assessment = Self.assess(&history, past, configuration)
         self.history = history
-        stage = try Self.assess(history, past, configuration)
+        stage = assessment.stage
         let rule = VerdictRule(
             policy: configuration.policy,
             otherwise: configuration.restart.verdict,
@@ -115,6 +125,7 @@ public final class EventHost {
             version: Self.version
         )
         Self.apply(configuration.privacy, to: &settings)
+        startDelay = Self.waitBeforeStart(assessment, configuration, holding: history.heldSignals)
         do {
             capture = try unsafe CrashCapture(
                 settings,
@@ -127,6 +138,7 @@ public final class EventHost {
         } catch {
             throw EventHostError(error)
         }
+        capture.describe(controlGroup: group)
         locks.attach(capture)
         writer = ReportWriter(capture: capture, store: store, logger: configuration.logger) { [capture] in
             // On its thread: nobody waits for these files.
@@ -141,8 +153,7 @@ public final class EventHost {
 
     private static func apply(_ privacy: PrivacyPolicy, to settings: inout CrashCapture.Configuration) {
         CrashContext.redaction = privacy.redaction
-        let arguments = ArgumentRedaction(policy: privacy.arguments, redaction: privacy.redaction)
-        settings.tellingArguments = arguments.redact
+        settings.tellingArguments = ArgumentRedaction(policy: privacy.arguments, redaction: privacy.redaction).redact
         settings.told = privacy.told(of: ProcessEnvironment.values)
     }
 
@@ -178,12 +189,10 @@ public final class EventHost {
             throw EventHostError(error)
         }
         do {
-            try supervisor.attach(to: loop) { [weak self] message in
+            messagePort = try supervisor.attachPort(to: loop) { [weak self] message in
                 MainActor.assumeIsolated { self?.receive(message) }
             }
             try signalPort.attach(to: loop)
-            // Out of its loop, nobody could stop this process but by SIGKILL.
-            supervisor.sparedItem = signalPort.item
         } catch {
             throw EventHostError(error)
         }
@@ -193,10 +202,7 @@ public final class EventHost {
             configuration.logger.error("no room for the spool file: faults without a report are lost with the process")
         }
         prepareRestart(isHealthy: false)
-        let healthy = HostRunLoop.Timer(label: "healthy", after: RestartHistory.healthyAfter) { [weak self] _ in
-            MainActor.assumeIsolated { self?.prepareRestart(isHealthy: true) }
-        }
-        loop.add(healthy, to: .common)
+        watchHealth()
         logHandOver()
         if history.restarts > 0 {
             configuration.logger.notice(
@@ -220,18 +226,6 @@ public final class EventHost {
         } catch {
             throw EventHostError(error)
         }
-    }
-
-    /// How to start, after what the environment and the store say of the processes before.
-    private static func assess(
-        _ history: RestartHistory,
-        _ past: PastFaults,
-        _ configuration: Configuration
-    ) throws(EventHostError) -> StartStage {
-        guard let policy = configuration.crashLoop else { return .normal }
-        let assessment = policy.assess(history, faults: past.all, now: .now)
-        guard assessment.stage != .giveUp else { throw EventHostError(crashLoopAfter: assessment.earlyEnds) }
-        return assessment.stage
     }
 
     /// What is done on the thread that faulted, between the abandoned callout and the next one, on whichever loop.

@@ -8,7 +8,7 @@ internal import SystemPackage
 public struct EventHostError: Error, Sendable, CustomStringConvertible {
     /// What went wrong.
     public struct Code: Sendable, Hashable {
-        private enum Value { case store, capture, system, crashLoop }
+        private enum Value { case store, capture, system }
         private let value: Value
 
         /// The store for reports could not be made or is not safe to use.
@@ -17,8 +17,6 @@ public struct EventHostError: Error, Sendable, CustomStringConvertible {
         public static let capture = Code(value: .capture)
         /// A descriptor or a thread could not be had.
         public static let system = Code(value: .system)
-        /// The processes before this one faulted one after the other, also in safe mode: starting again does not help.
-        public static let crashLoop = Code(value: .crashLoop)
     }
 
     /// What went wrong.
@@ -26,19 +24,10 @@ public struct EventHostError: Error, Sendable, CustomStringConvertible {
     /// The error in words, with what to do.
     public let description: String
 
-    /// The status to exit with: `CrashLoopPolicy.permanentFailureExitCode` for a crash loop, so that an outer supervisor can
-    /// tell it from a failure that may pass; else 1.
-    public var exitStatus: CInt {
-        code == .crashLoop ? CrashLoopPolicy.permanentFailureExitCode : 1
-    }
-
-    init(crashLoopAfter ends: Int) {
-        code = .crashLoop
-        description = """
-            a crash loop: \(ends) processes in a row ended early, the last of them in safe mode; see 'crashreport list', mend \
-            what faults, and start again after a minute
-            """
-    }
+    /// The status to exit with.
+    ///
+    /// Not that of a crash loop: a host that gives up ends the process itself (`CrashLoopPolicy.givesUpAfter`).
+    public var exitStatus: CInt { 1 }
 
     init(_ error: ReportStoreError) {
         code = .store

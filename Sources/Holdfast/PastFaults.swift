@@ -3,7 +3,8 @@ internal import CrashReports
 internal import Glibc
 internal import Supervision
 
-/// The faults of this executable in the last minutes, of the process before this one and of others: what a start goes by.
+/// The faults of this instance of the program in the last minutes, of the process before this one and of others: what a start goes
+/// by.
 struct PastFaults {
     /// Far enough back for any crash loop that is worth the name.
     private static let seconds: Double = 300
@@ -16,7 +17,11 @@ struct PastFaults {
     /// Reads them from a store and from its spool.
     ///
     /// Where nothing can be read, nothing is known.
-    init(store: ReportStore) {
+    ///
+    /// - Parameters:
+    ///   - store: The store.
+    ///   - instance: What this process is an instance of: others have a count of their own.
+    init(store: ReportStore, instance: ProgramInstance) {
         let executable = CrashCapture.executable
         let pid = getpid()
         let recent = RecentFaults.find(
@@ -25,8 +30,10 @@ struct PastFaults {
             executable: executable,
             withinSeconds: Self.seconds
         )
-        // A forked child's fault is not the end of the program.
-        let own = recent.filter { !$0.isForkedChild }
+        // A forked child's fault is not the end of the program, and whoever is alive is not the process before this one.
+        let own = recent.filter {
+            !$0.isForkedChild && $0.instance.mayBe(instance) && !CrashCapture.isAlive(pid: $0.pid)
+        }
         all = own.map(PastFault.init)
         let last = own.filter { $0.pid == Int(pid) }.map(\.processStart).max()
         ofPredecessor = own.filter { $0.pid == Int(pid) && $0.processStart == last }.map(PastFault.init)
@@ -48,7 +55,10 @@ extension PastFault {
             outcome: outcome,
             label: fault.label ?? "",
             time: fault.time,
-            processStart: fault.processStart
+            processStart: fault.processStart,
+            pid: fault.pid,
+            phase: fault.phase.flatMap { ProcessPhase(rawValue: $0.rawValue) },
+            isOfStartItem: fault.isFromStart
         )
     }
 }

@@ -11,7 +11,8 @@ final class SignalPort {
     private var observations: [CInt: [SignalObservation]] = [:]
     /// Who is still to be told of the signal that was taken last, in reverse.
     private var waiting: [(SignalObservation, SignalEvent)] = []
-    private var port: HostRunLoop.PortSource?
+    /// Nil until it is attached.
+    private(set) var port: HostRunLoop.PortSource?
     private var discarded: Set<CInt> = []
 
     init() throws(Errno) {
@@ -19,15 +20,12 @@ final class SignalPort {
     }
 
     func attach(to loop: HostRunLoop) throws(RunLoopError) {
-        let port = HostRunLoop.PortSource(label: "signals", descriptor: event.rawValue) { [weak self] _ in
+        let port = HostRunLoop.PortSource(ofHost: "signals", descriptor: event.rawValue) { [weak self] _ in
             MainActor.assumeIsolated { self?.deliver() }
         }
         try loop.add(port, to: .common)
         self.port = port
     }
-
-    /// The identity of the port source, 0 until there is one.
-    var item: UInt64 { port?.identifier ?? 0 }
 
     /// The signals that a restart holds back for the next process, as bits.
     var heldSignals: UInt64 {

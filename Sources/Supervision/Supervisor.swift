@@ -33,7 +33,6 @@ public final class Supervisor: Sendable {
     private let resumed = Atomic<Int>(0)
     private let stopping = Atomic<Bool>(false)
     private let portIdentifier = Atomic<UInt64>(0)
-    private let sparedIdentifier = Atomic<UInt64>(0)
 
     /// Makes a supervisor.
     ///
@@ -93,14 +92,6 @@ public final class Supervisor: Sendable {
     /// The identity of the port source for crash messages, 0 until there is one.
     public var portItem: UInt64 { portIdentifier.load(ordering: .acquiring) }
 
-    /// The identity of one more item that is never quarantined, 0 for none: once its budget is spent, the process restarts.
-    ///
-    /// For the port on which the process is told to end. Any thread may set it.
-    public var sparedItem: UInt64 {
-        get { sparedIdentifier.load(ordering: .acquiring) }
-        set { sparedIdentifier.store(newValue, ordering: .releasing) }
-    }
-
     /// How many faults were resumed.
     public var resumedFaults: Int { resumed.load(ordering: .acquiring) }
 
@@ -121,8 +112,8 @@ public final class Supervisor: Sendable {
         // Without the lock: a process that was told to end must end, even while a thread that holds it was hit.
         if let end = rule.end(of: fault, isStopping: isStopping) { return end }
         let now = now
-        // The crash messages' own port must stay: without it nobody hears of a quarantine.
-        let mayQuarantine = hasQuarantine && fault.item != portItem && fault.item != sparedItem
+        // Without the host's own ports nobody hears of a quarantine, and nobody can end the process but by SIGKILL.
+        let mayQuarantine = hasQuarantine && !HostRunLoop.isHostsOwn(item: fault.item)
         let decision = state.withLock { Self.decide(fault, by: rule, &$0, at: now, hasQuarantine: mayQuarantine) }
         if case .resume = decision.verdict { resumed.add(1, ordering: .acquiringAndReleasing) }
         return decision
@@ -134,7 +125,7 @@ public final class Supervisor: Sendable {
     public func mayAbandon(_ fault: FaultSummary) -> Bool {
         if rule.end(of: fault, isStopping: isStopping) != nil { return false }
         let now = now
-        let mayQuarantine = hasQuarantine && fault.item != portItem && fault.item != sparedItem
+        let mayQuarantine = hasQuarantine && !HostRunLoop.isHostsOwn(item: fault.item)
         let decision = state.withLock {
             Self.judge(fault, by: rule, $0, at: now, hasQuarantine: mayQuarantine).decision
         }
@@ -233,7 +224,15 @@ public final class Supervisor: Sendable {
         to loop: HostRunLoop,
         receive: @escaping @Sendable (CrashMessage) -> Void
     ) throws(RunLoopError) {
-        let port = HostRunLoop.PortSource(label: "crash messages", descriptor: event.rawValue) { [self] _ in
+        _ = try attachPort(to: loop, receive: receive)
+    }
+
+    /// The same, and returns the port source, which may be added to other modes, too.
+    package func attachPort(
+        to loop: HostRunLoop,
+        receive: @escaping @Sendable (CrashMessage) -> Void
+    ) throws(RunLoopError) -> HostRunLoop.PortSource {
+        let port = HostRunLoop.PortSource(ofHost: "crash messages", descriptor: event.rawValue) { [self] _ in
             event.clear()
             guard let message = takeMessage() else { return }
             // One a callout, and the next is asked for first: what `receive` does may fault.
@@ -242,6 +241,7 @@ public final class Supervisor: Sendable {
         }
         portIdentifier.store(port.identifier, ordering: .releasing)
         try loop.add(port, to: .common)
+        return port
     }
 
     /// A function of its own: one that uses a `Mutex` and then calls the program's code would be suspected of holding it.

@@ -110,7 +110,7 @@ import Testing
         let keys = [
             "loop", "message", "sender", "addressKind", "buildID", "swift", "libc", "exception", "recovery",
             "isForkedChild", "context", "threadsOmitted", "diagnosis", "instructions", "memory", "state", "systemCall",
-            "sampledAfter", "stall",
+            "sampledAfter", "stall", "phase", "isFromStart",
         ]
         for key in keys {
             #expect(!text.contains("\"\(key)\""))

@@ -132,12 +132,12 @@ import Testing
         #expect(run.reports.map(\.verdict.decision) == [.restart])
     }
 
-    @Test func `A crash loop comes to safe mode without the culprit, then to an end of its own`() throws {
+    @Test func `A crash loop comes to safe mode without the culprit, and to an end where that is asked for`() throws {
         let run = try ProbeRun("crash-loop")
         #expect(run.end == .exited(125))
         let safe = ["without [\"bad timer\"], for fault", "withheld [\"bad timer\"]"]
         #expect(Array(run.lines.prefix(7)) == Array(repeating: "normal", count: 5) + safe)
-        #expect(run.lines.last == "no host")
+        #expect(!run.lines.contains("no host"), "the host ends the process, and throws nothing")
         #expect(!run.lines.contains("served"))
         #expect(run.lines.filter { $0.hasPrefix("withheld") }.count == 3)
         #expect(run.reports.count == 8)

@@ -14,7 +14,9 @@ import Testing
         _ outcome: PastFault.Outcome = .terminated,
         label: String = "",
         lived: Double? = nil,
-        number: Int = 1
+        number: Int = 1,
+        phase: ProcessPhase? = nil,
+        isOfStartItem: Bool = true
     ) -> PastFault {
         PastFault(
             number: number,
@@ -22,15 +24,21 @@ import Testing
             outcome: outcome,
             label: label,
             time: time(seconds),
-            processStart: lived.map { time(seconds - $0) }
+            processStart: lived.map { time(seconds - $0) },
+            pid: 42,
+            phase: phase,
+            isOfStartItem: isOfStartItem
         )
     }
+
+    /// The default, but for giving up after three ends in safe mode.
+    private static let givingUp = CrashLoopPolicy(givesUpAfter: 3)
 
     private static func assess(
         _ faults: [PastFault],
         earlyRestarts: Int = 0,
         now seconds: Double,
-        _ policy: CrashLoopPolicy = .default
+        _ policy: CrashLoopPolicy = givingUp
     ) -> StartAssessment {
         let history = RestartHistory(restarts: earlyRestarts, earlyRestarts: earlyRestarts)
         return policy.assess(history, faults: faults, now: time(seconds))
@@ -52,14 +60,17 @@ import Testing
         ]
     )
     func `Five ends within a minute bring safe mode, three more the end`(count: Int, stage: String) {
-        // By the store, by the environment, and by both.
         let store = Self.assess(Self.ends(count, every: 0.05), now: Double(count) * 0.05)
         let environment = Self.assess([], earlyRestarts: count, now: 0)
-        let both = Self.assess(Self.ends(count, every: 0.05), earlyRestarts: count, now: Double(count) * 0.05)
-        for assessment in [store, environment, both] {
+        for assessment in [store, environment] {
             #expect(Self.name(assessment.stage) == stage)
             #expect(assessment.earlyEnds == count)
         }
+    }
+
+    @Test func `The default never gives up`() {
+        #expect(Self.name(Self.assess(Self.ends(1000, every: 0.01), now: 10, .default).stage) == "safe")
+        #expect(Self.name(Self.assess([], earlyRestarts: .max, now: 0, .default).stage) == "safe")
     }
 
     private static func name(_ stage: StartStage) -> String {
@@ -70,10 +81,51 @@ import Testing
         }
     }
 
-    @Test func `The worse of store and environment holds`() {
-        #expect(Self.name(Self.assess(Self.ends(8), earlyRestarts: 1, now: 9).stage) == "give up")
+    @Test func `A process that was restarted in place counts by its environment`() {
+        #expect(Self.name(Self.assess(Self.ends(8), earlyRestarts: 1, now: 9).stage) == "normal")
         #expect(Self.name(Self.assess(Self.ends(1), earlyRestarts: 8, now: 9).stage) == "give up")
-        #expect(Self.name(Self.assess(Self.ends(5), earlyRestarts: 1, now: 9).stage) == "safe")
+        #expect(Self.name(Self.assess(Self.ends(1), earlyRestarts: 5, now: 9).stage) == "safe")
+    }
+
+    @Test func `An end is that of a process, however many of its threads fault`() {
+        let threads = (1...8).map { Self.fault(at: 0.1 + Double($0) / 1e6, lived: 0.1 + Double($0) / 1e6, number: $0) }
+        #expect(Self.assess(threads, now: 1).earlyEnds == 1)
+        let four = (0..<4).flatMap { process in
+            (1...8).map { Self.fault(at: Double(process) + 0.5, lived: 0.25, number: $0) }
+        }
+        #expect(Self.assess(four, now: 5).earlyEnds == 4)
+        #expect(Self.name(Self.assess(four, now: 5).stage) == "normal")
+    }
+
+    @Test func `The end of a process that served does not count, and begins the count again`() {
+        let served = (0..<100).map { Self.fault(at: Double($0) * 0.1, lived: 0.05, phase: .serving) }
+        let assessment = Self.assess(served, now: 11)
+        #expect(Self.name(assessment.stage) == "normal")
+        #expect(assessment.earlyEnds == 0)
+        #expect(assessment.wait(.default, jitter: 0, now: Self.time(11)) == .zero)
+        let mixed = Self.ends(4) + [Self.fault(at: 5, phase: .serving)] + Self.ends(4, from: 6)
+        #expect(Self.assess(mixed, now: 10).earlyEnds == 4)
+        // In safe mode it says nothing of what was left out.
+        let safe = Self.ends(5) + [Self.fault(at: 6, lived: 0.5, phase: .serving)]
+        #expect(Self.name(Self.assess(safe, now: 7).stage) == "safe")
+        #expect(Self.assess(safe, now: 7).wait(.default, jitter: 0, now: Self.time(7)) == .zero)
+    }
+
+    @Test func `A long life in safe mode ends it`() {
+        // 60 seconds of probation, and 15 that it may have waited.
+        for (lived, stage) in [(74.0, "safe"), (76.0, "normal")] {
+            let safe = Self.ends(5) + [Self.fault(at: 5 + lived, lived: lived, phase: .serving)]
+            #expect(Self.name(Self.assess(safe, now: 6 + lived, CrashLoopPolicy(window: .seconds(600))).stage) == stage)
+        }
+    }
+
+    @Test func `What an outer supervisor waited is not waited again`() {
+        let ends = Self.ends(4, every: 0.01)
+        let assessment = Self.assess(ends, now: 0.23)
+        // The fourth costs 400 milliseconds.
+        #expect(assessment.wait(.default, jitter: 0, now: Self.time(0.23)) == .milliseconds(200))
+        #expect(assessment.wait(.default, jitter: 0, now: Self.time(9)) == .zero)
+        #expect(assessment.wait(.default, jitter: 0, now: Self.time(-9)) == .milliseconds(400))
     }
 
     @Test func `Ends that are too far apart are none of a loop`() {
@@ -86,6 +138,7 @@ import Testing
         let loop = Self.ends(5)
         #expect(Self.name(Self.assess(loop + [Self.fault(at: 70)], now: 71).stage) == "normal")
         #expect(Self.assess(loop + [Self.fault(at: 70)], now: 71).earlyEnds == 1)
+        #expect(Self.name(Self.assess(Self.ends(5) + Self.ends(1, from: 6), now: 7).stage) == "safe")
         #expect(Self.name(Self.assess(loop + Self.ends(2, from: 10), now: 13).stage) == "safe")
         #expect(
             Self.name(Self.assess(loop + Self.ends(2, from: 10) + Self.ends(2, from: 90), now: 93).stage) == "normal"
@@ -95,11 +148,11 @@ import Testing
     }
 
     @Test func `The pause of an outer supervisor is no healthy stretch where the start is known`() {
-        let policy = CrashLoopPolicy(window: .seconds(3600))
+        let policy = CrashLoopPolicy(window: .seconds(3600), givesUpAfter: 3)
         let known = (0..<8).map { Self.fault(at: Double($0) * 100, lived: 0.2) }
         #expect(Self.name(Self.assess(known, now: 710, policy).stage) == "give up")
-        let unknown = (0..<8).map { Self.fault(at: Double($0) * 100) }
-        #expect(Self.name(Self.assess(unknown, now: 710, policy).stage) == "normal")
+        let unknown = (0..<8).map { Self.fault(at: Double($0) * 4000) }
+        #expect(Self.name(Self.assess(unknown, now: 28_010, policy).stage) == "normal")
         let healthy = (0..<8).map { Self.fault(at: Double($0) * 100, lived: 90) }
         #expect(Self.name(Self.assess(healthy, now: 710, policy).stage) == "normal")
     }
@@ -107,6 +160,8 @@ import Testing
     @Test func `Faults that were resumed are no ends`() {
         let faults = (0..<100).map { Self.fault(at: Double($0) * 0.1, .resumed, number: $0 + 1) }
         #expect(Self.assess(faults, now: 11) == StartAssessment(stage: .normal, earlyEnds: 0))
+        let serving = (0..<9).map { Self.fault(at: Double($0), .resumed, label: "x", number: $0 + 1, phase: .serving) }
+        #expect(CrashLoopPolicy.culprits(of: serving) == [])
     }
 
     @Test func `The order in the store does not matter, and a fault counts once`() {
@@ -114,7 +169,7 @@ import Testing
         #expect(Self.assess(ends.reversed(), now: 8) == Self.assess(ends, now: 8))
         var history = RestartHistory(restarts: 0, earlyRestarts: 0)
         for end in ends { history.add(end) }
-        let both = CrashLoopPolicy.default.assess(history, faults: ends, now: Self.time(8))
+        let both = Self.givingUp.assess(history, faults: ends, now: Self.time(8))
         #expect(both == Self.assess(ends, now: 8))
         #expect(both.earlyEnds == 7)
     }
@@ -134,6 +189,11 @@ import Testing
         #expect(Self.assess(faults, now: 5).stage == .safeMode(without: ["broken", "killer", "last"]))
     }
 
+    @Test func `Safe mode goes without nothing that cannot be told apart`() {
+        let faults = (0..<5).map { Self.fault(at: Double($0), label: "connection", isOfStartItem: false) }
+        #expect(Self.assess(faults, now: 5).stage == .safeMode(without: []))
+    }
+
     @Test func `Restarts in place know their culprits from what they carry`() {
         var history = RestartHistory(restarts: 5, earlyRestarts: 5)
         #expect(CrashLoopPolicy.default.assess(history, now: Self.time(0)).stage == .safeMode(without: []))
@@ -143,14 +203,14 @@ import Testing
 
     @Test(arguments: [(0, 0), (-5, -5), (Int.min, Int.min)])
     func `Counts below one are one`(early: Int, safe: Int) {
-        let policy = CrashLoopPolicy(earlyEnds: early, earlyEndsInSafeMode: safe)
+        let policy = CrashLoopPolicy(earlyEnds: early, givesUpAfter: safe)
         #expect(Self.name(Self.assess([], now: 0, policy).stage) == "normal")
         #expect(Self.name(Self.assess(Self.ends(1), now: 1, policy).stage) == "safe")
         #expect(Self.name(Self.assess(Self.ends(2), now: 2, policy).stage) == "give up")
     }
 
     @Test func `The greatest counts are never reached, and overflow nothing`() {
-        let policy = CrashLoopPolicy(earlyEnds: .max, earlyEndsInSafeMode: .max)
+        let policy = CrashLoopPolicy(earlyEnds: .max, givesUpAfter: .max)
         #expect(Self.name(Self.assess(Self.ends(100), earlyRestarts: .max - 1, now: 101, policy).stage) == "normal")
     }
 

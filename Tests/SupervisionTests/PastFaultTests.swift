@@ -32,7 +32,9 @@ import Testing
                 outcome: outcome,
                 label: "client 79",
                 time: Timestamp(microsecondsSinceEpoch: 1_795_000_000_123_456),
-                processStart: Timestamp(microsecondsSinceEpoch: 1_794_000_000_000_001)
+                processStart: Timestamp(microsecondsSinceEpoch: 1_794_000_000_000_001),
+                phase: .running,
+                isOfStartItem: true
             ),
         ]
         var history = RestartHistory.none
@@ -101,7 +103,8 @@ import Testing
         arguments: [
             "", ",", ".....", "1.4.r.0..,", "0.4.r.0..", "-1.4.r.0..", "2147483648.4.r.0..", "1.0.r.0..", "1.65.r.0..",
             "1.4.x.0..", "1.4..0..", "1.4.r.-1..", "1.4.r.x..", "1.4.r.0.x.", "1.4.r.0", "1.4.r.0...", "1.4.r.0..%",
-            "1.4.r.0..%4", "1.4.r.0..%zz", "1.4.r.0..%ff", "1.4.r.0..a b", "1.4.r.0..a=b",
+            "1.4.r.0..%4", "1.4.r.0..%zz", "1.4.r.0..%ff", "1.4.r.0..a b", "1.4.r.0..a=b", "1.4.rx.0..", "1.4.rii.0..",
+            "1.4.rin.0..", "1.4.rnn.0..", "1.4.n.0..",
             "99999999999999999999.4.r.0..",
             "1.4.r.99999999999999999999..", " 1.4.r.0..", "1.4.r.0..\u{FFFD}", "1.4.r.0..%٣٣", "\u{0}",
         ]

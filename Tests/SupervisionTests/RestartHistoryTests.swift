@@ -37,7 +37,7 @@ import Testing
             #expect(history.heldSignals == 1 << 14)
         }
         #expect(entries.filter { !$0.hasPrefix("HOLDFAST_") } == ["HOME=/", "EMPTY=", "EQUALS=a=b"])
-        #expect(entries.count == 8, "each of ours once")
+        #expect(entries.count == 9, "each of ours once")
     }
 
     @Test func `A child does not take its parent's history for its own`() {
@@ -57,7 +57,25 @@ import Testing
                 history.environmentForRestart(base: [], isHealthy: true, pid: 42)
             )
         )
-        #expect(next == RestartHistory(restarts: 10, earlyRestarts: 0, reason: .fault))
+        #expect(next == RestartHistory(restarts: 10, earlyRestarts: 0, reason: .fault, lastPhase: .running))
+    }
+
+    @Test(arguments: ProcessPhase.allCases)
+    func `A process that served is no early end, and in safe mode leaves the count as it is`(phase: ProcessPhase) {
+        let history = RestartHistory(restarts: 9, earlyRestarts: 6)
+        func next(inSafeMode: Bool) -> RestartHistory {
+            let entries = history.environmentForRestart(
+                base: [],
+                phase: phase,
+                isHealthy: false,
+                isInSafeMode: inSafeMode,
+                pid: 42
+            )
+            return RestartHistory(environment: Self.environment(entries), pid: 42)
+        }
+        #expect(next(inSafeMode: false).earlyRestarts == (phase == .serving ? 0 : 7))
+        #expect(next(inSafeMode: true).earlyRestarts == (phase == .serving ? 6 : 7))
+        #expect(next(inSafeMode: true).lastPhase == phase)
     }
 
     @Test(arguments: RestartReason.allCases)

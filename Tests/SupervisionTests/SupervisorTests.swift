@@ -103,16 +103,16 @@ import Testing
 
     @Test func `An item with a policy of its own is judged by that, until it is taken away`() throws {
         let supervisor = try supervisor()
-        try supervisor.setPolicy(.never, forItem: 7)
-        #expect(supervisor.policy(forItem: 7) == .never)
-        #expect(supervisor.decide(Self.fault(of: 7)).verdict == .restart)
+        try supervisor.setPolicy(.never, forItem: 8)
+        #expect(supervisor.policy(forItem: 8) == .never)
+        #expect(supervisor.decide(Self.fault(of: 8)).verdict == .restart)
+        #expect(supervisor.decide(Self.fault(of: 10)).verdict == .resume)
+        try supervisor.setPolicy(.swiftTraps, forItem: 8)
         #expect(supervisor.decide(Self.fault(of: 8)).verdict == .resume)
-        try supervisor.setPolicy(.swiftTraps, forItem: 7)
-        #expect(supervisor.decide(Self.fault(of: 7)).verdict == .resume)
-        try supervisor.setPolicy(nil, forItem: 7)
-        try supervisor.setPolicy(nil, forItem: 7)
-        #expect(supervisor.policy(forItem: 7) == nil)
-        #expect(supervisor.decide(Self.fault(of: 7)).verdict == .resume)
+        try supervisor.setPolicy(nil, forItem: 8)
+        try supervisor.setPolicy(nil, forItem: 8)
+        #expect(supervisor.policy(forItem: 8) == nil)
+        #expect(supervisor.decide(Self.fault(of: 8)).verdict == .resume)
     }
 
     @Test func `There is room for so many policies, and what is taken away makes room`() throws {
@@ -142,9 +142,9 @@ import Testing
         }
         let supervisor = try supervisor(policy: policy)
         #expect(numbers.withLock { $0 }.contains(0))
-        try supervisor.setPolicy(policy, forItem: 7)
+        try supervisor.setPolicy(policy, forItem: 8)
         numbers.withLock { $0 = [] }
-        #expect(supervisor.decide(Self.fault(of: 7, number: 3)).verdict == .resume)
+        #expect(supervisor.decide(Self.fault(of: 8, number: 3)).verdict == .resume)
         #expect(numbers.withLock { $0 } == [3])
     }
 
@@ -153,64 +153,64 @@ import Testing
         let bank = RecoveryPolicy.default.objecting { _ in "objected" }
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
-                for round in 0..<5000 { try? supervisor.setPolicy(round % 2 == 0 ? .default : bank, forItem: 7) }
+                for round in 0..<5000 { try? supervisor.setPolicy(round % 2 == 0 ? .default : bank, forItem: 8) }
             }
             group.addTask {
                 for _ in 0..<5000 {
-                    let decision = supervisor.decide(Self.fault(of: 7))
+                    let decision = supervisor.decide(Self.fault(of: 8))
                     let isWhole = decision.verdict == .resume || decision.reason.description == "objected"
                     if !isWhole { Issue.record("\(decision)") }
                 }
             }
         }
-        #expect(supervisor.policy(forItem: 7) == bank)
+        #expect(supervisor.policy(forItem: 8) == bank)
     }
 
     // MARK: Budgets of items and quarantine
 
     @Test func `Without quarantine, an item whose budget is spent restarts the process`() throws {
         let supervisor = try supervisor(FaultBudget(perProcess: 100, perWindow: 100, perItem: 2))
-        for _ in 0..<2 { #expect(supervisor.decide(Self.fault(of: 7)).verdict == .resume) }
-        let decision = supervisor.decide(Self.fault(of: 7))
+        for _ in 0..<2 { #expect(supervisor.decide(Self.fault(of: 8)).verdict == .resume) }
+        let decision = supervisor.decide(Self.fault(of: 8))
         #expect(decision.verdict == .restart)
         #expect(decision.reason.description.contains("of the item"))
+        #expect(supervisor.decide(Self.fault(of: 10)).verdict == .resume)
+        supervisor.forgive(item: 8)
         #expect(supervisor.decide(Self.fault(of: 8)).verdict == .resume)
-        supervisor.forgive(item: 7)
-        #expect(supervisor.decide(Self.fault(of: 7)).verdict == .resume)
     }
 
     @Test func `With quarantine, the fault that spends the budget of an item is resumed and takes the item out`() throws
     {
         let budget = FaultBudget(perProcess: 100, perWindow: 100, perItem: 2)
         let supervisor = try supervisor(budget, quarantine: .default)
-        let first = supervisor.decide(Self.fault(of: 7))
+        let first = supervisor.decide(Self.fault(of: 8))
         #expect(first.verdict == .resume && !first.quarantines)
-        let second = supervisor.decide(Self.fault(of: 7))
+        let second = supervisor.decide(Self.fault(of: 8))
         #expect(second.verdict == .resume && second.quarantines)
         #expect(second.reason.description.contains("faults too often"))
-        #expect(supervisor.quarantinedItems == [7])
+        #expect(supervisor.quarantinedItems == [8])
         let left = try #require(supervisor.timeToNextDueItem)
         #expect(left > .zero && left <= .seconds(30))
         #expect(supervisor.takeDueItem() == nil)
-        #expect(supervisor.endQuarantine(ofItem: 7))
-        #expect(!supervisor.endQuarantine(ofItem: 7))
-        #expect(supervisor.decide(Self.fault(of: 7)).quarantines, "on probation one is enough")
-        supervisor.forgive(item: 7)
+        #expect(supervisor.endQuarantine(ofItem: 8))
+        #expect(!supervisor.endQuarantine(ofItem: 8))
+        #expect(supervisor.decide(Self.fault(of: 8)).quarantines, "on probation one is enough")
+        supervisor.forgive(item: 8)
         #expect(supervisor.quarantinedItems.isEmpty)
         #expect(supervisor.timeToNextDueItem == nil)
     }
 
     @Test func `What is due is put back once`() throws {
         let supervisor = try supervisor(quarantine: QuarantinePolicy(faults: 1, coolDown: .zero))
-        #expect(supervisor.decide(Self.fault(of: 7)).quarantines)
+        #expect(supervisor.decide(Self.fault(of: 8)).quarantines)
         #expect(supervisor.timeToNextDueItem == .zero)
-        #expect(supervisor.takeDueItem() == 7)
+        #expect(supervisor.takeDueItem() == 8)
         #expect(supervisor.takeDueItem() == nil)
     }
 
     @Test func `Faults that are not resumed do not count against their item`() throws {
         let supervisor = try supervisor(quarantine: QuarantinePolicy(faults: 1))
-        #expect(supervisor.decide(FaultSummary(signal: SIGBUS, code: 2, item: 7)).verdict == .restart)
+        #expect(supervisor.decide(FaultSummary(signal: SIGBUS, code: 2, item: 8)).verdict == .restart)
         #expect(supervisor.quarantinedItems.isEmpty)
     }
 
@@ -223,12 +223,12 @@ import Testing
         }
         var policy = RecoveryPolicy.default
         policy.allowsQuarantine = false
-        try supervisor.setPolicy(policy, forItem: 7)
+        try supervisor.setPolicy(policy, forItem: 8)
         // The port of the crash messages themselves: without it nobody would hear of a quarantine.
         supervisor.post(CrashMessage(number: 1, signal: SIGILL, item: 1))
         _ = await Self.messages(of: supervisor, 1)
         #expect(supervisor.portItem != 0)
-        for item in [7, supervisor.portItem] {
+        for item in [8, supervisor.portItem] {
             for _ in 0..<3 {
                 let decision = supervisor.decide(Self.fault(of: item))
                 #expect(decision.verdict == .resume && !decision.quarantines)
@@ -240,8 +240,8 @@ import Testing
 
     @Test func `When there is no room for more in quarantine, the process restarts`() throws {
         let supervisor = try supervisor(.generous, quarantine: QuarantinePolicy(faults: 1, coolDown: nil))
-        for item in 1...64 as ClosedRange<UInt64> { #expect(supervisor.decide(Self.fault(of: item)).quarantines) }
-        let decision = supervisor.decide(Self.fault(of: 65))
+        for item in 1...64 as ClosedRange<UInt64> { #expect(supervisor.decide(Self.fault(of: 2 * item)).quarantines) }
+        let decision = supervisor.decide(Self.fault(of: 130))
         #expect(decision.verdict == .restart)
         #expect(decision.reason.description.contains("more items are in quarantine"))
     }
@@ -263,7 +263,7 @@ import Testing
     @Test func `The loop hears what happened: resumed, quarantined, draining, and on which thread`() async throws {
         let supervisor = try supervisor(quarantine: QuarantinePolicy(faults: 2, coolDown: .seconds(9)))
         for number in 1...2 as ClosedRange<UInt32> {
-            let fault = Self.fault(of: 7, number: number)
+            let fault = Self.fault(of: 8, number: number)
             _ = supervisor.decide(fault)
             supervisor.post(resumed: fault, thread: 99)
         }
@@ -271,11 +271,11 @@ import Testing
         let signal = SIGILL
         #expect(
             await Self.messages(of: supervisor, 3) == [
-                CrashMessage(number: 1, signal: signal, item: 7, thread: 99),
+                CrashMessage(number: 1, signal: signal, item: 8, thread: 99),
                 CrashMessage(
                     number: 2,
                     signal: signal,
-                    item: 7,
+                    item: 8,
                     thread: 99,
                     event: .quarantined(coolDown: .seconds(9))
                 ),

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Holdfast
 
-/// What `--crash-loop-after` takes: how many early ends in a row are a crash loop, or `never`.
+/// What `--crash-loop-after` takes: how many processes in a row that served nothing are a crash loop, or `never`.
 struct CrashLoopLimit: ExpressibleByArgument, Sendable {
     /// Nil for never.
     let policy: CrashLoopPolicy?

@@ -45,8 +45,8 @@ struct HoldfastAgent: ParsableCommand {
     @Option(
         help:
             """
-            How many ends soon after a start, one after the other, are a crash loop, or 'never'. Then it starts in safe mode, and \
-            after 3 more it exits with status 125. (default: 5)
+            How many processes in a row that ended before they had served anything are a crash loop, or 'never'. Then it starts \
+            in safe mode. (default: 5)
             """
     )
     var crashLoopAfter: CrashLoopLimit?
@@ -110,7 +110,6 @@ struct HoldfastAgent: ParsableCommand {
                 let agent = try Agent(options: self)
                 try agent.serve()
             } catch let error as EventHostError {
-                // A crash loop has a status of its own: an outer supervisor must not go on with it.
                 say("Error: \(error)", to: .standardError)
                 throw ExitCode(error.exitStatus)
             }

@@ -63,6 +63,19 @@ const HFRestartPlan *_Nullable hf_async_exchange_restart_plan(const HFRestartPla
 /// Changes what is done when no verdict comes: HF_VERDICT_RESTART or HF_VERDICT_TERMINATE.
 void hf_capture_set_verdict_without_decision(uint32_t verdict);
 
+/// Sets facts that hold for the process from now on: every record has them. HF_FACT_RUNNING, HF_FACT_SERVING.
+void hf_capture_set_process_facts(uint32_t facts);
+
+/// The items that can be told apart in the next process, too.
+typedef struct HFStartItems {
+    /// In ascending order.
+    const uint64_t *_Nullable items;
+    uint64_t count;
+} HFStartItems;
+
+/// Sets which items records mark by HF_FACT_START_ITEM. What it points to stays valid until the process ends.
+void hf_capture_set_start_items(const HFStartItems *_Nonnull items);
+
 /// Tells the threads that let the main loop drain that it has: they carry out their verdicts.
 void hf_capture_end_drain(void);
 

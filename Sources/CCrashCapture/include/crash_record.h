@@ -32,6 +32,7 @@ enum {
     HF_TOUCHED_SIZE = 256,
     HF_MAPPING_NAME_SIZE = 128,
     HF_MORE_REGISTER_COUNT = 12,
+    HF_ARGUMENTS_SIZE = 2048,
 };
 
 /// Where a slot is in its life cycle.
@@ -89,6 +90,12 @@ enum {
     HF_FACT_OVERDUE = 1u << 15,
     /// Every other slot was taken, for longer than a fault waits for one.
     HF_FACT_NO_ROOM = 1u << 16,
+    /// The process had begun to serve: its host ran.
+    HF_FACT_RUNNING = 1u << 24,
+    /// It had served something since.
+    HF_FACT_SERVING = 1u << 25,
+    /// The item was in its loop when the host began to run, and had a label that no other item had.
+    HF_FACT_START_ITEM = 1u << 26,
 };
 
 typedef struct HFImage {
@@ -227,7 +234,7 @@ typedef struct HFSpoolHeader {
     char libc[32];
     char swift[64];
     char holdfast[32];
-    char arguments[2048];
+    char arguments[HF_ARGUMENTS_SIZE];
 
     // What follows was added later: a shorter header has none of it.
 

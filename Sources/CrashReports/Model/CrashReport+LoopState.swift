@@ -39,6 +39,8 @@ extension CrashReport.LoopState {
         public var label: String
         /// The number of the item in its loop.
         public var item: Int
+        /// Whether it was in the loop when the host began to run, with a label of its own; nil says that it was not, or is not known.
+        public var isFromStart: Bool?
 
         /// Makes the description of a callout.
         ///
@@ -46,10 +48,12 @@ extension CrashReport.LoopState {
         ///   - kind: What was called.
         ///   - label: The label the user gave it, or an empty string.
         ///   - item: The number of the item in its loop.
-        public init(kind: Kind, label: String, item: Int) {
+        ///   - isFromStart: Whether it was in the loop when the host began to run, with a label of its own.
+        public init(kind: Kind, label: String, item: Int, isFromStart: Bool? = nil) {
             self.kind = kind
             self.label = label
             self.item = item
+            self.isFromStart = isFromStart
         }
     }
 }

@@ -23,6 +23,8 @@ extension CrashReport {
         ///
         /// Nil says that it was not, or that the report is too old to know.
         public var isForkedChild: Bool?
+        /// How far it had come; nil in a report that is too old to know.
+        public var phase: Phase?
 
         /// Makes the description of a process.
         ///
@@ -37,6 +39,7 @@ extension CrashReport {
         ///   - uptimeSeconds: How long it had been running, in seconds.
         ///   - restarts: How often it had restarted itself before.
         ///   - isForkedChild: Whether it was forked and had not become another program.
+        ///   - phase: How far it had come.
         public init(
             name: String,
             pid: Int,
@@ -47,7 +50,8 @@ extension CrashReport {
             startTime: Timestamp,
             uptimeSeconds: Double,
             restarts: Int,
-            isForkedChild: Bool? = nil
+            isForkedChild: Bool? = nil,
+            phase: Phase? = nil
         ) {
             self.name = name
             self.pid = pid
@@ -59,7 +63,32 @@ extension CrashReport {
             self.uptimeSeconds = uptimeSeconds
             self.restarts = restarts
             self.isForkedChild = isForkedChild
+            self.phase = phase
         }
+    }
+}
+
+extension CrashReport.Process {
+    /// How far a process has come.
+    ///
+    /// A value that this version does not know is kept as it is.
+    public struct Phase: RawRepresentable, Codable, Sendable, Hashable {
+        /// The value in JSON.
+        public let rawValue: String
+
+        /// Takes a value.
+        ///
+        /// - Parameter rawValue: The value in JSON.
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// Its host did not run yet.
+        public static let starting = Phase(rawValue: "starting")
+        /// Its host ran, and nothing was served yet.
+        public static let running = Phase(rawValue: "running")
+        /// Something was served.
+        public static let serving = Phase(rawValue: "serving")
     }
 }
 

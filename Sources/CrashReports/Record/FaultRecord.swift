@@ -54,6 +54,18 @@ public struct FaultRecord: Sendable, Hashable {
         public static let overdue = Facts(rawValue: 1 << 15)
         /// Every other slot was taken, for longer than a fault waits for one.
         public static let noRoom = Facts(rawValue: 1 << 16)
+        /// The process had begun to serve.
+        public static let running = Facts(rawValue: 1 << 24)
+        /// It had served something since.
+        public static let serving = Facts(rawValue: 1 << 25)
+        /// The item was in its loop when the host began to run, and had a label of its own.
+        public static let startItem = Facts(rawValue: 1 << 26)
+    }
+
+    /// How far the process had come; nil of a record that is too damaged to know.
+    public var phase: CrashReport.Process.Phase? {
+        guard stage != .incomplete else { return nil }
+        return facts.contains(.serving) ? .serving : facts.contains(.running) ? .running : .starting
     }
 
     /// The name of the thread that makes reports: a fault of it happened while it read other processes' leftovers.
@@ -187,6 +199,7 @@ public struct FaultRecord: Sendable, Hashable {
             registers[name] = bytes.integer(offset, as: UInt64.self)
         }
         loop = Self.loopState(bytes)
+        if facts.contains(.startItem) { loop?.callout?.isFromStart = true }
         message = bytes.text(504, 1024)
         abortMessage = bytes.text(1528, 256)
         frames = Self.frames(bytes)

@@ -26,6 +26,12 @@ public struct RecentFault: Sendable, Hashable {
     public var processStart: Timestamp
     /// How often, if reports of the same fault were counted in one.
     public var count: Int
+    /// Which instance of the program it was.
+    public var instance: ProgramInstance
+    /// How far the process had come; nil where that is not known.
+    public var phase: CrashReport.Process.Phase?
+    /// Whether the item was in its loop when the host began to run, with a label of its own.
+    public var isFromStart: Bool
 }
 
 /// The recent faults of one program, for a process of it that starts.
@@ -151,7 +157,15 @@ extension RecentFault {
             isQuarantined: record.facts.contains(.quarantined),
             isForkedChild: record.facts.contains(.forkedChild),
             processStart: process.startTime,
-            count: 1 + record.repeats
+            count: 1 + record.repeats,
+            instance: ProgramInstance(
+                executable: process.executable,
+                arguments: process.arguments,
+                host: process.host.name,
+                controlGroup: process.surroundings.container?.controlGroup
+            ),
+            phase: record.phase,
+            isFromStart: record.facts.contains(.startItem)
         )
     }
 }

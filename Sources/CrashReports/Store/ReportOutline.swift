@@ -8,8 +8,22 @@ struct ReportOutline: Decodable {
         var name: String
         var pid: Int
         var executable: String
+        var arguments: [String]
         var startTime: Timestamp
         var isForkedChild: Bool?
+        var phase: CrashReport.Process.Phase?
+    }
+
+    struct Host: Decodable {
+        var name: String
+    }
+
+    struct Context: Decodable {
+        struct Container: Decodable {
+            var controlGroup: String?
+        }
+
+        var container: Container?
     }
 
     struct Fault: Decodable {
@@ -30,6 +44,8 @@ struct ReportOutline: Decodable {
     var timestamp: Timestamp
     var occurrences: CrashReport.Occurrences
     var process: Process
+    var host: Host
+    var context: Context?
     var fault: Fault
     var loop: Loop?
     var verdict: CrashReport.Verdict
@@ -57,7 +73,15 @@ struct ReportOutline: Decodable {
             isQuarantined: recovery?.quarantined ?? false,
             isForkedChild: process.isForkedChild ?? false,
             processStart: process.startTime,
-            count: occurrences.count
+            count: occurrences.count,
+            instance: ProgramInstance(
+                executable: process.executable,
+                arguments: process.arguments,
+                host: host.name,
+                controlGroup: context?.container?.controlGroup
+            ),
+            phase: process.phase,
+            isFromStart: loop?.callout?.isFromStart ?? false
         )
     }
 }

@@ -15,6 +15,7 @@ extension HostRunLoop {
         _ item: UInt64,
         in mode: LoopMode,
         isCleanup: Bool = false,
+        isService: Bool = false,
         _ argument: UnsafeMutableRawPointer?,
         _ body: HFBody
     ) {
@@ -43,9 +44,20 @@ extension HostRunLoop {
         case .returned:
             if unsafe stack.pointee.attachments != nil { unsafe CalloutAttachment.dropAll(of: stack) }
             unsafe stackPool.giveBack(stack)
+            if isService, serviceWitness != nil { noteService(of: item) }
         case .abandoned:
             unsafe abandon(kind, name, item, in: mode, isCleanup: isCleanup, stack)
         }
+    }
+
+    /// Tells the witness of the first callout that served the program.
+    ///
+    /// On the loop's thread, after the callout.
+    @inline(never)
+    private func noteService(of item: UInt64) {
+        guard !Self.isHostsOwn(item: item), let witness = serviceWitness else { return }
+        serviceWitness = nil
+        witness()
     }
 
     /// Calls `body(argument)` without a recovery point: there is no memory for a callout stack.
@@ -109,7 +121,7 @@ extension HostRunLoop {
     func callOut(to source: Source, in mode: LoopMode) {
         defer { withExtendedLifetime(source) {} }
         let argument = unsafe Unmanaged.passUnretained(source).toOpaque()
-        unsafe callOut(.source, source.name, source.identifier, in: mode, argument) { argument in
+        unsafe callOut(.source, source.name, source.identifier, in: mode, isService: true, argument) { argument in
             guard let argument = unsafe argument else { return }
             unsafe Unmanaged<Source>.fromOpaque(argument).takeUnretainedValue().perform()
         }
@@ -119,7 +131,7 @@ extension HostRunLoop {
     func callOut(to timer: Timer, in mode: LoopMode) {
         defer { withExtendedLifetime(timer) {} }
         let argument = unsafe Unmanaged.passUnretained(timer).toOpaque()
-        unsafe callOut(.timer, timer.name, timer.identifier, in: mode, argument) { argument in
+        unsafe callOut(.timer, timer.name, timer.identifier, in: mode, isService: true, argument) { argument in
             guard let argument = unsafe argument else { return }
             let timer = unsafe Unmanaged<Timer>.fromOpaque(argument).takeUnretainedValue()
             timer.perform(timer)
@@ -181,7 +193,7 @@ extension HostRunLoop {
         var call = unsafe PortCall(source: .passUnretained(source), readiness: readiness)
         unsafe withUnsafeMutablePointer(to: &call) { pointer in
             let argument = UnsafeMutableRawPointer(pointer)
-            unsafe callOut(.port, source.name, source.identifier, in: mode, argument) { argument in
+            unsafe callOut(.port, source.name, source.identifier, in: mode, isService: true, argument) { argument in
                 guard let call = unsafe argument?.assumingMemoryBound(to: PortCall.self).pointee else { return }
                 unsafe call.source.takeUnretainedValue().perform(call.readiness)
             }
@@ -233,7 +245,7 @@ extension HostRunLoop {
 
     /// Drains the main dispatch queue.
     func callOutToMainQueue(in mode: LoopMode) {
-        unsafe callOut(.mainQueue, Self.mainQueueName, 0, in: mode, nil) { _ in
+        unsafe callOut(.mainQueue, Self.mainQueueName, 0, in: mode, isService: true, nil) { _ in
             MainDispatchQueue.drain()
         }
     }

@@ -46,6 +46,9 @@ extension LoopItem {
     static var isToldOfMoving: Bool { false }
     var canBeWithdrawn: Bool { true }
 
+    /// Whether the host made it for itself.
+    var isHostsOwn: Bool { HostRunLoop.isHostsOwn(item: identifier) }
+
     /// What kind of item it is.
     var kind: HostRunLoop.CalloutKind {
         switch self {

@@ -6,7 +6,7 @@ extension HostRunLoop {
     /// It may be in many modes of one loop. Observers do not keep a mode from being empty. Callable from any thread.
     public final class Observer: LoopItem, @unchecked Sendable {
         /// The identity of the item, unique in the process: what `AbandonedCallout.item` names.
-        public let identifier = ItemIdentifier.next()
+        public let identifier: UInt64
         let name: ItemName
         let perform: @Sendable (Observer, Activity) -> Void
         private let lock = CriticalLock()
@@ -33,13 +33,36 @@ extension HostRunLoop {
         ///   - repeats: Whether it is called more than once; if not, it is invalidated after the first call.
         ///   - order: Its place among observers of the same stage; equal orders go by the time of adding.
         ///   - perform: Called on the loop's thread, with the observer and the stage.
-        public init(
+        public convenience init(
             label: String,
             activities: Activity,
             repeats: Bool = true,
             order: Int = 0,
             perform: @escaping @Sendable (Observer, Activity) -> Void
         ) {
+            self.init(ItemIdentifier.next(), label, activities, repeats, order, perform)
+        }
+
+        /// Makes one of the host's own, which is never withheld or withdrawn.
+        package convenience init(
+            ofHost label: String,
+            activities: Activity,
+            order: Int = 0,
+            perform: @escaping @Sendable (Observer, Activity) -> Void
+        ) {
+            self.init(ItemIdentifier.nextOfHost(), label, activities, true, order, perform)
+        }
+
+        /// Makes one with an identity.
+        private init(
+            _ identifier: UInt64,
+            _ label: String,
+            _ activities: Activity,
+            _ repeats: Bool,
+            _ order: Int,
+            _ perform: @escaping @Sendable (Observer, Activity) -> Void
+        ) {
+            self.identifier = identifier
             name = ItemName(label)
             self.activities = activities
             self.repeats = repeats

@@ -9,7 +9,7 @@ extension HostRunLoop {
     /// it nonblocking. The source may be in many modes of many loops. Callable from any thread.
     public final class PortSource: LoopItem, @unchecked Sendable {
         /// The identity of the item, unique in the process: what `AbandonedCallout.item` names.
-        public let identifier = ItemIdentifier.next()
+        public let identifier: UInt64
         let name: ItemName
         let perform: @Sendable (Readiness) -> Void
         private let lock = CriticalLock()
@@ -31,12 +31,33 @@ extension HostRunLoop {
         ///   - descriptor: An open descriptor of anything that can be polled.
         ///   - interest: What to wait for.
         ///   - perform: Called on the loop's thread, with what the descriptor is ready for.
-        public init(
+        public convenience init(
             label: String,
             descriptor: CInt,
             interest: Interest = .readable,
             perform: @escaping @Sendable (Readiness) -> Void
         ) {
+            self.init(ItemIdentifier.next(), label, descriptor, interest, perform)
+        }
+
+        /// Makes one of the host's own, which is never withheld, withdrawn or counted as service.
+        package convenience init(
+            ofHost label: String,
+            descriptor: CInt,
+            perform: @escaping @Sendable (Readiness) -> Void
+        ) {
+            self.init(ItemIdentifier.nextOfHost(), label, descriptor, .readable, perform)
+        }
+
+        /// Makes one with an identity.
+        private init(
+            _ identifier: UInt64,
+            _ label: String,
+            _ descriptor: CInt,
+            _ interest: Interest,
+            _ perform: @escaping @Sendable (Readiness) -> Void
+        ) {
+            self.identifier = identifier
             name = ItemName(label)
             self.descriptor = descriptor
             interestBits = Atomic(interest.rawValue)

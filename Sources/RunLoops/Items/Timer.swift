@@ -8,7 +8,7 @@ extension HostRunLoop {
     /// phase is kept. Callable from any thread.
     public final class Timer: LoopItem, @unchecked Sendable {
         /// The identity of the item, unique in the process: what `AbandonedCallout.item` names.
-        public let identifier = ItemIdentifier.next()
+        public let identifier: UInt64
         let name: ItemName
         let perform: @Sendable (Timer) -> Void
         private let lock = CriticalLock()
@@ -51,11 +51,13 @@ extension HostRunLoop {
 
         /// Makes a timer with a first fire time that is not in the past.
         private init(
+            _ identifier: UInt64 = ItemIdentifier.next(),
             label: String,
             time: Int64,
             interval: Duration,
             perform: @escaping @Sendable (Timer) -> Void
         ) {
+            self.identifier = identifier
             name = ItemName(label)
             fireTime = time
             self.interval = max(interval, .zero)
@@ -79,6 +81,17 @@ extension HostRunLoop {
         ) {
             let time = Instant.now.advanced(by: max(delay, .zero)).nanoseconds
             self.init(label: label, time: time, interval: interval, perform: perform)
+        }
+
+        /// Makes one of the host's own, which is never withheld, withdrawn or counted as service.
+        package convenience init(
+            ofHost label: String,
+            fireAt: Instant,
+            repeating interval: Duration = .zero,
+            perform: @escaping @Sendable (Timer) -> Void
+        ) {
+            let time = Self.notPast(fireAt.nanoseconds)
+            self.init(ItemIdentifier.nextOfHost(), label: label, time: time, interval: interval, perform: perform)
         }
 
         /// What a crash report calls it.

@@ -14,13 +14,13 @@ extension HostRunLoop {
     ///
     /// - Parameter identifier: The item: what `AbandonedCallout.item` names.
     /// - Returns: What puts it back; `nil` if no source, port source, timer or observer with the identifier is in the loop: it
-    ///   is a block, a perform or the main queue, or was removed, invalidated or withdrawn before.
+    ///   is a block, a perform or the main queue, is the host's own, or was removed, invalidated or withdrawn before.
     @discardableResult
     public func withdraw(item identifier: UInt64) -> Withdrawal? {
         guard !isInheritedByFork else { return nil }
         var left: [LoopMode] = []
         let withdrawal = lock.withLock { () -> Withdrawal? in
-            guard let item = item(identifier), item.canBeWithdrawn else { return nil }
+            guard let item = item(identifier), item.canBeWithdrawn, !item.isHostsOwn else { return nil }
             var modes: Set<Mode> = []
             let isCommon = commonItems[identifier] != nil
             if isCommon { modes.insert(.common) }
@@ -79,7 +79,7 @@ extension HostRunLoop {
         }
         guard
             withheldLabels.contains(item.label), !itemsPutBack.contains(item.identifier), item.canBeWithdrawn,
-            canTake(item)
+            !item.isHostsOwn, canTake(item)
         else { return nil }
         let isHere = item.withItemLock {
             item.memberships.wasWithdrawn = true

@@ -80,6 +80,11 @@ public final class HostRunLoop: @unchecked Sendable {
     // MARK: Touched by the loop's thread only
 
     @safe @exclusivity(unchecked) var stackPool = CalloutStackPool()
+    /// Called once, after the first callout that served the program: a port's, a source's, a timer's, or the main queue's.
+    ///
+    /// Not an observer's or a block's, by which programs start themselves, and not one of the host's own items. Set and called on
+    /// the loop's thread.
+    @safe @exclusivity(unchecked) package var serviceWitness: (@Sendable () -> Void)?
     /// The stage that the innermost run is in.
     @safe @exclusivity(unchecked) var stage: Activity = []
     /// Counts the beginnings and ends of runs: tells whether harvested events are of this run.

@@ -1,32 +1,36 @@
 public import CrashReports
 
-/// When starts are called a crash loop, and what then: safe mode first, then giving up.
+/// When starts are called a crash loop, and what then: safe mode, longer and longer waits, and giving up only where that is asked for.
 ///
-/// A pure function of what the caller read. The environment tells of restarts in place alone; an outer supervisor, such as
-/// systemd, starts the process without it, and then the store tells. The worse of the two holds.
+/// An early end is that of a process that had served nothing: no callout of a port, a source, a timer or the main queue had
+/// returned since `EventHost.run()` began, and it had not lived for `healthyAfter`. A process that served is replaced at once,
+/// however often that happens. `assess` is a pure function of what the caller read. Of a restart in place the environment tells; an
+/// outer supervisor, such as systemd, starts the process without it, and then the store does.
 ///
 /// ```
-///            `earlyEnds` within `window`             `earlyEndsInSafeMode` more
-///   normal ─────────────────────────────► safe mode ────────────────────────────► give up
-///      ▲                                      │                                       │
-///      └───────────── a healthy stretch ──────┴───────────────────────────────────────┘
+///            `earlyEnds` within `window`             `givesUpAfter` more, if it is set
+///   normal ─────────────────────────────► safe mode ──────────────────────────────────► give up
+///      ▲                                      │                                            │
+///      └── a process that served, in normal; one that lived for `probation`, in safe mode ─┘
 /// ```
 ///
-/// A healthy stretch begins the count again; systemd's RestartSteps= lacks that (systemd issue 43813). A host in safe mode
-/// plans no restart after a fault that was resumed, so only what cannot be resumed leads to giving up. A process that gives
-/// up ends with `permanentFailureExitCode`. In a unit: `Restart=on-failure` and `RestartPreventExitStatus=125`
-/// (systemd.service(5)).
+/// Each early end but the first makes the next process wait before it serves (`backOff`). It waits in `EventHost.run()`, where
+/// the program has its sockets open and clients queue in their backlogs; after a process that did not come so far, in
+/// `EventHost.init`. A host in safe mode plans no restart after a fault that was resumed. A process that gives up ends with
+/// `permanentFailureExitCode`. In a unit: `Restart=on-failure` and `RestartPreventExitStatus=125` (systemd.service(5)).
 public struct CrashLoopPolicy: Sendable, Hashable {
-    /// Ends within `window` that bring safe mode.
+    /// Early ends within `window` that bring safe mode.
     public var earlyEnds: Int
     /// The window.
     public var window: Duration
-    /// Further ends without a healthy stretch that make it give up.
-    public var earlyEndsInSafeMode: Int
-    /// How long a process must live before its end is no longer an early one.
-    ///
-    /// Of the processes in the store. Restarts in place count theirs by `RestartHistory.healthyAfter`.
+    /// Further early ends in a row after which the next process gives up; nil, the default, for never.
+    public var givesUpAfter: Int?
+    /// How long a process must live before its end is no longer an early one, whatever it served.
     public var healthyAfter: Duration
+    /// How long a process in safe mode must live before it is tried again what it left out.
+    public var probation: Duration
+    /// How long to wait after early ends.
+    public var backOff: RestartBackOff
 
     /// The exit code of a process that gives up.
     ///
@@ -38,23 +42,28 @@ public struct CrashLoopPolicy: Sendable, Hashable {
     public init(
         earlyEnds: Int = 5,
         window: Duration = .seconds(60),
-        earlyEndsInSafeMode: Int = 3,
-        healthyAfter: Duration = .seconds(60)
+        givesUpAfter: Int? = nil,
+        healthyAfter: Duration = .seconds(10),
+        probation: Duration = .seconds(60),
+        backOff: RestartBackOff = .default
     ) {
         self.earlyEnds = earlyEnds
         self.window = window
-        self.earlyEndsInSafeMode = earlyEndsInSafeMode
+        self.givesUpAfter = givesUpAfter
         self.healthyAfter = healthyAfter
+        self.probation = probation
+        self.backOff = backOff
     }
 
-    /// Safe mode after 5 early ends within a minute, the end after 3 more.
+    /// Safe mode after 5 early ends within a minute, waits of up to 15 seconds, and no end.
     public static let `default` = CrashLoopPolicy()
 
     /// Says how to start.
     ///
     /// - Parameters:
     ///   - history: What the environment says. What the spool says of the last fault is added to it beforehand.
-    ///   - faults: What the store says of this executable's faults, in any order; a minute or two of them are enough.
+    ///   - faults: What the store says of the faults of this instance's earlier processes, in any order; a minute or two of them
+    ///     are enough.
     ///   - now: The present. What is said to have happened later is not believed.
     /// - Returns: The stage, and how many ends came early.
     public func assess(
@@ -70,22 +79,39 @@ public struct CrashLoopPolicy: Sendable, Hashable {
         for fault in all { run.add(fault) }
         run.begin(at: now)
 
-        let first = max(1, earlyEnds)
-        let limit = first.addingReportingOverflow(max(1, earlyEndsInSafeMode))
-        let counted = history.earlyRestarts
-        let hasGivenUp = run.phase == .gaveUp || counted >= (limit.overflow ? .max : limit.partialValue)
-        let early = max(run.count, counted)
-        if hasGivenUp { return StartAssessment(stage: .giveUp, earlyEnds: early) }
-        guard run.phase == .safe || counted >= first else { return StartAssessment(stage: .normal, earlyEnds: early) }
-        // The faults of the loop that the environment counted are those that it carries.
-        let culprits = run.culprits.union(counted >= first ? Self.culprits(of: history.faults) : [])
-        return StartAssessment(stage: .safeMode(without: culprits), earlyEnds: early)
+        // The faults of the loop that the environment counts are those that it carries.
+        let culprits = run.culprits.union(Self.culprits(of: history.faults))
+        let phase = history.restarts > 0 ? phase(afterEarlyEnds: history.earlyRestarts) : run.phase
+        let stage: StartStage =
+            switch phase {
+            case .normal: .normal
+            case .safe: .safeMode(without: culprits)
+            case .gaveUp: .giveUp
+            }
+        return StartAssessment(
+            stage: stage,
+            earlyEnds: history.restarts > 0 ? history.earlyRestarts : run.count,
+            lastPhase: history.restarts > 0 ? history.lastPhase : run.lastEnd?.phase,
+            lastEnd: run.lastEnd?.time
+        )
     }
 
-    /// The labels of what was quarantined or ended a process, and of the last fault of all.
+    /// What the environment's count says.
+    private func phase(afterEarlyEnds counted: Int) -> EarlyEnds.Phase {
+        let first = max(1, earlyEnds)
+        guard counted >= first else { return .normal }
+        guard let givesUpAfter else { return .safe }
+        return counted - first >= max(1, givesUpAfter) ? .gaveUp : .safe
+    }
+
+    /// The labels of the items that were quarantined or ended a process, and of the last fault of all.
+    ///
+    /// Only of processes that had served nothing, and of items that can be told apart: a label that several share says nothing of
+    /// the others, nor does one of an item that was made while the process served.
     static func culprits(of faults: [PastFault]) -> Set<String> {
-        var labels = Set(faults.filter { $0.outcome != .resumed }.map(\.label))
-        if let last = faults.last { labels.insert(last.label) }
-        return labels.subtracting([""])
+        let faults = faults.filter { $0.phase != .serving }
+        var culprits = faults.filter { $0.outcome != .resumed }
+        if let last = faults.last { culprits.append(last) }
+        return Set(culprits.filter(\.isOfStartItem).map(\.label)).subtracting([""])
     }
 }

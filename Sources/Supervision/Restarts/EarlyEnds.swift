@@ -1,6 +1,8 @@
 internal import CrashReports
 
 /// How far a row of early ends has come: a pure state machine over faults in the order of their times.
+///
+/// An end is that of a process, however many of its threads faulted. It is an early one if the process had served nothing.
 struct EarlyEnds {
     /// What the process after the faults so far is.
     enum Phase {
@@ -12,45 +14,65 @@ struct EarlyEnds {
     private let policy: CrashLoopPolicy
     /// The faults since the last healthy stretch.
     private var faults: [PastFault] = []
-    /// The times of the ends among them.
-    private var ends: [Timestamp] = []
+    /// The fault with which each early end began.
+    private var ends: [PastFault] = []
     private var endsInSafeMode = 0
+    /// The last fault that ended a process, early or not.
+    private(set) var lastEnd: PastFault?
     private(set) var phase = Phase.normal
 
     init(_ policy: CrashLoopPolicy) {
         self.policy = policy
     }
 
-    /// How many ends there were since the last healthy stretch.
+    /// How many early ends there were since the last healthy stretch.
     var count: Int { ends.count }
 
     /// The labels that a safe mode goes without.
     var culprits: Set<String> { CrashLoopPolicy.culprits(of: faults) }
 
     mutating func add(_ fault: PastFault) {
-        if fault.outcome.endsProcess, wasHealthy(until: fault) { reset() }
+        guard fault.outcome.endsProcess else { return faults.append(fault) }
+        let isKnown = (ends + [lastEnd].compactMap { $0 }).contains { $0.hasSameProcess(as: fault) }
+        if !isKnown, wasHealthy(until: fault) { reset() }
+        lastEnd = fault
+        // In safe mode what was served says nothing of what was left out.
+        if fault.phase == .serving {
+            if phase == .normal { reset() }
+            return
+        }
         faults.append(fault)
-        guard fault.outcome.endsProcess else { return }
-        ends.append(fault.time)
+        guard !isKnown else { return }
+        ends.append(fault)
         switch phase {
         case .normal:
             let needed = max(1, policy.earlyEnds)
-            if ends.count >= needed, ends[ends.count - needed].time(to: fault.time) <= policy.window { phase = .safe }
+            if ends.count >= needed, ends[ends.count - needed].time.time(to: fault.time) <= policy.window {
+                phase = .safe
+            }
         case .safe, .gaveUp:
             endsInSafeMode += 1
-            if endsInSafeMode >= max(1, policy.earlyEndsInSafeMode) { phase = .gaveUp }
+            if let limit = policy.givesUpAfter, endsInSafeMode >= max(1, limit) { phase = .gaveUp }
         }
     }
 
     /// A process begins: nothing is known of it yet, but what is long ago no longer counts.
     mutating func begin(at now: Timestamp) {
-        if let last = ends.last, last.time(to: now) >= policy.healthyAfter { reset() }
+        if let last = ends.last, last.time.time(to: now) >= policy.window { reset() }
     }
 
     /// Whether the process that the fault ended had lived long enough: since its own start, or else since the end before.
     private func wasHealthy(until fault: PastFault) -> Bool {
-        guard let begin = fault.processStart ?? ends.last else { return false }
-        return begin.time(to: fault.time) >= policy.healthyAfter
+        guard let start = fault.processStart else {
+            guard let last = ends.last else { return false }
+            return last.time.time(to: fault.time) >= policy.window
+        }
+        let lived = start.time(to: fault.time)
+        switch phase {
+        // Where it is known how far it had come, that counts: it may have waited for most of its life.
+        case .normal: return fault.phase == nil && lived >= policy.healthyAfter
+        case .safe, .gaveUp: return lived >= policy.probation + max(.zero, policy.backOff.longest)
+        }
     }
 
     private mutating func reset() {
@@ -63,7 +85,7 @@ struct EarlyEnds {
 
 extension Timestamp {
     /// How much later another time is; both lie between 1970 and 9999.
-    fileprivate func time(to other: Timestamp) -> Duration {
+    func time(to other: Timestamp) -> Duration {
         .microseconds(other.microsecondsSinceEpoch - microsecondsSinceEpoch)
     }
 }

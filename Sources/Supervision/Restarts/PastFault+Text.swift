@@ -2,6 +2,7 @@ internal import CrashReports
 
 /// The form in the environment: `number.signal.outcome.time.start.label`, joined by `,`.
 ///
+/// Behind the letter of the outcome stand that of the phase, if it is known, and `i` for an item of the start.
 /// Times are microseconds since 1970; the label is percent-encoded but for letters, digits, `-` and `_`. The environment is
 /// everybody's to write: what is not of this form is left out, and nothing is longer than its limit.
 extension PastFault {
@@ -17,6 +18,7 @@ extension PastFault {
     private static let outcomes: [(Outcome, Substring)] = [
         (.resumed, "r"), (.quarantined, "q"), (.restarted, "s"), (.terminated, "t"),
     ]
+    private static let phases: [(ProcessPhase, Character)] = [(.starting, "b"), (.running, "n"), (.serving, "v")]
 
     /// The last faults of a list, as text.
     static func text(of faults: [PastFault]) -> String {
@@ -24,7 +26,9 @@ extension PastFault {
     }
 
     private var fields: String {
-        let letter = Self.outcomes.first { $0.0 == outcome }.map { $0.1 } ?? ""
+        var letter = Self.outcomes.first { $0.0 == outcome }.map { String($0.1) } ?? ""
+        letter += Self.phases.first { $0.0 == phase }.map { String($0.1) } ?? ""
+        if isOfStartItem { letter += "i" }
         let start = processStart.map { "\($0.microsecondsSinceEpoch)" } ?? ""
         return "\(number).\(signal).\(letter).\(time.microsecondsSinceEpoch).\(start).\(Self.encoded(label))"
     }
@@ -42,10 +46,14 @@ extension PastFault {
             let number = Int(fields[0]), number > 0, number <= Int(Int32.max),
             // 64 signals: signal(7).
             let signal = CInt(fields[1]), (1...64).contains(signal),
-            let outcome = Self.outcomes.first(where: { $0.1 == fields[2] })?.0,
+            let outcome = Self.outcomes.first(where: { $0.1 == fields[2].prefix(1) })?.0,
             let time = Int64(fields[3]), time >= 0,
             let label = Self.decoded(fields[5])
         else { return nil }
+        var rest = fields[2].dropFirst()
+        let phase = rest.first.flatMap { letter in Self.phases.first { $0.1 == letter }?.0 }
+        if phase != nil { rest = rest.dropFirst() }
+        guard rest.isEmpty || rest == "i" else { return nil }
         let start = fields[4].isEmpty ? nil : Int64(fields[4])
         guard fields[4].isEmpty || start != nil else { return nil }
         self.init(
@@ -54,7 +62,9 @@ extension PastFault {
             outcome: outcome,
             label: label,
             time: Timestamp(microsecondsSinceEpoch: time),
-            processStart: start.map(Timestamp.init(microsecondsSinceEpoch:))
+            processStart: start.map(Timestamp.init(microsecondsSinceEpoch:)),
+            phase: phase,
+            isOfStartItem: rest == "i"
         )
     }
 

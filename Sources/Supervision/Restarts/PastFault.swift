@@ -31,6 +31,14 @@ public struct PastFault: Sendable, Hashable {
     public var time: Timestamp
     /// When its process began, if that is known.
     public var processStart: Timestamp?
+    /// Its process; 0 if it is not known.
+    public var pid: Int
+    /// How far its process had come; nil if that is not known.
+    public var phase: ProcessPhase?
+    /// Whether the item was in the main loop before the run, with a label that no other item had.
+    ///
+    /// Only such an item can be told apart in the next process.
+    public var isOfStartItem: Bool
 
     /// Makes a fault.
     public init(
@@ -39,7 +47,10 @@ public struct PastFault: Sendable, Hashable {
         outcome: Outcome,
         label: String,
         time: Timestamp,
-        processStart: Timestamp? = nil
+        processStart: Timestamp? = nil,
+        pid: Int = 0,
+        phase: ProcessPhase? = nil,
+        isOfStartItem: Bool = false
     ) {
         self.number = number
         self.signal = signal
@@ -47,10 +58,19 @@ public struct PastFault: Sendable, Hashable {
         self.label = label
         self.time = time
         self.processStart = processStart
+        self.pid = pid
+        self.phase = phase
+        self.isOfStartItem = isOfStartItem
     }
 
     /// Whether two are the same fault, read from two places.
     func isSame(as other: PastFault) -> Bool {
         time == other.time && number == other.number && signal == other.signal
+    }
+
+    /// Whether two are faults of one process; one that is not known is another each time.
+    func hasSameProcess(as other: PastFault) -> Bool {
+        guard let processStart, let start = other.processStart else { return false }
+        return processStart == start && pid == other.pid
     }
 }

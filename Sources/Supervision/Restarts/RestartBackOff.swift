@@ -1,7 +1,6 @@
 /// How long to wait before a start that follows early ends: longer each time, and not all at the same moment.
 ///
-/// Wait in the process that was started, before it serves: a handler that restarts cannot. Below an outer supervisor that waits
-/// by itself leave it at `.none`, or the two add up.
+/// The process that was started waits, before it serves: a handler that restarts cannot.
 public struct RestartBackOff: Sendable, Hashable {
     /// The wait after the second early end in a row; the first costs none, and each further one doubles it.
     public var first: Duration

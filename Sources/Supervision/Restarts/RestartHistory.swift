@@ -4,10 +4,12 @@
 public struct RestartHistory: Sendable, Hashable {
     /// How often this process was restarted in place.
     public var restarts: Int
-    /// How many of the last restarts came soon after a start, without a healthy stretch between.
+    /// How many restarts in a row ended a process that had served nothing, without a healthy stretch between.
     ///
     /// Those that the program asked for are not counted.
     public var earlyRestarts: Int
+    /// How far the process before this one had come; nil if this one was not restarted.
+    public var lastPhase: ProcessPhase?
     /// Why the process before this one was replaced.
     public var reason: RestartReason
     /// The last faults, the newest last, at most 8.
@@ -19,18 +21,16 @@ public struct RestartHistory: Sendable, Hashable {
     /// Signals that were held back for this process, as bits.
     public var heldSignals: UInt64
 
-    /// A process that lived longer than this was healthy.
-    public static let healthyAfter: Duration = .seconds(10)
-
     static let restartsKey = "HOLDFAST_RESTARTS"
     static let earlyKey = "HOLDFAST_EARLY_RESTARTS"
     static let reasonKey = "HOLDFAST_RESTART_REASON"
     static let faultsKey = "HOLDFAST_LAST_FAULTS"
     static let heldKey = "HOLDFAST_HELD_SIGNALS"
     static let pidKey = "HOLDFAST_PID"
+    static let phaseKey = "HOLDFAST_LAST_PHASE"
 
     /// The variables that carry it: to be taken out of the environment once they are read.
-    public static let variables = [restartsKey, earlyKey, reasonKey, faultsKey, heldKey, pidKey]
+    public static let variables = [restartsKey, earlyKey, reasonKey, faultsKey, heldKey, pidKey, phaseKey]
 
     /// The history of a process that was not restarted.
     public static let none = RestartHistory(restarts: 0, earlyRestarts: 0)
@@ -40,13 +40,15 @@ public struct RestartHistory: Sendable, Hashable {
         earlyRestarts: Int,
         reason: RestartReason = .none,
         faults: [PastFault] = [],
-        heldSignals: UInt64 = 0
+        heldSignals: UInt64 = 0,
+        lastPhase: ProcessPhase? = nil
     ) {
         self.restarts = restarts
         self.earlyRestarts = earlyRestarts
         self.reason = reason
         self.faults = faults
         self.heldSignals = heldSignals
+        self.lastPhase = lastPhase
     }
 
     /// Reads it from an environment; what is not understood counts as none.
@@ -55,6 +57,7 @@ public struct RestartHistory: Sendable, Hashable {
     /// this process's.
     public init(environment: [String: String], pid: CInt) {
         self = environment[Self.pidKey] == "\(pid)" ? RestartHistory(environment: environment) : .none
+        for index in faults.indices { faults[index].pid = Int(pid) }
     }
 
     init(environment: [String: String]) {
@@ -63,6 +66,7 @@ public struct RestartHistory: Sendable, Hashable {
         earlyRestarts = Self.count(environment[Self.earlyKey])
         reason = environment[Self.reasonKey].flatMap(RestartReason.init) ?? .none
         faults = environment[Self.faultsKey].map(PastFault.faults(in:)) ?? []
+        lastPhase = environment[Self.phaseKey].flatMap(ProcessPhase.init)
     }
 
     /// A number that can still be counted up, whatever the environment says.
@@ -87,25 +91,33 @@ public struct RestartHistory: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - base: The environment of this process, as `key=value`.
-    ///   - isHealthy: Whether this process lived long enough.
+    ///   - phase: How far this process has come.
+    ///   - isHealthy: Whether it lived long enough.
+    ///   - isInSafeMode: Whether it goes without what faulted before: then what it served says nothing of that.
     ///   - holding: Signals that are held back, as bits.
     ///   - pid: The pid that the process keeps.
     ///   - reason: Why it is restarted.
     /// - Returns: The environment, as `key=value`.
     public func environmentForRestart(
         base: [String],
+        phase: ProcessPhase = .running,
         isHealthy: Bool,
+        isInSafeMode: Bool = false,
         holding: UInt64 = 0,
         pid: CInt,
         reason: RestartReason = .fault
     ) -> [String] {
-        let early = isHealthy ? 0 : earlyRestarts + (reason == .requested ? 0 : 1)
+        let hasServed = phase == .serving
+        let early =
+            isHealthy || hasServed && !isInSafeMode
+            ? 0 : earlyRestarts + (reason == .requested || hasServed ? 0 : 1)
         var environment = base.filter { entry in !Self.variables.contains { entry.hasPrefix($0 + "=") } }
         environment.append("\(Self.pidKey)=\(pid)")
         environment.append("\(Self.heldKey)=\(String(holding, radix: 16))")
         environment.append("\(Self.restartsKey)=\(restarts + 1)")
         environment.append("\(Self.earlyKey)=\(early)")
         environment.append("\(Self.reasonKey)=\(reason.rawValue)")
+        environment.append("\(Self.phaseKey)=\(phase.rawValue)")
         if !faults.isEmpty { environment.append("\(Self.faultsKey)=\(PastFault.text(of: faults))") }
         return environment
     }

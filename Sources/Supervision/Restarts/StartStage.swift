@@ -1,8 +1,12 @@
+public import CrashReports
+
 /// How a process should start, by what became of those before it.
 public enum StartStage: Sendable, Hashable {
     /// As ever.
     case normal
     /// Without the items that have these labels: they were quarantined, or faulted when the processes ended.
+    ///
+    /// There may be none: not everything that faults is an item that can be told apart.
     case safeMode(without: Set<String>)
     /// Not at all: end with `CrashLoopPolicy.permanentFailureExitCode`.
     case giveUp
@@ -12,6 +16,35 @@ public enum StartStage: Sendable, Hashable {
 public struct StartAssessment: Sendable, Hashable {
     /// How to start.
     public var stage: StartStage
-    /// How many ends in a row came early: what `RestartBackOff` takes.
+    /// How many processes in a row ended early: what `RestartBackOff` takes.
     public var earlyEnds: Int
+    /// How far the last of them had come; nil if there was none, or that is not known.
+    public var lastPhase: ProcessPhase?
+    /// When the last of them ended, if that is known.
+    public var lastEnd: Timestamp?
+
+    /// Makes an assessment.
+    public init(stage: StartStage, earlyEnds: Int, lastPhase: ProcessPhase? = nil, lastEnd: Timestamp? = nil) {
+        self.stage = stage
+        self.earlyEnds = earlyEnds
+        self.lastPhase = lastPhase
+        self.lastEnd = lastEnd
+    }
+
+    /// How long to wait before the process serves.
+    ///
+    /// None after a process that served. What an outer supervisor waited already counts.
+    ///
+    /// - Parameters:
+    ///   - backOff: How long to wait after how many ends.
+    ///   - jitter: A number from 0 to 1, at random.
+    ///   - now: The present.
+    /// - Returns: The wait, zero for none.
+    public func wait(_ backOff: RestartBackOff, jitter: Double, now: Timestamp) -> Duration {
+        guard earlyEnds > 0, lastPhase != .serving else { return .zero }
+        let whole = backOff.delay(afterEarlyEnds: earlyEnds, jitter: jitter)
+        // A clock that was set back in between makes it no longer.
+        let passed = lastEnd.map { max(.zero, $0.time(to: now)) } ?? .zero
+        return max(.zero, whole - passed)
+    }
 }

@@ -104,14 +104,14 @@ public final class TickMonitor: Sendable {
         self.shared = shared
         // Next to the wait: others may take their time.
         observers = [
-            HostRunLoop.Observer(label: "tick monitor", activities: .beforeWaiting, order: .max) { _, _ in
+            HostRunLoop.Observer(ofHost: "tick monitor", activities: .beforeWaiting, order: .max) { _, _ in
                 shared.waitBegin.store(MonotonicClock.nanoseconds, ordering: .relaxed)
             },
-            HostRunLoop.Observer(label: "tick monitor", activities: .afterWaiting, order: .min) { _, _ in
+            HostRunLoop.Observer(ofHost: "tick monitor", activities: .afterWaiting, order: .min) { _, _ in
                 shared.waitEnd.store(MonotonicClock.nanoseconds, ordering: .relaxed)
             },
         ]
-        timer = HostRunLoop.Timer(label: "tick monitor", fireAt: start.advanced(by: period), interval: period) { _ in
+        timer = HostRunLoop.Timer(ofHost: "tick monitor", fireAt: start.advanced(by: period), repeating: period) { _ in
             shared.tick()
         }
         for observer in observers { loop.add(observer, to: mode) }

@@ -17,7 +17,8 @@ extension ReportBuilder {
             startTime: process.startTime,
             uptimeSeconds: max(0, record.uptimeSeconds),
             restarts: process.restarts,
-            isForkedChild: isChild ? true : nil
+            isForkedChild: isChild ? true : nil,
+            phase: record.isOfStall ? nil : record.phase
         )
     }
 

@@ -29,6 +29,7 @@ enum HostScenario: String {
     case stalls
     case deadline
     case flood
+    case crashLoops = "crash-loops"
 
     /// Runs the scenario that the arguments name, if it is one of these, and ends the process.
     @MainActor
@@ -67,6 +68,7 @@ enum HostScenario: String {
         case .foreignTable: try RestartScenarios.foreignTable(Self.host(store))
         case .stalls: try StallScenarios.run(store, arguments)
         case .deadline: try DeadlineScenarios.run(store, arguments)
+        case .crashLoops: try CrashLoopScenarios.run(store, arguments)
         case .flood: try FloodScenarios.run(store, arguments)
         case .samples: try SampleScenarios.run(store, arguments)
         }

@@ -121,6 +121,9 @@ final class Probe {
         case .quarantine, .quarantineOnLoopThread, .quarantineEndedEarly, .ownAbandonHandler, .faultsInSignalHandler:
             configuration.budget.perItem = 3
             configuration.quarantine = QuarantinePolicy(coolDown: .milliseconds(50), trials: 1)
+        case .crashLoop:
+            let backOff = RestartBackOff(first: .milliseconds(1), longest: .milliseconds(5))
+            configuration.crashLoop = CrashLoopPolicy(givesUpAfter: 3, backOff: backOff)
         case .exitForRestart: configuration.restart = .exit(75)
         case .objection: configuration.policy = .default.objecting { $0.signal == SIGFPE ? "no arithmetic here" : nil }
         case .faultsDuringVerdict:

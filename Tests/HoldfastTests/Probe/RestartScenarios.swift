@@ -37,7 +37,20 @@ enum RestartScenarios {
         host.run()
     }
 
-    private static func listen() -> (descriptor: CInt, port: UInt16) {
+    /// The port that a socket is bound to.
+    static func port(of descriptor: CInt) -> UInt16 {
+        var address = sockaddr_in()
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                _ = getsockname(descriptor, pointer, &size)
+            }
+        }
+        return UInt16(bigEndian: address.sin_port)
+    }
+
+    /// A listening socket on the loopback interface.
+    static func listen() -> (descriptor: CInt, port: UInt16) {
         let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)

@@ -1,0 +1,142 @@
+import CrashReports
+import Glibc
+import TestSupport
+import Testing
+
+/// Crash loops and what looks like one, in processes that fault.
+@Suite(.timeLimit(.minutes(10))) struct CrashLoopProcessTests {
+    /// A history that a shell makes for the process that it becomes.
+    private static func shell(earlyRestarts count: Int, phase: String = "running", lastFaults: String = "") -> String {
+        """
+        export HOLDFAST_PID=$$ HOLDFAST_RESTARTS=\(count) HOLDFAST_EARLY_RESTARTS=\(count) \
+        HOLDFAST_LAST_PHASE=\(phase) HOLDFAST_LAST_FAULTS='\(lastFaults)'
+        exec "$@"
+        """
+    }
+
+    @Test func `However often a handler of a signal faults, SIGTERM ends the process`() throws {
+        let run = try HostRun("crash-loops", "hang-up")
+        for restarts in 0..<5 {
+            #expect(try run.line() == "ready \(restarts) normal")
+            run.process.kill(SIGHUP)
+        }
+        // Five planned restarts of processes that served nothing.
+        #expect(try run.line() == "ready 5 safe")
+        run.process.kill(SIGTERM)
+        #expect(try run.lines() == ["told to end"])
+        #expect(try run.process.wait() == .exited(0))
+    }
+
+    @Test func `Eight threads that fault at once are the end of one process`() throws {
+        let run = try HostRun("crash-loops", "threads")
+        #expect(try run.process.wait() == .exited(42))
+        let command = [run.store.path, "threads"]
+        let next = try ProgramRun.run(
+            BuiltProduct.path(of: "recovery-probe"),
+            ["crash-loops"] + command,
+            environment: ["PROBE_LOOKS": "1"]
+        )
+        #expect(next.output == "ready 0 normal\n", "\(next.errors)")
+        #expect(next.end == .exited(0))
+        #expect(try run.store.list().count >= 8)
+    }
+
+    @Test func `Ten processes with one store and the same arguments do not count each other's ends`() throws {
+        let store = try StoreReader()
+        func start() throws -> ChildProcess {
+            try ChildProcess(BuiltProduct.path(of: "recovery-probe"), ["crash-loops", store.path, "hard"])
+        }
+        let ten = try (0..<10).map { _ in try start() }
+        for process in ten {
+            #expect(try process.output.next() == "ready 0 normal")
+            process.kill(SIGUSR1)
+            #expect(try process.output.next() == "ready 1 normal")
+        }
+        let eleventh = try start()
+        #expect(try eleventh.output.next() == "ready 0 normal")
+        for process in ten + [eleventh] {
+            process.kill(SIGTERM)
+            #expect(try process.wait() == .exited(0))
+        }
+    }
+
+    @Test func `One client's faults do not cost the others their connections, whatever those are called`() throws {
+        let run = try HostRun("crash-loops", "connections")
+        var port: UInt16?
+        for _ in 1...6 {
+            port = try run.line()?.split(separator: " ").last.flatMap { UInt16($0) }
+            let client = try LineClient(port: try #require(port))
+            try client.send("fault\n")
+            #expect(try client.line() == nil)
+        }
+        // That of the last restart.
+        #expect(try run.line()?.hasPrefix("port ") == true)
+        let other = try LineClient(port: try #require(port))
+        #expect(try other.ask("hello") == "hello")
+        run.process.kill(SIGTERM)
+        #expect(try run.process.wait() == .exited(0))
+        #expect(!run.process.errors.contains("safe mode"))
+    }
+
+    @Test func `Safe mode leaves out what can be told apart, and tries it again after a while`() throws {
+        let time = "1700000000000000"
+        let faults = ["unique", "shared", "late"].enumerated().map { "\($0 + 1).11.sni.\(time)..\($1)" }
+        let shell = Self.shell(earlyRestarts: 5, lastFaults: faults.joined(separator: ","))
+        let run = try HostRun("crash-loops", "labels", shell: shell)
+        var lines: [String] = []
+        while lines.last != "unique", let line = try run.line() { lines.append(line) }
+        run.process.kill(SIGTERM)
+        #expect(try run.lines() == ["told to end", "withheld [] false"])
+        #expect(lines.first == "withheld [\"unique\"] true")
+        #expect(Set(lines) == ["withheld [\"unique\"] true", "shared 1", "shared 2", "late", "unique"])
+        #expect(lines.count == 5)
+    }
+
+    @Test func `What was not alone with its label, or was made later, is no culprit`() throws {
+        let faults = "1.11.sn.1700000000000000..unique"
+        let shell = Self.shell(earlyRestarts: 5, lastFaults: faults)
+        let run = try HostRun("crash-loops", "labels", shell: shell)
+        #expect(try run.line() == "withheld [] true")
+        run.process.kill(SIGTERM)
+        #expect(try run.process.wait() == .exited(0))
+    }
+
+    @Test func `A process that waits before it serves has its socket open, and can be told to end`() throws {
+        let run = try HostRun("crash-loops", "waiting", shell: Self.shell(earlyRestarts: 3))
+        let port = try #require(try run.line()?.split(separator: " ").last.flatMap { UInt16($0) })
+        // In the backlog.
+        let client = try LineClient(port: port)
+        run.process.kill(SIGTERM)
+        #expect(try run.lines() == ["told to end"])
+        #expect(try run.process.wait() == .exited(0))
+        #expect(run.process.errors.contains("waiting before serving"))
+        withExtendedLifetime(client) {}
+    }
+
+    @Test func `Processes that serve nothing are started again for ever`() throws {
+        let run = try HostRun("crash-loops", "for-ever")
+        let lines = try run.lines()
+        #expect(lines == (0...12).map { "ready \($0) \($0 < 5 ? "normal" : "safe")" })
+        #expect(try run.process.wait() == .exited(0))
+    }
+
+    @Test func `A process that faults before its host runs is started again`() throws {
+        let run = try HostRun("crash-loops", "start")
+        #expect(try run.lines() == (0...4).map { "begun \($0)" })
+        #expect(try run.process.wait() == .exited(0))
+        _ = try run.store.list()
+        #expect(try run.store.reports().map(\.process.phase) == Array(repeating: .starting, count: 4))
+    }
+
+    @Test func `After one that did not come so far the next waits before it does anything else`() throws {
+        let run = try HostRun("crash-loops", "waiting", shell: Self.shell(earlyRestarts: 3, phase: "starting"))
+        let limit = Deadline()
+        while !run.process.errors.contains("waiting before serving") {
+            try #require(!limit.hasPassed)
+            sched_yield()
+        }
+        run.process.kill(SIGTERM)
+        #expect(try run.lines() == [])
+        #expect(try run.process.wait() == .signalled(SIGTERM))
+    }
+}

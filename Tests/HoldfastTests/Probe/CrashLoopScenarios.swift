@@ -1,0 +1,167 @@
+import FaultInjection
+import Glibc
+import Holdfast
+import SystemPackage
+
+/// Processes that end one after the other: `recovery-probe crash-loops STORE WHAT`.
+@MainActor
+enum CrashLoopScenarios {
+    static func run(_ store: String, _ arguments: [String]) throws {
+        var configuration = EventHost.Configuration()
+        configuration.store = FilePath(store)
+        // What is looked at is not how long a verdict takes on a busy machine.
+        configuration.verdictDeadline = .seconds(10)
+        let short = RestartBackOff(first: .milliseconds(1), longest: .milliseconds(5))
+        switch arguments.first {
+        case "hang-up": try hangUp(EventHost(configuration))
+        case "hard": try hard(EventHost(configuration))
+        case "threads":
+            configuration.restart = .exit(42)
+            try threads(EventHost(configuration))
+        case "connections": try connections(EventHost(configuration))
+        case "labels":
+            configuration.crashLoop?.probation = .milliseconds(50)
+            configuration.crashLoop?.backOff = .none
+            try labels(EventHost(configuration))
+        case "waiting":
+            configuration.crashLoop?.backOff = RestartBackOff(first: .seconds(36_000), longest: .seconds(36_000))
+            try waiting(EventHost(configuration))
+        case "for-ever":
+            configuration.crashLoop?.backOff = short
+            try forEver(EventHost(configuration))
+        case "start":
+            configuration.crashLoop?.backOff = short
+            try start(EventHost(configuration))
+        default: exit(64)
+        }
+    }
+
+    private static func tell(_ host: EventHost) {
+        let stage = host.stage == .normal ? "normal" : "safe"
+        host.perform { Probe.say("ready \(host.history.restarts) \(stage)") }
+    }
+
+    private static func endWhenTold(_ host: EventHost) throws {
+        try host.onSignal(SIGTERM) { _ in
+            Probe.say("told to end")
+            host.stop()
+        }
+    }
+
+    /// A handler of SIGHUP that always faults, and nothing else.
+    private static func hangUp(_ host: EventHost) throws {
+        try host.onSignal(SIGHUP) { _ in Fault.nilUnwrap.commit() }
+        try endWhenTold(host)
+        tell(host)
+        host.run()
+    }
+
+    /// A handler of SIGUSR1 that is never resumed.
+    private static func hard(_ host: EventHost) throws {
+        try host.onSignal(SIGUSR1) { _ in Fault.wildPointer.commit() }
+        try endWhenTold(host)
+        tell(host)
+        host.run()
+    }
+
+    /// Eight threads fault at once, unless a variable says that this process is to look.
+    private static func threads(_ host: EventHost) throws {
+        tell(host)
+        guard getenv("PROBE_LOOKS") == nil else {
+            host.perform { host.stop() }
+            return host.run()
+        }
+        let go = UnsafeMutablePointer<pthread_barrier_t>.allocate(capacity: 1)
+        pthread_barrier_init(go, nil, 9)
+        let address = UInt(bitPattern: go)
+        for _ in 1...8 {
+            Probe.startThread {
+                if let go = UnsafeMutablePointer<pthread_barrier_t>(bitPattern: address) { pthread_barrier_wait(go) }
+                Fault.wildPointer.commit()
+            }
+        }
+        host.perform {
+            pthread_barrier_wait(go)
+            Fault.wildPointer.commit()
+        }
+        host.run()
+    }
+
+    /// A server whose connections all have the same label: a line "fault" is one, any other comes back.
+    private static func connections(_ host: EventHost) throws {
+        try endWhenTold(host)
+        let listener = host.keptDescriptor(named: "listener") ?? RestartScenarios.listen().descriptor
+        try host.keepAcrossRestart(listener, as: "listener")
+        var open: [UInt64: (port: HostRunLoop.PortSource, descriptor: CInt)] = [:]
+        let end: @MainActor (UInt64) -> Void = { item in
+            guard let connection = open.removeValue(forKey: item) else { return }
+            connection.port.invalidate()
+            close(connection.descriptor)
+        }
+        let port = HostRunLoop.PortSource(label: "listener", descriptor: listener) { _ in
+            MainActor.assumeIsolated {
+                let descriptor = accept(listener, nil, nil)
+                guard descriptor >= 0 else { return }
+                var item: UInt64 = 0
+                let connection = HostRunLoop.PortSource(label: "connection", descriptor: descriptor) { _ in
+                    MainActor.assumeIsolated {
+                        var bytes = [UInt8](repeating: 0, count: 64)
+                        let count = read(descriptor, &bytes, bytes.count)
+                        guard count > 0 else { return end(item) }
+                        if bytes.starts(with: "fault".utf8) { Fault.nilUnwrap.commit() }
+                        _ = write(descriptor, bytes, count)
+                    }
+                }
+                item = connection.identifier
+                open[item] = (connection, descriptor)
+                _ = try? host.loop.add(connection, to: .common)
+            }
+        }
+        try host.loop.add(port, to: .common)
+        host.onFault { end($0.item) }
+        host.perform { Probe.say("port \(RestartScenarios.port(of: listener))") }
+        host.run()
+    }
+
+    /// In safe mode: a timer that has its label for itself, two that share one, and one that is made while the host runs.
+    private static func labels(_ host: EventHost) throws {
+        try endWhenTold(host)
+        func timer(_ label: String, says words: String) -> HostRunLoop.Timer {
+            HostRunLoop.Timer(label: label, after: .zero) { _ in Probe.say(words) }
+        }
+        host.loop.add(timer("unique", says: "unique"))
+        host.loop.add(timer("shared", says: "shared 1"))
+        host.loop.add(timer("shared", says: "shared 2"))
+        host.perform {
+            Probe.say("withheld \(host.loop.withheldItems.map(\.label)) \(host.stage != .normal)")
+            host.loop.add(timer("late", says: "late"))
+        }
+        host.run()
+        Probe.say("withheld \(host.loop.withheldItems.map(\.label)) \(host.stage != .normal)")
+    }
+
+    /// A server that is bound before the run, which waits for hours.
+    private static func waiting(_ host: EventHost) throws {
+        try endWhenTold(host)
+        let (listener, number) = RestartScenarios.listen()
+        let port = HostRunLoop.PortSource(label: "listener", descriptor: listener) { _ in Probe.say("served") }
+        try host.loop.add(port, to: .common)
+        Probe.say("port \(number)")
+        host.run()
+    }
+
+    /// Every process faults before it has served anything, for a dozen times.
+    private static func forEver(_ host: EventHost) throws {
+        tell(host)
+        host.perform { if host.history.restarts < 12 { Fault.wildPointer.commit() } else { host.stop() } }
+        host.run()
+    }
+
+    /// The same before the run.
+    private static func start(_ host: EventHost) throws {
+        Probe.say("begun \(host.history.restarts)")
+        if host.history.restarts < 4 { Fault.wildPointer.commit() }
+        host.perform { host.stop() }
+        host.run()
+    }
+}
