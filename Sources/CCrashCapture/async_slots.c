@@ -1,4 +1,8 @@
-// Which slots of the spool are taken, and which wait for a verdict.
+// Which slots of the spool are taken, by whom, and which wait for a verdict.
+//
+// A slot is taken for one fault, and two hold it: the thread that faulted, which reads its verdict, and whoever makes the report. Each
+// lets go when it is through, in whatever order, and the last of them frees the slot. So a slot never changes its fault while somebody
+// reads it: a thread that sleeps through its wake-up found the next fault's verdict in it, and acted on that.
 //
 // The records say so, too, for whoever reads the file of a dead process. Bits of our own are for finding one: looking into 256
 // records, each on a page of its own, took 15 us of a fault (measured: its translations are in no cache by then).
@@ -9,6 +13,9 @@
 static const uint32_t none = UINT32_MAX;
 
 enum { bits = 64 };
+
+/// Who holds a slot that is taken.
+enum { held_by_thread = 1, held_for_report = 2 };
 
 /// A word's bits for slots that there are.
 static uint64_t valid(uint32_t word) {
@@ -41,7 +48,9 @@ static HFRecord *claim(uint32_t word, uint64_t among) {
                 &hf_capture_state.taken[word], &taken, taken | bit, memory_order_acq_rel, memory_order_relaxed)) {
             continue;
         }
-        HFRecord *record = &hf_capture_state.slots[word * bits + (uint32_t)__builtin_ctzll(bit)];
+        uint32_t slot = word * bits + (uint32_t)__builtin_ctzll(bit);
+        atomic_store_explicit(&hf_capture_state.holders[slot], held_by_thread | held_for_report, memory_order_release);
+        HFRecord *record = &hf_capture_state.slots[slot];
         __atomic_store_n(&record->state, HF_SLOT_CLAIMED, __ATOMIC_RELEASE);
         return record;
     }
@@ -69,16 +78,26 @@ HFRecord *hf_async_claim_last_slot(void) {
     return claim(word, last(word));
 }
 
-void hf_async_await_verdict(HFRecord *record) {
-    set(hf_capture_state.parked, slot_of(record));
-    set(hf_capture_state.waiting, slot_of(record));
+void hf_async_await_verdict(HFRecord *record) { set(hf_capture_state.waiting, slot_of(record)); }
+
+/// Lets go of a slot for one of those who hold it; the last one frees it, with what belongs to its fault.
+static void let_go(uint32_t slot, uint8_t holder) {
+    // Before: from then on it may be another fault's.
+    uint32_t fault = hf_capture_state.slots[slot].number;
+    uint8_t before = atomic_fetch_and_explicit(
+        &hf_capture_state.holders[slot], (uint8_t)~holder, memory_order_acq_rel);
+    if (before != holder) {
+        return;
+    }
+    hf_async_release_context(fault);
+    clear(hf_capture_state.taken, slot);
+    atomic_fetch_add_explicit(&hf_capture_state.freed, 1, memory_order_relaxed);
 }
 
-void hf_async_leave_record(HFRecord *record) { clear(hf_capture_state.parked, slot_of(record)); }
+void hf_async_leave_record(HFRecord *record) { let_go(slot_of(record), held_by_thread); }
 
 bool hf_capture_is_parked(uint32_t slot) {
-    uint64_t parked = atomic_load_explicit(&hf_capture_state.parked[slot / bits], memory_order_acquire);
-    return (parked & (uint64_t)1 << slot % bits) != 0;
+    return (atomic_load_explicit(&hf_capture_state.holders[slot], memory_order_acquire) & held_by_thread) != 0;
 }
 
 uint32_t hf_async_oldest_waiting(void) {
@@ -127,13 +146,14 @@ void hf_capture_fold(uint32_t slot, uint32_t other) {
 }
 
 void hf_capture_release(uint32_t slot) {
+    if ((atomic_load_explicit(&hf_capture_state.holders[slot], memory_order_acquire) & held_for_report) == 0) {
+        return;
+    }
     HFRecord *record = &hf_capture_state.slots[slot];
-    hf_async_release_context(record->number);
-    // What the report does not tell does not stay in the file, either.
+    // What the report does not tell does not stay in the file, either. A thread that still reads its record reads none of this.
     __builtin_memset(record->message, 0, sizeof record->message);
     __builtin_memset(record->abort_message, 0, sizeof record->abort_message);
     __builtin_memset(record->exception_message, 0, sizeof record->exception_message);
-    __atomic_store_n(&hf_capture_state.slots[slot].state, HF_SLOT_FREE, __ATOMIC_RELEASE);
-    clear(hf_capture_state.taken, slot);
-    atomic_fetch_add_explicit(&hf_capture_state.freed, 1, memory_order_relaxed);
+    __atomic_store_n(&record->state, HF_SLOT_FREE, __ATOMIC_RELEASE);
+    let_go(slot, held_for_report);
 }

@@ -19,7 +19,7 @@ extern const int hf_async_fault_signals[HF_FAULT_SIGNAL_COUNT];
 enum { HF_MAXIMUM_IMAGES = 256, HF_SPOOL_FOLDER_SIZE = 1024 };
 
 /// Words of 64 bits, one for each slot.
-enum { HF_SLOT_WORDS = 4096 / 64 };
+enum { HF_MAXIMUM_SLOTS = 4096, HF_SLOT_WORDS = HF_MAXIMUM_SLOTS / 64 };
 
 /// A NUL-terminated text with its length, as glibc keeps the reason of an abort (stdlib/abort.h: struct abort_msg_s).
 typedef struct HFAbortMessage {
@@ -50,10 +50,11 @@ typedef struct HFCaptureState {
     HFCaptureConfiguration configuration;
     HFRecord *slots;
     uint32_t slot_count;
-    /// Slots that are taken, those among them whose handler waits for a verdict, and those that a handler still reads, a bit each.
+    /// Slots that are taken, and those among them whose handler waits for a verdict, a bit each.
     _Atomic(uint64_t) taken[HF_SLOT_WORDS];
     _Atomic(uint64_t) waiting[HF_SLOT_WORDS];
-    _Atomic(uint64_t) parked[HF_SLOT_WORDS];
+    /// Who holds each slot that is taken (async_slots.c).
+    _Atomic(uint8_t) holders[HF_MAXIMUM_SLOTS];
     /// The actions that stood before ours, in the order of hf_async_fault_signals.
     struct sigaction previous[HF_FAULT_SIGNAL_COUNT];
     /// Grows with each record that waits for a verdict, and each library that is unloaded; the deciding thread sleeps on it (futex(2)).
@@ -127,17 +128,11 @@ void hf_async_walk_frame_pointers(HFRecord *record, const void *context);
 /// Leaves a record of this fault of a forked child in a spool file of its own. Safe to call from a signal handler.
 void hf_async_record_child(int signal, const siginfo_t *info, void *context);
 
-/// Claims a free slot other than the last, or returns NULL. Safe to call from a signal handler.
-HFRecord *hf_async_claim_slot(void);
-
 /// Claims the last slot for a fault that finds no other, or returns NULL. Safe to call from a signal handler.
 HFRecord *hf_async_claim_last_slot(void);
 
 /// Shows a captured record to the deciding thread. Safe to call from a signal handler.
 void hf_async_await_verdict(HFRecord *record);
-
-/// Says that the handler which waited for the verdict is through with the record. Safe to call from a signal handler.
-void hf_async_leave_record(HFRecord *record);
 
 /// The slot that has waited longest for a verdict, or the slot count.
 uint32_t hf_async_oldest_waiting(void);

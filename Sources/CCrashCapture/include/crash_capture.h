@@ -152,7 +152,16 @@ void hf_capture_add_facts(HFRecord *_Nonnull record, uint32_t facts);
 /// The record in a slot.
 HFRecord *_Nonnull hf_capture_record(uint32_t slot);
 
-/// Frees a slot whose report is in the store, or whose fault is counted elsewhere.
+/// Claims a free slot other than the last, or returns NULL: for the thread that faulted and for the report, both of which hold it from
+/// then on. Safe to call from a signal handler.
+HFRecord *_Nullable hf_async_claim_slot(void);
+
+/// Lets go of a slot for the thread that faulted: it is through with the record. Safe to call from a signal handler.
+void hf_async_leave_record(HFRecord *_Nonnull record);
+
+/// Lets go of a slot for the report: that is in the store, or the fault is counted elsewhere.
+///
+/// Nothing of the record can be read afterwards. The slot is free when the thread that faulted is through with it, too.
 void hf_capture_release(uint32_t slot);
 
 /// Whether a thread that faulted still reads its record, after the verdict, too.
