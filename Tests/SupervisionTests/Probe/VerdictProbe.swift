@@ -104,7 +104,7 @@ enum Scenario: String {
             return (supervisor.decide(fault).verdict == .resume) == (number % 2 == 1)
         case .quarantine:
             // Two faults each: the second takes the item out, and it is put back at once, which makes room.
-            fault.item = 1 + (number - 1) / 2
+            fault.item = 2 * (1 + (number - 1) / 2)
             let decision = supervisor.decide(fault)
             if number % 2 == 0 { supervisor.forgive(item: fault.item) }
             return decision.verdict == .resume && decision.quarantines == (number % 2 == 0)
