@@ -280,7 +280,8 @@ let package = Package(
         .executableTarget(
             name: "recovery-probe",
             dependencies: [
-                "Holdfast", "CrashCapture", "CCrashCapture", "FaultInjection", "CrashReports", logging, system,
+                "Holdfast", "CrashCapture", "CCrashCapture", "CFaultInjection", "FaultInjection", "CrashReports",
+                logging, system,
             ],
             path: "Tests/HoldfastTests/Probe",
             swiftSettings: swiftSettings

@@ -52,10 +52,6 @@ static struct {
 
 static Request *const requests = own.requests;
 
-const void *hf_sample_own_state(void) { return &own; }
-
-size_t hf_sample_own_state_size(void) { return sizeof own; }
-
 /// How many threads have answered; the crash thread sleeps on it (futex(2)).
 static _Atomic(uint32_t) answers;
 

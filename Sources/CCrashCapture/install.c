@@ -41,10 +41,6 @@ bool hf_capture_runtime_is_dynamic(void) {
     return swift_retain != NULL && image_of((const void *)swift_retain) != image_of((const void *)hf_recovery_landing);
 }
 
-const void *hf_capture_own_state(void) { return &hf_capture_state; }
-
-size_t hf_capture_own_state_size(void) { return sizeof hf_capture_state; }
-
 static void fault_signal_set(sigset_t *set) {
     sigemptyset(set);
     for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {

@@ -62,20 +62,6 @@ static void copy_build_id(HFImage *entry, const char *note, size_t size) {
     }
 }
 
-static void add_data(HFLoadedImage *image, uint64_t start, const ElfW(Phdr) *header) {
-    if (image->data_count == HF_MAXIMUM_SEGMENTS) {
-        image->data_omitted += 1;
-        return;
-    }
-    image->data[image->data_count] = (HFDataSegment){
-        .start = start,
-        .end = start + header->p_memsz,
-        .file_offset = header->p_offset,
-        .file_size = header->p_filesz,
-    };
-    image->data_count += 1;
-}
-
 static int add_image(struct dl_phdr_info *info, size_t size, void *argument) {
     (void)size;
     Snapshot *snapshot = argument;
@@ -97,9 +83,6 @@ static int add_image(struct dl_phdr_info *info, size_t size, void *argument) {
             if ((header->p_flags & PF_X) != 0) {
                 image->code[0] = start;
                 image->code[1] = end;
-            }
-            if ((header->p_flags & PF_W) != 0) {
-                add_data(image, start, header);
             }
             if ((header->p_flags & (PF_R | PF_W)) == PF_R && image->segment_count < HF_MAXIMUM_SEGMENTS) {
                 image->segments[image->segment_count][0] = start;

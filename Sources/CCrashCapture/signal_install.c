@@ -195,7 +195,3 @@ uint64_t hf_signal_block_for_service(void) {
 }
 
 void hf_signal_set_mask(uint64_t mask) { change_mask(SIG_SETMASK, mask); }
-
-const void *hf_signal_own_state(void) { return &hf_signal_state; }
-
-size_t hf_signal_own_state_size(void) { return sizeof hf_signal_state; }

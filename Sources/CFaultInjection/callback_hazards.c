@@ -1,15 +1,37 @@
-// A C library that is linked into the executable, as SwiftPM links those of packages, and calls its user back.
+// A library that calls back: linked into the executable, as SwiftPM links its C targets.
 
+#include "fault_function.h"
+#include "fault_injection.h"
 #include "hazard_injection.h"
 
-#include <stdint.h>
+#include <setjmp.h>
+#include <stddef.h>
 
-/// What a library keeps about the call that is under way: half of it is changed when the user is called.
-static volatile int64_t calls_begun;
-static volatile int64_t calls_ended;
+HF_FAULT_FUNCTION void hf_call_back(void (*body)(void *), void *context) {
+    body(context);
+    hf_fault_returned();
+}
 
-__attribute__((noinline, disable_tail_calls)) void hf_fault_call_back(void (*user)(void)) {
-    calls_begun += 1;
-    user();
-    calls_ended += 1;
+/// The innermost protected call that is under way: as interpreters and parsers keep it, a chain through the stack.
+static struct Protection {
+    jmp_buf buffer;
+    struct Protection *outer;
+} *innermost;
+
+HF_FAULT_FUNCTION int hf_call_protected(void (*body)(void *), void *context) {
+    struct Protection protection;
+    protection.outer = innermost;
+    innermost = &protection;
+    int outcome = setjmp(protection.buffer);
+    if (outcome == 0) {
+        body(context);
+    }
+    innermost = protection.outer;
+    return outcome;
+}
+
+void hf_fail_protected(void) {
+    if (innermost != NULL) {
+        longjmp(innermost->buffer, 1);
+    }
 }

@@ -121,9 +121,7 @@ public final class CrashCapture: Sendable {
     ///
     /// - Parameters:
     ///   - configuration: What it is set up with.
-    ///   - isInLockFrame: Whether one of the program counters, innermost first, is in a function that holds a lock which cannot be
-    ///     counted. Called on the crash thread while the thread that faulted is parked, after its stack was found to hold no
-    ///     library's frame: may allocate and read files.
+    ///   - inspection: What is known of the functions of the executable.
     ///   - decide: Gives the verdict on a fault. Called on the crash thread while the thread that faulted is parked: must not
     ///     allocate or lock.
     ///   - mayAbandon: Whether the verdict on a callout that is interrupted for its deadline would be to resume. Called like `decide`,
@@ -134,7 +132,7 @@ public final class CrashCapture: Sendable {
     /// - Throws: `CrashCaptureError`.
     public init(
         _ configuration: Configuration,
-        isInLockFrame: @escaping @Sendable (UnsafeBufferPointer<UInt64>) -> Bool,
+        inspection: CodeInspection,
         decide: @escaping @Sendable (FaultSummary) -> Decision,
         mayAbandon: @escaping @Sendable (FaultSummary) -> Bool = { _ in false },
         decided: @escaping @Sendable (FaultSummary, Decision) -> Void,
@@ -164,7 +162,7 @@ public final class CrashCapture: Sendable {
         let thread = unsafe CrashThread(
             spool: spool.header,
             sampler: sampler,
-            isInLockFrame: isInLockFrame,
+            inspection: inspection,
             decide: decide,
             mayAbandon: mayAbandon,
             decided: decided,

@@ -29,8 +29,7 @@ extension CrashThread {
 
     /// Whether the verdict would be to abandon the callout of a thread that stands still.
     func mayBeAbandoned(_ record: UnsafeMutablePointer<HFRecord>) -> Bool {
-        let walked = unsafe walk(record)
-        var fault = unsafe summary(of: record, walk: walked)
+        var fault = unsafe walkAndSummarize(record)
         guard fault.mayBeResumed, mayAbandon(fault) else { return false }
         unsafe lookForMutex(record, &fault)
         return !fault.isInLockFrame

@@ -17,7 +17,11 @@ final class CrashThread: @unchecked Sendable {
     private let waitFunctions = FunctionRanges.waitFunctions
     private let addresses = AddressSet()
     let sampler: ThreadSampler
-    private let isInLockFrame: @Sendable (UnsafeBufferPointer<UInt64>) -> Bool
+    private let inspection: CodeInspection
+    /// Whether the last walk met a function whose origin nobody has looked up yet.
+    private var metPending = false
+    /// Whether the origins were looked up for this thread: what is pending then stays unknown.
+    private var isPrepared = false
     private let decide: @Sendable (FaultSummary) -> Decision
     /// Whether the verdict on a callout that is interrupted would be to abandon it.
     let mayAbandon: @Sendable (FaultSummary) -> Bool
@@ -28,7 +32,7 @@ final class CrashThread: @unchecked Sendable {
     init(
         spool: UnsafeMutablePointer<HFSpoolHeader>,
         sampler: ThreadSampler,
-        isInLockFrame: @escaping @Sendable (UnsafeBufferPointer<UInt64>) -> Bool,
+        inspection: CodeInspection,
         decide: @escaping @Sendable (FaultSummary) -> Decision,
         mayAbandon: @escaping @Sendable (FaultSummary) -> Bool,
         decided: @escaping @Sendable (FaultSummary, Decision) -> Void,
@@ -40,7 +44,7 @@ final class CrashThread: @unchecked Sendable {
             _ = unsafe LoadedImages(spool: spool)
         }
         self.sampler = sampler
-        unsafe self.isInLockFrame = isInLockFrame
+        self.inspection = inspection
         self.decide = decide
         self.mayAbandon = mayAbandon
         self.decided = decided
@@ -83,6 +87,7 @@ final class CrashThread: @unchecked Sendable {
             _ = unsafe mayBeAbandoned(record)
         }
         // The walk meets no frame of these here.
+        _ = inspection.origin(0)
         _ = swiftFailures.contain(0)
         _ = abortFunctions.contain(0)
         _ = waitFunctions.contain(0)
@@ -104,8 +109,7 @@ final class CrashThread: @unchecked Sendable {
                 continue
             }
             let record = unsafe hf_capture_record(slot)
-            let walk = unsafe walk(record)
-            var fault = unsafe summary(of: record, walk: walk)
+            var fault = unsafe walkAndSummarize(record)
             unsafe lookForMutex(record, &fault)
             let decision = decide(fault)
             unsafe write(decision.reason, to: record)
@@ -171,34 +175,28 @@ final class CrashThread: @unchecked Sendable {
     /// How long a thread that was let go has the processor to itself, in nanoseconds.
     private static var courtesy: UInt64 { 300_000 }
 
-    /// Denies what may hold a `Mutex`.
+    /// Walks a stack, and once more if the origin of its functions had to be looked up first.
+    ///
+    /// That reads files and allocates: only after a walk that is clean if they are the application's.
+    func walkAndSummarize(_ record: UnsafeMutablePointer<HFRecord>) -> FaultSummary {
+        let fault = unsafe summary(of: record, walk: walk(record))
+        guard metPending, fault.mayBeResumed else { return fault }
+        inspection.prepare()
+        isPrepared = true
+        return unsafe summary(of: record, walk: walk(record))
+    }
+
+    /// Denies what may hold a `Mutex`: only after a walk that was found clean, for it reads files and allocates.
     func lookForMutex(_ record: UnsafeMutablePointer<HFRecord>, _ fault: inout FaultSummary) {
-        guard fault.mayBeResumed, let walker, mayHoldMutex(), unsafe holdsMutex(record, walker) else { return }
+        guard fault.mayBeResumed, mayHoldMutex() else { return }
         fault.isInLockFrame = true
         unsafe hf_capture_add_facts(record, UInt32(HF_FACT_LOCK_FRAME))
     }
 
-    /// Looks at the functions again: only after a walk that was found clean, for it reads files and allocates.
+    /// Asks about the functions of the last walk.
     private func mayHoldMutex() -> Bool {
         if addresses.isIncomplete { return true }
-        return unsafe addresses.withAddresses(isInLockFrame)
-    }
-
-    /// Whether a `Mutex` is held by the thread: a function that uses one may have let go of it.
-    private func holdsMutex(_ record: UnsafeMutablePointer<HFRecord>, _ walker: StackWalker) -> Bool {
-        let executable = unsafe walker.images.image(at: hf_recovery_switch_start_address())
-        let initialData = unsafe InitialData(of: executable?.pointee ?? HFLoadedImage())
-        var search = unsafe MutexSearch(thread: record.pointee.thread, initialData: initialData)
-        let registers = unsafe withUnsafeBytes(of: &record.pointee.registers) { bytes in
-            unsafe Array(bytes.assumingMemoryBound(to: UInt64.self).prefix(16))
-        }
-        let stackPointer = unsafe record.pointee.registers.15
-        let stackEnd = unsafe record.pointee.stack_high
-        return search.findsLock(
-            registers: registers,
-            stack: stackPointer < stackEnd ? stackPointer..<stackEnd : 0..<0,
-            images: walker.images
-        )
+        return unsafe addresses.withAddresses(inspection.isInLockFrame)
     }
 
     func summary(of record: UnsafeMutablePointer<HFRecord>, walk: FaultSummary.Walk) -> FaultSummary {
@@ -241,6 +239,7 @@ final class CrashThread: @unchecked Sendable {
         var isInLockFunction = false
         let isOverdue = unsafe record.pointee.facts & UInt32(HF_FACT_OVERDUE) != 0
         addresses.reset()
+        metPending = false
         let complete = unsafe walker.walk(context: context, stack: calloutStack(of: record)) { programCounter in
             // A call's last instruction may be the last of its function: look a return address up inside the call.
             let address = frames.isEmpty ? programCounter : programCounter &- 1
@@ -294,7 +293,16 @@ final class CrashThread: @unchecked Sendable {
         if unsafe walker.images.image(at: address) == nil { walker.refreshImages() }
         guard let image = unsafe walker.images.image(at: address) else { return .other }
         switch unsafe image.pointee.kind {
-        case .application: return .application
+        case .application:
+            switch inspection.origin(address) {
+            case .swift, .trusted: return .application
+            case .native: return .native
+            case .unknown: return .unknown
+            case .pending:
+                if isPrepared { return .unknown }
+                metPending = true
+                return .application
+            }
         case .swiftCore: return swiftFailures.contain(address) ? .swiftFailure : .swiftCore
         case .C:
             if abortFunctions.contain(address) { return .abortFunction }

@@ -39,6 +39,10 @@ public struct FaultSummary: Sendable {
         public var hasForeignFrame: Bool
         /// Whether such a frame was called by the application in turn: a library that calls back, whose locks may be held.
         public var isInsideLibrary: Bool
+        /// Whether a C or C++ function of the executable lies between functions of the application, and nobody vouches for it.
+        public var hasNativeFrame: Bool
+        /// Whether it cannot be told if there is one.
+        public var hasUnknownFrame: Bool
         /// Whether the process was ending itself: `abort` lies above the innermost frame of the application.
         public var hasAbort: Bool
 
@@ -48,12 +52,16 @@ public struct FaultSummary: Sendable {
             prefix: Prefix = .none,
             hasForeignFrame: Bool = false,
             isInsideLibrary: Bool = false,
+            hasNativeFrame: Bool = false,
+            hasUnknownFrame: Bool = false,
             hasAbort: Bool = false
         ) {
             self.end = end
             self.prefix = prefix
             self.hasForeignFrame = hasForeignFrame
             self.isInsideLibrary = isInsideLibrary
+            self.hasNativeFrame = hasNativeFrame
+            self.hasUnknownFrame = hasUnknownFrame
             self.hasAbort = hasAbort
         }
     }
@@ -140,7 +148,8 @@ extension FaultSummary {
     /// Then the heap is not held by the thread that faulted, and what comes next may allocate.
     var mayBeResumed: Bool {
         hasRecoveryPoint && !isInTask && !isInCriticalSection && !holdsLock && !isInLockFrame
-            && walk.end == .recoveryPoint && !walk.hasForeignFrame && hasCleanPrefix
+            && walk.end == .recoveryPoint && !walk.hasForeignFrame && !walk.hasNativeFrame && !walk.hasUnknownFrame
+            && hasCleanPrefix
     }
 
     private var hasCleanPrefix: Bool {

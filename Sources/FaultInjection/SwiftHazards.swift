@@ -121,7 +121,7 @@ func faultQueueSync() {
 
 @inline(never)
 func faultCCallback() {
-    hf_fault_call_back { faultNilUnwrap() }
+    unsafe hf_call_back({ _ in faultNilUnwrap() }, nil)
     hf_fault_returned()
 }
 

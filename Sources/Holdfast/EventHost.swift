@@ -111,7 +111,7 @@ public final class EventHost {
         }
         // The crash thread starts before there is a writer; no callout runs before both are there.
         let sink = FaultSink(supervisor: supervisor, drainDeadline: configuration.drainDeadline)
-        let locks = LockInspector()
+        let inspector = CodeInspector(trusting: configuration.policy)
         var settings = CrashCapture.Configuration(
             spoolFolder: store.spoolPath.string,
             deadline: configuration.verdictDeadline,
@@ -127,9 +127,9 @@ public final class EventHost {
         Self.apply(configuration.privacy, to: &settings)
         startDelay = Self.waitBeforeStart(assessment, configuration, holding: history.heldSignals)
         do {
-            capture = try unsafe CrashCapture(
+            capture = try CrashCapture(
                 settings,
-                isInLockFrame: locks.holdsLock(_:),
+                inspection: inspector.inspection,
                 decide: supervisor.decide(_:),
                 mayAbandon: supervisor.mayAbandon(_:),
                 decided: sink.decided(fault:decision:),
@@ -139,11 +139,11 @@ public final class EventHost {
             throw EventHostError(error)
         }
         capture.describe(controlGroup: group)
-        locks.attach(capture)
+        inspector.attach(capture)
         writer = ReportWriter(capture: capture, store: store, logger: configuration.logger) { [capture] in
             // On its thread: nobody waits for these files.
             capture.describeContainer()
-            locks.warmUp()
+            inspector.warmUp(logger: configuration.logger)
         }
         sink.attach(writer)
         buried = BuriedStacks()

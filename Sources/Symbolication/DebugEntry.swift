@@ -57,6 +57,16 @@ struct DebugEntry {
         return nil
     }
 
+    /// The name that stands there, which for a unit at its root is the path of its source file.
+    mutating func plainName() -> String? {
+        text(DW_AT_name)
+    }
+
+    /// The source language of the unit with this entry at its root, as DWARF numbers it; nil where it does not say.
+    mutating func language() -> Int? {
+        number(DW_AT_language)
+    }
+
     /// The directory that the unit with this entry at its root was compiled in.
     mutating func compilationDirectory() -> String? {
         text(DW_AT_comp_dir)

@@ -84,6 +84,14 @@ final class DebugInformation {
         units.entries(containing: address).map(\.value)
     }
 
+    /// The unit with the narrowest claim on an address, and what it claims there.
+    ///
+    /// - Parameter address: The address, as linked.
+    /// - Returns: Nil where no unit claims it.
+    func claim(at address: UInt64) -> (unit: DebugUnit, range: Range<UInt64>)? {
+        units.entries(containing: address).first.map { ($0.value, $0.start..<$0.end) }
+    }
+
     private static func units(in handle: OpaquePointer) -> [AddressTable<DebugUnit>.Entry] {
         var entries: [AddressTable<DebugUnit>.Entry] = []
         var unit: OpaquePointer?

@@ -14,6 +14,11 @@ final class DebugUnit {
     private lazy var lines = root.lineTable()
     private lazy var directory = root.compilationDirectory()
 
+    /// Whether it was compiled from Swift.
+    private(set) lazy var isSwift = root.language() == Int(DW_LANG_Swift)
+    /// The last answer about code that somebody vouches for: it is asked for each function, of one program.
+    private var trust: (code: TrustedCode, answer: Bool)?
+
     /// Wraps a unit.
     ///
     /// - Parameter root: The unit's outermost entry.
@@ -43,6 +48,14 @@ final class DebugUnit {
             return absolute(SourceLocation(file: location.file, line: location.line ?? 0, column: 0))
         }
         return .unknown
+    }
+
+    /// Whether somebody vouches for the module that it was compiled from.
+    func isTrusted(by code: TrustedCode) -> Bool {
+        if let trust, trust.code == code { return trust.answer }
+        let answer = root.plainName().map { code.hasModule(ofFile: $0, compiledIn: directory) } ?? false
+        trust = (code, answer)
+        return answer
     }
 
     /// The functions active at an address, the physical one first and the innermost inlined one last.

@@ -62,7 +62,7 @@ import Testing
     }
 
     private static let images: [(name: String, address: UInt64)] = [
-        ("the tests", UInt64(UInt(bitPattern: hf_capture_own_state()))), ("libc", address(of: "abort")),
+        ("the tests", hf_recovery_switch_start_address()), ("libc", address(of: "abort")),
         ("libswiftCore", address(of: "swift_retain")), ("libdispatch", address(of: "dispatch_async")),
         ("libFoundationEssentials", address(of: "$s20FoundationEssentials4DataVMa")),
     ]

@@ -179,7 +179,7 @@ enum CaptureChild {
         )
         return try CrashCapture(
             configuration,
-            isInLockFrame: { _ in false },
+            inspection: .trustingAll,
             decide: decide,
             decided: { _, _ in },
             recorded: { _ in }

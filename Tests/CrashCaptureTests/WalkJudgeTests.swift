@@ -91,6 +91,42 @@ import Testing
         )
     }
 
+    @Test(
+        arguments: [
+            // Functions that the application called, and that called nothing of it.
+            ([.native, .application], false, false),
+            ([.native, .native, .application, .application], false, false),
+            ([.abortFunction, .native, .application], false, false),
+            ([.application, .native, .application], true, false),
+            ([.native, .application, .native, .application], true, false),
+            // Nothing of the application lies below but the loop, which is Swift.
+            ([.application, .native], true, false),
+            ([.native], false, false),
+            // What is unknown may be the one or the other.
+            ([.unknown, .application], false, false),
+            ([.native, .unknown, .application], false, false),
+            ([.unknown, .native, .application], true, false),
+            ([.unknown, .unknown, .application], false, true),
+            ([.application, .unknown, .application], false, true),
+            ([.unknown, .unknown], false, true),
+        ] as [([WalkJudge.Frame], Bool, Bool)]
+    )
+    func `A function of another language that called back is told`(
+        frames: [WalkJudge.Frame],
+        isNative: Bool,
+        isUnknown: Bool
+    ) {
+        let walk = Self.judge(frames)
+        #expect(walk.hasNativeFrame == isNative)
+        #expect(walk.hasUnknownFrame == isUnknown)
+        #expect(!walk.hasForeignFrame)
+    }
+
+    @Test func `A library that a function of another language lies above is foreign`() {
+        #expect(Self.judge([.native, .c, .application]).hasForeignFrame)
+        #expect(Self.judge([.native, .other, .native, .application]).isInsideLibrary)
+    }
+
     @Test func `Frames of the loop, below the recovery point, do not count`() {
         var judge = WalkJudge()
         judge.add(.application)
@@ -113,6 +149,9 @@ import Testing
         arguments: [
             ([.application, .other, .application], true),
             ([.swiftFailure, .application, .swiftCore, .other, .application, .other], true),
+            ([.application, .native, .application], true),
+            ([.application, .native], false),
+            ([.native, .application], false),
             ([.application, .other], false),
             ([.other, .application], false),
             ([.application], false),

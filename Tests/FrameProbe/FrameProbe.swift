@@ -29,7 +29,7 @@ enum FrameProbe {
         do {
             capture = try CrashCapture(
                 configuration,
-                isInLockFrame: { _ in false },
+                inspection: .trustingAll,
                 decide: { fault in
                     if hasDebugger { hf_frame_stop(Int(fault.thread)) }
                     return Decision(.terminate, because: "the probe has nothing else to do")

@@ -30,11 +30,34 @@ import Testing
         #expect(run.lines == ["entries 1", "locks are free", "resumed 1"])
     }
 
-    @Test(arguments: ["used-mutex", "used-mutex-in-nested-run"])
+    @Test(arguments: ["used-mutex", "used-mutex-again", "used-mutex-in-nested-run"])
     func `A Mutex that is free is no obstacle where it was used before`(scenario: String) throws {
         let run = try ProbeRun(scenario)
         #expect(run.end == .exited(0))
         #expect(run.lines == ["entries 1", "resumed 1"])
+    }
+
+    private static let unshare = SentFaultTests.unshare + ["--mount-proc"]
+
+    /// Whether this kernel lets a user make a namespace of processes with its own proc(5).
+    private static var hasNamespaces: Bool {
+        let command = unshare + ["/bin/true"]
+        return (try? ProgramRun.run(command[0], Array(command.dropFirst())))?.end == .exited(0)
+    }
+
+    /// Its threads have small numbers, and the first one the smallest: one that memory is full of.
+    @Test(
+        .enabled(if: hasNamespaces),
+        arguments: [
+            ("used-mutex", "resumed 1"), ("used-mutex-again", "resumed 1"), ("used-mutex-in-nested-run", "resumed 1"),
+            ("held-swift-mutex", "restarted 1"), ("held-global-swift-mutex", "restarted 1"),
+            ("held-swift-mutex-deep-down", "restarted 1"),
+        ]
+    )
+    func `It is the same for the first process of a container`(scenario: String, last: String) throws {
+        let run = try ProbeRun(scenario, prefix: Self.unshare)
+        #expect(run.end == .exited(0))
+        #expect(run.lines.last == last)
     }
 
     /// `/proc/self/exe` is the loader then, whose file says nothing of the program's functions.

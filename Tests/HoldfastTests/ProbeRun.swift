@@ -8,19 +8,20 @@ struct ProbeRun {
     /// The oldest first.
     let reports: [CrashReport]
 
-    /// Runs it; a `prefix` is a program that runs the probe, with its options.
+    /// Runs it, or another copy of it; a `prefix` is a program that runs the probe, with its options.
     init(
         _ scenario: String,
         earlyRestarts: Int = 0,
         environment: [String: String] = [:],
-        prefix: [String] = []
+        prefix: [String] = [],
+        program: String? = nil
     ) throws {
         let store = try StoreReader()
         // The history counts only for the pid that it names, which a shell knows before it becomes the probe.
         let shell = "HOLDFAST_PID=$$ HOLDFAST_EARLY_RESTARTS=\(earlyRestarts) exec \"$0\" \"$@\""
         let run = try ProgramRun.run(
             "/bin/sh",
-            ["-c", shell] + prefix + [BuiltProduct.path(of: "recovery-probe"), scenario, store.path],
+            ["-c", shell] + prefix + [program ?? BuiltProduct.path(of: "recovery-probe"), scenario, store.path],
             environment: environment
         )
         end = run.end

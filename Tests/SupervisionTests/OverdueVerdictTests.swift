@@ -15,8 +15,14 @@ import Testing
     /// Every interruption that differs in something the rule may look at, with how many things speak against abandoning.
     private static let interruptions: [(fault: FaultSummary, objections: Int)] = ends.flatMap { end in
         prefixes.flatMap { prefix in
-            (0..<128).map { bits in
-                let walk = Walk(end: end, prefix: prefix, hasForeignFrame: bits & 1 != 0)
+            (0..<512).map { bits in
+                let walk = Walk(
+                    end: end,
+                    prefix: prefix,
+                    hasForeignFrame: bits & 1 != 0,
+                    hasNativeFrame: bits & 128 != 0,
+                    hasUnknownFrame: bits & 256 != 0
+                )
                 let fault = FaultSummary(
                     signal: SIGSTKFLT,
                     code: -6,

@@ -23,8 +23,15 @@ import Testing
     /// Every walk that differs in something the rule may look at.
     private static let walks = ends.flatMap { end in
         prefixes.flatMap { prefix in
-            [(false, false), (false, true), (true, false), (true, true)].map { isForeign, hasAbort in
-                Walk(end: end, prefix: prefix, hasForeignFrame: isForeign, hasAbort: hasAbort)
+            (0..<16).filter { $0.nonzeroBitCount < 3 }.map { bits in
+                Walk(
+                    end: end,
+                    prefix: prefix,
+                    hasForeignFrame: bits & 1 != 0,
+                    hasNativeFrame: bits & 4 != 0,
+                    hasUnknownFrame: bits & 8 != 0,
+                    hasAbort: bits & 2 != 0
+                )
             }
         }
     }
@@ -68,6 +75,7 @@ import Testing
         guard !fault.isInTask, !fault.isInCriticalSection else { return false }
         guard !fault.holdsLock, !fault.isInLockFrame else { return false }
         guard fault.walk.end == .recoveryPoint, !fault.walk.hasForeignFrame else { return false }
+        guard !fault.walk.hasNativeFrame, !fault.walk.hasUnknownFrame else { return false }
         let isAllowed =
             if isTrap || isAbort {
                 policy.resumesTraps
@@ -194,6 +202,14 @@ import Testing
             (
                 FaultSummary(signal: SIGILL, code: 2, walk: Walk(end: .recoveryPoint, hasForeignFrame: true)),
                 "frame lies between"
+            ),
+            (
+                FaultSummary(signal: SIGILL, code: 2, walk: Walk(end: .recoveryPoint, hasNativeFrame: true)),
+                "C or C++ function of the executable"
+            ),
+            (
+                FaultSummary(signal: SIGILL, code: 2, walk: Walk(end: .recoveryPoint, hasUnknownFrame: true)),
+                "has no symbols"
             ),
             (
                 FaultSummary(signal: SIGSEGV, code: 1, walk: Walk(end: .recoveryPoint, prefix: .swiftCode)),

@@ -142,10 +142,6 @@ void hf_capture_wake(uint32_t slot);
 /// How many records wait for a verdict. Safe to call from any thread.
 uint32_t hf_capture_waiting_count(void);
 
-/// Where the state of the handlers lies, and how long it is: it holds the pid, which is also the first thread's id.
-const void *_Nonnull hf_capture_own_state(void);
-size_t hf_capture_own_state_size(void);
-
 /// Adds facts to a record. Safe to call from a signal handler.
 void hf_capture_add_facts(HFRecord *_Nonnull record, uint32_t facts);
 

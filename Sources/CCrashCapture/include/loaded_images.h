@@ -19,15 +19,6 @@ typedef enum __attribute__((enum_extensibility(closed))) HFImageKind : uint32_t 
     HFImageKindOther = 3,
 } HFImageKind;
 
-/// A writable segment of an image.
-typedef struct HFDataSegment {
-    uint64_t start;
-    uint64_t end;
-    /// Where it is in the file, and how much of it: the rest began as zeros.
-    uint64_t file_offset;
-    uint64_t file_size;
-} HFDataSegment;
-
 /// An image as the walk sees it.
 typedef struct HFLoadedImage {
     uint64_t base;
@@ -36,10 +27,6 @@ typedef struct HFLoadedImage {
     uint64_t unwind_table;
     /// Its executable segment, [start, end).
     uint64_t code[2];
-    /// Its writable segments: lld makes two, and tools that edit programs add some. More than there is room for are in `data_omitted`.
-    HFDataSegment data[HF_MAXIMUM_SEGMENTS];
-    uint32_t data_count;
-    uint32_t data_omitted;
     HFImageKind kind;
     uint32_t segment_count;
     /// Segments that are mapped readable and not writable: [start, end) pairs, safe to load from while the image stays loaded.

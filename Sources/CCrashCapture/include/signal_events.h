@@ -88,10 +88,6 @@ void hf_signal_set_mask(uint64_t mask);
 /// Takes the oldest event; false when there is none. For one thread at a time.
 bool hf_signal_next(HFSignalEvent *_Nonnull event);
 
-/// Where the state of observed signals lies, and how long it is: it holds the pid, which is also the first thread's id.
-const void *_Nonnull hf_signal_own_state(void);
-size_t hf_signal_own_state_size(void);
-
 #ifdef __cplusplus
 }
 #endif

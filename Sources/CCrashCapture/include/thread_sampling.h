@@ -37,10 +37,6 @@ void hf_sample_uninstall(void);
 /// Whether the signal is ours: no thread is to block it, and nobody else may observe it. Safe to call from a signal handler.
 bool hf_sample_owns_signal(void);
 
-/// Where whom we ask is noted: the ids of threads in it are no locks of theirs.
-const void *_Nonnull hf_sample_own_state(void);
-size_t hf_sample_own_state_size(void);
-
 /// HF_SAMPLING_DONE if threads can be asked, else why not. For the crash thread.
 uint32_t hf_async_sampling_obstacle(void);
 

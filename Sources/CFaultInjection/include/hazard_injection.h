@@ -44,11 +44,6 @@ void faultGarbageStackPointer(void);
 /// Pushes with a stack pointer that the processor does not accept: SIGBUS.
 void faultNonCanonicalStackPointer(void);
 
-// A library in the executable, in callback_hazards.c
-
-/// Calls a function of its user, in the middle of work of its own.
-void hf_fault_call_back(void (*user)(void));
-
 // Other signals, and circumstances, in signal_hazards.c
 
 /// Runs the undefined instruction while all signals are blocked: SIGILL.
@@ -61,6 +56,15 @@ void faultForbiddenSystemCall(void);
 void faultProcessorTimeLimit(void);
 /// Writes to a file beyond the largest size (RLIMIT_FSIZE): SIGXFSZ.
 void faultFileSizeLimit(void);
+
+// A static library, in callback_hazards.c
+
+/// Calls `body`, as a library calls a function that it was given.
+void hf_call_back(void (*body)(void *), void *context);
+/// Calls `body`, and returns 0 when that does, or 1 when it was left by hf_fail_protected(): by setjmp(3).
+int hf_call_protected(void (*body)(void *), void *context);
+/// Leaves the innermost hf_call_protected(), if one is under way, by longjmp(3).
+void hf_fail_protected(void);
 
 // C++, in cxx_exception.cpp
 

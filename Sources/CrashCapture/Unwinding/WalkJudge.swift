@@ -1,12 +1,17 @@
 /// Judges the frames of a walk one by one, innermost first: which ran the application's code, and which somebody else's.
 ///
 /// A pure state machine. The rule is decision 5 of the design: above the recovery point there may be only application frames,
-/// apart from one run of failure functions at the very top.
+/// apart from one run of failure functions at the very top. C functions of the executable that the application called may have
+/// faulted themselves; one that called back into Swift may hold what a library holds.
 struct WalkJudge {
     /// What a frame is to the judge.
     enum Frame {
-        /// Code of the executable.
+        /// Swift code of the executable, or code that the policy vouches for.
         case application
+        /// Code of the executable in another language.
+        case native
+        /// Code of the executable of which nothing is known: it may be either.
+        case unknown
         /// A failure function of the Swift runtime that is on the list.
         case swiftFailure
         /// Any other function of libswiftCore.
@@ -26,6 +31,8 @@ struct WalkJudge {
     private enum State {
         /// Above the innermost application frame.
         case prefix
+        /// In functions of another language that nothing of the application lies above.
+        case leaf
         /// Between that and the recovery point.
         case body
     }
@@ -39,19 +46,30 @@ struct WalkJudge {
     private var sawWait = false
     private var isEmpty = true
     private var hasForeignFrame = false
+    private var hasNativeFrame = false
+    private var hasUnknownFrame = false
     private var isInsideLibrary = false
     private var isDone = false
 
     /// Takes the next frame outwards.
     mutating func add(_ frame: Frame) {
         guard !isDone else { return }
-        if case .application = frame {
-            state = .body
-            isInsideLibrary = hasForeignFrame
+        switch frame {
+        case .application:
+            enterBody()
             return
+        case .native:
+            if state == .body { hasNativeFrame = true } else { state = .leaf }
+            return
+        case .unknown:
+            // Swift code, perhaps, so that what follows lies between; or C that lies between.
+            if state == .body { hasUnknownFrame = true }
+            enterBody()
+            return
+        default: break
         }
         switch state {
-        case .body:
+        case .body, .leaf:
             hasForeignFrame = true
         case .prefix:
             if case .nullPage = frame, isEmpty { return }
@@ -68,9 +86,15 @@ struct WalkJudge {
                 sawWait = false
                 sawAbort = true
             case .nullPage: sawOther = true
-            case .application: break
+            case .application, .native, .unknown: break
             }
         }
+    }
+
+    /// What lies further out has called the application.
+    private mutating func enterBody() {
+        state = .body
+        isInsideLibrary = hasForeignFrame || hasNativeFrame
     }
 
     /// The recovery point was reached, or the beginning of the thread: frames from here on are the loop's or the system's.
@@ -85,6 +109,8 @@ struct WalkJudge {
             prefix: prefix,
             hasForeignFrame: hasForeignFrame,
             isInsideLibrary: isInsideLibrary,
+            hasNativeFrame: hasNativeFrame,
+            hasUnknownFrame: hasUnknownFrame,
             hasAbort: sawAbort
         )
     }

@@ -24,6 +24,19 @@ public struct RecoveryPolicy: Sendable, Hashable {
     ///
     /// Without it, the budget of the item ends in a restart.
     public var allowsQuarantine = true
+    /// C and C++ code of the executable that you vouch for, by the names of its modules (SwiftPM's targets: `"CMyShim"`).
+    ///
+    /// A function of another language that called back into Swift may hold locks and half-made changes of its own when the callback
+    /// faults, and a static library passes for a part of the program; so a fault above one is not resumed. The exception is
+    /// for code that holds nothing while it calls back. The folders of the source file tell, in the debug information.
+    ///
+    /// Those of the process's policy count; those of an item's are not looked at.
+    public var trustedModules: Set<String> = []
+    /// C and C++ functions that you vouch for, by symbol, or with a star at the end by its beginning (`"shim_*"`): also without debug
+    /// information.
+    ///
+    /// Those of the process's policy count, as with `trustedModules`.
+    public var trustedFunctions: Set<String> = []
     /// A rule of your own that can only deny further.
     public var objection: Objection?
 

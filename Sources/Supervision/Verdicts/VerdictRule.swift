@@ -32,12 +32,7 @@ public struct VerdictRule: Sendable {
     /// Why nothing can be resumed in this process, or nil.
     public var obstacle: StaticString?
     /// The pid of this process.
-    public var pid: CInt {
-        get { ~invertedPid }
-        set { invertedPid = ~newValue }
-    }
-    /// Inverted, because it is the main thread's id, too: the search for a `Mutex` that this thread holds would take it for one.
-    private var invertedPid: CInt
+    public var pid: CInt
 
     /// Makes a rule.
     public init(
@@ -51,7 +46,7 @@ public struct VerdictRule: Sendable {
         self.otherwise = otherwise
         self.restartsAfterEveryFault = restartsAfterEveryFault
         self.obstacle = obstacle
-        invertedPid = ~pid
+        self.pid = pid
     }
 
     private static let firstPage: UInt64 = 4096
@@ -163,6 +158,13 @@ public struct VerdictRule: Sendable {
         }
         if fault.walk.hasForeignFrame {
             return "a library's frame lies between the application's: its lock or its invariant may be open"
+        }
+        if fault.walk.hasNativeFrame {
+            return
+                "a C or C++ function of the executable lies between Swift functions: its invariant may be open (see trustedModules)"
+        }
+        if fault.walk.hasUnknownFrame {
+            return "the program has no symbols by which Swift functions could be told from those of a C library"
         }
         if fault.isOverdue { return objectionToInterrupted(fault.walk.prefix) }
         let isTrap = fault.signal == SIGILL || fault.signal == SIGTRAP

@@ -1,8 +1,8 @@
-/// Tells whether a stack is inside a function that uses a `Mutex`: nobody counts its locks, and it may hold one.
+/// Tells whether a stack is inside a function that may hold a `Mutex`: nobody counts these locks.
 ///
 /// `Mutex.withLock` is transparent: it becomes part of its caller before there is debug information, in debug builds, too, and
-/// nothing says where in the caller the lock is held. What tells is the caller's machine code (`LockCalls`). So a yes may be
-/// wrong about a lock that was released. What is asked for is remembered per program counter, so that only a place that was
+/// nothing says where in the caller the lock is held. What tells is the caller's machine code (`LockCalls`). A yes may be wrong, where
+/// ways through the code meet of which only one holds the lock; a no is not. What is asked for is remembered per program counter, so that only a place that was
 /// never seen costs time.
 ///
 /// For use from one thread at a time. Not for signal handlers.
@@ -45,7 +45,7 @@ public final class LockFrames {
         }
     }
 
-    /// Whether a function on a stack uses a `Mutex`, by itself or by what was inlined into it.
+    /// Whether a function on a stack may hold a `Mutex` there, which it took itself or by what was inlined into it.
     ///
     /// Allocates nothing and reads nothing if it was asked for all of these places before.
     ///
@@ -83,6 +83,6 @@ public final class LockFrames {
         guard executable.contains(lookedUp) else { return false }
         // Nothing is known of it: then nothing is cleared.
         guard let calls else { return true }
-        return calls.calls.contain(functionAt: lookedUp &- executable.base &+ calls.base)
+        return calls.calls.mayBeHeld(at: lookedUp &- executable.base &+ calls.base, isExact: !isReturnAddress)
     }
 }

@@ -78,6 +78,22 @@ extension Probe {
         finish()
     }
 
+    /// The same in a function that takes them again: where it finds the thread's id for that is in a register.
+    func usedMutexAgain() {
+        let register = Register()
+        perform(
+            {
+                register.entries.withLock { $0.append(1) }
+                globalEntries.withLock { $0.append(1) }
+                Fault.nilUnwrap.commit()
+                register.entries.withLock { $0.append(2) }
+                globalEntries.withLock { $0.append(2) }
+            },
+            { Probe.say("entries \(register.entries.withLock { $0.count })") }
+        )
+        finish()
+    }
+
     /// The same above the recovery point of a callout that runs the loop.
     func usedMutexInNestedRun() {
         let register = Register()

@@ -92,6 +92,13 @@ enum Scenario: String {
     case blockingPolicy = "blocking-policy"
     case taskAroundNestedRun = "task-around-nested-run"
     case clearedMessages = "cleared-messages"
+    case usedMutexAgain = "used-mutex-again"
+    case calledBack = "called-back"
+    case calledBackByTrustedModule = "called-back-by-trusted-module"
+    case calledBackByTrustedFunction = "called-back-by-trusted-function"
+    case protectedCall = "protected-call"
+    case ownCode = "own-code"
+    case ownCFunction = "own-c-function"
 }
 
 /// A host with a scenario on its loop.
@@ -137,6 +144,8 @@ final class Probe {
         case .descriptorBudget:
             configuration.budget.lostDescriptors = 10
             configuration.quarantine = nil
+        case .calledBackByTrustedModule: configuration.policy.trustedModules = ["CFaultInjection"]
+        case .calledBackByTrustedFunction: configuration.policy.trustedFunctions = ["hf_call_b*"]
         case .faultInReportWriter: configuration.logger = Logger(label: "probe") { _ in FaultingLog() }
         default: break
         }
@@ -222,6 +231,11 @@ final class Probe {
         case .blockingPolicy: blockingPolicy()
         case .taskAroundNestedRun: taskAroundNestedRun()
         case .clearedMessages: clearedMessages()
+        case .usedMutexAgain: usedMutexAgain()
+        case .calledBack, .calledBackByTrustedModule, .calledBackByTrustedFunction: calledBack()
+        case .protectedCall: protectedCall()
+        case .ownCode: ownCode()
+        case .ownCFunction: ownCFunction()
         }
     }
 

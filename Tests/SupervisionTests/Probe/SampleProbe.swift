@@ -20,7 +20,7 @@ enum SampleProbe {
         let folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         let capture = try CrashCapture(
             CrashCapture.Configuration(spoolFolder: folder, verdictAtDeadline: .terminate, version: "test"),
-            isInLockFrame: { _ in false },
+            inspection: .trustingAll,
             decide: { _ in
                 hf_allocation_count_begin()
                 return Decision(.terminate, because: "it is counted")

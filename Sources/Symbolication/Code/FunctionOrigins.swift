@@ -1,0 +1,175 @@
+/// Where a function of an executable comes from.
+public enum FunctionOrigin: UInt8, Sendable {
+    /// From Swift.
+    case swift
+    /// From another language, and somebody vouches for it.
+    case trusted
+    /// From another language.
+    case native
+    /// Nothing is known of it.
+    case unknown
+}
+
+/// Code of other languages that somebody vouches for.
+public struct TrustedCode: Sendable, Hashable {
+    /// Folders of source files, by name: what SwiftPM calls a target, or module.
+    public var modules: Set<String>
+    /// Symbols, or with a star at the end the beginnings of symbols.
+    public var functions: Set<String>
+
+    /// Names the code.
+    public init(modules: Set<String> = [], functions: Set<String> = []) {
+        self.modules = modules
+        self.functions = functions
+    }
+
+    /// Whether a source file, by its path below the folder that it was compiled in, is of one of the modules.
+    func hasModule(ofFile path: String, compiledIn folder: String?) -> Bool {
+        guard !modules.isEmpty else { return false }
+        var path = Substring(path)
+        if let folder, path.hasPrefix(folder + "/") { path = path.dropFirst(folder.utf8.count + 1) }
+        return path.split(separator: "/").dropLast().contains { modules.contains(String($0)) }
+    }
+
+    /// Whether a symbol is one of the functions.
+    func hasFunction(_ symbol: String) -> Bool {
+        functions.contains { $0.hasSuffix("*") ? symbol.hasPrefix($0.dropLast()) : symbol == $0 }
+    }
+}
+
+/// Tells Swift functions of an executable from those of libraries in other languages that are linked into it.
+///
+/// By the language of the compilation unit where there is debug information, else by the symbol: the Swift compiler marks its own.
+/// Code without a symbol is unknown. Made once and never changed, so that it may be asked from any thread, a crash thread
+/// included: nothing is allocated and no lock is taken.
+@safe
+public final class FunctionOrigins: Sendable {
+    /// A range of addresses, as linked, with what is known of it.
+    struct Piece {
+        var start: UInt64
+        var end: UInt64
+        var origin: FunctionOrigin
+    }
+
+    private let image: SymbolImage
+    private let linkedBase: UInt64
+    /// Ranges by start, without overlaps, for ever: one after the other, start and end.
+    private nonisolated(unsafe) let bounds: UnsafeMutablePointer<UInt64>
+    private nonisolated(unsafe) let origins: UnsafeMutablePointer<FunctionOrigin>
+    private let count: Int
+
+    /// Whether only what the executable exports is known, if anything: it was stripped of its symbols, and nobody has them.
+    public let isStripped: Bool
+
+    /// Reads the symbols and the debug information of an executable, and of its separate debug file where there is one.
+    ///
+    /// - Parameters:
+    ///   - executable: The file as it was mapped.
+    ///   - trusted: Code that somebody vouches for.
+    ///   - search: Where debug files are looked for.
+    public init(of executable: SymbolImage, trusting trusted: TrustedCode, search: DebugFileSearch = .standard) {
+        let finder = DebugFileFinder(search)
+        let files = finder.files(of: executable)
+        let candidates = [files.binary, files.debug].compactMap { $0 }
+        // A stripped file still names what it exports.
+        let symbols = candidates.first(where: \.hasSymbols) ?? candidates.first
+        isStripped = symbols?.hasSymbols != true
+        let informed = candidates.first(where: \.hasDebugInformation)
+        let isAffordable = (informed?.debugInformationBytes() ?? 0) <= SymbolFiles.Budget.agent.imageBytes
+        let information = isAffordable ? informed.flatMap { DebugInformation(of: $0, finder: finder) } : nil
+        image = executable
+        linkedBase = candidates.first?.linkedBase ?? 0
+        let pieces = symbols.map { Self.pieces(of: SymbolList(of: $0), information, trusted) } ?? []
+        count = pieces.count
+        unsafe bounds = .allocate(capacity: max(2 * count, 1))
+        unsafe origins = .allocate(capacity: max(count, 1))
+        for (index, piece) in pieces.enumerated() {
+            unsafe (bounds + 2 * index).initialize(to: piece.start)
+            unsafe (bounds + 2 * index + 1).initialize(to: piece.end)
+            unsafe (origins + index).initialize(to: piece.origin)
+        }
+    }
+
+    deinit {
+        unsafe bounds.deallocate()
+        unsafe origins.deallocate()
+    }
+
+    /// Where the function at an address of the process comes from.
+    ///
+    /// - Parameter address: An address in the function, not behind its last instruction.
+    /// - Returns: Its origin; unknown for addresses elsewhere.
+    public func origin(at address: UInt64) -> FunctionOrigin {
+        guard image.contains(address) else { return .unknown }
+        let linked = address &- image.base &+ linkedBase
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = low + (high - low) / 2
+            if unsafe bounds[2 * middle] <= linked { low = middle + 1 } else { high = middle }
+        }
+        guard low > 0, unsafe linked < bounds[2 * low - 1] else { return .unknown }
+        return unsafe origins[low - 1]
+    }
+
+    /// More bytes between functions than an alignment needs are somebody's code.
+    private static let mostPadding: UInt64 = 15
+
+    private static func pieces(
+        of symbols: SymbolList,
+        _ information: DebugInformation?,
+        _ trusted: TrustedCode
+    ) -> [Piece] {
+        var pieces: [Piece] = []
+        var unit: DebugUnit?
+        var covered: Range<UInt64> = 0..<0
+        for symbol in symbols.functions {
+            if !covered.contains(symbol.start) {
+                let found = information?.claim(at: symbol.start)
+                unit = found?.unit
+                covered = found?.range ?? 0..<0
+            }
+            add(Piece(start: symbol.start, end: symbol.end, origin: origin(of: symbol, unit, trusted)), to: &pieces)
+        }
+        return pieces
+    }
+
+    private static func origin(
+        of symbol: SymbolList.Function,
+        _ unit: DebugUnit?,
+        _ trusted: TrustedCode
+    ) -> FunctionOrigin {
+        if let unit {
+            if unit.isSwift { return .swift }
+            if unit.isTrusted(by: trusted) { return .trusted }
+        } else if symbol.isSwift {
+            return .swift
+        }
+        return !trusted.functions.isEmpty && trusted.hasFunction(symbol.name()) ? .trusted : .native
+    }
+
+    /// Adds a piece behind those that begin earlier; where two claim the same code, the one that allows less has it.
+    private static func add(_ piece: Piece, to pieces: inout [Piece]) {
+        guard let last = pieces.last else {
+            pieces.append(piece)
+            return
+        }
+        if piece.start >= last.end {
+            if piece.origin == last.origin, piece.start - last.end <= mostPadding {
+                pieces[pieces.count - 1].end = piece.end
+            } else {
+                pieces.append(piece)
+            }
+            return
+        }
+        if piece.origin == last.origin {
+            pieces[pieces.count - 1].end = max(last.end, piece.end)
+        } else if piece.origin.rawValue > last.origin.rawValue {
+            pieces[pieces.count - 1].end = piece.start
+            if last.start == piece.start { pieces.removeLast() }
+            add(piece, to: &pieces)
+            if last.end > piece.end { pieces.append(Piece(start: piece.end, end: last.end, origin: last.origin)) }
+        } else if piece.end > last.end {
+            pieces.append(Piece(start: last.end, end: piece.end, origin: piece.origin))
+        }
+    }
+}

@@ -1,0 +1,106 @@
+import FaultInjection
+import TestSupport
+import Testing
+
+@testable import Symbolication
+
+/// Swift or not is told by the debug information, else by names, else not at all.
+@Suite(.timeLimit(.minutes(10))) struct FunctionOriginsTests {
+    private static let base: UInt64 = 0x5555_0000_0000
+
+    /// A copy of a program with functions in Swift and in C.
+    private final class Program {
+        let folder: TemporaryFolder
+        let path: String
+
+        init(_ options: [String]) throws {
+            folder = try TemporaryFolder()
+            path = folder.path + "/program"
+            let built = try BuiltProduct.path(of: "recovery-probe")
+            let run = try ProgramRun.run("/usr/bin/env", ["objcopy"] + options + [built, path], within: .seconds(60))
+            guard run.end == .exited(0) else { throw HarnessError("objcopy: \(run.errors)") }
+        }
+
+        func origins(_ trusted: TrustedCode = TrustedCode()) -> FunctionOrigins {
+            let image = SymbolImage(path: path, base: base, end: base + 64 << 20, buildID: nil)
+            return FunctionOrigins(of: image, trusting: trusted, search: DebugFileSearch())
+        }
+    }
+
+    /// The program's functions by name, as it was built.
+    private static let functions: [(name: String, start: UInt64, end: UInt64)] = {
+        guard let path = try? BuiltProduct.path(of: "recovery-probe"), let file = ELFFile(path: path) else { return [] }
+        return SymbolList(of: file).functions.map { ($0.name(), $0.start - file.linkedBase + base, $0.end - $0.start) }
+    }()
+
+    private func count(
+        of origin: FunctionOrigin,
+        in origins: FunctionOrigins,
+        where isMeant: (String) -> Bool
+    ) -> (those: Int, all: Int) {
+        let meant = Self.functions.filter { isMeant($0.name) }
+        let those = meant.filter { function in
+            [0, function.end / 2, function.end - 1].allSatisfy { origins.origin(at: function.start + $0) == origin }
+        }
+        return (those.count, meant.count)
+    }
+
+    private static func isC(_ name: String) -> Bool { name.hasPrefix("hf_") || name.hasPrefix("fault") }
+    private static func isSwift(_ name: String) -> Bool { name.hasPrefix("$s") }
+
+    @Test(arguments: [[], ["--strip-debug"]])
+    func `Functions of Swift are told from those of C`(options: [String]) throws {
+        let origins = try Program(options).origins()
+        #expect(!origins.isStripped)
+        let native = count(of: .native, in: origins, where: Self.isC)
+        #expect(native.all > 100)
+        #expect(native.those == native.all)
+        let swift = count(of: .swift, in: origins, where: Self.isSwift)
+        #expect(swift.all > 1000)
+        #expect(swift.those == swift.all)
+        #expect(origins.origin(at: 0) == .unknown)
+        #expect(origins.origin(at: .max) == .unknown)
+    }
+
+    /// Only the debug information tells that a function with a name of C is Swift's.
+    @Test func `A Swift function with a C name is Swift's where there is debug information`() throws {
+        let isMain = { (name: String) in name == "recovery_probe_main" }
+        let told = try count(of: .swift, in: Program([]).origins(), where: isMain)
+        #expect(told.those == 1)
+        let untold = try count(of: .native, in: Program(["--strip-debug"]).origins(), where: isMain)
+        #expect(untold.those == 1)
+    }
+
+    @Test func `Somebody may vouch for a module, or for functions`() throws {
+        let module = try Program([]).origins(TrustedCode(modules: ["CFaultInjection"]))
+        #expect(count(of: .trusted, in: module) { $0 == "hf_call_back" }.those == 1)
+        #expect(count(of: .native, in: module) { $0 == "hf_capture_install" }.those == 1)
+        let name = try Program(["--strip-debug"]).origins(TrustedCode(functions: ["hf_call_*", "faultUd2"]))
+        #expect(count(of: .trusted, in: name) { $0.hasPrefix("hf_call_") || $0 == "faultUd2" }.those == 3)
+        #expect(count(of: .native, in: name) { $0 == "faultInt3" || $0 == "hf_capture_install" }.those == 2)
+    }
+
+    @Test func `Folders of source files count from where they were compiled, and file names do not`() {
+        let code = TrustedCode(modules: ["lua"])
+        #expect(code.hasModule(ofFile: "/work/Sources/lua/lapi.c", compiledIn: "/work"))
+        #expect(code.hasModule(ofFile: "Sources/lua/src/lapi.c", compiledIn: "/work"))
+        #expect(!code.hasModule(ofFile: "/work/lua/Sources/other/lua", compiledIn: "/work/lua"))
+        #expect(!code.hasModule(ofFile: "/work/lua/Sources/other/x.c", compiledIn: "/work/lua"))
+        #expect(!code.hasModule(ofFile: "/work/Sources/lua2/x.c", compiledIn: nil))
+    }
+
+    @Test func `Of a program without symbols only exports are known`() throws {
+        let origins = try Program(["--strip-all"]).origins()
+        #expect(origins.isStripped)
+        #expect(count(of: .swift, in: origins, where: Self.isC).those == 0)
+        let isOwn = { (name: String) in name.contains("14recovery_probe") }
+        #expect(count(of: .unknown, in: origins, where: isOwn).those > 100)
+    }
+
+    @Test func `A file that cannot be read tells nothing`() {
+        let image = SymbolImage(path: "/does/not/exist", base: Self.base, end: Self.base + 4096, buildID: nil)
+        let origins = FunctionOrigins(of: image, trusting: TrustedCode())
+        #expect(origins.isStripped)
+        #expect(origins.origin(at: Self.base) == .unknown)
+    }
+}
