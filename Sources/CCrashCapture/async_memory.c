@@ -1,25 +1,62 @@
 // Reading memory that may not be there, without faulting.
+//
+// By process_vm_readv(2) on ourselves. A seccomp filter may refuse that: then by proc_pid_mem(5), from a file that was opened at install.
 
 #include "async_state.h"
 #include "async_syscalls.h"
 
+/// The memory of the process that opened it, or less than 0.
+static _Atomic(int) memory_file = -1;
+
+void hf_async_set_memory_file(int file) { atomic_store_explicit(&memory_file, file, memory_order_release); }
+
+/// Whether a file is the memory that this very code runs in: a forked child has its parent's, and somebody may have closed it.
+static bool is_own_memory(int file) {
+    static _Atomic(uint64_t) asked;
+    uint64_t number = atomic_fetch_add_explicit(&asked, 1, memory_order_relaxed) + 1;
+    volatile uint64_t written = (uint64_t)HF_SYSCALL0(SYS_getpid) << 32 ^ number * 0x9e3779b97f4a7c15;
+    uint64_t found = 0;
+    long count = HF_SYSCALL4(SYS_pread64, file, &found, sizeof found, (uint64_t)&written);
+    return count == (long)sizeof found && found == written;
+}
+
+/// Reads what process_vm_readv(2) did not, unless it said that there is nothing.
+static size_t read_otherwise(long result, uint64_t address, void *buffer, size_t size) {
+    int file = atomic_load_explicit(&memory_file, memory_order_acquire);
+    if (result == -EFAULT || file < 0 || !is_own_memory(file)) {
+        return 0;
+    }
+    long count = HF_SYSCALL4(SYS_pread64, file, buffer, size, address);
+    return count > 0 ? (size_t)count : 0;
+}
 
 size_t hf_async_read_memory(uint64_t address, void *buffer, size_t size) {
     if (size == 0 || address == 0) {
         return 0;
     }
-    // process_vm_readv(2) on ourselves fails with EFAULT where a load would fault. getpid: a forked child has another pid.
+    // It fails with EFAULT where a load would fault. getpid: a forked child has another pid.
     struct iovec local = {.iov_base = buffer, .iov_len = size};
     struct iovec remote = {.iov_base = (void *)address, .iov_len = size};
     long pid = HF_SYSCALL0(SYS_getpid);
     long count = HF_SYSCALL6(SYS_process_vm_readv, pid, &local, 1, &remote, 1, 0);
-    return count > 0 ? (size_t)count : 0;
+    return count > 0 ? (size_t)count : read_otherwise(count, address, buffer, size);
 }
 
 size_t hf_async_read_pieces(const struct iovec *remote, const struct iovec *local, size_t count) {
     long pid = HF_SYSCALL0(SYS_getpid);
     long read = HF_SYSCALL6(SYS_process_vm_readv, pid, local, count, remote, count, 0);
-    return read > 0 ? (size_t)read : 0;
+    if (read > 0) {
+        return (size_t)read;
+    }
+    size_t done = 0;
+    for (size_t i = 0; i < count; i += 1) {
+        size_t part = read_otherwise(read, (uint64_t)remote[i].iov_base, local[i].iov_base, local[i].iov_len);
+        done += part;
+        if (part < local[i].iov_len) {
+            break;
+        }
+    }
+    return done;
 }
 
 /// The first part of a text, as much as there is sure to be memory for if its first byte has some.

@@ -29,6 +29,10 @@ static void copy_place(HFRecord *record, const HFCalloutInfo *info) {
     struct iovec local[2] = {{&copy, sizeof copy}, {record->code_bytes, sizeof record->code_bytes}};
     size_t count = hf_async_read_pieces(remote, local, 2);
     if (count < sizeof copy) {
+        if (info != NULL) {
+            // Whose policy counts is not known.
+            record->callout_kind = HF_CALLOUT_UNREADABLE;
+        }
         record->code_length = (uint32_t)hf_async_read_memory(
             record->registers[REG_RIP], record->code_bytes, sizeof record->code_bytes);
         return;

@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,8 @@ int hf_capture_install(const HFCaptureConfiguration *configuration) {
     resolve_runtime();
     hf_context_install(spool);
     hf_prepare_for_fork();
+    // Now, because a process may have no descriptor left, or no proc(5), when it faults; for ever, as there is no second install.
+    hf_async_set_memory_file(open("/proc/self/mem", O_RDONLY | O_CLOEXEC));
 
     sigset_t mask;
     sigset_t faults;

@@ -216,6 +216,7 @@ final class CrashThread: @unchecked Sendable {
             holdsLock: facts & UInt32(HF_FACT_LOCK_HELD) != 0,
             isInLockFrame: facts & UInt32(HF_FACT_LOCK_FRAME) != 0,
             isOverdue: facts & UInt32(HF_FACT_OVERDUE) != 0,
+            isCalloutUnreadable: record.pointee.callout_kind == UInt32(HF_CALLOUT_UNREADABLE),
             foundNoRoom: facts & UInt32(HF_FACT_NO_ROOM) != 0,
             item: record.pointee.item,
             walk: walk

@@ -95,6 +95,8 @@ public struct FaultSummary: Sendable {
     public var isInLockFrame: Bool
     /// Whether nothing faulted: the callout ran for longer than its deadline and was interrupted, wherever it was.
     public var isOverdue: Bool
+    /// Whether the loop's own words about the callout could not be read: whose item it is, and which policy holds.
+    public var isCalloutUnreadable: Bool
     /// Whether every slot for records was taken but the last, and stayed so: the reports of earlier faults are not written.
     public var foundNoRoom: Bool
     /// The identity of the loop item that the callout belongs to, 0 for none.
@@ -118,6 +120,7 @@ public struct FaultSummary: Sendable {
         holdsLock: Bool = false,
         isInLockFrame: Bool = false,
         isOverdue: Bool = false,
+        isCalloutUnreadable: Bool = false,
         foundNoRoom: Bool = false,
         item: UInt64 = 0,
         walk: Walk = Walk(end: .recoveryPoint)
@@ -136,6 +139,7 @@ public struct FaultSummary: Sendable {
         self.holdsLock = holdsLock
         self.isInLockFrame = isInLockFrame
         self.isOverdue = isOverdue
+        self.isCalloutUnreadable = isCalloutUnreadable
         self.foundNoRoom = foundNoRoom
         self.item = item
         self.walk = walk

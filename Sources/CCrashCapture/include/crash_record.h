@@ -118,6 +118,9 @@ typedef struct HFMapping {
     char name[HF_MAPPING_NAME_SIZE];
 } HFMapping;
 
+/// Instead of the kind of a callout: what the loop says of it could not be read.
+enum { HF_CALLOUT_UNREADABLE = 0xffff };
+
 typedef struct HFRecord {
     uint32_t state;
     /// Which fault of the process it is, from 1.

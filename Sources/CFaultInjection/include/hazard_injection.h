@@ -66,6 +66,13 @@ int hf_call_protected(void (*body)(void *), void *context);
 /// Leaves the innermost hf_call_protected(), if one is under way, by longjmp(3).
 void hf_fail_protected(void);
 
+// What a handler reads memory by, in refused_reads.c
+
+/// Has process_vm_readv(2) fail with EPERM from now on, by a seccomp filter; returns 0 or an error number.
+int hf_refuse_memory_reads(void);
+/// Puts something else in place of each open file of proc_pid_mem(5); returns how many there were.
+int hf_close_memory_files(void);
+
 // C++, in cxx_exception.cpp
 
 /// Calls `std::terminate` without an exception: SIGABRT.

@@ -122,6 +122,9 @@ public struct VerdictRule: Sendable {
 
     private func objectionToPlace(of fault: FaultSummary, _ policy: RecoveryPolicy) -> StaticString? {
         if !fault.hasRecoveryPoint { return "it happened outside of a callout of the loop" }
+        if fault.isCalloutUnreadable {
+            return "what the loop says of the callout could not be read, so its policy is not known"
+        }
         if !fault.isMainThread, !policy.resumesOtherLoops {
             return "the policy does not resume callouts of loops on another thread than the main one"
         }

@@ -1,3 +1,4 @@
+import CFaultInjection
 import FaultInjection
 import Glibc
 import Holdfast
@@ -150,6 +151,14 @@ final class Probe {
         default: break
         }
         host = try EventHost(configuration)
+        Self.refuseReads()
+    }
+
+    /// Takes from the process what handlers read memory by, as far as it was asked for.
+    private static func refuseReads() {
+        let refused = getenv("PROBE_REFUSES").map { String(cString: $0) } ?? ""
+        if refused.contains("calls"), hf_refuse_memory_reads() != 0 { say("no filter") }
+        if refused.contains("files"), hf_close_memory_files() != 1 { say("no file") }
     }
 
     /// Runs the scenario; a process that was restarted only says so.
