@@ -1,6 +1,7 @@
 // A fresh process in the place of this one: same pid, same arguments, kept descriptors, and no signal lost between the two.
 
 #include "async_restart.h"
+#include "async_program.h"
 #include "async_signals.h"
 #include "async_state.h"
 #include "async_syscalls.h"
@@ -137,7 +138,9 @@ void hf_async_restart(void) {
     uint64_t mask = hf_capture_state.initial_mask |
                     atomic_load_explicit(&hf_capture_state.observed_signals, memory_order_relaxed);
     HF_SYSCALL4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, HF_KERNEL_SIGSET_SIZE);
-    HF_SYSCALL3(SYS_execve, configuration->executable, configuration->arguments, plan->environment);
+    if (hf_async_is_complete_program(configuration->executable)) {
+        HF_SYSCALL3(SYS_execve, configuration->executable, configuration->arguments, plan->environment);
+    }
     if (configuration->fallback_executable != NULL) {
         HF_SYSCALL3(SYS_execve, configuration->fallback_executable, configuration->arguments, plan->environment);
     }
