@@ -23,6 +23,8 @@ extension HostRunLoop {
 
         /// The descriptor, which belongs to whoever made the source.
         public let descriptor: CInt
+        /// Says whether something behind the descriptor would be lost with the process; nil where that is to be told by the descriptor.
+        package let hasOpenWork: (@Sendable () -> Bool)?
 
         /// Makes a port source that is in no loop yet.
         ///
@@ -37,7 +39,7 @@ extension HostRunLoop {
             interest: Interest = .readable,
             perform: @escaping @Sendable (Readiness) -> Void
         ) {
-            self.init(ItemIdentifier.next(), label, descriptor, interest, perform)
+            self.init(ItemIdentifier.next(), label, descriptor, interest, nil, perform)
         }
 
         /// Makes one of the host's own, which is never withheld, withdrawn or counted as service.
@@ -46,7 +48,18 @@ extension HostRunLoop {
             descriptor: CInt,
             perform: @escaping @Sendable (Readiness) -> Void
         ) {
-            self.init(ItemIdentifier.nextOfHost(), label, descriptor, .readable, perform)
+            self.init(ItemIdentifier.nextOfHost(), label, descriptor, .readable, nil, perform)
+        }
+
+        /// Makes one that says itself whether there is open work behind it.
+        convenience init(
+            label: String,
+            descriptor: CInt,
+            interest: Interest = .readable,
+            hasOpenWork: (@Sendable () -> Bool)?,
+            perform: @escaping @Sendable (Readiness) -> Void
+        ) {
+            self.init(ItemIdentifier.next(), label, descriptor, interest, hasOpenWork, perform)
         }
 
         /// Makes one with an identity.
@@ -55,11 +68,13 @@ extension HostRunLoop {
             _ label: String,
             _ descriptor: CInt,
             _ interest: Interest,
+            _ hasOpenWork: (@Sendable () -> Bool)?,
             _ perform: @escaping @Sendable (Readiness) -> Void
         ) {
             self.identifier = identifier
             name = ItemName(label)
             self.descriptor = descriptor
+            self.hasOpenWork = hasOpenWork
             interestBits = Atomic(interest.rawValue)
             self.perform = perform
         }

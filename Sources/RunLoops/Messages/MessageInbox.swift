@@ -130,6 +130,18 @@ final class MessageInbox: @unchecked Sendable {
 
     // MARK: Sockets
 
+    /// Whether a message waits that was not delivered.
+    var holdsMessages: Bool { lock.withLock { !queue.isEmpty } }
+
+    /// Whether somebody is connected.
+    var hasConnections: Bool {
+        lock.withLock {
+            sockets.values.contains { socket in
+                if case .listener = socket { false } else { true }
+            }
+        }
+    }
+
     /// How many sockets are watched.
     var socketCount: Int { lock.withLock { sockets.count } }
 

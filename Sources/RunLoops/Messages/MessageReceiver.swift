@@ -42,12 +42,18 @@ final class MessageReceiver: @unchecked Sendable {
         label: String,
         _ descriptors: MessageInbox.Descriptors
     ) -> (queue: HostRunLoop.PortSource, sockets: HostRunLoop.PortSource) {
-        let queue = HostRunLoop.PortSource(label: label, descriptor: descriptors.event.rawValue) { [self] _ in
-            serveQueue()
-        }
-        let sockets = HostRunLoop.PortSource(label: label, descriptor: descriptors.sockets.rawValue) { [self] _ in
-            serveSocket()
-        }
+        let queue = HostRunLoop.PortSource(
+            label: label,
+            descriptor: descriptors.event.rawValue,
+            hasOpenWork: { [inbox] in inbox.holdsMessages },
+            perform: { [self] _ in serveQueue() }
+        )
+        let sockets = HostRunLoop.PortSource(
+            label: label,
+            descriptor: descriptors.sockets.rawValue,
+            hasOpenWork: { [inbox] in inbox.hasConnections },
+            perform: { [self] _ in serveSocket() }
+        )
         lock.withLock {
             queueSource = queue
             socketSource = sockets

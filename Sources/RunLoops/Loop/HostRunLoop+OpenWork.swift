@@ -1,0 +1,48 @@
+extension HostRunLoop {
+    /// Something of a loop that would be lost if the process ended now.
+    package enum OpenWork: Sendable {
+        /// A port source that somebody says is open work.
+        case port(PortSource)
+        /// A source that was signalled and not performed yet, by its label.
+        case source(label: String)
+        /// A block or a perform that is queued, by its label.
+        case block(label: String)
+        /// A job of a task or an actor.
+        case job
+    }
+
+    /// Looks for something that would be lost, in all modes and among what was withdrawn; dates of timers are none.
+    ///
+    /// Callable from any thread. The cost grows with the number of ports and sources.
+    ///
+    /// - Parameter isOpenWork: Says of a port source whether it is; called with no lock held.
+    /// - Returns: What was found first; nil for nothing.
+    package func firstOpenWork(isOpenWork: (PortSource) -> Bool) -> OpenWork? {
+        if jobs.hasJobs { return .job }
+        var ports: [PortSource] = []
+        let found = lock.withLock { () -> OpenWork? in
+            for block in blocks where block.isPending {
+                guard case .object(let object) = block else { return .block(label: PlainBlock.label) }
+                return .block(label: object.name.text)
+            }
+            var signalled: Source?
+            for mode in modes.values {
+                mode.sources.visitAll { if $0.isSignalled, $0.isValid { signalled = $0 } }
+                mode.ports.visitAll { ports.append($0) }
+            }
+            for withdrawal in withdrawals.values {
+                if let port = withdrawal.item as? PortSource { ports.append(port) }
+            }
+            return signalled.map { .source(label: $0.label) }
+        }
+        if let found { return found }
+        return ports.first { $0.isValid && isOpenWork($0) }.map { .port($0) }
+    }
+}
+
+extension HostRunLoop.PortSource {
+    /// Whether it is in a mode of any loop.
+    ///
+    /// Callable from any thread.
+    package var isInLoop: Bool { withItemLock { !memberships.isEmpty } }
+}
