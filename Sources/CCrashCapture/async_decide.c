@@ -12,6 +12,8 @@ void hf_capture_become_decider(void) {
     atomic_store_explicit(&hf_capture_state.decider, (int32_t)HF_SYSCALL0(SYS_gettid), memory_order_release);
 }
 
+void hf_capture_stop_deciding(void) { atomic_store_explicit(&hf_capture_state.decider, 0, memory_order_release); }
+
 int32_t hf_capture_decider(void) { return atomic_load_explicit(&hf_capture_state.decider, memory_order_acquire); }
 
 bool hf_capture_has_decider(void) { return hf_capture_decider() != 0; }
@@ -53,6 +55,9 @@ uint32_t hf_capture_wait(uint32_t *slot, uint32_t *unloads) {
         if (hf_capture_is_look_wanted()) {
             return HF_WORK_LOOK;
         }
+        if (atomic_load_explicit(&hf_capture_state.withdrawn, memory_order_acquire)) {
+            return HF_WORK_END;
+        }
         HF_SYSCALL4(SYS_futex, &hf_capture_state.pending, FUTEX_WAIT_PRIVATE, seen, 0);
     }
 }
@@ -81,6 +86,18 @@ void hf_capture_set_process_facts(uint32_t facts) {
 void hf_capture_set_start_items(const HFStartItems *items) {
     atomic_store_explicit(&hf_capture_state.start_items, items, memory_order_release);
 }
+
+uint64_t hf_capture_begin_drain(void) {
+    struct timespec now = {0, 0};
+    HF_SYSCALL2(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+    uint64_t deadline = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec +
+                        hf_capture_state.configuration.drain_nanoseconds;
+    uint64_t before = 0;
+    // One for all: the process is replaced once, whichever of its threads faulted first.
+    return atomic_compare_exchange_strong(&hf_capture_state.drain_deadline, &before, deadline) ? deadline : before;
+}
+
+uint64_t hf_capture_drain_deadline(void) { return atomic_load(&hf_capture_state.drain_deadline); }
 
 void hf_capture_end_drain(void) {
     atomic_store_explicit(&hf_capture_state.drained, 1, memory_order_release);

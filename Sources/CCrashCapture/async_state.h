@@ -63,6 +63,8 @@ typedef struct HFCaptureState {
     _Atomic(uint32_t) freed;
     /// How often a library was unloaded.
     _Atomic(uint32_t) unloads;
+    /// Set where the deciding thread is to end.
+    _Atomic(bool) withdrawn;
     /// The thread id of the deciding thread, 0 until there is one.
     _Atomic(int32_t) decider;
     /// HF_VERDICT_RESTART or HF_VERDICT_TERMINATE: what is done when no verdict comes.
@@ -73,6 +75,8 @@ typedef struct HFCaptureState {
     const HFStartItems *_Atomic start_items;
     /// Set to 1 when the main loop has drained; parked threads sleep on it (futex(2)).
     _Atomic(uint32_t) drained;
+    /// When the main loop must have drained, in nanoseconds of CLOCK_MONOTONIC; 0 until a thread waits for it. All go by this one.
+    _Atomic(uint64_t) drain_deadline;
     /// What a forked child needs for a record of its own, in memory that fork(2) copies: NULL where there is no spool file.
     HFForkMirror *fork_mirror;
     /// The signal mask that a restarted process begins with.

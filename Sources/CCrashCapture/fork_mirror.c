@@ -55,5 +55,10 @@ void hf_prepare_for_fork(void) {
         hf_capture_state.fork_mirror = mirror;
     }
     // The mapping, too, would hold the file open, and with it the lock: it is not the child's (madvise(2), MADV_DONTFORK).
-    pthread_atfork(copy_before_fork, NULL, begin_in_child);
+    // Once: an install may come again (hf_capture_withdraw).
+    static bool is_registered;
+    if (!is_registered) {
+        is_registered = true;
+        pthread_atfork(copy_before_fork, NULL, begin_in_child);
+    }
 }

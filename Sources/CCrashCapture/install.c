@@ -9,9 +9,13 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 // Not public ABI of the Swift runtime: weak, so that a runtime without them costs their use and not the link.
@@ -111,6 +115,22 @@ void hf_capture_uninstall(void) {
             sigaction(signal, &hf_capture_state.previous[i], NULL);
         }
     }
+}
+
+void hf_capture_withdraw(void) {
+    hf_capture_uninstall();
+    atomic_store(&hf_capture_state.withdrawn, true);
+    atomic_fetch_add(&hf_capture_state.pending, 1);
+    syscall(SYS_futex, &hf_capture_state.pending, FUTEX_WAKE_PRIVATE, INT_MAX);
+    while (hf_capture_has_decider()) {
+        sched_yield();
+    }
+    if (hf_capture_state.configuration.spool_descriptor >= 0) {
+        close(hf_capture_state.configuration.spool_descriptor);
+        hf_capture_state.configuration.spool_descriptor = -1;
+    }
+    atomic_store(&hf_capture_state.withdrawn, false);
+    hf_capture_state.pid = 0;
 }
 
 void hf_capture_clear_messages(void) {

@@ -116,6 +116,22 @@ int hf_signal_observe(int signal, int descriptor) {
     return 0;
 }
 
+void hf_signal_give_up(void) {
+    for (int signal = 1; signal <= HF_HIGHEST_SIGNAL; signal += 1) {
+        if (atomic_load(&hf_signal_state.descriptors[signal]) != 0) {
+            give_back(signal);
+        }
+    }
+}
+
+void hf_signal_take_up(void) {
+    for (int signal = 1; signal <= HF_HIGHEST_SIGNAL; signal += 1) {
+        if (atomic_load(&hf_signal_state.descriptors[signal]) != 0) {
+            hf_signal_set_handler(signal, hf_async_handle_signal);
+        }
+    }
+}
+
 void hf_signal_stop(int signal) {
     if (hf_signal_obstacle(signal) != HFSignalObstacleNone ||
         atomic_exchange(&hf_signal_state.descriptors[signal], 0) == 0) {

@@ -14,6 +14,8 @@ public final class CrashCapture: Sendable {
         ///
         /// Its parent must exist.
         public var spoolFolder: String
+        /// Whether capture fails where the spool file cannot be made; if not, records are kept in memory, and lost with the process.
+        public var requiresSpool = true
         /// How long a parked thread waits for its verdict; twice as long where the crash thread waits for no lock.
         public var deadline: Duration
         /// What is done when no verdict came in time: never resume.
@@ -67,8 +69,12 @@ public final class CrashCapture: Sendable {
 
     /// The path of the spool file.
     public let spoolPath: String
-    /// Whether records outlive the process: not when there was no room for the spool file.
+    /// Whether records outlive the process: not when there was no room for the spool file, or it could not be made.
     public let isPersistent: Bool
+    /// Why the spool file could not be made; nil where it was, or there was no room.
+    public let spoolProblem: CrashCaptureError?
+    /// Whether stacks can be walked: where they cannot, nothing is resumed.
+    public let walksStacks: Bool
     /// Written by handlers; read by copying alone.
     private nonisolated(unsafe) let spool: UnsafeRawPointer
     private let spoolSize: Int
@@ -143,12 +149,8 @@ public final class CrashCapture: Sendable {
             holdfastVersion: configuration.version,
             telling: configuration.tellingArguments
         )
-        let spool = try SpoolFile(
-            folder: configuration.spoolFolder,
-            identity: identity,
-            telling: configuration.told,
-            hasMemory: configuration.capturesMemory
-        )
+        let (spool, problem) = try Self.makeSpool(configuration, identity)
+        spoolProblem = problem
         spoolPath = spool.path
         isPersistent = spool.isPersistent
         unsafe self.spool = unsafe UnsafeRawPointer(spool.header)
@@ -169,6 +171,7 @@ public final class CrashCapture: Sendable {
             recorded: recorded
         )
 
+        walksStacks = thread.walker != nil
         var settings = unsafe HFCaptureConfiguration(
             spool: spool.header,
             deadline_nanoseconds: Self.nanoseconds(configuration.deadline),
@@ -194,9 +197,34 @@ public final class CrashCapture: Sendable {
             try thread.start()
         } catch {
             hf_sample_uninstall()
-            hf_capture_uninstall()
+            hf_capture_withdraw()
             spool.remove()
             throw error
+        }
+    }
+
+    /// Makes the spool file; or memory, where the file cannot be had and need not.
+    private static func makeSpool(
+        _ configuration: Configuration,
+        _ identity: ProcessIdentity
+    ) throws(CrashCaptureError) -> (SpoolFile, CrashCaptureError?) {
+        do throws(CrashCaptureError) {
+            let spool = try SpoolFile(
+                folder: configuration.spoolFolder,
+                identity: identity,
+                telling: configuration.told,
+                hasMemory: configuration.capturesMemory
+            )
+            return (spool, nil)
+        } catch {
+            guard !configuration.requiresSpool else { throw error }
+            let spool = try SpoolFile(
+                folder: nil,
+                identity: identity,
+                telling: configuration.told,
+                hasMemory: configuration.capturesMemory
+            )
+            return (spool, error)
         }
     }
 
@@ -240,6 +268,17 @@ public final class CrashCapture: Sendable {
     public func recordBytes(slot: UInt32) -> [UInt8] {
         let record = unsafe hf_capture_record(slot)
         return unsafe Array(UnsafeRawBufferPointer(start: record, count: MemoryLayout<HFRecord>.size))
+    }
+
+    /// The bytes of the record of a fault; nil if it was freed.
+    ///
+    /// Callable from any thread, in ordinary code. Whoever frees it meanwhile leaves the bytes of another: look at the number in them.
+    public func recordBytes(ofFault number: Int) -> [UInt8]? {
+        let count = unsafe spool.assumingMemoryBound(to: HFSpoolHeader.self).pointee.slot_count
+        for slot in 0..<count where unsafe Int(hf_capture_record(slot).pointee.number) == number {
+            return recordBytes(slot: slot)
+        }
+        return nil
     }
 
     /// The bytes of the snapshot of the other threads that belongs to a decided record, for the report writer; empty if there is none.
@@ -355,11 +394,25 @@ public final class CrashCapture: Sendable {
         unsafe hf_capture_set_start_items(list)
     }
 
+    /// When the main loop must have drained, in nanoseconds of the monotonic clock: the threads that wait for it go by the same time.
+    ///
+    /// Meaningful once a decision with `drains` was handed over.
+    public static var drainDeadline: Int64 { Int64(clamping: hf_capture_drain_deadline()) }
+
     /// Tells the threads whose faults wait for the main loop to drain that it has.
     ///
     /// They carry out their verdicts at once.
     public func endDrain() {
         hf_capture_end_drain()
+    }
+
+    /// Takes everything back, as if there had been no capture: handlers, crash thread and spool file.
+    ///
+    /// For a start that fails. Capture can be installed again.
+    public func withdraw() {
+        hf_sample_uninstall()
+        hf_capture_withdraw()
+        if isPersistent { _ = unsafe unlink(spoolPath) }
     }
 
     /// Puts the handlers back that stood before, and removes the spool file if every record in it was released.

@@ -52,12 +52,13 @@ final class CrashThread: @unchecked Sendable {
         warmUp()
     }
 
-    /// Starts the thread; it runs until the process ends.
+    /// Starts the thread; it runs until the process ends, or capture is taken back.
     func start() throws(CrashCaptureError) {
         do {
             try DetachedThread.start(name: "holdfast-crash") { [self] in
                 hf_capture_become_decider()
                 run()
+                hf_capture_stop_deciding()
             }
         } catch {
             throw CrashCaptureError(.thread, error)
@@ -94,11 +95,13 @@ final class CrashThread: @unchecked Sendable {
         unsafe record.deallocate()
     }
 
-    private func run() -> Never {
+    /// Returns where capture is taken back before anything was captured (`CrashCapture.withdraw`).
+    private func run() {
         var slot: UInt32 = 0
         var unloads: UInt32 = 0
         while true {
             let work = unsafe hf_capture_wait(&slot, &unloads)
+            if work == UInt32(HF_WORK_END) { return }
             if work == UInt32(HF_WORK_UNLOAD) {
                 // Now, and not in the next walk, whose thread may hold the loader's lock.
                 walker?.refreshImages()
@@ -113,7 +116,11 @@ final class CrashThread: @unchecked Sendable {
             unsafe lookForMutex(record, &fault)
             let decision = decide(fault)
             unsafe write(decision.reason, to: record)
-            if decision.drains { unsafe hf_capture_add_facts(record, UInt32(HF_FACT_DRAINED)) }
+            if decision.drains {
+                // First: the thread that faulted goes by it as soon as it sees the verdict.
+                _ = hf_capture_begin_drain()
+                unsafe hf_capture_add_facts(record, UInt32(HF_FACT_DRAINED))
+            }
             if decision.quarantines { unsafe hf_capture_add_facts(record, UInt32(HF_FACT_QUARANTINED)) }
             unsafe sampler.copyMemory(of: record, slot: slot)
             // What is resumed does not wait for the rest; what ends the process would not leave the time.

@@ -2,13 +2,13 @@ internal import CCrashCapture
 internal import Glibc
 public import SystemPackage
 
-/// A thread that belongs to no pool and runs until the process ends, with a guarded signal stack of its own.
+/// A thread that belongs to no pool and that nobody joins, with a guarded signal stack of its own.
 public enum DetachedThread {
     private final class Body: Sendable {
         let name: String
-        let run: @Sendable () -> Never
+        let run: @Sendable () -> Void
 
-        init(name: String, run: @escaping @Sendable () -> Never) {
+        init(name: String, run: @escaping @Sendable () -> Void) {
             self.name = name
             self.run = run
         }
@@ -18,9 +18,9 @@ public enum DetachedThread {
     ///
     /// - Parameters:
     ///   - name: Its name, for reports; up to 15 bytes count.
-    ///   - body: What it runs.
+    ///   - body: What it runs; the thread ends with it.
     /// - Throws: The error of pthread_create(3).
-    public static func start(name: String, _ body: @escaping @Sendable () -> Never) throws(Errno) {
+    public static func start(name: String, _ body: @escaping @Sendable () -> Void) throws(Errno) {
         var thread = pthread_t()
         let argument = unsafe Unmanaged.passRetained(Body(name: name, run: body)).toOpaque()
         let mask = hf_signal_block_for_service()
@@ -35,6 +35,7 @@ public enum DetachedThread {
                 // Without one, an overflow of this thread's stack has no record: nothing else depends on it.
                 _ = hf_capture_prepare_thread()
                 body.run()
+                return nil
             },
             argument
         )

@@ -62,6 +62,21 @@ public enum SignalEvents {
         hf_signal_stop(signal)
     }
 
+    /// Lets every observed signal act as it did before, until `takeUp`: for as long as nobody takes the events.
+    ///
+    /// Those that wait are sent once more. Not while another thread observes a signal, stops, or takes events.
+    public static func giveUp() {
+        hf_signal_give_up()
+        while let event = next() {
+            if !event.isCountOnly { kill(getpid(), event.signal) }
+        }
+    }
+
+    /// Ends what `giveUp` has begun.
+    public static func takeUp() {
+        hf_signal_take_up()
+    }
+
     /// Lets a signal do nothing until `restore`, without ignoring it: execve(2) hands on what is ignored.
     ///
     /// - Throws: `CrashCaptureError` with the code `signal`.

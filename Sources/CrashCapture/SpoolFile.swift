@@ -29,13 +29,13 @@ struct SpoolFile {
     /// memory only: an agent that cannot start is worse than one whose last report is lost.
     ///
     /// - Parameters:
-    ///   - folder: The spool folder.
+    ///   - folder: The spool folder; nil for none, and records in memory only.
     ///   - identity: What the header says of the process.
     ///   - told: What of the process's context may be told.
     ///   - hasMemory: Whether there is room for memory contents.
     /// - Throws: `CrashCaptureError`.
     init(
-        folder: String,
+        folder: String?,
         identity: ProcessIdentity,
         telling told: ToldContext,
         hasMemory: Bool = false
@@ -48,13 +48,13 @@ struct SpoolFile {
         )
         let contextOffset = (sections.end + 63) & ~63
         size = contextOffset + hf_context_section_size()
-        path = "\(folder)/\(identity.pid)-\(identity.startUnixNanoseconds).spool"
-        let temporary = "\(folder)/.\(identity.pid)-\(identity.startUnixNanoseconds).tmp"
+        path = "\(folder ?? "")/\(identity.pid)-\(identity.startUnixNanoseconds).spool"
+        let temporary = "\(folder ?? "")/.\(identity.pid)-\(identity.startUnixNanoseconds).tmp"
 
-        if unsafe mkdir(folder, 0o700) != 0, errno != EEXIST, !Self.isFull(errno) {
+        if let folder, unsafe mkdir(folder, 0o700) != 0, errno != EEXIST, !Self.isFull(errno) {
             throw CrashCaptureError(.spool, path: folder, Errno(rawValue: errno))
         }
-        descriptor = try Self.makeFile(temporary, size)
+        descriptor = folder == nil ? -1 : try Self.makeFile(temporary, size)
         let flags = descriptor >= 0 ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS
         let mapping = unsafe mmap(nil, size, PROT_READ | PROT_WRITE, flags, descriptor, 0)
         guard let mapping = unsafe mapping, unsafe mapping != MAP_FAILED else {

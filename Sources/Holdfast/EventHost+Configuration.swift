@@ -17,8 +17,15 @@ extension EventHost {
 
         /// Go on as long as the budget lasts: for agents whose state in memory is worth more than their purity.
         public static let keepGoing = AfterFault(value: .keepGoing)
-        /// Restart in place as soon as the host is quiet, after 30 seconds at the latest: what no rule can see may be broken.
-        public static let restartWhenQuiet = AfterFault(value: .restartWhenQuiet(within: .seconds(30)))
+        /// Restart in place as soon as nothing would be lost by it, after an hour at the latest: what no rule can see may be broken.
+        ///
+        /// Nothing would be lost when the main loop has swept all its modes and is about to sleep, and has: no port source with an open
+        /// connection that is not kept (`EventHost.keepAcrossRestart`), no connection and no message of a message port, no queued
+        /// block, no signalled source and no job of a task; and when nobody has taken a hold (`EventHost.hold()`). Connections that
+        /// another thread serves, and requests that a task waits for, are not seen: take a hold for them. Timers begin anew. With
+        /// `Restart.exit` nothing is kept, so all connections count. At the limit the process drains and restarts, whatever is open,
+        /// and logs what that was.
+        public static let restartWhenQuiet = AfterFault(value: .restartWhenQuiet(within: .seconds(3600)))
         /// Resume nothing: every fault restarts the process in place.
         public static let restart = AfterFault(value: .restart)
 
@@ -60,6 +67,10 @@ extension EventHost {
     public struct Configuration: Sendable {
         /// The store for reports; nil for the default one (`ReportStore.defaultPath`).
         public var store: FilePath?
+        /// Whether a host is not made, and the process does not start, where reports cannot be stored.
+        ///
+        /// By default it serves without them, and says so in its log and in `EventHost.storeState`.
+        public var requiresStore = false
         /// How much the store may hold: whoever writes a report removes what is too much; nil for any amount.
         public var reportLimits: ReportStore.Limits? = .default
         /// Which faults may be resumed.
@@ -90,7 +101,9 @@ extension EventHost {
         /// They may hold secrets.
         public var capturesMemory = false
         /// What is done about callouts that do not return and loops that do not go on; nil for nothing.
-        public var stalls: StallPolicy?
+        ///
+        /// By default the main loop is watched, and what keeps it for a second has a report. That costs nothing while the loop sleeps.
+        public var stalls: StallPolicy? = .default
         /// How long one callout may run before it is ended; nil for any time.
         ///
         /// It holds for the main loop, and for those that are watched (`watchDeadlines(of:)`). Needs `capturesThreads`.
@@ -99,8 +112,16 @@ extension EventHost {
         public var calloutStackSize = 1 << 20
         /// What records and reports may tell of the process.
         public var privacy = PrivacyPolicy()
-        /// Where the host logs what it does.
-        public var logger = Logger(label: "holdfast")
+        /// How long observed signals wait for somebody to run the main loop, before they act as if nobody observed them.
+        package var signalPatience = Duration.seconds(10)
+        /// Where the host logs what it does: the program's own log, if it has set one up before; else standard error, with priorities
+        /// where that is the journal (`JournalLogHandler`).
+        ///
+        /// Each fault that is resumed has one line: what, in which function and line, in which item, and its report.
+        public var logger = JournalLogHandler.standard(
+            label: "holdfast",
+            journal: ProcessEnvironment.values["JOURNAL_STREAM"]
+        )
 
         /// Makes a configuration with the defaults.
         public init() {}

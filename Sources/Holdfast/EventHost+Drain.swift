@@ -15,9 +15,14 @@ extension EventHost {
     public var isDraining: Bool { drain != nil }
 
     /// Calls the drain handlers, each in a callout of its own, and then `finish`; a drain that is under way goes on.
-    func startDrain(_ reason: Drain.Reason, finish: @escaping @MainActor () -> Void) {
+    func startDrain(
+        _ reason: Drain.Reason,
+        until deadline: HostRunLoop.Instant,
+        parkedThread: CInt? = nil,
+        finish: @escaping @MainActor () -> Void
+    ) {
         guard drain == nil else { return }
-        let drain = Drain(reason, until: .now.advanced(by: configuration.drainDeadline), whenDone: finish)
+        let drain = Drain(reason, until: deadline, parkedThread: parkedThread, whenDone: finish)
         self.drain = drain
         configuration.logger.notice(
             "draining",
@@ -29,21 +34,30 @@ extension EventHost {
             loop.perform(in: .common, label: "drain handler") { MainActor.assumeIsolated { handler(drain) } }
         }
         loop.perform(in: .common, label: "drain") { MainActor.assumeIsolated { whole.release() } }
-        let late = HostRunLoop.Timer(ofHost: "drain deadline", fireAt: drain.deadline) { _ in
-            MainActor.assumeIsolated { drain.finish() }
-        }
-        loop.add(late, to: .common)
+        drain.keepTime(on: loop)
         loop.wakeUp()
     }
 
-    /// A thread stands in its handler and waits for the main loop to drain.
-    func drainAfterFault() {
+    /// A thread stands in its handler and waits for the main loop to drain, until the same time.
+    func drainAfterFault(until deadline: HostRunLoop.Instant, parkedThread: CInt) {
         // One that was planned is under way: at its end the process is replaced, and that thread with it.
         guard drain == nil else { return }
-        startDrain(.fault) { [self] in
-            for handler in restartHandlers { handler() }
-            // The record of that fault is finished by the next process: there is nothing to wait for.
-            capture.endDrain()
+        startDrain(.fault, until: deadline, parkedThread: parkedThread == 0 ? nil : parkedThread) { [self] in
+            callRestartHandlers(from: 0) { [capture] in
+                // The record of that fault is finished by the next process: there is nothing to wait for.
+                capture.endDrain()
+            }
         }
+    }
+
+    /// Calls the handlers of a restart and then `finish`: one that faults costs itself.
+    private func callRestartHandlers(from first: Int, finish: @escaping @MainActor () -> Void) {
+        guard first < restartHandlers.count else { return finish() }
+        let others = HostRunLoop.addCleanup { [weak self] in
+            MainActor.assumeIsolated { self?.callRestartHandlers(from: first + 1, finish: finish) }
+        }
+        restartHandlers[first]()
+        others.cancel()
+        callRestartHandlers(from: first + 1, finish: finish)
     }
 }

@@ -79,30 +79,37 @@ extension EventHost {
         {
             return supervisor.post(message)
         }
-        var details: Logger.Metadata = ["number": "\(message.number)", "signal": "\(message.signal)"]
-        if message.merged > 0 { details["merged"] = "\(message.merged)" }
+        var message = message
+        message.words = CrashMessage.Words { [teller] number in teller.line(ofFault: number) }
         switch message.event {
         case .resumed:
-            let isOverdue = message.signal == SIGSTKFLT
-            configuration.logger.warning(
-                isOverdue ? "a callout was abandoned at its deadline" : "a fault was resumed",
-                metadata: details
-            )
+            expectLine(of: message)
             recover(from: message)
         case .quarantined:
-            details["item"] = "\(ward.label(of: message.item) ?? "gone")"
-            configuration.logger.error("a fault was resumed, and its item is in quarantine", metadata: details)
+            expectLine(of: message)
             scheduleDischarge()
             recover(from: message)
-        case .draining:
-            configuration.logger.critical("a thread has faulted and cannot be resumed", metadata: details)
-            drainAfterFault()
+        case .draining(let deadline):
+            // Its report is made by the next process.
+            configuration.logger.critical("\(message); the process restarts when it has drained")
+            drainAfterFault(until: deadline, parkedThread: message.thread)
         }
         guard message.item == 0 || message.item != supervisor.portItem else {
             configuration.logger.error("a handler of faults faulted itself; it is not told")
             return
         }
         for handler in faultHandlers { handler(message) }
+    }
+
+    /// Sees to it that the log has a line of a fault soon, also where the report writer waits for a disk.
+    private func expectLine(of message: CrashMessage) {
+        guard !teller.hasTold(ofFault: message.number), lateLine?.isValid != true else { return }
+        let late = HostRunLoop.Timer(ofHost: "late line of a fault", fireAt: .now.advanced(by: .seconds(2))) { [weak self, teller] _ in
+            if !teller.hasTold(ofFault: message.number) { teller.tellLate(message) }
+            MainActor.assumeIsolated { self?.lateLine = nil }
+        }
+        lateLine = late
+        loop.add(late, to: .common)
     }
 
     private func recover(from message: CrashMessage) {

@@ -1,7 +1,6 @@
 internal import CrashCapture
 internal import Glibc
 internal import Logging
-internal import RunLoops
 internal import Supervision
 
 extension EventHost {
@@ -41,49 +40,10 @@ extension EventHost {
         restartRefusedUntil = .now.advanced(by: .seconds(30))
     }
 
-    /// Plans the hand-over to a fresh process, if that is what follows a fault.
-    func taint() {
-        guard case .restartWhenQuiet(let limit) = configuration.afterFault.value, !isTainted else { return }
-        isTainted = true
-        // Where a fault would not restart the process, a plan does not, either.
-        guard configuration.restart != .signal else { return }
-        if stage != .normal {
-            configuration.logger.critical("faults follow each restart; going on without another one")
-            return
-        }
-        // Quiet: the loop is about to sleep, and the sweep has found it clean.
-        let quiet = HostRunLoop.Observer(ofHost: "restart when quiet", activities: .beforeWaiting) { [weak self] _, _ in
-            MainActor.assumeIsolated {
-                guard let self, !self.needsSweep, self.loop.nesting == 1 else { return }
-                self.planRestart()
-            }
-        }
-        loop.add(quiet, to: .default)
-        // At the latest: whatever the loop is doing, and however many faults come.
-        let late = HostRunLoop.Timer(
-            ofHost: "restart at the latest",
-            fireAt: .now.advanced(by: limit),
-            repeating: .seconds(1)
-        ) { [weak self] _ in
-            MainActor.assumeIsolated { self?.planRestart() }
-        }
-        loop.add(late, to: .common)
-    }
-
-    /// Lets the main loop drain, then replaces the process.
-    private func planRestart() {
-        guard restartRefusedUntil <= .now else { return }
-        startDrain(.planned) { [self] in
-            drain = nil
-            mustRestart = true
-            endRun()
-        }
-    }
-
     /// Sets what a restart begins with: called when that changes.
     func prepareRestart(isHealthy: Bool, reason: RestartReason = .fault) {
         self.isHealthy = isHealthy
-        let ours = RestartHistory.variables + [KeptDescriptors.variable]
+        let ours = RestartHistory.variables + [KeptDescriptors.variable, StorePlace.variable]
         var environment = ProcessEnvironment.entries.filter { entry in
             !ours.contains { entry.starts(with: "\($0)=".utf8) }
         }
@@ -97,6 +57,7 @@ extension EventHost {
             reason: reason
         )
         environment += history.map { Array($0.utf8) }
+        if let entry = storePlace.entry { environment.append(entry) }
         if let table = kept.tableDescriptor { environment.append(Array("\(KeptDescriptors.variable)=\(table)".utf8)) }
         capture.prepareRestart(environment: environment, keptTable: kept.tableDescriptor)
     }

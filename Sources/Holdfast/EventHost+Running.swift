@@ -12,6 +12,9 @@ extension EventHost {
     public func run() {
         isStopping = false
         setStopping(false)
+        supervisor.isServed = true
+        defer { supervisor.isServed = false }
+        signalWarden.serve()
         if let open = DescriptorCensus.openDescriptors() { census.begin(open: open, watched: loop.watchedDescriptors) }
         // What came while the process before this one was replaced: its observers are in place by now.
         SignalEvents.release(history.heldSignals)

@@ -43,7 +43,9 @@ public final class EventHost {
     let capture: CrashCapture
     let supervisor: Supervisor
     let writer: ReportWriter
+    let teller: FaultTeller
     let signalPort: SignalPort
+    let signalWarden: SignalWarden
     let kept: KeptDescriptors
     var faultHandlers: [@MainActor (CrashMessage) -> Void] = []
     var restartHandlers: [@MainActor () -> Void] = []
@@ -54,6 +56,10 @@ public final class EventHost {
     var mustRestart = false
     var restartRefusedUntil = HostRunLoop.Instant.now
     var isTainted = false
+    /// How many holds keep a planned restart back.
+    var holds = 0
+    /// The connection that was found open when the host was to be quiet last.
+    weak var openPort: HostRunLoop.PortSource?
     var isHealthy = false
     /// How far the process has come.
     var phase = ProcessPhase.starting
@@ -70,22 +76,37 @@ public final class EventHost {
     private let abandonedItems = AbandonedItems()
     /// Fires when the next cool-down is over.
     var dischargeTimer: HostRunLoop.Timer?
+    /// Fires when the line of a fault is late.
+    var lateLine: HostRunLoop.Timer?
     let buried: BuriedStacks
     nonisolated let deadlines: DeadlineWatch
+    nonisolated let storeHealth: StoreHealth
+    let storePlace: StorePlace
 
     /// Installs crash capture and prepares the main loop.
     ///
-    /// One host a process, on the main thread. SIGPIPE does nothing from then on.
+    /// One host a process, on the main thread. SIGPIPE does nothing from then on. Where it throws, nothing of it is left: handlers,
+    /// threads and spool file are gone, and another can be made.
     ///
     /// - Parameter configuration: What the host is made with.
     /// - Throws: `EventHostError`.
     public init(_ configuration: Configuration = Configuration()) throws(EventHostError) {
         self.configuration = configuration
-        var history = RestartHistory(environment: ProcessEnvironment.values, pid: getpid())
+        let environment = ProcessEnvironment.values
+        var history = RestartHistory(environment: environment, pid: getpid())
         kept = KeptDescriptors(isRestarted: history.restarts > 0)
         // A child that this process starts is not the one that was restarted.
-        for variable in RestartHistory.variables { _ = unsafe unsetenv(variable) }
-        let store = try Self.openStore(configuration)
+        for variable in RestartHistory.variables + [StorePlace.variable] { _ = unsafe unsetenv(variable) }
+        storePlace = StorePlace(
+            configuration.store,
+            environment: environment,
+            isRestarted: history.restarts > 0,
+            limits: configuration.reportLimits
+        )
+        storeHealth = StoreHealth(logger: configuration.logger)
+        signalWarden = SignalWarden(patience: configuration.signalPatience, logger: configuration.logger)
+        let store = storePlace.store
+        try Self.open(storePlace, storeHealth, configuration)
         let group = CrashCapture.controlGroup
         let past = PastFaults(store: store, instance: Self.instance(configuration, controlGroup: group))
         for fault in past.ofPredecessor { history.add(fault) }
@@ -110,7 +131,7 @@ public final class EventHost {
             throw EventHostError(error)
         }
         // The crash thread starts before there is a writer; no callout runs before both are there.
-        let sink = FaultSink(supervisor: supervisor, drainDeadline: configuration.drainDeadline)
+        let sink = FaultSink(supervisor: supervisor)
         let inspector = CodeInspector(trusting: configuration.policy)
         var settings = CrashCapture.Configuration(
             spoolFolder: store.spoolPath.string,
@@ -124,6 +145,7 @@ public final class EventHost {
             capturesMemory: configuration.capturesMemory,
             version: Self.version
         )
+        settings.requiresSpool = configuration.requiresStore
         Self.apply(configuration.privacy, to: &settings)
         startDelay = Self.waitBeforeStart(assessment, configuration, holding: history.heldSignals)
         do {
@@ -140,7 +162,14 @@ public final class EventHost {
         }
         capture.describe(controlGroup: group)
         inspector.attach(capture)
-        writer = ReportWriter(capture: capture, store: store, logger: configuration.logger) { [capture] in
+        teller = FaultTeller(capture: capture, health: storeHealth, logger: configuration.logger)
+        writer = ReportWriter(
+            capture: capture,
+            store: store,
+            health: storeHealth,
+            teller: teller,
+            logger: configuration.logger
+        ) { [capture] in
             // On its thread: nobody waits for these files.
             capture.describeContainer()
             inspector.warmUp(logger: configuration.logger)
@@ -148,7 +177,13 @@ public final class EventHost {
         sink.attach(writer)
         buried = BuriedStacks()
         deadlines = Self.deadlineWatch(configuration, supervisor)
-        try start()
+        do throws(EventHostError) {
+            try start()
+        } catch {
+            takeBack()
+            throw error
+        }
+        sayHowItStarted()
     }
 
     private static func apply(_ privacy: PrivacyPolicy, to settings: inout CrashCapture.Configuration) {
@@ -157,15 +192,18 @@ public final class EventHost {
         settings.told = privacy.told(of: ProcessEnvironment.values)
     }
 
-    private static func openStore(_ configuration: Configuration) throws(EventHostError) -> ReportStore {
+    /// Makes the store, or says why there is none.
+    private static func open(
+        _ place: StorePlace,
+        _ health: StoreHealth,
+        _ configuration: Configuration
+    ) throws(EventHostError) {
         do throws(ReportStoreError) {
-            var path = configuration.store
-            if path == nil { path = try ReportStore.defaultPath(environment: ProcessEnvironment.values) }
-            let store = ReportStore(path: path ?? "", limits: configuration.reportLimits)
-            try store.create()
-            return store
+            if let problem = place.problem { throw problem }
+            try place.store.create()
         } catch {
-            throw EventHostError(error)
+            if configuration.requiresStore { throw EventHostError(error) }
+            health.failed(error.description)
         }
     }
 
@@ -184,11 +222,6 @@ public final class EventHost {
             loop.withhold(itemsLabelled: labels)
         }
         do {
-            try writer.start()
-        } catch {
-            throw EventHostError(error)
-        }
-        do {
             messagePort = try supervisor.attachPort(to: loop) { [weak self] message in
                 MainActor.assumeIsolated { self?.receive(message) }
             }
@@ -196,23 +229,28 @@ public final class EventHost {
         } catch {
             throw EventHostError(error)
         }
-        try watchForStalls()
         if configuration.calloutDeadline != nil { try watchDeadlines(of: loop) }
-        if !capture.isPersistent {
-            configuration.logger.error("no room for the spool file: faults without a report are lost with the process")
+        // The last that may fail: its thread never ends.
+        do {
+            try writer.start()
+        } catch {
+            throw EventHostError(error)
         }
+        watchForStalls()
         prepareRestart(isHealthy: false)
         watchHealth()
-        logHandOver()
-        if history.restarts > 0 {
-            configuration.logger.notice(
-                "restarted in place",
-                metadata: ["restarts": "\(history.restarts)", "reason": "\(history.reason)"]
-            )
-        }
     }
 
-    private func watchForStalls() throws(EventHostError) {
+    /// Undoes what a start that failed has done.
+    private func takeBack() {
+        deadlines.stop()
+        HostRunLoop.setAbandonWitness(nil)
+        supervisor.detach()
+        signalPort.close()
+        capture.withdraw()
+    }
+
+    private func watchForStalls() {
         guard let policy = configuration.stalls else { return }
         do {
             stalls = try StallWatch(
@@ -224,7 +262,7 @@ public final class EventHost {
                 abandonedItems: abandonedItems
             )
         } catch {
-            throw EventHostError(error)
+            configuration.logger.error("stalls are not watched: \(error)")
         }
     }
 

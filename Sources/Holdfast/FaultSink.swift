@@ -1,19 +1,18 @@
 internal import CrashCapture
+internal import RunLoops
 internal import Supervision
 internal import Synchronization
 
 /// Where the crash thread puts what it decided: the message for the main loop, the record for the report writer.
 final class FaultSink: Sendable {
     private let supervisor: Supervisor
-    private let drainDeadline: Duration
     /// Set once, before the first callout runs.
     ///
     /// Protected by its lock.
     private let writer = Mutex<ReportWriter?>(nil)
 
-    init(supervisor: Supervisor, drainDeadline: Duration) {
+    init(supervisor: Supervisor) {
         self.supervisor = supervisor
-        self.drainDeadline = drainDeadline
     }
 
     func attach(_ writer: ReportWriter) {
@@ -23,7 +22,8 @@ final class FaultSink: Sendable {
     func decided(fault: FaultSummary, decision: Decision) {
         if decision.drains {
             // Its record is finished by the next process: what is reported is the end of this one.
-            supervisor.post(draining: fault, thread: fault.thread, within: drainDeadline)
+            let deadline = HostRunLoop.Instant(nanoseconds: CrashCapture.drainDeadline)
+            supervisor.post(draining: fault, thread: fault.thread, until: deadline)
         } else {
             supervisor.post(resumed: fault, thread: fault.thread)
         }

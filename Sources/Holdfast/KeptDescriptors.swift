@@ -20,6 +20,8 @@ final class KeptDescriptors {
     private var unclaimed: [String: CInt] = [:]
     /// What the program finds: what was handed over and what it kept itself.
     private var entries: [String: KeptEntry] = [:]
+    /// Under how many names each descriptor is kept.
+    private var uses: [CInt: Int] = [:]
 
     /// Takes over what the environment names and takes the variable out of it.
     ///
@@ -49,6 +51,9 @@ final class KeptDescriptors {
 
     func state(named name: String) -> [UInt8]? { entries[name]?.state }
 
+    /// Whether a descriptor is kept under any name.
+    func keeps(_ descriptor: CInt) -> Bool { uses[descriptor] != nil }
+
     /// The descriptor that was handed over under a name; from now on the program's.
     func claim(_ name: String) -> CInt? {
         unclaimed[name] = nil
@@ -58,8 +63,16 @@ final class KeptDescriptors {
     func keep(_ entry: KeptEntry, as name: String) throws(Errno) {
         let table = try openTable()
         try table.keep(entry, as: name)
-        entries[name] = entry
+        note(entry, as: name)
         closeUnclaimed(name, unless: entry.descriptor)
+    }
+
+    private func note(_ entry: KeptEntry?, as name: String) {
+        if let before = entries[name]?.descriptor, let count = uses[before] {
+            uses[before] = count > 1 ? count - 1 : nil
+        }
+        entries[name] = entry
+        if let descriptor = entry?.descriptor { uses[descriptor, default: 0] += 1 }
     }
 
     private func openTable() throws(Errno) -> KeptTable {
@@ -77,7 +90,7 @@ final class KeptDescriptors {
 
     func remove(_ name: String) throws(Errno) {
         try table?.remove(name)
-        entries[name] = nil
+        note(nil, as: name)
         closeUnclaimed(name, unless: nil)
     }
 

@@ -33,6 +33,8 @@ struct ReportBatch {
         imagesVersion: () -> UInt32 = { 0 },
         spool: () -> [UInt8],
         context: (Int) -> [UInt8]? = { _ in nil },
+        tell: (CrashReport) -> Void = { _ in },
+        tellCount: (Int, ReportID) -> Void = { _, _ in },
         release: (UInt32) -> Void
     ) -> (done: [UInt32], error: (any Error)?) {
         var done: [UInt32] = []
@@ -62,11 +64,16 @@ struct ReportBatch {
                     counts[id] = count
                 case .write:
                     attach(sections(slot), to: &record)
-                    try store.add(report(of: record, imagesVersion(), spool, context))
+                    let report = try self.report(of: record, imagesVersion(), spool, context)
+                    // First: a disk may stand still.
+                    tell(report)
+                    try store.add(report)
                     finish(slot)
                 case .writeGroup:
                     attach(sections(slot), to: &record)
-                    folding.began(key, try store.add(report(of: record, imagesVersion(), spool, context)))
+                    let report = try self.report(of: record, imagesVersion(), spool, context)
+                    tell(report)
+                    folding.began(key, try store.add(report))
                     finish(slot)
                 }
             } catch {
@@ -76,6 +83,7 @@ struct ReportBatch {
         for (id, count) in counts {
             do {
                 try add(count, to: id)
+                tellCount(count.faults, id)
                 for slot in count.slots { finish(slot) }
             } catch {
                 folding.lost(count.key)

@@ -13,6 +13,8 @@ internal import SystemPackage
 final class ReportWriter: Sendable {
     private let capture: CrashCapture
     let store: ReportStore
+    private let health: StoreHealth
+    private let teller: FaultTeller
     private let logger: Logger
     private let prepare: @Sendable () -> Void
     /// Protected by its lock, as are the records that wait in it.
@@ -23,9 +25,18 @@ final class ReportWriter: Sendable {
     private let drained = Semaphore()
 
     /// Makes a writer; `prepare` is called on its thread, before anything else.
-    init(capture: CrashCapture, store: ReportStore, logger: Logger, prepare: @escaping @Sendable () -> Void) {
+    init(
+        capture: CrashCapture,
+        store: ReportStore,
+        health: StoreHealth,
+        teller: FaultTeller,
+        logger: Logger,
+        prepare: @escaping @Sendable () -> Void
+    ) {
         self.capture = capture
         self.store = store
+        self.health = health
+        self.teller = teller
         self.logger = logger
         self.prepare = prepare
     }
@@ -57,19 +68,24 @@ final class ReportWriter: Sendable {
 
     /// Waits until every record is in the store, or the limit has passed; says whether they are.
     ///
-    /// A record that cannot be written is waited for only where it would be lost with the process: a later one finishes what is in
-    /// the spool.
+    /// A record that cannot be written is waited for only where it would be lost with the process (a later one finishes what is in the
+    /// spool), and where the store can be used at all.
     @discardableResult
     func flush(limit: Duration) -> Bool {
         let end = HostRunLoop.Instant.now.advanced(by: limit)
         let before = failures.load(ordering: .relaxed)
         // The slots, and not the queue: a record is queued only after the thread that faulted goes on.
         while capture.slotsInUse > 0, .now < end {
-            if capture.isPersistent, failures.load(ordering: .relaxed) != before { return false }
+            if capture.isPersistent || health.isUnusable, failures.load(ordering: .relaxed) != before { return false }
             drained.wait(atMost: .milliseconds(20))
         }
         return capture.slotsInUse == 0
     }
+
+    /// How often what could not be written is tried each second.
+    private static let promptTries = 60
+    /// How many records wait for a store that cannot be used where the process loses them anyway: those of the first faults.
+    private static let mostUnwritable = 64
 
     /// SCHED_BATCH of the kernel's sched.h, which the overlay lacks.
     private static let batch: CInt = 3
@@ -81,17 +97,23 @@ final class ReportWriter: Sendable {
         // when it wakes up (sched(7), SCHED_BATCH). No more than that: in a flood, faults wait for the slots that it frees.
         var parameters = sched_param(sched_priority: 0)
         _ = unsafe sched_setscheduler(0, Self.batch, &parameters)
-        finishSpool()
+        var hasFinishedSpool = finishSpool()
         var batch = ReportBatch(store: store)
-        var hasFailed = false
+        var failedTries = 0
         while true {
-            // What could not be written is tried again after a while, whatever else comes.
-            if hasFailed { sleep(1) } else { wake.wait() }
+            // What could not be written is tried again after a while, whatever else comes; later, with what comes next.
+            if failedTries > 0 { sleep(1) }
+            if failedTries == 0 {
+                wake.wait()
+            } else if failedTries > Self.promptTries {
+                wake.wait(atMost: .seconds(60))
+            }
             // With one processor for all, the scheduler may take this thread before the one that faulted (measured: 2 to 5 ms until
             // the next callout instead of 0.1 ms). That one goes on in less.
             usleep(500)
             wake.drain()
-            hasFailed = !writeWaiting(&batch)
+            failedTries = writeWaiting(&batch) ? 0 : failedTries + 1
+            if !hasFinishedSpool { hasFinishedSpool = finishSpool() }
         }
     }
 
@@ -106,6 +128,11 @@ final class ReportWriter: Sendable {
             drained.signal()
         }
         if failed.isEmpty { return true }
+        // They must not take the place of faults to come: where there is no place left, the process restarts.
+        if !capture.isPersistent, health.isUnusable {
+            for slot in failed.dropFirst(Self.mostUnwritable) { capture.release(slot: slot) }
+            failed = Array(failed.prefix(Self.mostUnwritable))
+        }
         let keys = Dictionary(uniqueKeysWithValues: failed.map { ($0, key(slot: $0)) })
         waiting.withLock { waiting in
             carryOut(waiting.putBack(failed, isParked: capture.isParked(slot:)) { keys[$0] ?? nil })
@@ -113,12 +140,17 @@ final class ReportWriter: Sendable {
         return false
     }
 
-    private func finishSpool() {
+    /// Finishes what dead processes left, unless the store cannot be used; says whether it did.
+    private func finishSpool() -> Bool {
+        guard !health.isUnusable else { return false }
         let outcome = SpoolFinisher(store: store).finish()
         for id in outcome.reports {
-            logger.notice("finished the report of an earlier fault", metadata: ["report": "\(id)"])
+            // Of another process, whose numbers are not ours.
+            let line = (try? store.load(id)).map { "\($0.process.name)[\($0.process.pid)] \($0.faultLine())" }
+            logger.error("finished the report of an earlier fault: \(line ?? "report \(id)")")
         }
         for problem in outcome.problems { logger.warning("cannot finish a spool file: \(problem)") }
+        return true
     }
 
     /// Returns the slots that could not be written.
@@ -130,12 +162,15 @@ final class ReportWriter: Sendable {
             imagesVersion: { capture.imagesVersion },
             spool: capture.spoolBytes,
             context: capture.contextBytes(ofFault:),
+            tell: teller.tell(_:),
+            tellCount: teller.tell(of:countedIn:),
             release: capture.release(slot:)
         )
         if let error {
             failures.add(1, ordering: .relaxed)
-            let place = capture.isPersistent ? "stays in the spool" : "is lost when the process ends"
-            logger.error("cannot write a crash report, its record \(place): \(error)")
+            health.failed("\(error)\(capture.isPersistent ? "" : "; records are in memory, and lost with the process")")
+        } else if !done.isEmpty {
+            health.worked()
         }
         return slots.filter { !done.contains($0) }
     }

@@ -137,6 +137,9 @@ extension EventHost {
     /// them (`SignalEvent.lost`) or in one of its own (`isCountOnly`). A signal that waits while the process is restarted
     /// waits for the next process.
     ///
+    /// Signals wait for the main loop to run. Where nobody runs it within 10 seconds, as in an `async` main that never calls `run()`, each
+    /// has the effect again that it had before, also those that wait, and the log says so; `run()` then delivers them as usual.
+    ///
     /// - Parameters:
     ///   - signal: SIGTERM, SIGHUP, SIGRTMIN, …: any but faults, SIGKILL and SIGSTOP.
     ///   - handler: Called in the order of arrival.
@@ -148,7 +151,9 @@ extension EventHost {
         _ handler: @escaping @MainActor (SignalEvent) -> Void
     ) throws(CrashCaptureError) -> SignalObservation {
         let held = signalPort.heldSignals
-        let observation = try signalPort.observe(signal, handler) { [weak self] in self?.updateHeldSignals() }
+        let observation = try signalWarden.observing { () throws(CrashCaptureError) in
+            try signalPort.observe(signal, handler) { [weak self] in self?.updateHeldSignals() }
+        }
         if signalPort.heldSignals != held { updateHeldSignals() }
         return observation
     }

@@ -32,7 +32,10 @@ public final class Supervisor: Sendable {
     private let event: EventDescriptor
     private let resumed = Atomic<Int>(0)
     private let stopping = Atomic<Bool>(false)
+    private let served = Atomic<Bool>(false)
     private let portIdentifier = Atomic<UInt64>(0)
+    /// Protected by its lock.
+    private let port = Mutex<HostRunLoop.PortSource?>(nil)
 
     /// Makes a supervisor.
     ///
@@ -103,6 +106,14 @@ public final class Supervisor: Sendable {
         set { stopping.store(newValue, ordering: .releasing) }
     }
 
+    /// Whether somebody serves the main loop, so that it can drain; a run of the loop that nobody announced counts, too.
+    ///
+    /// Any thread may set it: true while the host's run lasts, also between two runs of the loop.
+    public var isServed: Bool {
+        get { served.load(ordering: .acquiring) || (portItem != 0 && HostRunLoop.main.nesting > 0) }
+        set { served.store(newValue, ordering: .releasing) }
+    }
+
     // MARK: On the crash thread
 
     /// Gives the verdict on a fault.
@@ -114,7 +125,9 @@ public final class Supervisor: Sendable {
         let now = now
         // Without the host's own ports nobody hears of a quarantine, and nobody can end the process but by SIGKILL.
         let mayQuarantine = hasQuarantine && !HostRunLoop.isHostsOwn(item: fault.item)
-        let decision = state.withLock { Self.decide(fault, by: rule, &$0, at: now, hasQuarantine: mayQuarantine) }
+        var decision = state.withLock { Self.decide(fault, by: rule, &$0, at: now, hasQuarantine: mayQuarantine) }
+        // As in an async main: a thread that waits for the main loop would wait for nobody.
+        if decision.drains, !isServed { decision.drains = false }
         if case .resume = decision.verdict { resumed.add(1, ordering: .acquiringAndReleasing) }
         return decision
     }
@@ -199,9 +212,9 @@ public final class Supervisor: Sendable {
     /// - Parameters:
     ///   - fault: The fault.
     ///   - thread: The thread that faulted, as gettid(2) has it; 0 if it is not known.
-    ///   - limit: When it restarts at the latest.
-    public func post(draining fault: FaultSummary, thread: CInt = 0, within limit: Duration) {
-        post(CrashMessage(fault, thread: thread, event: .draining(within: limit)))
+    ///   - deadline: When it restarts at the latest.
+    public func post(draining fault: FaultSummary, thread: CInt = 0, until deadline: HostRunLoop.Instant) {
+        post(CrashMessage(fault, thread: thread, event: .draining(until: deadline)))
     }
 
     /// Posts a message.
@@ -240,8 +253,14 @@ public final class Supervisor: Sendable {
             receive(message)
         }
         portIdentifier.store(port.identifier, ordering: .releasing)
+        self.port.withLock { $0 = port }
         try loop.add(port, to: .common)
         return port
+    }
+
+    /// Undoes `attach`.
+    public func detach() {
+        port.withLock { $0?.invalidate() }
     }
 
     /// A function of its own: one that uses a `Mutex` and then calls the program's code would be suspected of holding it.

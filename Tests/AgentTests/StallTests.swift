@@ -25,7 +25,7 @@ import Testing
         #expect(activities.contains { errors.contains("thread=\($0)") }, "\(errors)")
     }
 
-    @Test func `Without the option nothing is watched, and a stall of no time is none`() throws {
+    @Test func `What is shorter than the threshold is no stall`() throws {
         let agent = try AgentProcess()
         let client = try agent.connect()
         #expect(try client.ask("STALL busy 0") == "OK")

@@ -24,6 +24,8 @@ final class MatrixProbe {
         // What is looked at is not how long a verdict takes on a busy machine; a lock that is waited for is not let go in this time.
         configuration.verdictDeadline = .seconds(10)
         configuration.store = store
+        // Reports are counted, and a busy machine makes stalls.
+        configuration.stalls = nil
         configuration.policy = setting == .usual ? .default : .allMemoryFaults
         configuration.afterFault = setting == .whenQuiet ? .restartWhenQuiet : .keepGoing
         // Small, so that an overflow of it takes no time.

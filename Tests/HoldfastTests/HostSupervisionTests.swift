@@ -32,6 +32,26 @@ import Testing
         #expect(run.lines == ["waiting", "restarted 1"])
     }
 
+    @Test func `A drain has one clock, and handlers of the restart are called at its deadline`() throws {
+        let run = try ProbeRun("drain-clock")
+        #expect(run.end == .exited(0))
+        #expect(run.lines == ["in time true, told true", "handing over", "restarted 1"])
+    }
+
+    @Test func `A drain ends once, and a handler of the restart that faults costs itself`() throws {
+        let run = try ProbeRun("drain-ends-once")
+        #expect(run.end == .exited(0))
+        #expect(run.lines == ["handing over", "the last handler", "restarted 1"])
+    }
+
+    @Test func `Where nobody runs the main loop a thread that faults waits for nobody`() throws {
+        let run = try ProbeRun("thread-fault-without-run")
+        #expect(run.end == .exited(0))
+        #expect(run.lines == ["restarted 1"])
+        let report = try #require(run.reports.first)
+        #expect(report.verdict.decision == .restart && report.recovery?.drained != true)
+    }
+
     @Test func `A broken heap is not drained with`() throws {
         let run = try ProbeRun("broken-heap-on-thread")
         #expect(run.end == .exited(0))

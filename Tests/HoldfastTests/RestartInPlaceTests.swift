@@ -222,4 +222,30 @@ import Testing
         #expect(try run.lines().count == 3)
         #expect(try run.process.wait() == .exited(0))
     }
+
+    /// As while it is installed by somebody who copies onto the file: execve(2) takes both, and the first thing they do is to die.
+    @Test(arguments: ["head -c -100", "head -c 200000"])
+    func `A program that is only half there is restarted from its image`(cut: String) throws {
+        let folder = try TemporaryFolder()
+        let program = try copy(in: folder)
+        let run = try HostRun("image", "fault", "wait", program: program)
+        while let line = try run.line(), line != "ready" {}
+        try shell(#"\#(cut) "$1" >"$1.new"; chmod 755 "$1.new"; mv "$1.new" "$1""#, program)
+        run.process.kill(SIGUSR1)
+        #expect(try run.lines().count == 3)
+        #expect(try run.process.wait() == .exited(0))
+    }
+
+    /// The process changes its directory, and another begins there.
+    @Test func `A relative store stays where the first process made it`() throws {
+        let folder = try TemporaryFolder()
+        let script = #"cd "\#(folder.path)"; mkdir other; probe=$1; shift 3; exec "$probe" store reports chdir"#
+        let run = try HostRun("store", shell: script)
+        #expect(try run.lines().last == "restarted 1 usable")
+        #expect(try run.process.wait() == .exited(0))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path + "/other").isEmpty)
+        // The record of the first process, or the report that the second has made of it.
+        let names = FileManager.default.enumerator(atPath: folder.path + "/reports")?.allObjects as? [String] ?? []
+        #expect(names.contains { $0.hasSuffix(".json") || $0.hasSuffix(".spool") })
+    }
 }

@@ -1,3 +1,4 @@
+import RunLoops
 import Testing
 
 @testable import Supervision
@@ -39,7 +40,7 @@ import Testing
         for number in 1...room { queue.append(Self.message(number)) }
         queue.append(Self.message(room + 1, .quarantined(coolDown: nil)))
         for number in room + 2...room + 50 { queue.append(Self.message(number)) }
-        queue.append(Self.message(room + 51, .draining(within: .seconds(1))))
+        queue.append(Self.message(room + 51, .draining(until: .distantFuture)))
         let messages = Self.all(&queue)
         #expect(messages.count == room)
         #expect(messages.filter { $0.event != .resumed }.map(\.number) == [room + 1, room + 51])

@@ -267,7 +267,7 @@ import Testing
             _ = supervisor.decide(fault)
             supervisor.post(resumed: fault, thread: 99)
         }
-        supervisor.post(draining: Self.fault(of: 0, number: 3), thread: 100, within: .seconds(5))
+        supervisor.post(draining: Self.fault(of: 0, number: 3), thread: 100, until: .distantFuture)
         let signal = SIGILL
         #expect(
             await Self.messages(of: supervisor, 3) == [
@@ -279,7 +279,7 @@ import Testing
                     thread: 99,
                     event: .quarantined(coolDown: .seconds(9))
                 ),
-                CrashMessage(number: 3, signal: signal, item: 0, thread: 100, event: .draining(within: .seconds(5))),
+                CrashMessage(number: 3, signal: signal, item: 0, thread: 100, event: .draining(until: .distantFuture)),
             ]
         )
     }

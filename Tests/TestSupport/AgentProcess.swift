@@ -26,10 +26,15 @@ public final class AgentProcess: Sendable {
         self.store = store
         process = try ChildProcess(
             BuiltProduct.path(of: "holdfast-agent"),
-            ["--store", store.path] + arguments,
+            ["--store", store.path] + Self.withoutStalls(arguments) + arguments,
             environment: environment
         )
         port = try Self.listening(process)
+    }
+
+    /// Reports are counted, and a busy machine makes stalls: only who says what a stall is has any.
+    private static func withoutStalls(_ arguments: [String]) -> [String] {
+        arguments.contains("--stall-threshold") ? [] : ["--stall-threshold", "86400000"]
     }
 
     /// The process id.

@@ -54,7 +54,12 @@ struct HoldfastAgent: ParsableCommand {
     @Option(help: "A file of values to begin with, a line 'key value' each; read again on SIGHUP.")
     var values: String?
 
-    @Option(help: ArgumentHelp("Report when the loop has served nothing for so long.", valueName: "milliseconds"))
+    @Option(
+        help: ArgumentHelp(
+            "Report when the loop has served nothing for so long. (default: 1000)",
+            valueName: "milliseconds"
+        )
+    )
     var stallThreshold: Int?
 
     @Option(

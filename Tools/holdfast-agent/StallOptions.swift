@@ -3,19 +3,14 @@ import Logging
 
 /// What the options say about stalls, and what was measured in the end.
 struct StallOptions {
-    /// Without a threshold, only ticks are of interest: nothing is a stall.
-    private static let never = Duration.seconds(86_400)
-
-    /// What the host is to do; nil for nothing.
-    let policy: StallPolicy?
+    /// What the host is to do: its default, but for what the options say.
+    let policy: StallPolicy
 
     init(_ options: HoldfastAgent) {
-        guard options.stallThreshold != nil || options.tick != nil else {
-            policy = nil
-            return
-        }
-        let threshold = options.stallThreshold.map { Duration.milliseconds($0) } ?? Self.never
-        policy = StallPolicy(rule: .once(after: threshold), tick: options.tick.map { .milliseconds($0) })
+        var policy = StallPolicy.default
+        if let threshold = options.stallThreshold { policy.rule = .once(after: .milliseconds(threshold)) }
+        policy.tick = options.tick.map { .milliseconds($0) }
+        self.policy = policy
     }
 
     /// Says how regularly the loop ticked.

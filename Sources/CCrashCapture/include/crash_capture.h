@@ -47,6 +47,13 @@ int hf_capture_install(const HFCaptureConfiguration *_Nonnull configuration);
 /// Puts the actions back that stood before hf_capture_install(), where the handlers are still ours.
 void hf_capture_uninstall(void);
 
+/// Takes everything back that hf_capture_install() and the deciding thread's start have made, so that both can come again: for a
+/// start that fails afterwards. The deciding thread has ended when it returns. Not safe to call from a signal handler.
+void hf_capture_withdraw(void);
+
+/// Tells hf_capture_withdraw() that the calling thread decides no more: the last thing that it does.
+void hf_capture_stop_deciding(void);
+
 /// What a restart begins with.
 typedef struct HFRestartPlan {
     /// As execve(2) takes it.
@@ -75,6 +82,14 @@ typedef struct HFStartItems {
 
 /// Sets which items records mark by HF_FACT_START_ITEM. What it points to stays valid until the process ends.
 void hf_capture_set_start_items(const HFStartItems *_Nonnull items);
+
+/// Sets when the main loop must have drained, from now on, unless that is set; returns it, in nanoseconds of CLOCK_MONOTONIC.
+///
+/// Called by the deciding thread, before the thread that faulted is told to wait.
+uint64_t hf_capture_begin_drain(void);
+
+/// When the main loop must have drained, as hf_capture_begin_drain() set it; 0 for never.
+uint64_t hf_capture_drain_deadline(void);
 
 /// Tells the threads that let the main loop drain that it has: they carry out their verdicts.
 void hf_capture_end_drain(void);
@@ -120,6 +135,8 @@ enum {
     HF_WORK_UNLOAD = 1,
     /// Somebody wants to know of a thread.
     HF_WORK_LOOK = 2,
+    /// Nothing ever again: the thread ends (hf_capture_withdraw).
+    HF_WORK_END = 3,
 };
 
 /// Waits until there is something to do, and returns which.

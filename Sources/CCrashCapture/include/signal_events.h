@@ -56,6 +56,13 @@ HFSignalObstacle hf_signal_obstacle(int signal);
 /// Returns 0 or an `errno`: EINVAL for what has an obstacle. Not safe to call from a signal handler.
 int hf_signal_observe(int signal, int descriptor);
 
+/// Lets every observed signal act as it did before, for as long as nobody takes the events; what waits is still taken by
+/// hf_signal_next(). Not while another thread calls hf_signal_observe() or hf_signal_stop(). Not safe to call from a signal handler.
+void hf_signal_give_up(void);
+
+/// Ends what hf_signal_give_up() has begun.
+void hf_signal_take_up(void);
+
 /// Gives back what stood before hf_signal_observe(), where the handler is still ours; waits for handlers that run.
 ///
 /// For the thread that observed. Not safe to call from a signal handler.

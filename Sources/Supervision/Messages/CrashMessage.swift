@@ -1,3 +1,5 @@
+public import RunLoops
+
 /// What happened about a fault, as it arrives on the main loop.
 public struct CrashMessage: Sendable, Hashable {
     /// What happened.
@@ -8,8 +10,8 @@ public struct CrashMessage: Sendable, Hashable {
         ///
         /// `Supervisor.takeDueItem()` says when it is to be put back.
         case quarantined(coolDown: Duration?)
-        /// Another thread faulted and stands still: the process restarts within so long, and what is healthy may be finished.
-        case draining(within: Duration)
+        /// Another thread faulted and stands still: the process restarts at this time at the latest, and what is healthy may be finished.
+        case draining(until: HostRunLoop.Instant)
     }
 
     /// Which fault of the process it was, from 1.
@@ -24,6 +26,22 @@ public struct CrashMessage: Sendable, Hashable {
     public var event: Event
     /// How many messages of resumed faults were left out before this one, because nobody took them in time.
     public var merged: Int
+
+    /// Finds more to say of the fault, when the message is printed; nil where nobody does.
+    package var words = Words()
+
+    /// Asks somebody for what is known of a fault in words; equal to any other.
+    package struct Words: Sendable, Hashable {
+        /// Gives a line, or nil; called in ordinary code, on any thread.
+        package var find: (@Sendable (Int) -> String?)?
+
+        /// Makes one that finds nothing.
+        package init(_ find: (@Sendable (Int) -> String?)? = nil) { self.find = find }
+
+        package static func == (_: Words, _: Words) -> Bool { true }
+
+        package func hash(into _: inout Hasher) {}
+    }
 
     /// Makes a message.
     public init(
@@ -40,5 +58,23 @@ public struct CrashMessage: Sendable, Hashable {
         self.thread = thread
         self.event = event
         self.merged = merged
+    }
+}
+
+extension CrashMessage: CustomStringConvertible {
+    /// The fault in one line, as the host's log has it: what, where, in which item, and what came of it.
+    ///
+    /// While the report is being made, without the function and the line; without a host, with little more than the number.
+    public var description: String { words.find?(number) ?? plain }
+
+    /// What the message itself says.
+    package var plain: String {
+        let outcome =
+            switch event {
+            case .resumed: "resumed"
+            case .quarantined: "resumed, item quarantined"
+            case .draining: "restarts the process"
+            }
+        return "fault \(number) \(outcome): signal \(signal)" + (thread == 0 ? "" : ", thread \(thread)")
     }
 }

@@ -21,6 +21,9 @@ public struct StallPolicy: Sendable {
         public static let ignored = Item(threshold: .seconds(1_000_000_000), writesReports: false)
     }
 
+    /// A stall is what takes a second, and has a report.
+    public static let `default` = StallPolicy(rule: .once(after: .seconds(1)))
+
     /// When something is called stalled.
     public var rule: StallRule
     /// Whether a stall has a report in the store: from the moment it is found, brought up to date while it lasts.

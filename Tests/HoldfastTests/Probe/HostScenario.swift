@@ -30,6 +30,11 @@ enum HostScenario: String {
     case deadline
     case flood
     case crashLoops = "crash-loops"
+    case quiet
+    case log
+    case store
+    case failedStart = "failed-start"
+    case unserved
 
     /// Runs the scenario that the arguments name, if it is one of these, and ends the process.
     @MainActor
@@ -70,6 +75,11 @@ enum HostScenario: String {
         case .deadline: try DeadlineScenarios.run(store, arguments)
         case .crashLoops: try CrashLoopScenarios.run(store, arguments)
         case .flood: try FloodScenarios.run(store, arguments)
+        case .log: try LogScenarios.run(store)
+        case .quiet: try QuietScenarios.run(store, arguments)
+        case .store: try StoreScenarios.run(store, arguments)
+        case .failedStart: try StartScenarios.failed(store)
+        case .unserved: try StartScenarios.unserved(store, arguments)
         case .samples: try SampleScenarios.run(store, arguments)
         }
     }
@@ -82,6 +92,8 @@ enum HostScenario: String {
         // What is looked at is not how long a verdict takes on a busy machine.
         configuration.verdictDeadline = .seconds(10)
         configuration.afterFault = .keepGoing
+        // Reports are counted, and a busy machine makes stalls.
+        configuration.stalls = nil
         // They restart many times in quick succession, on purpose.
         configuration.crashLoop = nil
         if let drainDeadline { configuration.drainDeadline = drainDeadline }

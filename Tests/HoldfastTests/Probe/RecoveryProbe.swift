@@ -69,6 +69,9 @@ enum Scenario: String {
     case drain
     case drainDeadline = "drain-deadline"
     case drainNeverReturns = "drain-never-returns"
+    case drainClock = "drain-clock"
+    case drainEndsOnce = "drain-ends-once"
+    case threadFaultWithoutRun = "thread-fault-without-run"
     case brokenHeapOnThread = "broken-heap-on-thread"
     case loopThread = "loop-thread"
     case quarantine
@@ -116,6 +119,8 @@ final class Probe {
         configuration.store = FilePath(store)
         configuration.afterFault = .keepGoing
         configuration.budget = .generous
+        // Reports are counted, and a busy machine makes stalls.
+        configuration.stalls = nil
         // What is looked at is not how long a verdict takes on a busy machine.
         configuration.verdictDeadline = .seconds(10)
         switch scenario {
@@ -123,7 +128,7 @@ final class Probe {
         case .terminate: configuration.restart = .signal
         case .reloadedLibrary: Plugin.load("PLUGIN_ONE")
         case .budget: configuration.budget = FaultBudget(perProcess: 2, perWindow: 10)
-        case .drainDeadline, .drainNeverReturns:
+        case .drainDeadline, .drainNeverReturns, .drainClock, .drainEndsOnce:
             // Long enough for a busy machine to begin the drain.
             configuration.drainDeadline = .seconds(5)
         case .quarantine, .quarantineOnLoopThread, .quarantineEndedEarly, .ownAbandonHandler, .faultsInSignalHandler:
@@ -132,6 +137,7 @@ final class Probe {
         case .crashLoop:
             let backOff = RestartBackOff(first: .milliseconds(1), longest: .milliseconds(5))
             configuration.crashLoop = CrashLoopPolicy(givesUpAfter: 3, backOff: backOff)
+        case .threadFaultWithoutRun: configuration.drainDeadline = .seconds(20)
         case .exitForRestart: configuration.restart = .exit(75)
         case .objection: configuration.policy = .default.objecting { $0.signal == SIGFPE ? "no arithmetic here" : nil }
         case .faultsDuringVerdict:
@@ -216,6 +222,9 @@ final class Probe {
         case .drain: drain()
         case .drainDeadline: drainDeadline()
         case .drainNeverReturns: drainNeverReturns()
+        case .drainClock: drainClock()
+        case .drainEndsOnce: drainEndsOnce()
+        case .threadFaultWithoutRun: threadFaultWithoutRun()
         case .brokenHeapOnThread: brokenHeapOnThread()
         case .loopThread: try loopThread()
         case .quarantine: quarantine()

@@ -63,6 +63,49 @@ extension Probe {
         perform { self.otherThread() }
     }
 
+    /// The main loop hears of the fault long after the thread that faulted has begun to wait.
+    func drainClock() {
+        var holds: [Drain.Hold] = []
+        var latest = HostRunLoop.Instant.distantPast
+        host.onDrain { drain in
+            holds.append(drain.hold())
+            Probe.say("in time \(drain.deadline <= latest), told \(drain.parkedThread != nil)")
+        }
+        host.onRestart { Probe.say("handing over") }
+        perform { [host] in
+            self.otherThread()
+            // Until its message has come: the deadline stands by then.
+            let port = host.loop.snapshot().modes.flatMap(\.ports).first { $0.item.label == "crash messages" }
+            var wanted = pollfd(fd: port?.descriptor ?? -1, events: Int16(POLLIN), revents: 0)
+            while poll(&wanted, 1, -1) != 1 {}
+            latest = .now.advanced(by: .seconds(5))
+            // Busy, so that the main loop's own clock would begin later.
+            usleep(500_000)
+        }
+        finishNever()
+    }
+
+    /// A handler of the restart that releases another hold does not begin the end once more.
+    func drainEndsOnce() {
+        var drain: Drain?
+        host.onDrain { drain = $0 }
+        host.onRestart {
+            Probe.say("handing over")
+            drain?.hold().release()
+        }
+        host.onRestart { Fault.nilUnwrap.commit() }
+        host.onRestart { Probe.say("the last handler") }
+        perform { self.otherThread() }
+        finishNever()
+    }
+
+    /// Nobody serves the main loop, so nobody could drain it.
+    func threadFaultWithoutRun() {
+        host.onDrain { _ in Probe.say("draining") }
+        Probe.startThread { Fault.nilUnwrap.commit() }
+        while true { pause() }
+    }
+
     /// There is nothing to drain with a broken heap.
     func brokenHeapOnThread() {
         host.onDrain { _ in Probe.say("draining") }

@@ -1,0 +1,176 @@
+internal import CrashCapture
+internal import CrashReports
+internal import Glibc
+internal import Logging
+internal import RunLoops
+internal import Supervision
+
+/// How a process starts after others have ended: in safe mode, later, or not at all.
+extension EventHost {
+    /// The mode in which the loop runs while it waits: only what the host must hear is in it.
+    private static let waitingMode = HostRunLoop.Mode("holdfast.waiting")
+
+    /// What this process is an instance of, as its records have it.
+    static func instance(_ configuration: Configuration, controlGroup: String) -> ProgramInstance {
+        let privacy = configuration.privacy
+        let redaction = ArgumentRedaction(policy: privacy.arguments, redaction: privacy.redaction)
+        var system = utsname()
+        unsafe uname(&system)
+        let host = unsafe withUnsafeBytes(of: &system.nodename) { bytes in
+            unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        }
+        return ProgramInstance(
+            executable: CrashCapture.executable,
+            arguments: CrashCapture.arguments(telling: redaction.redact),
+            host: host,
+            controlGroup: controlGroup
+        )
+    }
+
+    /// How to start, after what the environment and the store say of the processes before; ends this one if the policy says so.
+    static func assess(
+        _ history: inout RestartHistory,
+        _ past: PastFaults,
+        _ configuration: Configuration
+    ) -> StartAssessment {
+        guard let policy = configuration.crashLoop else { return StartAssessment(stage: .normal, earlyEnds: 0) }
+        let assessment = policy.assess(history, faults: past.all, now: .now)
+        if assessment.stage == .giveUp { giveUp(after: assessment.earlyEnds, configuration.logger) }
+        // The next environment goes on counting where the store has led to.
+        history.earlyRestarts = assessment.earlyEnds
+        return assessment
+    }
+
+    private static func giveUp(after ends: Int, _ logger: Logger) -> Never {
+        let status = CrashLoopPolicy.permanentFailureExitCode
+        logger.critical(
+            "giving up: processes ended one after the other before they had served anything; see 'crashreport list', and mend what faults",
+            metadata: ["processes": "\(ends)", "status": "\(status)"]
+        )
+        exit(status)
+    }
+
+    /// How long `run()` has to wait; waits here where the process before did not come so far.
+    ///
+    /// A signal that was held back for this process ends that wait: it may be one to end.
+    static func waitBeforeStart(
+        _ assessment: StartAssessment,
+        _ configuration: Configuration,
+        holding signals: UInt64
+    ) -> Duration {
+        guard let policy = configuration.crashLoop else { return .zero }
+        let wait = assessment.wait(policy.backOff, jitter: .random(in: 0...1), now: .now)
+        guard wait > .zero else { return .zero }
+        configuration.logger.warning(
+            "waiting before serving: the processes before ended before they had served anything",
+            metadata: ["processes": "\(assessment.earlyEnds)", "wait": "\(wait)"]
+        )
+        guard assessment.lastPhase == .starting else { return wait }
+        let end = HostRunLoop.Instant.now.advanced(by: wait)
+        while HostRunLoop.Instant.now < end, !isPending(oneOf: signals) {
+            let slice = min(HostRunLoop.Instant.now.duration(to: end), .milliseconds(50))
+            usleep(UInt32(max(1, slice / .microseconds(1))))
+        }
+        return .zero
+    }
+
+    private static func isPending(oneOf signals: UInt64) -> Bool {
+        var pending = sigset_t()
+        guard unsafe sigpending(&pending) == 0 else { return false }
+        return (1...64).contains { number in
+            let isPending = unsafe sigismember(&pending, CInt(number)) == 1
+            return isPending && signals & 1 << UInt64(number - 1) != 0
+        }
+    }
+
+    // MARK: Running
+
+    /// Begins the first run: notes what there is, waits as long as it must, and from then on looks out for what is served.
+    func beginToServe() {
+        guard phase == .starting else { return }
+        phase = .running
+        capture.setProgress(isRunning: true, hasServed: false)
+        let items = loop.itemsByUniqueLabel
+        capture.setStartItems(items.values)
+        if case .safeMode = stage { settleSafeMode(items) }
+        prepareRestart(isHealthy: isHealthy)
+        waitBeforeServing()
+        let now = HostRunLoop.Instant.now
+        healthyTimer?.nextFireDate = now.advanced(by: configuration.crashLoop?.healthyAfter ?? .zero)
+        loop.serviceWitness = { [weak self] in MainActor.assumeIsolated { self?.noteService() } }
+    }
+
+    /// Notes that the process has served something, or has lived for long enough: its end will not be an early one.
+    private func noteService() {
+        guard phase != .serving else { return }
+        phase = .serving
+        loop.serviceWitness = nil
+        capture.setProgress(isRunning: true, hasServed: true)
+        prepareRestart(isHealthy: isHealthy)
+    }
+
+    /// Has the process count as healthy after a while, whatever it serves.
+    func watchHealth() {
+        guard let policy = configuration.crashLoop else { return }
+        let healthy = HostRunLoop.Timer(ofHost: "healthy", fireAt: .now.advanced(by: policy.healthyAfter)) {
+            [weak self] _ in
+            MainActor.assumeIsolated { self?.noteService() }
+        }
+        healthyTimer = healthy
+        loop.add(healthy, to: .common)
+    }
+
+    /// Lets time pass with everything open: clients wait in the backlogs of the program's sockets.
+    ///
+    /// Signals are delivered meanwhile, and faults of other threads are heard of.
+    private func waitBeforeServing() {
+        let end = HostRunLoop.Instant.now.advanced(by: startDelay)
+        guard startDelay > .zero else { return }
+        startDelay = .zero
+        let ports = [signalPort.port, messagePort].compactMap { $0 }
+        for port in ports {
+            // Without a word from outside nobody could end the wait: then there is none.
+            guard (try? loop.add(port, to: Self.waitingMode)) != nil else { return }
+        }
+        while !isStopping, !mustRestart, drain == nil {
+            let rest = HostRunLoop.Instant.now.duration(to: end)
+            guard rest > .zero else { break }
+            _ = loop.run(in: Self.waitingMode, for: rest, returnAfterSourceHandled: true)
+        }
+        for port in ports { loop.remove(port, from: Self.waitingMode) }
+    }
+
+    // MARK: Safe mode
+
+    /// Keeps withheld only what can be told apart, and lets in what is made from now on, whatever its label.
+    private func settleSafeMode(_ items: [String: UInt64]) {
+        loop.withhold(itemsLabelled: [])
+        for item in loop.withheldItems where items[item.label] != item.identifier { item.putBack() }
+        let labels = Set(loop.withheldItems.map(\.label))
+        stage = .safeMode(without: labels)
+        configuration.logger.critical("serving in safe mode", metadata: ["without": "\(labels.sorted())"])
+        guard let policy = configuration.crashLoop else { return }
+        let end = HostRunLoop.Instant.now.advanced(by: startDelay + policy.probation)
+        let timer = HostRunLoop.Timer(ofHost: "end of safe mode", fireAt: end) { [weak self] _ in
+            MainActor.assumeIsolated { self?.endSafeMode() }
+        }
+        loop.add(timer, to: .common)
+    }
+
+    /// Tries again what was left out, and begins to count anew.
+    private func endSafeMode() {
+        guard case .safeMode(let labels) = stage else { return }
+        stage = .normal
+        configuration.logger.notice(
+            "safe mode is over, what was left out is tried again",
+            metadata: ["items": "\(labels.sorted())"]
+        )
+        for item in loop.withheldItems { item.putBack() }
+        prepareRestart(isHealthy: true)
+        // The restart that a fault asked for meanwhile.
+        if isTainted {
+            isTainted = false
+            taint()
+        }
+    }
+}

@@ -1,0 +1,136 @@
+internal import Glibc
+internal import Logging
+internal import RunLoops
+
+/// When nothing would be lost by a restart.
+extension EventHost {
+    /// Keeps a planned restart back: for work that the host cannot see.
+    ///
+    /// Made by `EventHost.hold()`. To be used on the main thread. One that is never released keeps the process until the limit of
+    /// `AfterFault`. A callout that is abandoned does not release what it holds: register a cleanup (`HostRunLoop.addCleanup`).
+    @MainActor
+    public final class Hold {
+        private var whenReleased: (@MainActor () -> Void)?
+
+        init(whenReleased: @escaping @MainActor () -> Void) {
+            self.whenReleased = whenReleased
+        }
+
+        /// Keeps it back no longer; later calls do nothing.
+        public func release() {
+            let released = whenReleased
+            whenReleased = nil
+            released?()
+        }
+    }
+
+    /// Keeps back the restart that `AfterFault.restartWhenQuiet` plans, until the hold is released.
+    ///
+    /// For what would be lost with the process and is not to be seen: a request that another thread serves, an answer that a task waits
+    /// for, a pipe. It does not keep back a fault that is not resumed, nor the limit of `AfterFault`, nor `restart()`.
+    public func hold() -> Hold {
+        holds += 1
+        return Hold { [weak self] in self?.holds -= 1 }
+    }
+
+    /// Plans the hand-over to a fresh process, if that is what follows a fault.
+    func taint() {
+        guard case .restartWhenQuiet(let limit) = configuration.afterFault.value, !isTainted else { return }
+        isTainted = true
+        // Where a fault would not restart the process, a plan does not, either.
+        guard configuration.restart != .signal else { return }
+        if stage != .normal {
+            configuration.logger.critical("faults follow each restart; going on without another one")
+            return
+        }
+        configuration.logger.notice(
+            "the process restarts as soon as nothing would be lost by it",
+            metadata: ["within": "\(limit)"]
+        )
+        // Quiet: the loop is about to sleep, and the sweep has found it clean.
+        let quiet = HostRunLoop.Observer(ofHost: "restart when quiet", activities: .beforeWaiting) { [weak self] _, _ in
+            MainActor.assumeIsolated {
+                guard let self, !self.needsSweep, self.loop.nesting == 1, self.isQuiet() else { return }
+                self.planRestart(mayWait: true)
+            }
+        }
+        loop.add(quiet, to: .default)
+        // At the latest: whatever the loop is doing, and however many faults come.
+        let late = HostRunLoop.Timer(
+            ofHost: "restart at the latest",
+            fireAt: .now.advanced(by: limit),
+            repeating: .seconds(1)
+        ) { [weak self] _ in
+            MainActor.assumeIsolated { self?.restartAtTheLatest(after: limit) }
+        }
+        loop.add(late, to: .common)
+    }
+
+    /// Whether nothing would be lost by a restart now, as far as can be seen.
+    ///
+    /// Asked before each sleep: what was found open last is looked at first, and costs no system call.
+    func isQuiet() -> Bool {
+        if holds > 0 { return false }
+        if let port = openPort, port.isValid, port.isInLoop, isStillOpen(port) { return false }
+        openPort = nil
+        switch loop.firstOpenWork(isOpenWork: isOpenWork(_:)) {
+        case .port(let port):
+            openPort = port
+            return false
+        case .block, .source, .job: return false
+        case nil: return true
+        }
+    }
+
+    /// Whether a port that was open work is so still; a connection stays one until its port goes.
+    private func isStillOpen(_ port: HostRunLoop.PortSource) -> Bool {
+        !isHandedOver(port.descriptor) && port.hasOpenWork?() != false
+    }
+
+    private func isOpenWork(_ port: HostRunLoop.PortSource) -> Bool {
+        if isHandedOver(port.descriptor) { return false }
+        return port.hasOpenWork?() ?? OpenConnection.isOne(port.descriptor)
+    }
+
+    /// Whether the process that comes next has a descriptor: it need not be closed.
+    private func isHandedOver(_ descriptor: CInt) -> Bool {
+        // Another process that an outer supervisor starts has none.
+        guard configuration.restart == .inPlace else { return false }
+        return descriptor <= STDERR_FILENO || kept.keeps(descriptor)
+    }
+
+    private func restartAtTheLatest(after limit: Duration) {
+        if drain == nil, restartRefusedUntil <= .now, !isQuiet() {
+            configuration.logger.warning(
+                "never quiet since the fault that was resumed: restarting all the same, what is open is lost",
+                metadata: ["after": "\(limit)", "open": "\(openWork)"]
+            )
+        }
+        planRestart(mayWait: false)
+    }
+
+    /// What is in the way, in words.
+    private var openWork: String {
+        if holds > 0 { return "\(holds) holds" }
+        return switch loop.firstOpenWork(isOpenWork: isOpenWork(_:)) {
+        case .port(let port): "the connection of port \"\(port.label)\", and perhaps others"
+        case .source(let label): "source \"\(label)\""
+        case .block(let label): "\"\(label)\""
+        case .job: "a task"
+        case nil: "nothing any more"
+        }
+    }
+
+    /// Lets the main loop drain, then replaces the process.
+    ///
+    /// - Parameter mayWait: Whether it is not yet late: what has come meanwhile is waited for, if no handler was told of an end.
+    private func planRestart(mayWait: Bool) {
+        guard restartRefusedUntil <= .now else { return }
+        startDrain(.planned, until: .now.advanced(by: configuration.drainDeadline)) { [self] in
+            drain = nil
+            if mayWait, drainHandlers.isEmpty, !isQuiet() { return }
+            mustRestart = true
+            endRun()
+        }
+    }
+}

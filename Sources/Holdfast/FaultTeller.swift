@@ -1,0 +1,99 @@
+internal import CrashCapture
+internal import CrashReports
+internal import Logging
+internal import Supervision
+internal import Symbolication
+internal import Synchronization
+
+/// Tells the log of each fault in one line: as soon as its names are known, or without them where the report writer is held up.
+final class FaultTeller: Sendable {
+    private struct State {
+        /// The lines of the last faults, by their numbers.
+        var lines: [Int: String] = [:]
+        /// The numbers of these, the oldest first.
+        var order: [Int] = []
+        /// What a record needs to be put into words; made when it is needed first.
+        var process: SpoolProcess?
+    }
+
+    /// How many lines are kept for who asks later.
+    private static let mostLines = 256
+
+    /// Protected by its lock.
+    private let state = Mutex(State())
+    private let capture: CrashCapture
+    private let health: StoreHealth
+    private let logger: Logger
+
+    init(capture: CrashCapture, health: StoreHealth, logger: Logger) {
+        self.capture = capture
+        self.health = health
+        self.logger = logger
+    }
+
+    /// Logs the line of a fault, unless that was done; its report was just made.
+    ///
+    /// On the report writer's thread.
+    func tell(_ report: CrashReport) {
+        let number = report.fault.number
+        let text = report.faultLine(isStored: !health.isUnusable)
+        guard report.kind == .fault, let line = keep(text, of: number) else { return }
+        let level: Logger.Level = report.recovery?.quarantined == true ? .error : .warning
+        logger.log(level: level, "\(line)")
+    }
+
+    /// Logs that faults were counted in the report of an equal one.
+    ///
+    /// On the report writer's thread.
+    func tell(of count: Int, countedIn id: ReportID) {
+        let faults = count == 1 ? "1 more fault" : "\(count) more faults"
+        logger.warning("\(faults) resumed, equal to that of report \(id.rawValue.prefix(12))")
+    }
+
+    /// Logs what is known of a fault whose line is late: the disk may stand still.
+    ///
+    /// On the main thread.
+    func tellLate(_ message: CrashMessage) {
+        let words = words(ofFault: message.number) ?? message.plain
+        guard let line = keep(words, of: message.number) else { return }
+        logger.warning("\(line), its report is not written yet")
+    }
+
+    /// Whether the log has the line of a fault.
+    func hasTold(ofFault number: Int) -> Bool { state.withLock { $0.lines[number] != nil } }
+
+    /// What is known of a fault, in a line; nil if nothing is left of it.
+    ///
+    /// Callable from any thread, in ordinary code.
+    func line(ofFault number: Int) -> String? {
+        state.withLock { $0.lines[number] } ?? words(ofFault: number)
+    }
+
+    /// Keeps a line; nil if there is one of the fault already.
+    private func keep(_ line: String, of number: Int) -> String? {
+        state.withLock { state in
+            guard state.lines[number] == nil else { return nil }
+            state.lines[number] = line
+            state.order.append(number)
+            if state.order.count > Self.mostLines { state.lines[state.order.removeFirst()] = nil }
+            return line
+        }
+    }
+
+    /// What the record of a fault says, without names: those take time.
+    private func words(ofFault number: Int) -> String? {
+        guard let bytes = capture.recordBytes(ofFault: number),
+            let record = FaultRecord(bytes: bytes, architecture: OwnArchitecture.name), record.number == number,
+            let process = process
+        else { return nil }
+        let report = ReportBuilder(process: process, namesFunctions: false).report(of: record, images: [])
+        return report.faultLine(isStored: !health.isUnusable)
+    }
+
+    private var process: SpoolProcess? {
+        if let known = state.withLock({ $0.process }) { return known }
+        let made = try? SpoolContents(bytes: capture.spoolBytes()).process
+        state.withLock { $0.process = made }
+        return made
+    }
+}

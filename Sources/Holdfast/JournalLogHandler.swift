@@ -1,0 +1,82 @@
+internal import Glibc
+public import Logging
+
+/// Writes lines to the journal by way of standard error: with their priority, and without what the journal knows itself.
+///
+/// It is the default of a host whose standard error is the journal (systemd.exec(5), `JOURNAL_STREAM`) where the program has set up no
+/// log of its own. A priority in front of a line is what sd-daemon(3) describes.
+public struct JournalLogHandler: LogHandler {
+    private let label: String
+    /// What goes with every line.
+    public var metadata: Logger.Metadata = [:]
+    /// What is asked for more of that, for each line.
+    public var metadataProvider: Logger.MetadataProvider?
+    /// Lines below it are not written.
+    public var logLevel = Logger.Level.info
+
+    /// Makes a handler.
+    ///
+    /// - Parameter label: The label of what logs.
+    public init(label: String) {
+        self.label = label
+    }
+
+    /// A part of what goes with every line.
+    public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    /// Writes a line, in one call.
+    public func log(event: LogEvent) {
+        let bytes = Array(line(of: event).utf8)
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = unsafe rest.withUnsafeBytes { unsafe write(STDERR_FILENO, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    func line(of event: LogEvent) -> String {
+        var text = "\(label): \(event.message)"
+        if let error = event.error { text += ": \(error)" }
+        var all = metadata
+        if let provided = metadataProvider?.get() { all.merge(provided) { $1 } }
+        if let own = event.metadata { all.merge(own) { $1 } }
+        for (key, value) in all.sorted(by: { $0.key < $1.key }) { text += " \(key)=\(value)" }
+        // A line of the journal's ends where one of the text does, and the next would have no priority.
+        let line = text.split(whereSeparator: \.isNewline).joined(separator: " ")
+        return "<\(Self.priority(of: event.level))>\(line)\n"
+    }
+
+    /// The priority of syslog(3).
+    private static func priority(of level: Logger.Level) -> Int {
+        switch level {
+        case .trace, .debug: 7
+        case .info: 6
+        case .notice: 5
+        case .warning: 4
+        case .error: 3
+        case .critical: 2
+        }
+    }
+
+    /// Whether standard error is a stream to the journal.
+    ///
+    /// - Parameter stream: The value of `JOURNAL_STREAM`: device and inode of the stream, with a colon between them.
+    /// - Returns: Whether it is that stream.
+    static func isJournal(_ stream: String?) -> Bool {
+        var status = stat()
+        guard let stream, unsafe fstat(STDERR_FILENO, &status) == 0 else { return false }
+        return stream == "\(status.st_dev):\(status.st_ino)"
+    }
+
+    /// The logger of a host that was given none: the program's own, if it has set one up.
+    static func standard(label: String, journal: String?) -> Logger {
+        var logger = Logger(label: label)
+        if logger.handler is StreamLogHandler, isJournal(journal) { logger.handler = JournalLogHandler(label: label) }
+        return logger
+    }
+}

@@ -1,0 +1,60 @@
+internal import Logging
+internal import Synchronization
+
+/// Whether the store can be used, as of the last attempt; says so in the log when that changes.
+final class StoreHealth: Sendable {
+    /// Protected by its lock.
+    private let present: Mutex<EventHost.StoreState>
+    private let logger: Logger
+
+    init(logger: Logger) {
+        present = Mutex(.usable)
+        self.logger = logger
+    }
+
+    /// What came of the last attempt.
+    var state: EventHost.StoreState { present.withLock { $0 } }
+
+    /// Whether the last attempt failed.
+    var isUnusable: Bool { state != .usable }
+
+    /// Notes that something could not be written.
+    ///
+    /// On any thread.
+    func failed(_ error: String) {
+        let isNews = present.withLock { state in
+            defer { state = .unusable(error) }
+            return state != .unusable(error)
+        }
+        guard isNews else { return }
+        logger.critical("reports cannot be stored; the process goes on without them, and tries again: \(error)")
+    }
+
+    /// Notes that something was written.
+    ///
+    /// On any thread.
+    func worked() {
+        let wasUnusable = present.withLock { state in
+            defer { state = .usable }
+            return state != .usable
+        }
+        if wasUnusable { logger.notice("reports are stored again") }
+    }
+}
+
+extension EventHost {
+    /// Whether reports can be stored.
+    public enum StoreState: Sendable, Hashable {
+        /// The store took what came last, or nothing has come yet.
+        case usable
+        /// It did not, or cannot be opened; with the reason, and what to do.
+        ///
+        /// Each report that is due is tried again.
+        case unusable(String)
+    }
+
+    /// Whether reports can be stored, as of the last attempt: an agent without a store serves, and its log tells of faults alone.
+    ///
+    /// Callable from any thread. With `Configuration.requiresStore` a host is not made without a store.
+    public nonisolated var storeState: StoreState { storeHealth.state }
+}

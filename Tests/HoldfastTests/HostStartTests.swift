@@ -1,0 +1,107 @@
+import CrashReports
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@testable import Holdfast
+
+/// Hosts that cannot be made, that are made and never run, and that have no store.
+@Suite(.timeLimit(.minutes(10))) struct HostStartTests {
+    @Test func `A host that cannot be made leaves no handler, thread, descriptor or spool file`() throws {
+        let run = try HostRun("failed-start")
+        #expect(try run.lines() == ["made"])
+        #expect(try run.process.wait() == .exited(0))
+    }
+
+    @Test func `A signal that nobody will serve keeps its effect, also where it came before`() throws {
+        let run = try HostRun("unserved", "never")
+        #expect(try run.line() == "ready")
+        run.process.kill(SIGTERM)
+        #expect(try run.lines() == [])
+        #expect(try run.process.wait() == .signalled(SIGTERM))
+        #expect(run.process.errors.contains("call host.run()"))
+    }
+
+    @Test func `Signals are delivered once the loop runs after all`() throws {
+        let run = try HostRun("unserved", "late")
+        #expect(try run.lines() == ["told to end"])
+        #expect(try run.process.wait() == .exited(0))
+    }
+
+    @Test func `What stands against resuming is said at the start, with what to do`() {
+        var configuration = EventHost.Configuration()
+        func obstacle(_ text: String?, _ walksStacks: Bool = true) -> String? {
+            EventHost.obstacle(configuration, text, walksStacks: walksStacks)
+        }
+        #expect(obstacle(nil) == nil)
+        #expect(obstacle("static")?.contains("static; build without -static-stdlib") == true)
+        #expect(obstacle(nil, false)?.contains("install libunwind8") == true)
+        configuration.afterFault = .restart
+        #expect(obstacle("static") == nil)
+        configuration = EventHost.Configuration()
+        configuration.policy = .never
+        #expect(obstacle("static") == nil)
+    }
+
+    // MARK: Without a store
+
+    /// Makes the store's path something else.
+    private static func spoil(_ path: String, _ kind: String) throws {
+        switch kind {
+        case "a file": try Data("no store".utf8).write(to: URL(fileURLWithPath: path))
+        default: #expect(symlink("/proc/nowhere", path) == 0)
+        }
+    }
+
+    @Test(arguments: ["a file", "a link to nowhere"])
+    func `An agent whose store cannot be made serves without one, and says so`(kind: String) throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/spoiled"
+        try Self.spoil(path, kind)
+        let shell = #"probe=$1; shift 3; exec "$probe" store '\#(path)' resume"#
+        let run = try HostRun("store", shell: shell)
+        #expect(try run.lines() == ["resumed 1 unusable"])
+        #expect(try run.process.wait() == .exited(0))
+        #expect(run.process.errors.contains("critical"), "\(run.process.errors)")
+        #expect(run.process.errors.contains("reports cannot be stored"))
+    }
+
+    @Test func `An agent without a home serves without a store`() throws {
+        let names = "HOME HOLDFAST_STORE STATE_DIRECTORY XDG_STATE_HOME"
+        let shell = #"unset \#(names); probe=$1; shift 3; exec "$probe" store - resume"#
+        let run = try HostRun("store", shell: shell)
+        #expect(try run.lines() == ["resumed 1 unusable"])
+        #expect(try run.process.wait() == .exited(0))
+        #expect(run.process.errors.contains("set HOLDFAST_STORE or HOME"))
+    }
+
+    @Test func `Who asks for a store does not start without one`() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/spoiled"
+        try Self.spoil(path, "a file")
+        let run = try HostRun("store", shell: #"probe=$1; shift 3; exec "$probe" store '\#(path)' required"#)
+        #expect(try run.lines() == ["no host, status 1"])
+    }
+
+    @Test func `Reports go to a store that can be used again`() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/spoiled"
+        try Self.spoil(path, "a file")
+        let run = try HostRun("store", shell: #"probe=$1; shift 3; exec "$probe" store '\#(path)' mended"#)
+        #expect(try run.line() == "unusable")
+        #expect(unlink(path) == 0)
+        run.process.kill(SIGUSR1)
+        #expect(try run.lines() == ["resumed 2 usable"])
+        #expect(try run.process.wait() == .exited(0))
+        let reports = try FileManager.default.contentsOfDirectory(atPath: path + "/reports")
+        #expect(reports.filter { $0.hasSuffix(".json") }.count == 2)
+    }
+
+    @Test(.enabled(if: geteuid() == 0))
+    func `A process that is another user's after a restart serves without a store`() throws {
+        let run = try HostRun("store", "setuid")
+        #expect(try run.lines() == ["restarted 1 unusable"])
+        #expect(try run.process.wait() == .exited(0))
+    }
+}

@@ -1,0 +1,56 @@
+import Glibc
+import Logging
+import TestSupport
+import Testing
+
+@testable import Holdfast
+
+/// What the host's log says of faults.
+@Suite(.timeLimit(.minutes(10))) struct LogTests {
+    @Test func `A fault that was resumed has one line, with all that is needed without the store`() throws {
+        let run = try HostRun("log", "names")
+        let lines = try run.lines()
+        #expect(try run.process.wait() == .exited(0))
+        let told = run.process.errors.split(separator: "\n").filter { $0.contains("fault 1 resumed") }
+        #expect(told.count == 1, "\(run.process.errors)")
+        let line = try #require(told.first)
+        let reason = "fault 1 resumed: Unexpectedly found nil while unwrapping an Optional value"
+        let item = #"item "greeter" (timer), report "#
+        #expect(line.contains(reason + " in faultNilUnwrap() at SwiftFaults.swift:") && line.contains(item))
+        // What a handler prints says the same, but for the names, which take time.
+        let message = try #require(lines.first)
+        #expect(message.hasPrefix(reason) && message.contains(item), "\(message)")
+        #expect(line.hasSuffix(message.suffix(12)), "\(message)")
+    }
+
+    @Test func `Where standard error is the journal, lines have a priority`() throws {
+        // The shell says what systemd would.
+        let stream = #"export JOURNAL_STREAM="$(stat -L -c %d:%i /dev/stderr)"; exec "$@""#
+        let run = try HostRun("log", "names", shell: stream)
+        _ = try run.lines()
+        #expect(try run.process.wait() == .exited(0))
+        #expect(run.process.errors.contains("<4>holdfast: fault 1 resumed: "), "\(run.process.errors)")
+        let other = try HostRun("log", "names", environment: ["JOURNAL_STREAM": "1:1"])
+        _ = try other.lines()
+        #expect(!other.process.errors.contains("<4>"), "\(other.process.errors)")
+    }
+
+    @Test func `A line of the journal stays one line`() {
+        let handler = JournalLogHandler(label: "agent")
+        let event = LogEvent(
+            level: .critical,
+            message: "first\nsecond",
+            error: nil,
+            metadata: ["b": "2", "a": "1\n0"],
+            source: "",
+            file: "",
+            function: "",
+            line: 0
+        )
+        #expect(handler.line(of: event) == "<2>agent: first second a=1 0 b=2\n")
+    }
+
+    @Test func `Stalls are watched unless somebody says otherwise`() {
+        #expect(EventHost.Configuration().stalls?.writesReports == true)
+    }
+}

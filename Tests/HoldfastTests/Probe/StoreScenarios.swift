@@ -1,0 +1,66 @@
+import FaultInjection
+import Glibc
+import Holdfast
+import SystemPackage
+
+/// Stores that cannot be used.
+@MainActor
+enum StoreScenarios {
+    /// `resume`, `chdir`, `setuid`, `mended` or `required` is the first argument; a store called `-` is the default one.
+    static func run(_ store: String, _ arguments: [String]) throws {
+        var configuration = EventHost.Configuration()
+        configuration.store = store == "-" ? nil : FilePath(store)
+        configuration.verdictDeadline = .seconds(10)
+        configuration.afterFault = .keepGoing
+        configuration.stalls = nil
+        configuration.requiresStore = arguments.first == "required"
+        let host: EventHost
+        do {
+            host = try EventHost(configuration)
+        } catch {
+            Probe.say("no host, status \(error.exitStatus)")
+            return
+        }
+        guard host.history.restarts == 0 else {
+            host.flushReports(within: .seconds(10))
+            Probe.say("restarted \(host.history.restarts) \(state(of: host))")
+            return host.close()
+        }
+        switch arguments.first {
+        case "chdir":
+            chdir("other")
+            host.perform { Fault.wildPointer.commit() }
+        case "setuid":
+            setuid(65_534)
+            host.perform { Fault.wildPointer.commit() }
+        case "mended":
+            try host.onSignal(SIGUSR1) { _ in
+                host.perform { Fault.nilUnwrap.commit() }
+                finish(host)
+            }
+            host.perform { Fault.nilUnwrap.commit() }
+            host.perform {
+                host.flushReports(within: .seconds(10))
+                Probe.say(state(of: host))
+            }
+        default:
+            host.perform { Fault.nilUnwrap.commit() }
+            finish(host)
+        }
+        host.run()
+        host.close()
+    }
+
+    private static func finish(_ host: EventHost) {
+        host.perform {
+            // Not all of them, where the store cannot be used.
+            host.flushReports(within: .seconds(20))
+            Probe.say("resumed \(host.faults.resumed) \(state(of: host))")
+            host.stop()
+        }
+    }
+
+    private static func state(of host: EventHost) -> String {
+        if case .usable = host.storeState { "usable" } else { "unusable" }
+    }
+}
