@@ -24,7 +24,7 @@ import Testing
                     verdictAtDeadline: .terminate,
                     version: "test"
                 ),
-                isInLockFrame: { _ in false },
+                inspection: .trustingAll,
                 decide: Overtaken.decide(_:),
                 decided: { _, _ in },
                 recorded: Overtaken.recorded(slot:)
