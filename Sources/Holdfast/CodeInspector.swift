@@ -60,8 +60,9 @@ final class CodeInspector: Sendable {
 
     /// Reads the executable's tables now, so that the first fault does not wait for it, and says once if they tell nothing.
     func warmUp(logger: Logger) {
-        lock.withLock { _ in unsafe frames?.warmUp() }
+        // First what every fault needs.
         prepare()
+        lock.withLock { _ in unsafe frames?.warmUp() }
         if origin.map(\.isStripped) ?? true {
             logger.warning(
                 """

@@ -86,10 +86,12 @@ final class DebugInformation {
 
     /// The unit with the narrowest claim on an address, and what it claims there.
     ///
-    /// - Parameter address: The address, as linked.
+    /// - Parameters:
+    ///   - address: The address, as linked.
+    ///   - lowest: Where the code begins. What the linker has discarded claims addresses from 0 on.
     /// - Returns: Nil where no unit claims it.
-    func claim(at address: UInt64) -> (unit: DebugUnit, range: Range<UInt64>)? {
-        units.entries(containing: address).first.map { ($0.value, $0.start..<$0.end) }
+    func claim(at address: UInt64, from lowest: UInt64) -> (unit: DebugUnit, range: Range<UInt64>)? {
+        units.entries(containing: address).first { $0.start >= lowest }.map { ($0.value, $0.start..<$0.end) }
     }
 
     private static func units(in handle: OpaquePointer) -> [AddressTable<DebugUnit>.Entry] {

@@ -120,11 +120,12 @@ public final class FunctionOrigins: Sendable {
         _ trusted: TrustedCode
     ) -> [Piece] {
         var pieces: [Piece] = []
+        let lowest = symbols.functions.first?.start ?? 0
         var unit: DebugUnit?
         var covered: Range<UInt64> = 0..<0
         for symbol in symbols.functions {
             if !covered.contains(symbol.start) {
-                let found = information?.claim(at: symbol.start)
+                let found = information?.claim(at: symbol.start, from: lowest)
                 unit = found?.unit
                 covered = found?.range ?? 0..<0
             }
@@ -152,6 +153,12 @@ public final class FunctionOrigins: Sendable {
         guard let last = pieces.last else {
             pieces.append(piece)
             return
+        }
+        var piece = piece
+        if piece.start < last.start {
+            // Within what allows less, and was divided by it.
+            piece.start = last.start
+            guard piece.start < piece.end else { return }
         }
         if piece.start >= last.end {
             if piece.origin == last.origin, piece.start - last.end <= mostPadding {

@@ -100,11 +100,10 @@ struct HeldLocks {
             case .callThrough(let target):
                 state = Self.state(state, after: effectOfPlace(target) == .releases ? .releases : .none)
                 targets = [next]
-            case .branch(let target):
-                targets = [next, target]
-            case .jump(let target):
+            case .branch(let target), .jump(let target):
+                if instruction.flow != .jump(target) { targets.append(next) }
                 if isInside(target) {
-                    targets = [target]
+                    targets.append(target)
                 } else {
                     end(with: Self.state(state, after: Self.asCall(effectOfCall(target))))
                 }
@@ -172,8 +171,8 @@ struct HeldLocks {
             let next = place + instruction.count
             switch instruction.flow {
             case .next: open.append(next)
-            case .branch(let target): open += [next, target]
-            case .jump(let target):
+            case .branch(let target), .jump(let target):
+                if instruction.flow != .jump(target) { open.append(next) }
                 if code.indices.contains(target) { open.append(target) } else { found.insert(effectOfCall(target)) }
             case .call(let target): found.insert(effectOfCall(target))
             case .callThrough(let target), .jumpThrough(let target): found.insert(effectOfPlace(target))

@@ -126,8 +126,9 @@ final class LockCalls {
     private func has(_ effect: HeldLocks.Effect, _ bytes: [UInt8], _ function: Range<UInt64>) -> Bool {
         for index in bytes.indices.dropLast(5) {
             switch bytes[index] {
-            // CALL and JMP, both with a relative operand of 32 bits.
-            case 0xe8, 0xe9:
+            // CALL, JMP and Jcc, all with a relative operand of 32 bits.
+            case 0xe8, 0xe9, 0x80...0x8f:
+                // The last are conditional jumps, behind another byte.
                 if stubs[Self.target(bytes, index + 1, in: function)] == effect { return true }
             // CALL and JMP through memory that is addressed relative to the next instruction.
             case 0xff where bytes[index + 1] == 0x15 || bytes[index + 1] == 0x25:
