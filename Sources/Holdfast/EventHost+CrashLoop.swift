@@ -87,9 +87,13 @@ extension EventHost {
 
     /// Begins the first run: notes what there is, waits as long as it must, and from then on looks out for what is served.
     func beginToServe() {
-        guard phase == .starting else { return }
-        phase = .running
-        capture.setProgress(isRunning: true, hasServed: false)
+        guard !hasBegun else { return }
+        hasBegun = true
+        // Not where the program ran the loop by itself for long enough.
+        if phase == .starting {
+            phase = .running
+            capture.setProgress(isRunning: true, hasServed: false)
+        }
         let items = loop.itemsByUniqueLabel
         capture.setStartItems(items.values)
         if case .safeMode = stage { settleSafeMode(items) }
@@ -97,6 +101,7 @@ extension EventHost {
         waitBeforeServing()
         let now = HostRunLoop.Instant.now
         healthyTimer?.nextFireDate = now.advanced(by: configuration.crashLoop?.healthyAfter ?? .zero)
+        guard phase != .serving else { return }
         loop.serviceWitness = { [weak self] in MainActor.assumeIsolated { self?.noteService() } }
     }
 
@@ -118,6 +123,13 @@ extension EventHost {
         }
         healthyTimer = healthy
         loop.add(healthy, to: .common)
+        guard stage != .normal else { return }
+        let end = HostRunLoop.Timer(ofHost: "end of safe mode", fireAt: .now.advanced(by: policy.probation)) {
+            [weak self] _ in
+            MainActor.assumeIsolated { self?.endSafeMode() }
+        }
+        safeModeTimer = end
+        loop.add(end, to: .common)
     }
 
     /// Lets time pass with everything open: clients wait in the backlogs of the program's sockets.
@@ -150,11 +162,7 @@ extension EventHost {
         stage = .safeMode(without: labels)
         configuration.logger.critical("serving in safe mode", metadata: ["without": "\(labels.sorted())"])
         guard let policy = configuration.crashLoop else { return }
-        let end = HostRunLoop.Instant.now.advanced(by: startDelay + policy.probation)
-        let timer = HostRunLoop.Timer(ofHost: "end of safe mode", fireAt: end) { [weak self] _ in
-            MainActor.assumeIsolated { self?.endSafeMode() }
-        }
-        loop.add(timer, to: .common)
+        safeModeTimer?.nextFireDate = .now.advanced(by: startDelay + policy.probation)
     }
 
     /// Tries again what was left out, and begins to count anew.
@@ -165,6 +173,7 @@ extension EventHost {
             "safe mode is over, what was left out is tried again",
             metadata: ["items": "\(labels.sorted())"]
         )
+        loop.withhold(itemsLabelled: [])
         for item in loop.withheldItems { item.putBack() }
         prepareRestart(isHealthy: true)
         // The restart that a fault asked for meanwhile.

@@ -67,6 +67,10 @@ public final class EventHost {
     var startDelay = Duration.zero
     /// Fires when the process has lived long enough.
     var healthyTimer: HostRunLoop.Timer?
+    /// Fires when safe mode is over.
+    var safeModeTimer: HostRunLoop.Timer?
+    /// Whether the first run has begun.
+    var hasBegun = false
     var messagePort: HostRunLoop.PortSource?
     /// Waits for the nested runs to end, valid as long as it does.
     var topObserver: HostRunLoop.Observer?
