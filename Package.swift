@@ -286,13 +286,20 @@ let package = Package(
             path: "Tests/HoldfastTests/Probe",
             swiftSettings: swiftSettings
         ),
+        // With Foundation, which nothing else of the runtime's tests has.
+        .executableTarget(
+            name: "condition-lock-probe",
+            dependencies: ["Holdfast", "FaultInjection", system],
+            path: "Tests/HoldfastTests/ConditionLockProbe",
+            swiftSettings: swiftSettings
+        ),
         .testTarget(
             name: "HoldfastTests",
             dependencies: [
                 "TestSupport", "Holdfast", "CrashCapture", "CrashReports", "LinuxSystem", "Symbolication",
-                "recovery-probe",
+                "recovery-probe", "condition-lock-probe",
             ],
-            exclude: ["Probe"],
+            exclude: ["Probe", "ConditionLockProbe"],
             swiftSettings: swiftSettings
         ),
         .executableTarget(

@@ -49,6 +49,10 @@ static void call_previous_handler(int signal, siginfo_t *info, void *context) {
     }
 }
 
+bool hf_async_is_exiting(void) {
+    return atomic_load_explicit(&hf_capture_state.exiting, memory_order_acquire) == (int32_t)HF_SYSCALL0(SYS_getpid);
+}
+
 void hf_async_terminate(int signal, siginfo_t *info, void *context) {
     // A fault of that handler comes back here, and must not begin again.
     int32_t pid = (int32_t)HF_SYSCALL0(SYS_getpid);

@@ -18,10 +18,28 @@ const int hf_async_fault_signals[HF_FAULT_SIGNAL_COUNT] = {SIGILL, SIGTRAP, SIGA
 
 HFCaptureState hf_capture_state;
 
+/// Of the processor's flags (Intel's manual, volume 1, 3.4.3): traps after each instruction, string instructions that go down, nested
+/// tasks, and alignment checks. No function expects one of them set (System V ABI, AMD64 supplement, 3.2.1).
+enum { trap_flag = 1 << 8, direction_flag = 1 << 10, nested_task = 1 << 14, alignment_check = 1 << 18 };
+
+/// Ends alignment checks, with which this very handler may fault: the kernel leaves them on (arch/x86/kernel/signal.c).
+static void end_alignment_checks(void) {
+    uint64_t flags;
+    __asm__ volatile("pushfq\n\tpopq %0" : "=r"(flags));
+    if ((flags & alignment_check) != 0) {
+        flags &= ~(uint64_t)alignment_check;
+        __asm__ volatile("pushq %0\n\tpopfq" : : "r"(flags) : "cc");
+    }
+}
+
 /// Sends the thread to its recovery point: sigreturn(2) then also restores its signal mask and alternate stack.
 static void resume_at_recovery_point(ucontext_t *context, const HFRecord *record) {
     HFRecoveryPoint *point = hf_current_recovery_point;
     greg_t *registers = context->uc_mcontext.gregs;
+    registers[REG_EFL] &= ~(greg_t)(trap_flag | direction_flag | nested_task | alignment_check);
+    if ((point->flags & HF_POINT_HAS_SIGNAL_MASK) != 0) {
+        __builtin_memcpy(&context->uc_sigmask, &point->stack->signal_mask, HF_KERNEL_SIGSET_SIZE);
+    }
     point->stack->abandoned_at = (uintptr_t)registers[REG_RSP];
     point->stack->fault_facts = __atomic_load_n(&record->facts, __ATOMIC_ACQUIRE);
     registers[REG_RIP] = (greg_t)(uintptr_t)hf_recovery_landing;
@@ -111,6 +129,7 @@ static void judge(int signal, siginfo_t *info, void *context) {
 }
 
 void hf_async_handle_overdue(int signal, siginfo_t *info, void *context) {
+    end_alignment_checks();
     int32_t pid = (int32_t)HF_SYSCALL0(SYS_getpid);
     // Nothing is wrong with the thread: where nobody judges, it goes on.
     if (atomic_load_explicit(&hf_capture_state.installed, memory_order_acquire) &&
@@ -120,6 +139,7 @@ void hf_async_handle_overdue(int signal, siginfo_t *info, void *context) {
 }
 
 void hf_async_handle_fault(int signal, siginfo_t *info, void *context) {
+    end_alignment_checks();
     if (hf_async_is_ignored_order(signal, info)) {
         return;
     }

@@ -70,6 +70,9 @@ static void judge_stack(HFRecord *record, const HFRecoveryPoint *point, uint64_t
         // Without the mark of a callout that let go of what others took.
         record->held_locks = (hf_held_locks - point->held_locks) % HF_LOCK_DEFICIT;
     }
+    if (!hf_async_can_restore_runtime_state()) {
+        record->facts |= HF_FACT_RUNTIME_STATE;
+    }
 }
 
 /// The guard of a thread's own stack: what the library made, and for the first thread, whose stack grows, what lies below its

@@ -47,6 +47,8 @@ typedef struct HFCaptureState {
     /// The pid of the process that ends as a signal says: a second fault of it skips the handlers that stood before ours. A pid
     /// and no flag, because a vfork(2) child shares this memory.
     _Atomic(int32_t) terminating;
+    /// The pid of the process that has called exit(3), 0 for none.
+    _Atomic(int32_t) exiting;
     HFCaptureConfiguration configuration;
     HFRecord *slots;
     uint32_t slot_count;

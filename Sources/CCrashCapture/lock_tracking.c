@@ -1,4 +1,4 @@
-// Counts the locks of the POSIX threads library that each thread holds, by standing before its functions.
+// Counts the locks of the POSIX threads library that each thread holds, and those of C++ initialisers, by standing before the functions.
 //
 // A symbol of the executable comes before that of a library (ld.so(8)), so calls from the Swift runtime, Foundation and the
 // application come here first. glibc's own calls do not: the locks of the heap, of stdio and of the loader are seen as frames.
@@ -8,6 +8,7 @@
 #include "recovery_point.h"
 
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <threads.h>
@@ -24,6 +25,42 @@ extern const char __start_holdfast_locks[] __attribute__((visibility("hidden")))
 extern const char __stop_holdfast_locks[] __attribute__((visibility("hidden")));
 
 #include "next_function.h"
+
+// What is held by a field, or by a count, and not by a lock: noted by whose it is, as it is let go by calls that do not say whether it
+// was held. One that another thread lets go stays noted, which the next callout does not see: only differences count.
+
+enum { most_owned = 16 };
+
+static _Thread_local const void *owned[most_owned] __attribute__((tls_model("initial-exec")));
+
+/// The mutex that the thread has asked for last.
+static _Thread_local const pthread_mutex_t *newest_mutex __attribute__((tls_model("initial-exec")));
+
+/// Counts a thing as held. Where too many are, the oldest stays counted, and this callout is not resumed.
+static void own(const void *thing) {
+    hf_held_locks += 1;
+    for (int i = 0; i < most_owned; i += 1) {
+        if (owned[i] == NULL) {
+            owned[i] = thing;
+            return;
+        }
+    }
+    for (int i = 1; i < most_owned; i += 1) {
+        owned[i - 1] = owned[i];
+    }
+    owned[most_owned - 1] = thing;
+}
+
+/// Whether the thread held a thing, which it does not any more.
+static bool disown(const void *thing) {
+    for (int i = most_owned - 1; i >= 0; i -= 1) {
+        if (owned[i] == thing && thing != NULL) {
+            owned[i] = NULL;
+            return true;
+        }
+    }
+    return false;
+}
 
 /// Counts a lock that was taken, also from an owner that died with it (pthread_mutexattr_setrobust(3)).
 static inline int count_taken(int result) {
@@ -42,6 +79,14 @@ static inline void note_deficit(void) {
     }
 }
 
+/// Counts a thing as let go, if the thread held it.
+static void give_up(const void *thing) {
+    if (disown(thing)) {
+        hf_held_locks -= 1;
+        note_deficit();
+    }
+}
+
 // Before it is let go: between the two the count is too low only for a lock that is free already.
 #define LET_GO(name, lock, success)             \
     do {                                        \
@@ -55,7 +100,10 @@ static inline void note_deficit(void) {
         return result;                          \
     } while (0)
 
-int pthread_mutex_lock(pthread_mutex_t *mutex) { return count_taken(HF_NEXT(pthread_mutex_lock)(mutex)); }
+int pthread_mutex_lock(pthread_mutex_t *mutex) {
+    newest_mutex = mutex;
+    return count_taken(HF_NEXT(pthread_mutex_lock)(mutex));
+}
 
 int pthread_mutex_trylock(pthread_mutex_t *mutex) { return count_taken(HF_NEXT(pthread_mutex_trylock)(mutex)); }
 
@@ -137,6 +185,106 @@ int mtx_timedlock(mtx_t *restrict mutex, const struct timespec *restrict until) 
 }
 
 int mtx_unlock(mtx_t *mutex) { LET_GO(mtx_unlock, mutex, thrd_success); }
+
+// The guard of a C++ variable that is made when it is first used (Itanium C++ ABI, 3.3.3): whoever comes meanwhile waits for whoever
+// makes it. Without a C++ runtime nobody calls these.
+
+extern int __cxa_guard_acquire(uint64_t *guard);
+extern void __cxa_guard_release(uint64_t *guard);
+extern void __cxa_guard_abort(uint64_t *guard);
+
+int __cxa_guard_acquire(uint64_t *guard) {
+    int is_ours = HF_NEXT(__cxa_guard_acquire)(guard);
+    hf_held_locks += is_ours != 0;
+    return is_ours;
+}
+
+void __cxa_guard_release(uint64_t *guard) {
+    hf_held_locks -= 1;
+    HF_NEXT(__cxa_guard_release)(guard);
+    note_deficit();
+}
+
+void __cxa_guard_abort(uint64_t *guard) {
+    hf_held_locks -= 1;
+    HF_NEXT(__cxa_guard_abort)(guard);
+    note_deficit();
+}
+
+// Foundation's NSConditionLock takes a mutex, waits until nobody is noted as its owner, notes the calling thread, and lets the mutex go;
+// unlock() takes the mutex, forgets the owner and wakes all who wait (swift-corelibs-foundation, Sources/Foundation/NSLock.swift). So it is
+// held from the call of pthread_self() in its two functions for locking until a broadcast with the same mutex.
+
+/// The functions of NSConditionLock that lock: from … to.
+static struct { uintptr_t low, high; } condition_locks[2];
+
+static void find_function(int index, const char *name) {
+    void *function = dlsym(RTLD_DEFAULT, name);
+    Dl_info info;
+    ElfW(Sym) *symbol = NULL;
+    if (function != NULL && dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) != 0 && symbol != NULL) {
+        condition_locks[index].low = (uintptr_t)function;
+        condition_locks[index].high = (uintptr_t)function + symbol->st_size;
+    }
+}
+
+/// Before main: a program that uses the class has Foundation by then. And pthread_self() may be called in a handler (signal-safety(7)):
+/// what ours stands before is looked for now.
+__attribute__((constructor)) static void find_condition_locks(void) {
+    volatile pthread_t self = pthread_self();
+    (void)self;
+    find_function(0, "$s10Foundation15NSConditionLockC4lock6beforeSb0A10Essentials4DateV_tF");
+    find_function(1, "$s10Foundation15NSConditionLockC4lock13whenCondition6beforeSbSi_0A10Essentials4DateVtF");
+}
+
+pthread_t pthread_self(void) {
+    uintptr_t caller = (uintptr_t)__builtin_return_address(0);
+    for (int i = 0; i < 2; i += 1) {
+        if (caller >= condition_locks[i].low && caller < condition_locks[i].high) {
+            own(newest_mutex);
+        }
+    }
+    return HF_NEXT(pthread_self)();
+}
+
+int pthread_cond_broadcast(pthread_cond_t *condition) {
+    give_up(newest_mutex);
+    return HF_NEXT(pthread_cond_broadcast)(condition);
+}
+
+// A wait gives the mutex back to its caller, who may have asked for others meanwhile.
+
+int pthread_cond_wait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex) {
+    int result = HF_NEXT(pthread_cond_wait)(condition, mutex);
+    newest_mutex = mutex;
+    return result;
+}
+
+int pthread_cond_timedwait(
+    pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex, const struct timespec *restrict until) {
+    int result = HF_NEXT(pthread_cond_timedwait)(condition, mutex, until);
+    newest_mutex = mutex;
+    return result;
+}
+
+// A semaphore of libdispatch that a callout has waited for is a lock that it holds, until it signals the same one. One that another
+// thread signals looks alike: then the callout is not resumed that has waited.
+
+extern intptr_t dispatch_semaphore_wait(void *semaphore, uint64_t timeout);
+extern intptr_t dispatch_semaphore_signal(void *semaphore);
+
+intptr_t dispatch_semaphore_wait(void *semaphore, uint64_t timeout) {
+    intptr_t result = HF_NEXT(dispatch_semaphore_wait)(semaphore, timeout);
+    if (result == 0) {
+        own(semaphore);
+    }
+    return result;
+}
+
+intptr_t dispatch_semaphore_signal(void *semaphore) {
+    give_up(semaphore);
+    return HF_NEXT(dispatch_semaphore_signal)(semaphore);
+}
 
 #pragma clang section text = ""
 

@@ -6,9 +6,8 @@
 // it is not found exactly once, or is not what the runtime's functions say, every callout calls the runtime.
 
 #include "access_list.h"
+#include "library_storage.h"
 
-#include <dlfcn.h>
-#include <link.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,51 +18,13 @@ enum { state_words = 2, unknown = -1, nowhere = -2 };
 /// Where in the library's thread-local storage the head is: the same for all threads.
 static _Atomic ptrdiff_t head_offset = unknown;
 
-/// The library's thread-local storage for this thread.
-typedef struct Storage {
-    const void *image;
-    uintptr_t *first;
-    size_t words;
-} Storage;
-
-static int find_size(struct dl_phdr_info *info, size_t size, void *result) {
-    (void)size;
-    Storage *storage = result;
-    if (info->dlpi_addr != (ElfW(Addr))(uintptr_t)storage->image) {
-        return 0;
-    }
-    for (int i = 0; i < info->dlpi_phnum; i += 1) {
-        if (info->dlpi_phdr[i].p_type == PT_TLS) {
-            storage->words = info->dlpi_phdr[i].p_memsz / sizeof(uintptr_t);
-        }
-    }
-    return 1;
-}
-
-static bool find_storage(Storage *storage) {
-    Dl_info library;
-    if (dladdr((const void *)(uintptr_t)swift_task_enterThreadLocalContext, &library) == 0) {
-        return false;
-    }
-    void *handle = dlopen(library.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    if (handle == NULL) {
-        return false;
-    }
-    void *first = NULL;
-    int error = dlinfo(handle, RTLD_DI_TLS_DATA, &first);
-    dlclose(handle);
-    *storage = (Storage){.image = library.dli_fbase, .first = first};
-    dl_iterate_phdr(find_size, storage);
-    return error == 0 && first != NULL && storage->words > 0;
-}
-
 /// An access as the runtime has it (swift/include/swift/Runtime/Exclusivity.h): the third word is the next one.
 typedef struct Access {
     uintptr_t words[3];
 } Access;
 
 /// Returns where the head is, by making it point to an access of ours for a moment.
-static ptrdiff_t find_head(const Storage *storage, uintptr_t before) {
+static ptrdiff_t find_head(const HFLibraryStorage *storage, uintptr_t before) {
     Access access = {{0}};
     uintptr_t ours = (uintptr_t)&access;
     uintptr_t state[state_words] = {ours, ours};
@@ -87,8 +48,8 @@ void hf_access_list_note(uintptr_t *state) {
     }
     swift_task_enterThreadLocalContext((char *)state);
     ptrdiff_t offset = atomic_load_explicit(&head_offset, memory_order_relaxed);
-    Storage storage;
-    if (offset == nowhere || !find_storage(&storage)) {
+    HFLibraryStorage storage;
+    if (offset == nowhere || !hf_find_library_storage((const void *)(uintptr_t)swift_task_enterThreadLocalContext, &storage)) {
         return;
     }
     if (offset == unknown) {

@@ -4,6 +4,7 @@
 #include "access_list.h"
 #include "loop_events.h"
 #include "recovery_point_layout.h"
+#include "runtime_state.h"
 
 #include <stdatomic.h>
 
@@ -25,6 +26,7 @@ _Static_assert(HF_POINT_EXCLUSIVITY % 16 == 0, "both words with one aligned stor
 _Static_assert(offsetof(HFRecoveryPoint, notes) == HF_POINT_NOTES, "as in the layout");
 _Static_assert(offsetof(HFRecoveryPoint, control_words) == HF_POINT_CONTROL_WORDS, "as in the layout");
 _Static_assert(offsetof(HFRecoveryPoint, x87) == HF_POINT_X87, "as in the layout");
+_Static_assert(offsetof(HFRecoveryPoint, flags) == HF_POINT_FLAGS, "as in the layout");
 _Static_assert(sizeof(HFRecoveryPoint) == HF_POINT_SIZE, "as in the layout");
 _Static_assert(HF_POINT_FRAME == HF_RECOVERY_FRAME_SIZE, "as in the header");
 _Static_assert(HF_POINT_FRAME >= HF_POINT_SIZE + 5 * 8 && HF_POINT_FRAME % 16 == 0, "room, and aligned");
@@ -46,7 +48,11 @@ HFControlWords hf_recovery_note_control_words(void) {
 void hf_recovery_restore_control_words(HFControlWords before) { hf_control_words = before; }
 
 HFOuterRun hf_recovery_begin_run(void) {
-    HFOuterRun outer = {.control_words = hf_recovery_note_control_words(), .is_in_task = hf_run_is_in_task};
+    HFOuterRun outer = {
+        .control_words = hf_recovery_note_control_words(),
+        .runtime_state = hf_runtime_state_note(),
+        .is_in_task = hf_run_is_in_task,
+    };
     hf_run_is_in_task = swift_task_getCurrent != NULL && swift_task_getCurrent() != NULL;
     hf_loop_events_claim();
     return outer;
@@ -54,6 +60,7 @@ HFOuterRun hf_recovery_begin_run(void) {
 
 void hf_recovery_end_run(HFOuterRun outer) {
     hf_recovery_restore_control_words(outer.control_words);
+    hf_runtime_state = outer.runtime_state;
     hf_run_is_in_task = outer.is_in_task;
 }
 
@@ -86,6 +93,7 @@ void hf_recovery_abandoned(HFRecoveryPoint *point) {
     if (swift_task_exitThreadLocalContext != NULL) {
         swift_task_exitThreadLocalContext((char *)point->exclusivity);
     }
+    hf_runtime_state_restore();
     hf_critical_depth = point->critical_depth;
     hf_held_locks = point->held_locks;
     point->stack->abandoned = true;

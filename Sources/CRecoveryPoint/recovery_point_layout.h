@@ -13,6 +13,7 @@
 #define HF_POINT_NOTES 48
 #define HF_POINT_CONTROL_WORDS 56
 #define HF_POINT_X87 64
+#define HF_POINT_FLAGS 68
 
 // The five registers that a callee preserves follow the point. With them, the frame is aligned to 16 bytes at a call.
 #define HF_POINT_SIZE 72

@@ -51,6 +51,7 @@ hf_recovery_switch:
     movl    %r11d, HF_POINT_HELD_LOCKS(%rsp)
     movq    %r10, HF_POINT_CONTROL_WORDS(%rsp)
     movq    $0, HF_POINT_NOTES(%rsp)
+    movl    $0, HF_POINT_FLAGS(%rsp)
 
     // Remembers the head of this thread's list of accesses; what the body adds comes in front of it.
     testq   %r8, %r8

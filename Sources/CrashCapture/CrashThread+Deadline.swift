@@ -31,7 +31,8 @@ extension CrashThread {
     func mayBeAbandoned(_ record: UnsafeMutablePointer<HFRecord>) -> Bool {
         var fault = unsafe walkAndSummarize(record)
         guard fault.mayBeResumed, mayAbandon(fault) else { return false }
+        unsafe lookForInitialiser(record, &fault)
         unsafe lookForMutex(record, &fault)
-        return !fault.isInLockFrame
+        return !fault.isInLockFrame && !fault.isInInitialiser
     }
 }

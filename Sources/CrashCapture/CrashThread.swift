@@ -15,7 +15,8 @@ final class CrashThread: @unchecked Sendable {
     private let swiftFailures = FunctionRanges.swiftFailures
     private let abortFunctions = FunctionRanges.abortFunctions
     private let waitFunctions = FunctionRanges.waitFunctions
-    private let addresses = AddressSet()
+    let addresses = AddressSet()
+    let initialisers = ThreadLocalInitialisers()
     let sampler: ThreadSampler
     private let inspection: CodeInspection
     /// Whether the last walk met a function whose origin nobody has looked up yet.
@@ -89,6 +90,7 @@ final class CrashThread: @unchecked Sendable {
         }
         // The walk meets no frame of these here.
         _ = inspection.origin(0)
+        if let walker { _ = unsafe addresses.withAddresses { unsafe initialisers.contain($0, walker) } }
         _ = swiftFailures.contain(0)
         _ = abortFunctions.contain(0)
         _ = waitFunctions.contain(0)
@@ -113,6 +115,7 @@ final class CrashThread: @unchecked Sendable {
             }
             let record = unsafe hf_capture_record(slot)
             var fault = unsafe walkAndSummarize(record)
+            unsafe lookForInitialiser(record, &fault)
             unsafe lookForMutex(record, &fault)
             let decision = decide(fault)
             unsafe write(decision.reason, to: record)
@@ -222,8 +225,11 @@ final class CrashThread: @unchecked Sendable {
             isInCriticalSection: facts & UInt32(HF_FACT_CRITICAL_SECTION) != 0,
             holdsLock: facts & UInt32(HF_FACT_LOCK_HELD) != 0,
             isInLockFrame: facts & UInt32(HF_FACT_LOCK_FRAME) != 0,
+            hasOpenRuntimeState: facts & UInt32(HF_FACT_RUNTIME_STATE) != 0,
+            isInInitialiser: facts & UInt32(HF_FACT_INITIALISER) != 0,
             isOverdue: facts & UInt32(HF_FACT_OVERDUE) != 0,
             isCalloutUnreadable: record.pointee.callout_kind == UInt32(HF_CALLOUT_UNREADABLE),
+            isExiting: hf_async_is_exiting(),
             foundNoRoom: facts & UInt32(HF_FACT_NO_ROOM) != 0,
             item: record.pointee.item,
             walk: walk

@@ -93,10 +93,16 @@ public struct FaultSummary: Sendable {
     /// Whether a frame of the callout is inside a function that holds a lock which cannot be counted, such as
     /// `Mutex.withLock`.
     public var isInLockFrame: Bool
+    /// Whether the Swift or the C++ runtime keeps something for the thread that cannot be put back: task-local values, exceptions.
+    public var hasOpenRuntimeState: Bool
+    /// Whether a frame of the callout is inside the initialiser of a thread-local variable of C++, which would count as made.
+    public var isInInitialiser: Bool
     /// Whether nothing faulted: the callout ran for longer than its deadline and was interrupted, wherever it was.
     public var isOverdue: Bool
     /// Whether the loop's own words about the callout could not be read: whose item it is, and which policy holds.
     public var isCalloutUnreadable: Bool
+    /// Whether the process has called `exit`, so that it ends.
+    public var isExiting: Bool
     /// Whether every slot for records was taken but the last, and stayed so: the reports of earlier faults are not written.
     public var foundNoRoom: Bool
     /// The identity of the loop item that the callout belongs to, 0 for none.
@@ -119,8 +125,11 @@ public struct FaultSummary: Sendable {
         isInCriticalSection: Bool = false,
         holdsLock: Bool = false,
         isInLockFrame: Bool = false,
+        hasOpenRuntimeState: Bool = false,
+        isInInitialiser: Bool = false,
         isOverdue: Bool = false,
         isCalloutUnreadable: Bool = false,
+        isExiting: Bool = false,
         foundNoRoom: Bool = false,
         item: UInt64 = 0,
         walk: Walk = Walk(end: .recoveryPoint)
@@ -138,8 +147,11 @@ public struct FaultSummary: Sendable {
         self.isInCriticalSection = isInCriticalSection
         self.holdsLock = holdsLock
         self.isInLockFrame = isInLockFrame
+        self.hasOpenRuntimeState = hasOpenRuntimeState
+        self.isInInitialiser = isInInitialiser
         self.isOverdue = isOverdue
         self.isCalloutUnreadable = isCalloutUnreadable
+        self.isExiting = isExiting
         self.foundNoRoom = foundNoRoom
         self.item = item
         self.walk = walk
@@ -152,6 +164,7 @@ extension FaultSummary {
     /// Then the heap is not held by the thread that faulted, and what comes next may allocate.
     var mayBeResumed: Bool {
         hasRecoveryPoint && !isInTask && !isInCriticalSection && !holdsLock && !isInLockFrame
+            && !hasOpenRuntimeState && !isInInitialiser
             && walk.end == .recoveryPoint && !walk.hasForeignFrame && !walk.hasNativeFrame && !walk.hasUnknownFrame
             && hasCleanPrefix
     }

@@ -91,6 +91,9 @@ uint64_t hf_capture_begin_drain(void);
 /// When the main loop must have drained, as hf_capture_begin_drain() set it; 0 for never.
 uint64_t hf_capture_drain_deadline(void);
 
+/// Whether the process has called exit(3): then it ends, and is not replaced. Safe to call from a signal handler.
+bool hf_async_is_exiting(void);
+
 /// Tells the threads that let the main loop drain that it has: they carry out their verdicts.
 void hf_capture_end_drain(void);
 

@@ -90,6 +90,10 @@ enum {
     HF_FACT_OVERDUE = 1u << 15,
     /// Every other slot was taken, for longer than a fault waits for one.
     HF_FACT_NO_ROOM = 1u << 16,
+    /// A runtime keeps something for the thread that cannot be put back to what it was when the callout began.
+    HF_FACT_RUNTIME_STATE = 1u << 20,
+    /// A frame is inside the initialiser of a thread-local variable.
+    HF_FACT_INITIALISER = 1u << 21,
     /// The process had begun to serve: its host ran.
     HF_FACT_RUNNING = 1u << 24,
     /// It had served something since.

@@ -62,6 +62,8 @@ typedef struct HFCalloutStack {
     uintptr_t mapping;
     /// The stack pointer at the fault, written by the fault handler before it abandons a callout; 0 until then.
     uintptr_t abandoned_at;
+    /// The signal mask of the thread before the callout changed it; see HF_POINT_HAS_SIGNAL_MASK.
+    uint64_t signal_mask;
     /// What else the fault handler has to say of the fault: a number of its own making; 0 until then.
     uint32_t fault_facts;
     /// What the callout that runs on it registered for the case that it is abandoned: the loop's own, NULL for nothing.
@@ -111,7 +113,15 @@ typedef struct HFRecoveryPoint {
     HFControlWords control_words;
     /// The x87 control word at entry.
     uint16_t x87;
+    uint16_t reserved;
+    /// HF_POINT_…: what the callout has done.
+    uint32_t flags;
 } HFRecoveryPoint;
+
+enum {
+    /// It has changed the thread's signal mask: the one before is in `stack`.
+    HF_POINT_HAS_SIGNAL_MASK = 1,
+};
 
 /// The bytes between a recovery point and the frame pointer of its frame.
 enum { HF_RECOVERY_FRAME_SIZE = 112 };
@@ -149,9 +159,20 @@ extern _Thread_local uint32_t hf_held_locks __attribute__((tls_model("initial-ex
 /// Whether a Swift task was current when the running thread began its innermost run: see hf_recovery_begin_run().
 extern _Thread_local bool hf_run_is_in_task __attribute__((tls_model("initial-exec")));
 
+/// What the Swift and the C++ runtime kept for a thread when a run began: addresses, 0 for none.
+typedef struct HFRuntimeState {
+    /// The storage of task-local values that are bound outside of a task, and the newest value in it.
+    uintptr_t task_locals;
+    uintptr_t newest_task_local;
+    /// The C++ exceptions that catch clauses have, and how many are on their way up.
+    uintptr_t caught_exceptions;
+    uint32_t uncaught_exceptions;
+} HFRuntimeState;
+
 /// What was noted for the run around another one.
 typedef struct HFOuterRun {
     HFControlWords control_words;
+    HFRuntimeState runtime_state;
     bool is_in_task;
 } HFOuterRun;
 
@@ -166,7 +187,8 @@ HFControlWords hf_recovery_note_control_words(void);
 /// the words for a while. Safe to call from a signal handler.
 void hf_recovery_restore_control_words(HFControlWords before);
 
-/// Notes whether a Swift task is current, and the control words; to be called at the start of every run of a loop.
+/// Notes whether a Swift task is current, the control words, and what the runtimes keep for the thread; to be called at the start of
+/// every run of a loop, and before guarded calls outside of one.
 ///
 /// A fault handler cannot ask: swift_task_getCurrent() may allocate its thread-local storage (measured: a handler that waited
 /// for the heap for ever). A task that begins later, inside a callout, has a frame of the concurrency runtime on the stack.
@@ -176,13 +198,18 @@ HFOuterRun hf_recovery_begin_run(void);
 /// Goes back to what held for the run around the one that ends. Safe to call from a signal handler.
 void hf_recovery_end_run(HFOuterRun outer);
 
+/// Whether what the runtimes keep for the running thread can be put back to what it was when its innermost run began: task-local values
+/// and C++ exceptions. To be asked in a callout of that run. Safe to call from a signal handler.
+bool hf_async_can_restore_runtime_state(void);
+
 /// Runs `body(argument)` on `stack` above a recovery point and says how that ended.
 ///
 /// `info` and `stack` must stay valid until it returns. After an abandoned call the Swift runtime's list of exclusivity accesses
 /// and the x87 control word are what they were at the call. MXCSR is what hf_recovery_note_control_words() noted last, but for
 /// rounding and masks that were changed since in the x87 word, too, as fesetround(3) and feenableexcept(3) do. Makes no system
-/// call, apart from a thread's first call, which finds out where the list is. Guarded calls nest, each on a stack of its own. Not
-/// safe to call from a signal handler.
+/// call, apart from a thread's first call, which finds out where the list is. Task-local
+/// values and C++ exceptions are those that hf_recovery_begin_run() noted. Guarded calls nest, each on a stack of its own. Not safe to call
+/// from a signal handler.
 HFOutcome hf_recovery_run(
     HFCalloutStack *_Nonnull stack,
     const HFCalloutInfo *_Nullable info,

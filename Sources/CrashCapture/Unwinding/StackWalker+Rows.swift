@@ -46,7 +46,25 @@ extension StackWalker {
         unsafe rows.update(repeating: CallFrameRow(), count: Self.rowCount)
     }
 
+    /// The function that an address lies in, by its description; nil where there is none.
+    func function(at address: UInt64) -> Range<UInt64>? {
+        guard let description = description(for: address), description.count < 1 << 24 else { return nil }
+        return description.start..<description.start + description.count
+    }
+
     private func read(_ address: UInt64) -> CallFrameRow? {
+        guard let description = description(for: address) else { return nil }
+        var cursor = description.cursor
+        if description.common.hasAugmentation { cursor.skip(cursor.unsignedLEB()) }
+        var program = CallFrameProgram(description.common, rules, from: description.start, to: address)
+        guard program.run(&cursor) else { return nil }
+        return rules.row(at: address)
+    }
+
+    /// Reads the description of the function that an address lies in, up to its instructions.
+    private func description(
+        for address: UInt64
+    ) -> (cursor: CallFrameCursor, common: CallFrameProgram.Common, start: UInt64, count: UInt64)? {
         guard let table = searchTable(for: address), let entry = entry(for: address, in: table) else { return nil }
         var cursor = CallFrameCursor(in: self, from: entry, to: entry &+ 4)
         let length = cursor.single()
@@ -59,10 +77,7 @@ extension StackWalker {
         guard let common = readCommon(commonAddress), let start = pointer(&cursor, common.encoding) else { return nil }
         let count = UInt64(cursor.single())
         guard address >= start, address - start < count else { return nil }
-        if common.hasAugmentation { cursor.skip(cursor.unsignedLEB()) }
-        var program = CallFrameProgram(common, rules, from: start, to: address)
-        guard program.run(&cursor) else { return nil }
-        return rules.row(at: address)
+        return (cursor, common, start, count)
     }
 
     /// Finds the last entry of the search table that begins at or before an address: the start of a function and where its

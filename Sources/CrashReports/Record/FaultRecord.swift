@@ -54,6 +54,10 @@ public struct FaultRecord: Sendable, Hashable {
         public static let overdue = Facts(rawValue: 1 << 15)
         /// Every other slot was taken, for longer than a fault waits for one.
         public static let noRoom = Facts(rawValue: 1 << 16)
+        /// A runtime keeps something for the thread that could not be put back.
+        public static let runtimeState = Facts(rawValue: 1 << 20)
+        /// A frame was inside the initialiser of a thread-local variable.
+        public static let initialiser = Facts(rawValue: 1 << 21)
         /// The process had begun to serve.
         public static let running = Facts(rawValue: 1 << 24)
         /// It had served something since.

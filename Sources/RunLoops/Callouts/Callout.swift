@@ -219,10 +219,10 @@ extension HostRunLoop {
             closure(self, mode.name)
             return
         }
-        // There may be no run, which would have noted them; or a callout that has changed them for a while.
-        let words = hf_recovery_note_control_words()
+        // There may be no run, which would have noted the thread's state; or a callout that has changed it for a while.
+        let outerRun = hf_recovery_begin_run()
         defer {
-            hf_recovery_restore_control_words(words)
+            hf_recovery_end_run(outerRun)
             withExtendedLifetime(source) {}
         }
         var call = MembershipCall(closure: closure, loop: self, mode: mode)

@@ -81,6 +81,9 @@ public struct VerdictRule: Sendable {
         if isStopping {
             return Decision(.terminate, because: "the run of the host is over: the process is ending, not restarted")
         }
+        if fault.isExiting {
+            return Decision(.terminate, because: "the process has called exit: it ends, and is not restarted")
+        }
         return nil
     }
 
@@ -132,6 +135,12 @@ public struct VerdictRule: Sendable {
         if fault.isInCriticalSection { return "it happened inside a critical section" }
         if fault.holdsLock { return "a lock that the callout took is still held" }
         if fault.isInLockFrame { return "it happened inside a function that holds a lock" }
+        if fault.hasOpenRuntimeState {
+            return "a task-local value or a C++ exception cannot be put back to what it was before the callout"
+        }
+        if fault.isInInitialiser {
+            return "it happened in the initialiser of a thread-local variable, which would count as made"
+        }
         return nil
     }
 

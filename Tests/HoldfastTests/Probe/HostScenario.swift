@@ -35,6 +35,7 @@ enum HostScenario: String {
     case store
     case failedStart = "failed-start"
     case unserved
+    case state
 
     /// Runs the scenario that the arguments name, if it is one of these, and ends the process.
     @MainActor
@@ -80,6 +81,7 @@ enum HostScenario: String {
         case .store: try StoreScenarios.run(store, arguments)
         case .failedStart: try StartScenarios.failed(store)
         case .unserved: try StartScenarios.unserved(store, arguments)
+        case .state: try StateScenarios.run(store, arguments)
         case .samples: try SampleScenarios.run(store, arguments)
         }
     }

@@ -1,0 +1,60 @@
+// What a thread has beside its stack: the processor's flags, and its signal mask.
+
+#include "fault_function.h"
+#include "state_injection.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// Intel's manual, volume 1, 3.4.3: TF is bit 8, DF bit 10, AC bit 18.
+
+HF_FAULT_FUNCTION void trapByTrapFlag(void) {
+    __asm__ volatile("pushfq\n\torq $0x100, (%%rsp)\n\tpopfq\n\tnop\n\tnop" ::: "memory", "cc");
+}
+
+HF_FAULT_FUNCTION void trapWithAlignmentChecks(void) {
+    __asm__ volatile("pushfq\n\torq $0x40400, (%%rsp)\n\tpopfq\n\tud2" ::: "memory", "cc");
+}
+
+HF_FAULT_FUNCTION unsigned long processorFlags(void) {
+    unsigned long flags;
+    __asm__ volatile("pushfq\n\tpopq %0" : "=r"(flags)::"memory");
+    return flags;
+}
+
+// What `TaskLocal.withValue` calls (swift/stdlib/public/Concurrency/TaskLocal.cpp). In a debug build that is a function of the library,
+// whose frame denies. Weak: not every program that faults on purpose has the library.
+extern void swift_task_localValuePush(const void *key, void *value, const void *type)
+    __attribute__((weak, swiftcall));
+
+void bindTaskLocal(const void *key, void *value, const void *type) {
+    if (swift_task_localValuePush != NULL) {
+        swift_task_localValuePush(key, value, type);
+    }
+}
+
+void waitWithSignalMask(const void *mask) {
+    struct timespec limit = {.tv_sec = 10, .tv_nsec = 0};
+    ppoll(NULL, 0, &limit, mask);
+}
+
+void blockSignalsByKernel(void) {
+    uint64_t all = ~0ULL;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof all);
+}
+
+bool blocksFaultSignals(void) {
+    static const int faults[] = {SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS};
+    uint64_t mask = 0;
+    syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof mask);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i += 1) {
+        if ((mask & 1ULL << (faults[i] - 1)) != 0) {
+            return true;
+        }
+    }
+    return false;
+}

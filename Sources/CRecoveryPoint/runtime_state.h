@@ -1,0 +1,46 @@
+// What the Swift and the C++ runtime keep for a thread outside of its stack, and what a callout that is abandoned leaves there.
+//
+// Life cycle: noted when a run begins (a callout that returns has left it as it was) -> at a fault the handler asks whether it
+// can be put back (async_runtime_state.c) -> after an abandoned callout it is put back. Nothing is done at a callout itself.
+
+#ifndef HF_RUNTIME_STATE_H
+#define HF_RUNTIME_STATE_H
+
+#include "recovery_point.h"
+
+/// The exceptions of a thread (Itanium C++ ABI, "Exception Handling", 2.2.2): those that a handler has caught, and how many are on
+/// their way up.
+typedef struct HFExceptionGlobals {
+    void *caught;
+    unsigned int uncaught;
+} HFExceptionGlobals;
+
+/// Where the runtimes keep it for the running thread.
+typedef struct HFRuntimePlaces {
+    /// The pointer to the storage of task-local values that are bound outside of a task, whose first word is the newest value;
+    /// NULL where the runtime has no such values, or where the place is not known.
+    uintptr_t *task_locals;
+    /// NULL where no C++ runtime is loaded.
+    HFExceptionGlobals *exceptions;
+    /// The places were looked for.
+    bool are_known;
+    /// There are task-local values, and nobody knows where.
+    bool hides_task_locals;
+} HFRuntimePlaces;
+
+extern _Thread_local HFRuntimePlaces hf_runtime_places
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/// What was noted when the innermost run of the running thread began.
+extern _Thread_local HFRuntimeState hf_runtime_state
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/// Notes the state for the run that begins, and returns what was noted before.
+///
+/// A thread's first call allocates and takes the loader's lock, the others read five words.
+HFRuntimeState hf_runtime_state_note(void) __attribute__((visibility("hidden")));
+
+/// Puts the state back that was noted last. Only where hf_async_can_restore_runtime_state() has said that this can be done.
+void hf_runtime_state_restore(void) __attribute__((visibility("hidden")));
+
+#endif

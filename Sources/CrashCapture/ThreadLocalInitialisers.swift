@@ -1,0 +1,105 @@
+internal import CCrashCapture
+internal import CRecoveryPoint
+
+/// Tells functions of the executable that make thread-local variables of C++.
+///
+/// Those of namespace scope count as made before their initialisers run: one byte, `__tls_guard`, says it for all of a file (clang and
+/// GCC). A callout that is abandoned in between would leave variables that nobody ever makes. No name tells such a function, which is
+/// inlined in release builds. But it sets that byte to one, in the thread's storage of the executable (U. Drepper, "ELF Handling For
+/// Thread-Local Storage": the local exec model, which the linker makes of the others). A function that sets a flag of its own in the
+/// same way is taken for one.
+///
+/// For the crash thread. Made once, for ever: verdicts must not allocate.
+@safe
+final class ThreadLocalInitialisers {
+    private static let capacity = 2048
+    private static let longestFunction = 1 << 16
+
+    /// What was answered before: each a place, with its answer in the lowest bit, where its hash says.
+    private let answers: UnsafeMutablePointer<UInt64>
+
+    init() {
+        unsafe answers = .allocate(capacity: Self.capacity)
+        unsafe answers.initialize(repeating: 0, count: Self.capacity)
+    }
+
+    deinit {
+        unsafe answers.deallocate()
+    }
+
+    /// Whether one of some functions makes thread-local variables.
+    ///
+    /// - Parameters:
+    ///   - programCounters: The innermost first; the first one exact, the others return addresses. Of the executable alone.
+    ///   - walker: Finds the functions.
+    /// - Returns: True as soon as one is found; one that no description tells of is none.
+    func contain(_ programCounters: UnsafeBufferPointer<UInt64>, _ walker: StackWalker) -> Bool {
+        for index in 0..<programCounters.count {
+            let address = unsafe programCounters[index] &- (index > 0 ? 1 : 0)
+            let slot = Int(truncatingIfNeeded: (address &* 0x9e37_79b9_7f4a_7c15) >> 53) & (Self.capacity - 1)
+            // User space ends at 2^47.
+            let place = address << 1
+            if unsafe answers[slot] & ~1 == place, place != 0 {
+                if unsafe answers[slot] & 1 != 0 { return true }
+                continue
+            }
+            let answer = isInitialiser(at: address, walker)
+            unsafe answers[slot] = place | (answer ? 1 : 0)
+            if answer { return true }
+        }
+        return false
+    }
+
+    private func isInitialiser(at address: UInt64, _ walker: StackWalker) -> Bool {
+        guard let image = unsafe walker.images.image(at: address), unsafe image.pointee.kind == .application,
+            let function = walker.function(at: address),
+            walker.images.isReadOnlyImageMemory(function.lowerBound, count: UInt64(function.count)),
+            let start = unsafe UnsafeRawPointer(bitPattern: UInt(function.lowerBound))
+        else { return false }
+        // The executable is never unloaded.
+        let code = unsafe UnsafeRawBufferPointer(start: start, count: min(function.count, Self.longestFunction))
+        return unsafe Self.setsThreadLocalByte(code)
+    }
+
+    /// Whether machine code sets a byte of the thread's storage to one.
+    ///
+    /// The storage of an executable lies below the thread pointer.
+    static func setsThreadLocalByte(_ code: UnsafeRawBufferPointer) -> Bool {
+        var loadsThreadPointer = false
+        var setsByteBelow = false
+        var index = 0
+        while index + 7 <= code.count {
+            switch unsafe code[index] {
+            case 0x64 where index + 9 <= code.count:
+                let word = unsafe code.loadUnaligned(fromByteOffset: index + 1, as: UInt32.self)
+                let displacement = unsafe code.loadUnaligned(fromByteOffset: index + 4, as: Int32.self)
+                // MOVB $1, %fs:displacement
+                if word & 0x00ff_ffff == 0x0025_04c6, displacement < 0, unsafe code[index + 8] == 1 { return true }
+                // MOV %fs:0, register
+                let base = unsafe code.loadUnaligned(fromByteOffset: index + 5, as: Int32.self)
+                if word & 0xffc7_fffb == 0x2504_8b48, base == 0 { loadsThreadPointer = true }
+            case 0xc6:
+                // MOVB $1, displacement(register)
+                let displacement = unsafe code.loadUnaligned(fromByteOffset: index + 2, as: Int32.self)
+                if unsafe code[index + 1] & 0xf8 == 0x80, displacement < 0, unsafe code[index + 6] == 1 {
+                    setsByteBelow = true
+                }
+            default: break
+            }
+            if loadsThreadPointer, setsByteBelow { return true }
+            index += 1
+        }
+        return false
+    }
+}
+
+extension CrashThread {
+    /// Denies what was making thread-local variables.
+    func lookForInitialiser(_ record: UnsafeMutablePointer<HFRecord>, _ fault: inout FaultSummary) {
+        guard fault.mayBeResumed, let walker,
+            unsafe addresses.withAddresses({ unsafe initialisers.contain($0, walker) })
+        else { return }
+        fault.isInInitialiser = true
+        unsafe hf_capture_add_facts(record, UInt32(HF_FACT_INITIALISER))
+    }
+}

@@ -1,0 +1,75 @@
+import Dispatch
+import FaultInjection
+import Foundation
+import Holdfast
+import SystemPackage
+
+/// Locks that are held by a field of an object: `condition-lock-probe SCENARIO STORE`.
+///
+/// Each scenario faults in a callout, and then looks whether the lock is free, unless the process was restarted.
+@main
+enum ConditionLockProbe {
+    static func main() throws {
+        guard CommandLine.arguments.count == 3 else { exit(64) }
+        try MainActor.assumeIsolated { try run(CommandLine.arguments[1], store: CommandLine.arguments[2]) }
+    }
+
+    @MainActor
+    private static func run(_ scenario: String, store: String) throws {
+        var configuration = EventHost.Configuration()
+        configuration.store = FilePath(store)
+        configuration.afterFault = .keepGoing
+        // What is looked at is not how long a verdict takes on a busy machine.
+        configuration.verdictDeadline = .seconds(10)
+        let host = try EventHost(configuration)
+        guard host.history.restarts == 0 else {
+            say("restarted")
+            host.close()
+            return
+        }
+        let lock = NSConditionLock(condition: 1)
+        let semaphore = DispatchSemaphore(value: 1)
+        host.loop.perform(in: .default, label: "fault") {
+            switch scenario {
+            case "lock": lock.lock()
+            case "lock-when": lock.lock(whenCondition: 1)
+            case "try": if !lock.try() { return }
+            case "lock-after-others":
+                // The second one is let go: the first is held.
+                lock.lock()
+                let other = NSConditionLock(condition: 0)
+                other.lock()
+                other.unlock(withCondition: 2)
+            case "unlocked":
+                lock.lock()
+                lock.unlock()
+                lock.lock(whenCondition: 1)
+                lock.unlock(withCondition: 1)
+                if lock.tryLock(whenCondition: 7) { return }
+                let condition = NSCondition()
+                condition.lock()
+                condition.broadcast()
+                condition.unlock()
+                semaphore.wait()
+                semaphore.signal()
+            case "semaphore": semaphore.wait()
+            case "signalled": semaphore.signal()
+            default: exit(64)
+            }
+            Fault.nilUnwrap.commit()
+        }
+        host.loop.perform(in: .default, label: "after") {
+            let isSemaphoreFree = semaphore.wait(timeout: .now()) == .success
+            // It must not go with less than it began with.
+            if isSemaphoreFree { semaphore.signal() }
+            say("free \(lock.try()) \(isSemaphoreFree)")
+            MainActor.assumeIsolated { host.stop() }
+        }
+        host.run()
+        host.close()
+    }
+
+    private static func say(_ line: String) {
+        FileHandle.standardOutput.write(Data((line + "\n").utf8))
+    }
+}
