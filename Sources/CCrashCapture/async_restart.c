@@ -108,7 +108,7 @@ static void take_back(const HFKernelAction ours[HF_FAULT_SIGNAL_COUNT]) {
 
 void hf_async_restart(void) {
     const HFCaptureConfiguration *configuration = &hf_capture_state.configuration;
-    if (configuration->executable == NULL || configuration->arguments == NULL) {
+    if (configuration->executable == NULL || configuration->arguments == NULL || hf_async_is_exiting()) {
         return;
     }
     // A handler that interrupts a change of what a restart begins with goes on: the change is made or not, by one instruction

@@ -1,4 +1,5 @@
-// Gives every thread of the process an alternate signal stack, by standing before pthread_create(3).
+// Gives every thread of the process an alternate signal stack and a mask without the signals of faults, by standing before
+// pthread_create(3).
 //
 // A stack overflow leaves its thread no other stack for a handler to run on. Threads of libdispatch, of Swift's pool and of
 // C libraries are all made by this call, and a symbol of the executable comes before that of a library (ld.so(8)).
@@ -6,6 +7,7 @@
 
 #include "crash_capture.h"
 #include "next_function.h"
+#include "signal_mask.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -24,6 +26,8 @@ __attribute__((section("hf_thread_start_code"))) static void *hf_thread_start(vo
     free(argument);
     // Without one, an overflow of this thread's stack has no record: nothing else depends on it.
     (void)hf_capture_prepare_thread();
+    // It has the mask of whoever made it, maybe from before the program, or the one of its attributes.
+    hf_unblock_fault_signals();
     return start.function(start.argument);
 }
 

@@ -36,14 +36,16 @@ enum HostScenario: String {
     case failedStart = "failed-start"
     case unserved
     case state
+    case ending
 
-    /// Runs the scenario that the arguments name, if it is one of these, and ends the process.
+    /// Runs the scenario that the arguments name, if it is one of these, and ends the process, or says that `main` is to return.
     @MainActor
-    static func runIfAsked() {
+    static func runIfAsked() -> Bool {
         let arguments = CommandLine.arguments
-        guard arguments.count >= 3, let scenario = HostScenario(rawValue: arguments[1]) else { return }
+        guard arguments.count >= 3, let scenario = HostScenario(rawValue: arguments[1]) else { return false }
         do {
             try scenario.run(store: arguments[2], Array(arguments.dropFirst(3)))
+            if scenario == .ending { return true }
             exit(0)
         } catch {
             Probe.say("error \(error)")
@@ -82,6 +84,7 @@ enum HostScenario: String {
         case .failedStart: try StartScenarios.failed(store)
         case .unserved: try StartScenarios.unserved(store, arguments)
         case .state: try StateScenarios.run(store, arguments)
+        case .ending: try EndingScenarios.run(store, arguments)
         case .samples: try SampleScenarios.run(store, arguments)
         }
     }

@@ -11,7 +11,7 @@ import SystemPackage
 @main
 enum RecoveryProbe {
     static func main() {
-        MainActor.assumeIsolated { HostScenario.runIfAsked() }
+        if MainActor.assumeIsolated({ HostScenario.runIfAsked() }) { return }
         guard CommandLine.arguments.count == 3, let scenario = Scenario(rawValue: CommandLine.arguments[1]) else {
             exit(64)
         }
