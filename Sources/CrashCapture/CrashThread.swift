@@ -6,8 +6,9 @@ internal import SystemPackage
 
 /// The ordinary thread that walks a parked thread's stack and gives the verdict.
 ///
-/// It allocates nothing between a fault and its verdict: the heap may be locked by the thread that faulted. When it blocks all
-/// the same, the parked handler's deadline passes, and that is a verdict, too.
+/// It allocates nothing and takes no lock between a fault and its verdict: the heap may be locked by the thread that faulted. Two places
+/// are different: `decide` takes the supervisor's own lock, and `lookForMutex` allocates, where the walk has shown that the thread that
+/// faulted does not hold the heap. When it blocks all the same, the parked handler's deadline passes, and that is a verdict, too.
 /// Protected by: everything is in place before the thread starts, and used by it alone.
 @safe
 final class CrashThread: @unchecked Sendable {

@@ -63,16 +63,26 @@ struct RandomStalls {
         let stalls = made.count(where: \.isStall)
         let notices = told.filter { $0.phase == .lasting }
         let latest = notices.map(\.length).max() ?? .zero
+        let share = Double(fair) / Double(max(1, stalls))
         say(
             "\(stalls) stalls and \(made.count - stalls) shorter callouts: \(notices.count) told, the latest after "
                 + "\(latest / .milliseconds(1)) ms of \(Self.threshold / .milliseconds(1))"
-                + (fair < stalls
-                    ? "; \(stalls - fair) stalls are not judged: the machine held threads up meanwhile" : "")
+                + "; \(Self.percent(share)) of the stalls are judged"
+                + (fair < stalls ? ", \(stalls - fair) are not: the machine held threads up meanwhile" : "")
         )
         return (stalls >= options.stalls ? [] : ["only \(stalls) stalls were made"])
-            + (fair * 4 >= stalls
-                ? [] : ["of \(stalls) stalls \(fair) only can be judged: the machine is too busy"])
+            + (share >= Self.leastShare
+                ? []
+                : [
+                    "only \(Self.percent(share)) of the stalls can be judged, not \(Self.percent(Self.leastShare)): "
+                        + "the machine is too busy"
+                ])
     }
+
+    /// How many of the stalls must be judged for the trial to say something.
+    private static let leastShare = 0.9
+
+    private static func percent(_ share: Double) -> String { "\((share * 1000).rounded(.down) / 10) %" }
 
     /// Compares what a loop did with what was told of it.
     private func judge(_ made: [StallPlayer.Callout], _ told: [Stall]) -> [String] {

@@ -1,6 +1,7 @@
 import Glibc
 import RunLoops
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Supervision
@@ -20,7 +21,8 @@ import Testing
 
         /// Waits until there are so many.
         func wait(for count: Int) {
-            while all.count < count { usleep(500) }
+            let isThere = StallMonitorTests.waits { all.count >= count }
+            #expect(isThere, "\(count) stalls are told")
         }
     }
 
@@ -30,9 +32,20 @@ import Testing
         StallMonitor(rule: .once(after: threshold)) { told.add($0) }
     }
 
-    /// Keeps the calling thread busy until a condition holds.
+    /// Waits until a condition holds, with a limit that only a mistake meets; says whether it does.
+    private static func waits(until condition: () -> Bool) -> Bool {
+        let deadline = Deadline()
+        while !condition() {
+            if deadline.hasPassed { return false }
+            usleep(500)
+        }
+        return true
+    }
+
+    /// Keeps the calling thread busy until a condition holds, with the same limit.
     private static func spin(until condition: () -> Bool) {
-        while !condition() {}
+        let deadline = Deadline()
+        while !condition(), !deadline.hasPassed {}
     }
 
     @Test func `A callout that does not return is told while it lasts, and when it is over`() throws {
@@ -94,7 +107,7 @@ import Testing
             isAsleep.store(true, ordering: .releasing)
             loop.run(in: mode, for: .seconds(1000))
         }
-        while !(isAsleep.load(ordering: .acquiring) && loop.isWaiting) { usleep(500) }
+        try #require(Self.waits { isAsleep.load(ordering: .acquiring) && loop.isWaiting })
         // A callout of the nested run stalls, and is the only one.
         loop.enqueue(in: mode) { told.wait(for: 1) }
         told.wait(for: 2)
@@ -166,7 +179,7 @@ import Testing
         let quick = try LoopThread(name: "quick")
         let patient = StallMonitor(rule: .once(after: .seconds(1000))) { _ in }
         let isOver = Atomic<Bool>(false)
-        slow.loop.enqueue { while !isOver.load(ordering: .acquiring) { usleep(500) } }
+        slow.loop.enqueue { _ = Self.waits { isOver.load(ordering: .acquiring) } }
         try patient.watch(slow.loop)
         // Added while the watcher sleeps for the other's interval, and busy after that.
         let monitor = monitor(told)
@@ -230,7 +243,7 @@ import Testing
         #expect(owner != nil)
         _ = consume monitor
         // The watcher may be looking.
-        while owner != nil { usleep(500) }
+        #expect(Self.waits { owner == nil })
     }
 
     @Test func `What is not watched any more is not told`() throws {
@@ -300,7 +313,8 @@ import Testing
             Task.detached { await worker.answer(answer) }
         }
         await stalled
-        while ofActor.all.count < 2 { try await Task.sleep(for: .milliseconds(1)) }
+        let deadline = Deadline()
+        while ofActor.all.count < 2, !deadline.hasPassed { try await Task.sleep(for: .milliseconds(1)) }
         // A busy machine may keep the next answer waiting, too.
         #expect(ofActor.all.prefix(2).map(\.phase) == [.lasting, .over])
     }
@@ -312,9 +326,9 @@ import Testing
         let ticks = TickMonitor(on: thread.loop, every: .milliseconds(5), limits: limits) { event in
             events.withLock { $0.append(event) }
         }
-        while ticks.statistics.ticks < 3 { usleep(500) }
+        #expect(Self.waits { ticks.statistics.ticks >= 3 })
         thread.loop.enqueue { usleep(150_000) }
-        while events.withLock({ $0.isEmpty }) { usleep(500) }
+        #expect(Self.waits { !events.withLock(\.isEmpty) })
         let isHeldUp = events.withLock { events in
             events.contains { event in
                 guard case .tick(let lateness, let heldUp) = event else { return false }
