@@ -1,4 +1,6 @@
 import CrashReports
+import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -53,5 +55,33 @@ import Testing
         let deadline = Deadline()
         while connections > 1, !deadline.hasPassed { connections = try client.statistics().connections }
         #expect(connections == 1)
+    }
+
+    @Test func `Out of descriptors, the agent waits for one, says so once, and takes what waited`() throws {
+        let observer = try agent.connect()
+        #expect(try observer.ask("PING") == "PONG")
+        let limited = try ProgramRun.run("/usr/bin/prlimit", ["--pid", "\(agent.pid)", "--nofile=48"])
+        #expect(limited.end == .exited(0))
+        // More than there are numbers left.
+        var clients = try (0..<64).map { _ in try agent.connect() }
+        // A loop that is busy fires its heartbeats, and never sleeps between them.
+        let sleeps = try Self.sleeps(of: agent.pid)
+        let heartbeats = try observer.statistics().heartbeats
+        while try observer.statistics().heartbeats < heartbeats + 3 { usleep(50_000) }
+        #expect(try Self.sleeps(of: agent.pid) > sleeps + 3)
+        let served = try observer.statistics().connections - 1
+        #expect(served < clients.count)
+        let waiting = try #require(clients.last)
+        clients.removeFirst(served)
+        #expect(try waiting.ask("PING") == "PONG")
+        let lines = agent.process.errors.split(separator: "\n").filter { $0.contains("cannot take connections") }
+        #expect(lines.count == 1 && lines.first?.contains("Too many open files") == true)
+    }
+
+    /// How often the main thread of a process went to sleep (proc_pid_status(5)).
+    private static func sleeps(of pid: pid_t) throws -> Int {
+        let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
+        let line = status.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
+        return try #require(line?.split(separator: "\t").last.flatMap { Int($0) })
     }
 }

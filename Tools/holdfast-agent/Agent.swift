@@ -23,6 +23,8 @@ final class Agent {
     private let handOver: HandOver
     private let listener: Listener
     private var listenerSource: HostRunLoop.PortSource?
+    /// Whether the last connection that waited could not be taken.
+    private var cannotAccept = false
     private let started = HostRunLoop.Instant.now
     private var values: [String: String] = [:]
     private var clients: [ObjectIdentifier: Client] = [:]
@@ -96,9 +98,18 @@ final class Agent {
 
     private func accept() {
         // A bound on one callout, so that a flood of connections does not starve those that are open.
-        for _ in 0..<64 {
-            guard let descriptor = listener.accept() else { return }
-            serve(descriptor, number: handOver.keep(descriptor))
+        do {
+            for _ in 0..<64 {
+                guard let descriptor = try listener.accept() else { return }
+                cannotAccept = false
+                serve(descriptor, number: handOver.keep(descriptor))
+            }
+        } catch {
+            // Once for each time that it begins.
+            if !cannotAccept { logger.error("cannot take connections, they wait: \(error)") }
+            cannotAccept = true
+            guard let listenerSource else { return }
+            Listener.rest(listenerSource, on: host.loop) { [host] in host.isDraining }
         }
     }
 

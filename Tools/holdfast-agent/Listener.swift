@@ -33,8 +33,11 @@ struct Listener {
         port = try Self.port(of: keptDescriptor)
     }
 
-    /// The next connection, nonblocking; nil when there is none, or none can be taken now.
-    func accept() -> CInt? {
+    /// The next connection, nonblocking; nil when there is none.
+    ///
+    /// - Throws: `SystemError` when none can be taken now: no descriptor or no memory is left. The connection stays in the backlog, so
+    ///   the socket stays readable: see `rest`.
+    func accept() throws(SystemError) -> CInt? {
         while true {
             let connection = Glibc.accept(descriptor, nil, nil)
             if connection >= 0 {
@@ -44,8 +47,31 @@ struct Listener {
                 return connection
             }
             // A connection that was reset before it was accepted is no reason to stop (accept(2), "Error handling").
-            guard errno == EINTR || errno == ECONNABORTED || errno == EPROTO else { return nil }
+            let error = errno
+            if error == EAGAIN { return nil }
+            guard error == EINTR || error == ECONNABORTED || error == EPROTO else {
+                throw SystemError("accept", error)
+            }
         }
+    }
+
+    /// Takes no connection for a tenth of a second: a socket from which none can be taken would keep the loop busy all the time.
+    ///
+    /// - Parameters:
+    ///   - source: The socket's source.
+    ///   - loop: The loop that the source is in.
+    ///   - isOver: Whether no connections are wanted any more.
+    @MainActor
+    static func rest(
+        _ source: HostRunLoop.PortSource,
+        on loop: HostRunLoop,
+        unless isOver: @escaping @MainActor () -> Bool = { false }
+    ) {
+        source.interest = []
+        let again = HostRunLoop.Timer(label: "listen again", after: .milliseconds(100)) { _ in
+            MainActor.assumeIsolated { if !isOver() { source.interest = .readable } }
+        }
+        loop.add(again, to: .common)
     }
 
     private static func port(of descriptor: CInt) throws -> UInt16 {

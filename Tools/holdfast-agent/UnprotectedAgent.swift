@@ -8,6 +8,7 @@ import RunLoops
 @MainActor
 final class UnprotectedAgent {
     private let listener: Listener
+    private var listenerSource: HostRunLoop.PortSource?
     private let loop = HostRunLoop.main
     private var clients: [ObjectIdentifier: Client] = [:]
 
@@ -20,6 +21,7 @@ final class UnprotectedAgent {
         let port = HostRunLoop.PortSource(label: "listener", descriptor: listener.descriptor) { [weak self] _ in
             MainActor.assumeIsolated { self?.accept() }
         }
+        listenerSource = port
         try loop.add(port, to: .common)
         print("listening 127.0.0.1:\(listener.port) pid \(getpid())")
         fflush(nil)
@@ -27,7 +29,15 @@ final class UnprotectedAgent {
     }
 
     private func accept() {
-        while let descriptor = listener.accept() {
+        do {
+            try acceptAll()
+        } catch {
+            if let listenerSource { Listener.rest(listenerSource, on: loop) }
+        }
+    }
+
+    private func acceptAll() throws(SystemError) {
+        while let descriptor = try listener.accept() {
             let client = Client(
                 descriptor: descriptor,
                 number: Int(descriptor),
