@@ -134,17 +134,15 @@ void hf_capture_withdraw(void) {
 }
 
 void hf_capture_clear_messages(void) {
-    atomic_store(&hf_capture_state.recorded_abort, NULL);
-    if (hf_capture_state.fatal_error_message != NULL) {
-        // Before and after: a fault of another thread meanwhile rather records a text twice than none.
-        atomic_store(&hf_capture_state.recorded_message, 0);
-        const char *text = atomic_exchange(hf_capture_state.fatal_error_message, NULL);
-        atomic_store(&hf_capture_state.recorded_message, 0);
-        free((void *)text);
+    if (hf_capture_state.fatal_error_message == NULL) {
+        return;
     }
-    // glibc frees its own text when it sets the next (assert/assert.c: __assert_fail_base unmaps the old one), so it is only
-    // emptied here.
-    if (hf_capture_state.abort_message != NULL && *hf_capture_state.abort_message != NULL) {
-        (*hf_capture_state.abort_message)->text[0] = 0;
-    }
+    // Before and after: a fault of another thread meanwhile rather records a text twice than none.
+    atomic_store(&hf_capture_state.recorded_message, 0);
+    // The text itself stays: another thread may be copying it to put its own behind it, with no lock (swift/stdlib/public/runtime/
+    // Errors.cpp, reportOnCrash), and nobody can tell. It is small beside the frames that each resumed fault leaves, too.
+    atomic_store(hf_capture_state.fatal_error_message, NULL);
+    atomic_store(&hf_capture_state.recorded_message, 0);
+    // glibc's text is not touched, either: the next one to abort unmaps it (assert/assert.c: __assert_fail_base). That it is in a
+    // record already is remembered (recorded_abort); the next text is mapped before this one goes, so it lies elsewhere.
 }

@@ -198,9 +198,9 @@ size_t hf_async_read_memory(uint64_t address, void *_Nonnull buffer, size_t size
 /// Returns only on failure. Safe to call from a signal handler.
 void hf_async_restart(void);
 
-/// Forgets the texts of the fault that was resumed: the Swift runtime appends to its text for ever, and glibc leaves its own.
+/// Forgets the Swift runtime's text of the fault that was resumed: it appends to that text for ever.
 ///
-/// Not safe to call from a signal handler: frees memory.
+/// Frees nothing, for another thread may be reading it. Safe to call from any thread.
 void hf_capture_clear_messages(void);
 
 /// Whether the standard library is a library of its own, which is what tells its frames from the application's.
