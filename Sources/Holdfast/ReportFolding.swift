@@ -41,7 +41,8 @@ struct ReportFolding {
         // A clock that was set back says nothing of a pause.
         if time > group.last.adding(seconds: pause) { group = Group(last: time) }
         group.count += 1
-        group.last = time
+        // Faults of several threads, and those that are written again, come in any order.
+        group.last = max(group.last, time)
         groups[key] = group
         guard group.count > individual else { return .write }
         return group.report.map(Action.count) ?? .writeGroup

@@ -155,6 +155,22 @@ import Testing
         #expect(try store.groups(order: .mostFrequentFirst).groups.first?.count == 11)
     }
 
+    @Test func `A crash loop whose reports are made in any order makes no more of them`() throws {
+        let folding = ReportStore.Folding(individual: 3, window: .seconds(300))
+        // The last first, as the files of dead processes may come; and all of them mixed.
+        for (group, numbers) in [("a", Array((0..<20).reversed())), ("b", (0..<20).map { $0 * 7 % 20 })] {
+            for number in numbers {
+                try store.add(report(group, daysAgo: Double(100 - number) / 86400), folding: folding)
+            }
+        }
+        for group in try store.groups().groups {
+            #expect(group.count == 20)
+            #expect(group.reports == 3)
+            #expect(group.first == now.adding(seconds: -100))
+            #expect(group.last == now.adding(seconds: -81))
+        }
+    }
+
     @Test func `Faults that ended differently are not counted in each other`() throws {
         let folding = ReportStore.Folding(individual: 2, window: .seconds(300))
         for number in 0..<3 { try store.add(report("a", daysAgo: Double(9 - number) / 86400), folding: folding) }

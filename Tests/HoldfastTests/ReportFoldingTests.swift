@@ -71,6 +71,19 @@ import Testing
         #expect(folding.next(1, at: Self.time.adding(seconds: 900)) == .writeGroup)
     }
 
+    @Test func `Faults in any order are as many as in theirs`() {
+        var folding = ReportFolding(individual: 3, pause: 300)
+        var written = 0
+        // Two threads, one of which is behind: its faults begin no pause.
+        for number in 0..<100 {
+            for behind in [0.0, 200] {
+                let time = Self.time.adding(seconds: Double(number) * 150 - behind)
+                if folding.next(1, at: time) == .write { written += 1 }
+            }
+        }
+        #expect(written == 3)
+    }
+
     @Test func `A clock that was set back is no pause`() {
         var folding = ReportFolding(individual: 1, pause: 300)
         _ = folding.next(1, at: Self.time)

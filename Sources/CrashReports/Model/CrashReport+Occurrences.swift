@@ -25,9 +25,11 @@ extension CrashReport {
     ///
     /// - Parameters:
     ///   - count: How many; a sum that is too large stays at the largest.
+    ///   - first: When the first of them happened; nil if later than what is counted already.
     ///   - last: When the last of them happened.
-    public mutating func count(_ count: Int, last: Timestamp) {
+    public mutating func count(_ count: Int, first: Timestamp? = nil, last: Timestamp) {
         occurrences.count = occurrences.count.addingClamped(count)
+        if let first { occurrences.first = min(occurrences.first, first) }
         occurrences.last = max(occurrences.last, last)
         fault.diagnosis = Diagnosis(of: self)
     }

@@ -24,7 +24,7 @@ extension ReportStore {
     /// Puts a report into the store, unless it only counts in another.
     ///
     /// It is counted in the newest report of the same fingerprint, process name and verdict, if there are as many as the rule wants
-    /// already, of whatever process: successive processes that crash alike make a few reports and one with a count. The time of
+    /// already within the window before or after it, of whatever process: successive processes that crash alike make a few reports and one with a count. The time of
     /// the last occurrence is kept; the rest of what is counted is dropped.
     ///
     /// - Parameters:
@@ -45,7 +45,11 @@ extension ReportStore {
             if group.stall != nil, report.stall != nil {
                 group.count(stallOf: report)
             } else {
-                group.count(max(1, report.occurrences.count), last: report.occurrences.last)
+                group.count(
+                    max(1, report.occurrences.count),
+                    first: report.occurrences.first,
+                    last: report.occurrences.last
+                )
             }
             try put(group, in: folder)
             return target
@@ -61,12 +65,15 @@ extension ReportStore {
         in folder: borrowing FileDirectory
     ) throws(ReportStoreError) -> ReportID? {
         let id = PackedID(report.id)
-        let start = PackedID(time: id.time.adding(seconds: -(folding.window / .seconds(1))))
+        // Later ones count, too: what dead processes left is finished in any order.
+        let window = folding.window / .seconds(1)
+        let start = PackedID(time: id.time.adding(seconds: -window))
+        let end = PackedID(time: id.time.adding(seconds: window))
         // Names alone tell that most reports are not one of many.
-        let recent = try files(in: folder).files.count { $0.id >= start && $0.id <= id }
+        let recent = try files(in: folder).files.count { $0.id >= start && $0.id <= end }
         guard recent >= folding.individual else { return nil }
         var scan = try StoreScan(self, folder)
-        scan.narrow(to: start...id)
+        scan.narrow(to: start...end)
         scan.readUnknown(folder)
         let new = IndexEntry(report, file: FileMark(inode: 0, modified: 0, size: 0))
         // One that is written once more takes its own place.
