@@ -77,16 +77,58 @@ int hf_async_exchange_kept_table(int table, int replacement) {
     return result < 0 ? (int)result : 0;
 }
 
+static void close_on_exec(long descriptor) { HF_SYSCALL3(SYS_fcntl, descriptor, F_SETFD, FD_CLOEXEC); }
+
+/// The number that a name in /proc/self/fd is; below 0 for another name.
+static long number_of(const char *name) {
+    long number = 0;
+    for (; *name >= '0' && *name <= '9'; name += 1) {
+        number = number * 10 + (*name - '0');
+    }
+    return *name == 0 ? number : -1;
+}
+
+/// Closes on exec what /proc/self/fd names; false if it cannot be read.
+static bool close_listed_on_exec(void) {
+    long folder = HF_SYSCALL4(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_CLOEXEC | O_DIRECTORY, 0);
+    if (folder < 0) {
+        return false;
+    }
+    char entries[2048] __attribute__((aligned(8)));
+    long size;
+    while ((size = HF_SYSCALL3(SYS_getdents64, folder, entries, sizeof entries)) > 0) {
+        // struct linux_dirent64 (getdents(2)): an entry's length is at offset 16, its name at 19.
+        for (long offset = 0; offset + 19 < size;) {
+            uint16_t length;
+            __builtin_memcpy(&length, entries + offset + 16, sizeof length);
+            long number = number_of(entries + offset + 19);
+            if (number > 2) {
+                close_on_exec(number);
+            }
+            if (length == 0) {
+                break;
+            }
+            offset += length;
+        }
+    }
+    HF_SYSCALL1(SYS_close, folder);
+    return size == 0;
+}
+
+/// As many descriptors as the kernel gives a process unless fs.nr_open was raised (fs/file.c, sysctl_nr_open): a tenth of a second.
+enum { most_counted = 1024 * 1024 };
+
 /// Closes on exec everything but the standard three, whoever opened it.
 static void close_all_on_exec(void) {
-    if (HF_SYSCALL3(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC) == 0) {
+    // Since Linux 5.11; a sandbox may not know it.
+    if (HF_SYSCALL3(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC) == 0 || close_listed_on_exec()) {
         return;
     }
-    // Before Linux 5.11.
+    // The limit may be 2^30 and more: what lies beyond these stays open in the next process.
     struct rlimit limit = {0, 0};
     HF_SYSCALL4(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &limit);
-    for (unsigned long i = 3; i < limit.rlim_cur; i += 1) {
-        HF_SYSCALL3(SYS_fcntl, i, F_SETFD, FD_CLOEXEC);
+    for (unsigned long i = 3; i < limit.rlim_cur && i < most_counted; i += 1) {
+        close_on_exec((long)i);
     }
 }
 

@@ -22,6 +22,11 @@ int hf_kept_is_table(int descriptor) {
     return seals >= 0 && (seals & ~(F_SEAL_FUTURE_WRITE | F_SEAL_WRITE)) == 0;
 }
 
+int hf_kept_is_frozen(int table) {
+    int seals = fcntl(table, F_GET_SEALS);
+    return seals >= 0 && (seals & (F_SEAL_FUTURE_WRITE | F_SEAL_WRITE)) != 0;
+}
+
 /// Returns 0 or the `errno`.
 static int copy(int from, int to) {
     struct stat status;

@@ -163,3 +163,5 @@ int hf_function_bounds(const char *name, uint64_t *start, uint64_t *end) {
     *end = *start + symbol->st_size;
     return 0;
 }
+
+const char *hf_program_name_at_start(void) { return (const char *)getauxval(AT_EXECFN); }

@@ -21,8 +21,10 @@ extension KeptTable {
     /// - Parameter number: Any number.
     /// - Returns: Nil when it is no table of this process, or a damaged one.
     public static func takeOver(_ number: CInt) -> Contents? {
+        // A process's start time says whose the table is. Where proc(5) was or is not mounted, the seal says that a restart left it: with
+        // the pid, which only a restart keeps, that is as much as can be known.
         guard number > 2, hf_kept_is_table(number) != 0, let bytes = contents(of: number),
-            let records = records(in: bytes)
+            let records = records(in: bytes, mayBeUntimed: hf_kept_is_frozen(number) != 0)
         else { return nil }
         var contents = Contents.none
         for (name, record) in records where record.descriptor != number {
@@ -50,14 +52,16 @@ extension KeptTable {
     static func records(
         in bytes: [UInt8],
         pid: CInt = getpid(),
-        startTime: UInt64 = ProcessImage.startTime
+        startTime: UInt64 = ProcessImage.startTime,
+        mayBeUntimed: Bool = false
     ) -> [String: Record]? {
         func load<Value: BitwiseCopyable>(_ offset: Int, as type: Value.Type) -> Value {
             unsafe bytes.withUnsafeBytes { unsafe $0.loadUnaligned(fromByteOffset: offset, as: type) }
         }
         guard bytes.count >= MemoryLayout<HFKeptHeader>.size, Array(bytes[..<8]) == Array("HFKEPT\0\0".utf8),
             load(8, as: UInt32.self) == UInt32(HF_KEPT_VERSION), load(12, as: Int32.self) == pid,
-            load(16, as: UInt64.self) == startTime
+            case let written = load(16, as: UInt64.self),
+            written == startTime || mayBeUntimed && (written == 0 || startTime == 0)
         else { return nil }
         let used = Int(load(24, as: UInt32.self))
         guard used <= nameLimit else { return nil }

@@ -3,7 +3,7 @@ internal import Glibc
 
 /// What this process was started as, byte for byte.
 enum ProcessImage {
-    /// The path of the file that the kernel executed; nil where proc(5) is not mounted.
+    /// The path of the file that the kernel executed; where proc(5) is not mounted, the path by which it was, or nil.
     ///
     /// It is the dynamic loader's when that was told to run the program (`ld.so ./program`), see `program`. A restart runs
     /// what lies there then: a new version, if it was replaced. When nothing that can be executed lies there, it runs the
@@ -16,7 +16,14 @@ enum ProcessImage {
         let count = unsafe buffer.withUnsafeMutableBytes { bytes in
             unsafe bytes.baseAddress.map { unsafe readlink("/proc/\(process)/exe", $0, bytes.count) } ?? -1
         }
-        return count > 0 ? withoutMark(Array(buffer.prefix(count))) : nil
+        return count > 0 ? withoutMark(Array(buffer.prefix(count))) : nameAtStart
+    }
+
+    /// The path that the process was started by, if it says where the file is whatever the current folder: a restart keeps that.
+    private static var nameAtStart: [UInt8]? {
+        guard let name = unsafe hf_program_name_at_start() else { return nil }
+        let path = unsafe Array(String(cString: name).utf8)
+        return path.first == UInt8(ascii: "/") ? path : nil
     }
 
     /// The path of the program's own file, as reports have it; nil where proc(5) is not mounted.

@@ -31,6 +31,31 @@ import Testing
         #expect(try !HostRun("image", "fault").lines().contains("handing over"))
     }
 
+    private static let canUnmount: Bool = {
+        let run = try? ProgramRun.run("/usr/bin/unshare", ["-m", "/bin/umount", "-l", "/proc"])
+        return run?.end == .exited(0)
+    }()
+
+    @Test(.enabled(if: canUnmount, "needs the right to take /proc away in a namespace of its own"), arguments: kinds)
+    func `Without proc, what is kept is handed over as ever`(kind: String) throws {
+        let run = try HostRun(
+            "without-proc",
+            kind,
+            shell: #"export PROBE_ARGUMENTS="$*"; exec "$@""#,
+            prefix: ["/usr/bin/unshare", "-m"]
+        )
+        let restarted = [#"kept ["listener"] [1, 2] true"#, "lost [] hidden true"]
+        #expect(try run.lines() == restarted + restarted)
+        #expect(try run.process.wait() == .exited(0))
+    }
+
+    @Test(arguments: kinds)
+    func `Without close_range, only open descriptors are looked at, however many there may be`(kind: String) throws {
+        let run = try HostRun("old-kernel", kind)
+        #expect(try run.lines() == [#"kept ["kept"] open true false"#])
+        #expect(try run.process.wait() == .exited(0))
+    }
+
     @Test(arguments: kinds)
     func `A listening socket loses none of the connections that wait`(kind: String) throws {
         let count = 200

@@ -28,7 +28,8 @@ typedef struct HFKeptHeader {
     char magic[8];
     uint32_t version;
     int32_t pid;
-    /// In clock ticks since the boot (proc(5), starttime): execve(2) keeps it, and no other process with this pid has it.
+    /// In clock ticks since the boot (proc(5), starttime): execve(2) keeps it, and no other process with this pid has it. 0 where it
+    /// cannot be read.
     uint64_t start_time;
     /// Slots from here on were never used.
     uint32_t slots_used;
@@ -64,5 +65,8 @@ int hf_kept_thaw(int table);
 
 /// Whether a descriptor is a memfd as hf_kept_create() makes it.
 int hf_kept_is_table(int descriptor);
+
+/// Whether a table was frozen, as a restart leaves it, and nobody but that does.
+int hf_kept_is_frozen(int table);
 
 #endif

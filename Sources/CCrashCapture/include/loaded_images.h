@@ -48,6 +48,9 @@ uint32_t hf_loaded_images_version(void);
 /// `/proc/self/exe` is the loader then.
 uint64_t hf_program_without_interpreter(void);
 
+/// The path by which the program was executed, or NULL (getauxval(3), AT_EXECFN).
+const char *_Nullable hf_program_name_at_start(void);
+
 /// The bounds of an exported function by its name, and which kind of image it is in.
 ///
 /// Returns 0, or -1 if there is no such function. Not safe to call from a signal handler.

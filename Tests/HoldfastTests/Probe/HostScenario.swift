@@ -23,6 +23,9 @@ enum HostScenario: String {
     case names
     case stormedRestarts = "stormed-restarts"
     case failedRestart = "failed-restart"
+    case withoutProc = "without-proc"
+    case system
+    case oldKernel = "old-kernel"
     case foreignTable = "foreign-table"
     case samples
     case context
@@ -41,7 +44,9 @@ enum HostScenario: String {
     /// Runs the scenario that the arguments name, if it is one of these, and ends the process, or says that `main` is to return.
     @MainActor
     static func runIfAsked() -> Bool {
-        let arguments = CommandLine.arguments
+        // Where proc(5) is not mounted, the standard library knows no arguments.
+        let words = getenv("PROBE_ARGUMENTS").map { String(cString: $0).split(separator: " ").map(String.init) }
+        let arguments = words ?? CommandLine.arguments
         guard arguments.count >= 3, let scenario = HostScenario(rawValue: arguments[1]) else { return false }
         do {
             try scenario.run(store: arguments[2], Array(arguments.dropFirst(3)))
@@ -73,6 +78,9 @@ enum HostScenario: String {
         case .stormedRestarts: try RestartScenarios.stormed(Self.host(store), arguments)
         case .failedRestart: try RestartScenarios.failedRestart(Self.host(store))
         case .context: try ContextScenarios.run(store, arguments)
+        case .withoutProc: try RestartScenarios.withoutProc(Self.host(store), arguments)
+        case .system: try SystemScenarios.run(store, arguments)
+        case .oldKernel: try RestartScenarios.oldKernel(Self.host(store), arguments)
         case .foreignTable: try RestartScenarios.foreignTable(Self.host(store))
         case .stalls: try StallScenarios.run(store, arguments)
         case .deadline: try DeadlineScenarios.run(store, arguments)

@@ -1,3 +1,4 @@
+import CFaultInjection
 import FaultInjection
 import Glibc
 import Holdfast
@@ -213,6 +214,43 @@ enum RestartScenarios {
         close(100)
         let other = open("/dev/null", O_RDONLY)
         dup2(other, 101)
+        host.performRestart(by: arguments[0])
+        host.run()
+    }
+
+    /// Two restarts after proc(5) has gone: `KIND`.
+    static func withoutProc(_ host: EventHost, _ arguments: [String]) throws {
+        if host.history.restarts == 0 {
+            let (listener, _) = listen()
+            try host.keepAcrossRestart(listener, as: "listener", state: [1, 2])
+            guard hf_sandbox_hide_processes() else { return Probe.say("no namespace") }
+        } else {
+            let isListening = host.keptDescriptor(named: "listener").map(isOpen)
+            Probe.say("kept \(host.keptNames) \(host.keptState(named: "listener") ?? []) \(isListening ?? false)")
+            Probe.say("lost \(host.lostDescriptors.map(\.name)) hidden \(access("/proc/self", F_OK) != 0)")
+        }
+        guard host.history.restarts < 2 else { return host.close() }
+        host.performRestart(by: arguments[0])
+        host.run()
+    }
+
+    /// A kernel without close_range(2), and a limit of descriptors beyond what can be counted: `KIND`.
+    static func oldKernel(_ host: EventHost, _ arguments: [String]) throws {
+        guard host.history.restarts == 0 else {
+            Probe.say("kept \(host.keptNames) open \(isOpen(100)) \(isOpen(3000))")
+            return host.close()
+        }
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        limit.rlim_cur = limit.rlim_max
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        let (listener, _) = listen()
+        for number: CInt in [100, 3000] { dup2(listener, number) }
+        try host.keepAcrossRestart(100, as: "kept")
+        // SYS_close_range of unistd.h, which Swift does not import; who counts up to the limit meets 4096.
+        guard limit.rlim_max > 4096, hf_sandbox_refuse(436, ENOSYS), hf_sandbox_forbid_descriptors(4096) else {
+            return Probe.say("no sandbox")
+        }
         host.performRestart(by: arguments[0])
         host.run()
     }
