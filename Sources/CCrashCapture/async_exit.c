@@ -38,7 +38,7 @@ static void call_with_own_mask(const struct sigaction *action, int signal, sigin
 }
 
 static void call_previous_handler(int signal, siginfo_t *info, void *context) {
-    for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
+    for (int i = 0; i < HF_REPORTED_SIGNAL_COUNT; i += 1) {
         if (hf_async_fault_signals[i] != signal) {
             continue;
         }

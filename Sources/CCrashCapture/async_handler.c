@@ -14,7 +14,8 @@
 #include <time.h>
 #include <ucontext.h>
 
-const int hf_async_fault_signals[HF_FAULT_SIGNAL_COUNT] = {SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV};
+const int hf_async_fault_signals[HF_REPORTED_SIGNAL_COUNT] = {
+    SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS, SIGXCPU, SIGXFSZ};
 
 HFCaptureState hf_capture_state;
 

@@ -133,17 +133,17 @@ static void close_all_on_exec(void) {
 }
 
 /// Ignores the fault signals that were ignored before capture, as execve(2) keeps it; gives back what stood there.
-static void ignore_as_before(HFKernelAction ours[HF_FAULT_SIGNAL_COUNT]) {
+static void ignore_as_before(HFKernelAction ours[HF_REPORTED_SIGNAL_COUNT]) {
     HFKernelAction ignore = {.handler = (uintptr_t)SIG_IGN};
-    for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
+    for (int i = 0; i < HF_REPORTED_SIGNAL_COUNT; i += 1) {
         bool ignored = hf_capture_state.previous[i].sa_handler == SIG_IGN;
         HF_SYSCALL4(
             SYS_rt_sigaction, hf_async_fault_signals[i], ignored ? &ignore : NULL, &ours[i], HF_KERNEL_SIGSET_SIZE);
     }
 }
 
-static void take_back(const HFKernelAction ours[HF_FAULT_SIGNAL_COUNT]) {
-    for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
+static void take_back(const HFKernelAction ours[HF_REPORTED_SIGNAL_COUNT]) {
+    for (int i = 0; i < HF_REPORTED_SIGNAL_COUNT; i += 1) {
         HF_SYSCALL4(SYS_rt_sigaction, hf_async_fault_signals[i], &ours[i], 0, HF_KERNEL_SIGSET_SIZE);
     }
 }
@@ -172,7 +172,7 @@ void hf_async_restart(void) {
     close_all_on_exec();
     hf_async_keep_descriptors(plan->kept_table, true);
     hf_async_hold_signals();
-    HFKernelAction faults[HF_FAULT_SIGNAL_COUNT];
+    HFKernelAction faults[HF_REPORTED_SIGNAL_COUNT];
     ignore_as_before(faults);
     hf_async_suspend_sampling();
     // execve(2) keeps the signal mask: a process that begins with the fault signals blocked would die unreported. The observed
@@ -180,12 +180,15 @@ void hf_async_restart(void) {
     uint64_t mask = hf_capture_state.initial_mask |
                     atomic_load_explicit(&hf_capture_state.observed_signals, memory_order_relaxed);
     HF_SYSCALL4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, HF_KERNEL_SIGSET_SIZE);
+    // Before: what comes after is the next process.
+    __atomic_store_n(&configuration->spool->end, HF_END_RESTARTED, __ATOMIC_RELAXED);
     if (hf_async_is_complete_program(configuration->executable)) {
         HF_SYSCALL3(SYS_execve, configuration->executable, configuration->arguments, plan->environment);
     }
     if (configuration->fallback_executable != NULL) {
         HF_SYSCALL3(SYS_execve, configuration->fallback_executable, configuration->arguments, plan->environment);
     }
+    __atomic_store_n(&configuration->spool->end, HF_END_NONE, __ATOMIC_RELAXED);
     hf_async_continue_sampling();
     take_back(faults);
     hf_async_unhold_signals();

@@ -11,10 +11,15 @@
 #include "crash_capture.h"
 #include "crash_context.h"
 
-/// SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV.
-enum { HF_FAULT_SIGNAL_COUNT = 6 };
+enum {
+    /// SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV and SIGSYS: the kernel raises them for what an instruction does. A thread that
+    /// blocks one is killed by it.
+    HF_FAULT_SIGNAL_COUNT = 7,
+    /// Those, and SIGXCPU and SIGXFSZ, which tell of a limit: who blocks them goes on.
+    HF_REPORTED_SIGNAL_COUNT = 9,
+};
 
-extern const int hf_async_fault_signals[HF_FAULT_SIGNAL_COUNT];
+extern const int hf_async_fault_signals[HF_REPORTED_SIGNAL_COUNT];
 
 enum { HF_MAXIMUM_IMAGES = 256, HF_SPOOL_FOLDER_SIZE = 1024 };
 
@@ -58,7 +63,7 @@ typedef struct HFCaptureState {
     /// Who holds each slot that is taken (async_slots.c).
     _Atomic(uint8_t) holders[HF_MAXIMUM_SLOTS];
     /// The actions that stood before ours, in the order of hf_async_fault_signals.
-    struct sigaction previous[HF_FAULT_SIGNAL_COUNT];
+    struct sigaction previous[HF_REPORTED_SIGNAL_COUNT];
     /// Grows with each record that waits for a verdict, and each library that is unloaded; the deciding thread sleeps on it (futex(2)).
     _Atomic(uint32_t) pending;
     /// How often a slot was freed.

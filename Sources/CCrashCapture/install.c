@@ -46,10 +46,54 @@ bool hf_capture_runtime_is_dynamic(void) {
     return swift_retain != NULL && image_of((const void *)swift_retain) != image_of((const void *)hf_recovery_landing);
 }
 
-static void fault_signal_set(sigset_t *set) {
+static void signal_set(sigset_t *set, int count) {
     sigemptyset(set);
-    for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
+    for (int i = 0; i < count; i += 1) {
         sigaddset(set, hf_async_fault_signals[i]);
+    }
+}
+
+/// Whether a signal is the capture's: always one that ends a program that has no handler for it, and that of a fault in any case.
+///
+/// A program with a handler for SIGSYS answers system calls by it, and one that handles or ignores the signal of a limit goes on.
+static bool is_captured(int signal, const struct sigaction *before) {
+    switch (signal) {
+    case SIGSYS:
+        // One that is raised ends the process although it is ignored (kernel/signal.c, force_sig_info_to_task).
+        return before->sa_handler == SIG_DFL || before->sa_handler == SIG_IGN;
+    case SIGXCPU:
+    case SIGXFSZ:
+        return before->sa_handler == SIG_DFL;
+    default:
+        return true;
+    }
+}
+
+/// Puts the handler in place of what stands there, unless that is to stay. Returns 0 or the `errno`.
+static int capture_signal(int i, const struct sigaction *action) {
+    int signal = hf_async_fault_signals[i];
+    struct sigaction *previous = &hf_capture_state.previous[i];
+    if (sigaction(signal, NULL, previous) != 0) {
+        return errno;
+    }
+    return !is_captured(signal, previous) || sigaction(signal, action, NULL) == 0 ? 0 : errno;
+}
+
+/// Takes the handler away again, where it still is ours.
+static void give_back(int i) {
+    struct sigaction current;
+    int signal = hf_async_fault_signals[i];
+    if (sigaction(signal, NULL, &current) == 0 && current.sa_sigaction == hf_async_handle_fault) {
+        sigaction(signal, &hf_capture_state.previous[i], NULL);
+    }
+}
+
+/// Notes that the process called exit(3): it has not just vanished.
+static void note_exit(void) {
+    uint32_t expected = HF_END_NONE;
+    if (hf_capture_state.pid == (int32_t)getpid() && atomic_load(&hf_capture_state.installed)) {
+        __atomic_compare_exchange_n(
+            &hf_capture_state.configuration.spool->end, &expected, HF_END_EXIT, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     }
 }
 
@@ -72,7 +116,7 @@ int hf_capture_install(const HFCaptureConfiguration *configuration) {
 
     sigset_t mask;
     sigset_t faults;
-    fault_signal_set(&faults);
+    signal_set(&faults, HF_FAULT_SIGNAL_COUNT);
     pthread_sigmask(SIG_UNBLOCK, &faults, &mask);
     memcpy(&hf_capture_state.initial_mask, &mask, HF_KERNEL_SIGSET_SIZE);
     hf_capture_state.initial_mask &= ~configuration->held_signals;
@@ -87,17 +131,18 @@ int hf_capture_install(const HFCaptureConfiguration *configuration) {
     // SA_ONSTACK: a stack overflow leaves no other stack to run on. Never SA_NODEFER: a handler that faults would start again
     // at the top of the alternate stack for ever.
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-    action.sa_mask = faults;
-    for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
-        if (sigaction(hf_async_fault_signals[i], &action, &hf_capture_state.previous[i]) != 0) {
-            int error = errno;
+    signal_set(&action.sa_mask, HF_REPORTED_SIGNAL_COUNT);
+    for (int i = 0; i < HF_REPORTED_SIGNAL_COUNT; i += 1) {
+        int error = capture_signal(i, &action);
+        if (error != 0) {
             while (i > 0) {
                 i -= 1;
-                sigaction(hf_async_fault_signals[i], &hf_capture_state.previous[i], NULL);
+                give_back(i);
             }
             return error;
         }
     }
+    atexit(note_exit);
     hf_capture_observe_terminate();
     atomic_store(&hf_capture_state.installed, true);
     return 0;
@@ -108,13 +153,10 @@ void hf_capture_uninstall(void) {
         return;
     }
     hf_capture_stop_observing_terminate();
-    for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
-        struct sigaction current;
-        int signal = hf_async_fault_signals[i];
-        if (sigaction(signal, NULL, &current) == 0 && current.sa_sigaction == hf_async_handle_fault) {
-            sigaction(signal, &hf_capture_state.previous[i], NULL);
-        }
+    for (int i = 0; i < HF_REPORTED_SIGNAL_COUNT; i += 1) {
+        give_back(i);
     }
+    __atomic_store_n(&hf_capture_state.configuration.spool->end, HF_END_CLOSED, __ATOMIC_RELAXED);
 }
 
 void hf_capture_withdraw(void) {

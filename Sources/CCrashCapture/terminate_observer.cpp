@@ -21,6 +21,7 @@ std::atomic<std::terminate_handler> previous{nullptr};
 void copy_type() {
     const std::type_info *type = abi::__cxa_current_exception_type();
     if (type == nullptr) {
+        // CrashRecordFormat.md: what tells std::terminate from abort.
         hf_terminate_set_type("no exception");
         return;
     }

@@ -93,15 +93,33 @@ struct SpoolFile {
             throw CrashCaptureError(.spool, path: path, error)
         }
         // A page that cannot be written later, because the disk is full, would be a SIGBUS in the handler.
-        let error = posix_fallocate(descriptor, 0, off_t(size))
+        let error = allocate(descriptor, size)
         if error == 0 { return descriptor }
         discard(path, descriptor)
         if isFull(error) { return -1 }
         throw CrashCaptureError(.spool, path: path, Errno(rawValue: error))
     }
 
+    /// Gives the file its pages; returns 0 or the error.
+    ///
+    /// A limit of the size of files (RLIMIT_FSIZE) is told by a signal that ends the process: it is held back, and taken back.
+    private static func allocate(_ descriptor: CInt, _ size: Int) -> CInt {
+        var signals = sigset_t()
+        var before = sigset_t()
+        unsafe sigemptyset(&signals)
+        unsafe sigaddset(&signals, SIGXFSZ)
+        unsafe pthread_sigmask(SIG_BLOCK, &signals, &before)
+        let error = posix_fallocate(descriptor, 0, off_t(size))
+        if error == EFBIG {
+            var none = timespec()
+            unsafe sigtimedwait(&signals, nil, &none)
+        }
+        unsafe pthread_sigmask(SIG_SETMASK, &before, nil)
+        return error
+    }
+
     private static func isFull(_ error: CInt) -> Bool {
-        error == ENOSPC || error == EDQUOT
+        error == ENOSPC || error == EDQUOT || error == EFBIG
     }
 
     private static func discard(_ path: String, _ descriptor: CInt) {

@@ -21,6 +21,8 @@ final class ReportWriter: Sendable {
     private let waiting = Mutex(RecordBacklog())
     /// How often something could not be written.
     private let failures = Atomic<UInt32>(0)
+    /// The processes before this one that ended and did not say why; protected by its lock.
+    let silentEnds = Mutex<[SpoolFinisher.SilentEnd]>([])
     private let wake = Semaphore()
     private let drained = Semaphore()
 
@@ -149,8 +151,29 @@ final class ReportWriter: Sendable {
             let line = (try? store.load(id)).map { "\($0.process.name)[\($0.process.pid)] \($0.faultLine())" }
             logger.error("finished the report of an earlier fault: \(line ?? "report \(id)")")
         }
+        noteEnds(outcome.silentEnds)
         for problem in outcome.problems { logger.warning("cannot finish a spool file: \(problem)") }
         return true
+    }
+
+    /// Tells of processes like this one that ended without saying why: of the same program, started the same way.
+    private func noteEnds(_ ends: [SpoolFinisher.SilentEnd]) {
+        guard !ends.isEmpty, let own = try? SpoolContents(bytes: capture.spoolBytes()).process else { return }
+        let ours = ends.filter { $0.process.executable == own.executable && $0.process.arguments == own.arguments }
+        for end in ours.sorted(by: { $0.lastActivity < $1.lastActivity }) {
+            let metadata: Logger.Metadata = [
+                "pid": "\(end.process.pid)", "started": "\(end.process.startTime)", "lastActive": "\(end.lastActivity)",
+            ]
+            if end.hasExited {
+                logger.notice("the process before called exit without closing its host", metadata: metadata)
+            } else {
+                logger.warning(
+                    "the process before ended without a word: it was killed, or ended itself",
+                    metadata: metadata
+                )
+            }
+        }
+        silentEnds.withLock { $0 = ours }
     }
 
     /// Returns the slots that could not be written.

@@ -27,6 +27,26 @@ import Testing
         while let line = try client.line() { #expect(line == "PONG") }
     }
 
+    @Test func `The process after one that was killed says so, once`() throws {
+        let arguments = ["--after-fault", "keep-going"]
+        let first = try AgentProcess(arguments)
+        #expect(try first.connect().ask("PING") == "PONG")
+        first.process.kill(SIGKILL)
+        #expect(try first.process.wait() == .signalled(SIGKILL))
+        let words = "the process before ended without a word"
+        for isNext in [true, false] {
+            let agent = try AgentProcess(arguments, store: first.store)
+            // What it finds is in the log before the report of a fault that it makes itself.
+            let client = try agent.connect()
+            try client.send("FAULT nil-unwrap\n")
+            #expect(try client.line() == nil)
+            #expect(try agent.stop() == .exited(0))
+            let lines = agent.process.errors.split(separator: "\n").filter { $0.contains(words) }
+            #expect(lines.count == (isNext ? 1 : 0))
+            #expect(lines.allSatisfy { $0.contains("pid=\(first.pid)") && $0.contains("lastActive=") })
+        }
+    }
+
     @Test func `SIGHUP reads the values again and keeps those that are only in memory`() throws {
         let folder = try TemporaryFolder()
         let file = try folder.write("colour blue\nsize 10 m\nnothing\n", to: "values")

@@ -98,8 +98,8 @@ import Testing
 
     @Test(arguments: [
         (SIGSEGV, "onFault"), (SIGILL, "onFault"), (SIGABRT, "onFault"), (SIGBUS, "onFault"), (SIGFPE, "onFault"),
-        (SIGTRAP, "onFault"), (SIGKILL, "SIGTERM"), (SIGSTOP, "SIGTERM"), (32, "SIGRTMIN"), (33, "SIGRTMIN"),
-        (0, "1 to 64"), (65, "1 to 64"), (-1, "1 to 64"), (CInt.min, "1 to 64"),
+        (SIGTRAP, "onFault"), (SIGSYS, "onFault"), (SIGKILL, "SIGTERM"), (SIGSTOP, "SIGTERM"),
+        (32, "SIGRTMIN"), (33, "SIGRTMIN"), (0, "1 to 64"), (65, "1 to 64"), (-1, "1 to 64"), (CInt.min, "1 to 64"),
     ])
     func `What cannot be observed is refused, with what to do instead`(signal: CInt, advice: String) {
         let error = #expect(throws: CrashCaptureError.self) { try SignalEvents.observe(signal, on: STDERR_FILENO) }
@@ -110,7 +110,7 @@ import Testing
     @Test func `Every signal that can be observed is, and given back`() async {
         await #expect(processExitsWith: .success) {
             let event = try EventDescriptor()
-            let refused = [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGKILL, SIGSTOP, 32, 33]
+            let refused = [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS, SIGKILL, SIGSTOP, 32, 33]
             for signal: CInt in 1...64 where !refused.contains(signal) {
                 try SignalEvents.observe(signal, on: event.rawValue)
                 pthread_kill(pthread_self(), signal)

@@ -91,7 +91,7 @@ struct SignalChoice {
     let name: String
 
     /// The signals that mean that code could not go on.
-    static let faults = ["SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP", "SIGFPE", "SIGABRT", "SIGSYS"]
+    static let faults = ["SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP", "SIGFPE", "SIGABRT", "SIGSYS", "SIGXCPU", "SIGXFSZ"]
     private static let names = (1...31).map(SignalNames.signal)
 
     init(text: String) throws {

@@ -51,6 +51,7 @@ struct StoreOptions: ParsableArguments {
         let progress = Progress("finishing the reports of dead processes")
         let outcome = SpoolFinisher(store: store).finish { progress.update(done: $0) }
         progress.end()
+        for end in outcome.silentEnds { Output.complain(end.text) }
         for problem in outcome.problems { Output.complain(problem) }
     }
 

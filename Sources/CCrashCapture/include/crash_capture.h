@@ -38,8 +38,9 @@ typedef struct HFCaptureConfiguration {
     char *_Nullable const *_Nullable arguments;
 } HFCaptureConfiguration;
 
-/// Installs the fault handlers for SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE and SIGSEGV.
+/// Installs the fault handlers for SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV and SIGSYS, and for SIGXCPU and SIGXFSZ.
 ///
+/// A handler that stands for one of the last three stays, and so does it where one of the last two is ignored.
 /// Keeps the actions that stood before, for the terminal path. Returns 0 or the `errno` of the failing call. Not safe to call
 /// from a signal handler.
 int hf_capture_install(const HFCaptureConfiguration *_Nonnull configuration);

@@ -207,6 +207,18 @@ typedef struct HFRecord {
     int64_t last_repeat_unix_nanoseconds;
 } HFRecord;
 
+/// How a process ended.
+enum {
+    /// It runs, or it ended without a word: killed, or by a fault that has a record.
+    HF_END_NONE = 0,
+    /// It closed its host.
+    HF_END_CLOSED = 1,
+    /// A fresh one took its place.
+    HF_END_RESTARTED = 2,
+    /// It called exit(3), and had not closed its host.
+    HF_END_EXIT = 3,
+};
+
 typedef struct HFSpoolHeader {
     char magic[8];
     uint32_t version;
@@ -254,7 +266,8 @@ typedef struct HFSpoolHeader {
     uint32_t memory_offset;
     uint32_t memory_size;
     uint32_t memory_count;
-    uint32_t reserved;
+    /// How the process ended, HF_END_…: written last of all.
+    uint32_t end;
     /// Where the HFContextArea begins (crash_context.h), and how long it is with all that belongs to it; 0 for none.
     uint32_t context_offset;
     uint32_t context_size;
@@ -290,6 +303,7 @@ _Static_assert(offsetof(HFSpoolHeader, start_unix_nanoseconds) == 64, "spool lay
 _Static_assert(offsetof(HFSpoolHeader, name) == 96, "spool layout");
 _Static_assert(offsetof(HFSpoolHeader, arguments) == 1144, "spool layout");
 _Static_assert(offsetof(HFSpoolHeader, snapshot_offset) == 3192, "spool layout");
+_Static_assert(offsetof(HFSpoolHeader, end) == 3220, "spool layout");
 _Static_assert(offsetof(HFSpoolHeader, context_offset) == 3224, "spool layout");
 _Static_assert(sizeof(HFSpoolHeader) == 3232, "spool layout");
 

@@ -158,6 +158,16 @@ extension FaultPlace {
             [
                 "Look at the seccomp filter of the service or the container (SystemCallFilter=): the call may be new to it."
             ]
+        case .processorTime:
+            [
+                "Who set the limit: the service (LimitCPU=), a shell (ulimit -t), or the program? It holds for its whole life, restarts included.",
+                "If it is meant to catch work without end, the threads show what was going on.",
+            ]
+        case .fileSize:
+            [
+                "Which file is it, and who limits it: the service (LimitFSIZE=), a shell (ulimit -f), or the program?",
+                "A program that ignores SIGXFSZ is told by an error of write (EFBIG) and can handle it.",
+            ]
         case .deadline where library != nil:
             [
                 "Open \(line): what does it wait for, and who was to see to it? A loop's callout should not wait: use a port source.",

@@ -85,7 +85,12 @@ extension FaultPlace {
         case .privilegedInstruction: "The program came to an instruction that only the kernel may run, \(inFunction)."
         case .breakpoint: "The program came to a breakpoint, and no debugger was there, \(inFunction)."
         case .arithmetic: "A calculation failed in the processor (\(report.fault.code.name)), \(inFunction)."
-        case .forbiddenSystemCall: "The process made a system call that it may not make, \(inFunction)."
+        case .forbiddenSystemCall:
+            "The process made a system call that it may not make\(systemCall), \(inFunction)."
+        case .processorTime:
+            "The process has used the processor time that it may use (RLIMIT_CPU); nothing is known to be wrong \(inFunction)."
+        case .fileSize:
+            "A file was to grow beyond what the process may write (RLIMIT_FSIZE), \(inFunction)."
         case .deadline:
             "A callout\(calloutName) ran for longer than its deadline of "
                 + "\(DeadlineText.of(report.fault.deadlineSeconds ?? 0)); it was interrupted \(inCall)."
@@ -114,6 +119,14 @@ extension FaultPlace {
     private var memberOffset: String {
         guard let address = report.fault.address?.rawValue, address > 0, address < 4096 else { return "" }
         return " to reach a part of something that is not there, \(address) bytes into it"
+    }
+
+    /// Which system call it was: a filter leaves its number where the process had put it (seccomp(2), SECCOMP_RET_TRAP).
+    private var systemCall: String {
+        guard report.host.architecture == "x86_64", let number = report.thread.registers["rax"]?.rawValue,
+            let name = SystemCallNames.name(Int(clamping: number), architecture: "x86_64")
+        else { return "" }
+        return " (\(name))"
     }
 
     private var mappedFile: String {

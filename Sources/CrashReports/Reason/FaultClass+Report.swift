@@ -17,6 +17,11 @@ extension FaultClass {
             self = .deadline
             return
         }
+        // The kernel sends this one in the name of the process.
+        if signal == SIGXFSZ, fault.code.number == 0, fault.sender.map({ $0.pid == pid }) ?? false {
+            self = .fileSize
+            return
+        }
         // The kernel's own codes are positive.
         if fault.code.number <= 0, signal != SIGABRT || (fault.sender.map { $0.pid != pid } ?? false) {
             let name = fault.signal.name
@@ -26,11 +31,13 @@ extension FaultClass {
         switch signal {
         case SIGABRT: self = Self.abort(fault, frames)
         case SIGILL, SIGTRAP: self = Self.trap(report)
+        case SIGSEGV where fault.isOfPrivilegedInstruction(at: frames.first?.address): self = .privilegedInstruction
         case SIGSEGV where Self.hasLeftStack(report.thread): self = .badStackPointer
         case SIGSEGV: self = Self.segmentationFault(fault, frames)
         case SIGBUS: self = Self.busError(fault, frames)
         case SIGFPE: self = fault.code.name == "FPE_INTDIV" ? .divisionByZero : .arithmetic
         case SIGSYS: self = .forbiddenSystemCall
+        case SIGXCPU: self = .processorTime
         default: self = .other(signal: fault.signal.name)
         }
     }
@@ -39,11 +46,12 @@ extension FaultClass {
         if let exception = fault.exception {
             switch exception.type {
             case "std::bad_alloc": return .outOfMemory
-            // What the observer of std::terminate says where nothing was thrown.
+            // What reports said before where nothing was thrown.
             case "no exception": return .cxxTerminate
             default: return .cxxException(exception.type)
             }
         }
+        if fault.message == FaultReason.terminateWithoutException { return .cxxTerminate }
         if let message = fault.message, let said = FaultClass(message: message, isAbort: true) { return said }
         let outer = frames.prefix(12).compactMap(\.function)
         if outer.contains("__cxa_pure_virtual") { return .pureVirtual }

@@ -59,6 +59,8 @@ enum FaultClass: Hashable, Sendable {
     case breakpoint
     case arithmetic
     case forbiddenSystemCall
+    case processorTime
+    case fileSize
     /// Nothing faulted: a callout took too long.
     case deadline
     case sent(signal: String)
@@ -119,6 +121,8 @@ enum FaultClass: Hashable, Sendable {
         case .breakpoint: "breakpoint"
         case .arithmetic: "arithmetic"
         case .forbiddenSystemCall: "system call"
+        case .processorTime: "processor time"
+        case .fileSize: "file size"
         case .deadline: "deadline"
         case .sent(let signal): "sent \(signal)"
         case .raised(let signal): "raised \(signal)"

@@ -78,6 +78,12 @@ public struct FaultReason: Sendable, Hashable {
         self.callout = callout
     }
 
+    /// What `std::terminate` leaves behind when nothing was thrown: the message of the report.
+    package static let terminateWithoutException = "std::terminate was called without an exception"
+
+    /// Whether the instruction is one that only the kernel may run.
+    package var isPrivileged = false
+
     /// The reason in one plain line, such as `read of address 0x8 (null page)`.
     public var text: String {
         if let overdue { return overdue }
@@ -103,6 +109,7 @@ public struct FaultReason: Sendable, Hashable {
     private var sent: String? {
         // The kernel's own codes are positive.
         guard code <= 0 else { return nil }
+        if signal == Int(SIGXFSZ), code == 0, sender != nil, sender?.pid == pid { return nil }
         if let sender, sender.pid != pid {
             return "killed by \(name) from pid \(sender.pid) (uid \(sender.uid))"
         }
@@ -113,6 +120,7 @@ public struct FaultReason: Sendable, Hashable {
     /// What the runtime said, without the place in the source that it puts before.
     private var said: String? {
         guard let message, let line = RuntimeMessage(message) else { return nil }
+        if message == Self.terminateWithoutException { return message }
         if let error = line.fatalError { return error.isEmpty ? runtimeFailure ?? "fatal error" : error }
         if let check = line.failedCheck { return check }
         return signal == Int(SIGABRT) && !isRuntimeMessage ? "abort: \(line.text)" : line.text
@@ -127,6 +135,8 @@ public struct FaultReason: Sendable, Hashable {
         case SIGTRAP: trap
         case SIGABRT: "abort"
         case SIGSYS: "forbidden system call"
+        case SIGXCPU: "the processor time of the process is over (RLIMIT_CPU)"
+        case SIGXFSZ: "a file was to grow beyond the limit of the process (RLIMIT_FSIZE)"
         default: "\(name) (\(codeName))"
         }
     }
@@ -135,6 +145,7 @@ public struct FaultReason: Sendable, Hashable {
 
     private var segmentationFault: String {
         if addressKind == .stackGuard { return "stack overflow" }
+        if isPrivileged { return "privileged instruction" }
         if codeName == "SI_KERNEL" {
             return addressKind == .nonCanonical
                 ? "access to a non-canonical address"

@@ -76,6 +76,13 @@ struct ContextSection {
         return container == CrashReport.Context.Container() ? nil : container
     }
 
+    /// When one of the loops read the clock last, on the monotonic one in nanoseconds; nil if none did.
+    var lastActivity: Int64? {
+        (0..<min(number(12), Layout.maximumRings)).map { index in
+            bytes.slice(number(4) + index * Layout.ringSize, Layout.ringSize).integer(16, as: Int64.self)
+        }.max()
+    }
+
     // MARK: Faults
 
     /// What was kept of a fault; of one that was not far enough, what lives on.

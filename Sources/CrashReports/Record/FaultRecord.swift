@@ -75,6 +75,9 @@ public struct FaultRecord: Sendable, Hashable {
     /// The name of the thread that makes reports: a fault of it happened while it read other processes' leftovers.
     public static let reportWriterThreadName = "holdfast-report"
 
+    /// The type of exception that a record names where `std::terminate` was called without one.
+    package static let noException = "no exception"
+
     /// How many bytes the shortest record has: one of before fields were added at its end.
     public static let size = 4024
 

@@ -8,8 +8,23 @@ public struct SpoolContents: Sendable {
         public let description: String
     }
 
+    /// How the process ended, as far as it said.
+    public enum End: UInt32, Sendable {
+        /// It did not say: it runs, or it was killed, or a fault that has a record ended it.
+        case none = 0
+        /// It closed its host.
+        case closed = 1
+        /// A fresh process took its place.
+        case restarted = 2
+        /// It called `exit`, and had not closed its host.
+        case exit = 3
+    }
+
     /// Where the header keeps the number of attempts to finish its records, 4 bytes.
     public static let attemptsOffset = 92
+
+    /// Where it says how the process ended, 4 bytes; 0 in a header that is too short.
+    private static let endOffset = 3220
 
     /// More than any spool file has.
     public static let maximumSize = 16 * 1024 * 1024
@@ -18,6 +33,10 @@ public struct SpoolContents: Sendable {
     public var process: SpoolProcess
     /// How often a process began to finish the records and did not get to the end.
     public var attempts: Int
+    /// How it ended.
+    public var end: End
+    /// When one of its loops did something last, or else when it started.
+    public var lastActivity: Timestamp
     /// Its images.
     public var images: [CrashReport.Image]
     /// The records, in the order of the faults.
@@ -40,6 +59,10 @@ public struct SpoolContents: Sendable {
         }
         process = SpoolProcess(file)
         attempts = Int(file.integer(Self.attemptsOffset, as: UInt32.self))
+        end = End(rawValue: file.integer(Self.endOffset, as: UInt32.self)) ?? .none
+        let active = ContextSection(file)?.lastActivity ?? 0
+        let (lived, overflow) = active.subtractingReportingOverflow(process.startMonotonicNanoseconds)
+        lastActivity = process.startTime.adding(seconds: overflow ? 0 : max(0, Double(lived) / 1e9))
         images = Self.images(file)
         let offset = Int(file.integer(32, as: UInt32.self))
         let size = Int(file.integer(36, as: UInt32.self))

@@ -77,6 +77,12 @@ public struct VerdictRule: Sendable {
                 because: "another process sent the signal: that is an order to end, not a fault"
             )
         }
+        if fault.signal == SIGXCPU {
+            return Decision(
+                .terminate,
+                because: "the processor time that the process may use is over, which a restart would not change"
+            )
+        }
         // A process that was told to end would come back.
         if isStopping {
             return Decision(.terminate, because: "the run of the host is over: the process is ending, not restarted")
@@ -117,6 +123,9 @@ public struct VerdictRule: Sendable {
     }
 
     private func objectionToOrigin(of fault: FaultSummary) -> StaticString? {
+        if fault.signal == SIGSYS { return "a forbidden system call was made: what else is forbidden is not known" }
+        // The kernel sends it as the process itself would (mm/filemap.c: send_sig).
+        if fault.signal == SIGXFSZ { return "a file was to grow beyond what the process may write" }
         if isSent(fault), !fault.isOverdue, fault.signal != SIGABRT || fault.code != SI_TKILL {
             return "the process raised the signal itself, so that nothing is known of what failed"
         }

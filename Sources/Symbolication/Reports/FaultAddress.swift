@@ -25,6 +25,13 @@ struct FaultAddress {
             kind = nil
             return
         }
+        guard signal != SIGXCPU else {
+            // The union has no address there.
+            address = nil
+            access = .none
+            kind = nil
+            return
+        }
         guard signal == SIGSEGV || signal == SIGBUS else {
             address = HexAddress(record.address)
             access = .none
@@ -35,8 +42,10 @@ struct FaultAddress {
         if record.code == Self.kernelCode {
             // A general protection fault comes without an address.
             address = nil
+            // Registers may hold anything where it was the instruction that was refused.
+            let isPrivileged = PrivilegedInstruction.begins(record.codeBytes.from)
             kind =
-                record.registers.contains { Self.isPointer($0.key) && Self.isNonCanonical($0.value) }
+                !isPrivileged && record.registers.contains { Self.isPointer($0.key) && Self.isNonCanonical($0.value) }
                 ? .nonCanonical : nil
             return
         }

@@ -39,9 +39,12 @@ extension ReportBuilder {
         let says = signal == SIGILL || signal == SIGTRAP || signal == SIGABRT
         let message = record.message.isEmpty ? record.abortMessage : record.message
         let trimmed = message.reversed().drop(while: \.isWhitespace).reversed()
-        let text = says && !trimmed.isEmpty ? String(trimmed) : nil
+        let isTerminated = signal == SIGABRT && record.exception?.type == FaultRecord.noException
+        let exception = isTerminated ? nil : record.exception
+        let text =
+            says && !trimmed.isEmpty ? String(trimmed) : isTerminated ? FaultReason.terminateWithoutException : nil
         let sender = record.sender.flatMap { $0.pid == 0 ? nil : $0 }
-        let reason = FaultReason(
+        var reason = FaultReason(
             signal: record.signal,
             code: record.code,
             address: place.address,
@@ -51,11 +54,13 @@ extension ReportBuilder {
             isRuntimeMessage: !record.message.isEmpty,
             runtimeFailure: runtimeFailure,
             sender: sender,
-            exception: record.exception,
+            exception: exception,
             pid: pid(of: record),
             deadlineSeconds: record.deadlineSeconds,
             callout: record.loop?.callout
         )
+        reason.isPrivileged =
+            signal == SIGSEGV && record.code == 128 && PrivilegedInstruction.begins(record.codeBytes.from)
         return CrashReport.Fault(
             number: record.number,
             signal: .signal(record.signal),
@@ -67,7 +72,7 @@ extension ReportBuilder {
             message: text,
             reason: cutOffReason(record) ?? reason.text,
             sender: sender,
-            exception: record.exception,
+            exception: exception,
             deadlineSeconds: record.deadlineSeconds,
             instructions: instructions(of: record),
             memory: memory(of: record)

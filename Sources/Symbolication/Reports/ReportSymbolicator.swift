@@ -93,7 +93,7 @@ extension CrashReport {
     }
 
     private func reasonText(_ runtimeFailure: String?, isRuntimeMessage: Bool) -> String {
-        FaultReason(
+        var reason = FaultReason(
             signal: fault.signal.number,
             code: fault.code.number,
             address: fault.address,
@@ -107,6 +107,8 @@ extension CrashReport {
             pid: process.pid,
             deadlineSeconds: fault.deadlineSeconds,
             callout: loop?.callout
-        ).text
+        )
+        reason.isPrivileged = fault.isOfPrivilegedInstruction(at: thread.frames.first?.address)
+        return reason.text
     }
 }

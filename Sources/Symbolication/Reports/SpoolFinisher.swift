@@ -12,8 +12,26 @@ public struct SpoolFinisher: Sendable {
     public struct Outcome: Sendable {
         /// The reports that were written.
         public var reports: [ReportID] = []
+        /// The processes that ended and did not say why.
+        public var silentEnds: [SilentEnd] = []
         /// What went wrong, in words, a line each; the files stay where they are.
         public var problems: [String] = []
+    }
+
+    /// A process that ended without a word: it left no record of a fault that ended it, and it did not close its host.
+    public struct SilentEnd: Sendable, Hashable {
+        /// The process.
+        public var process: SpoolProcess
+        /// When one of its loops did something last, or else when it started: it ended later.
+        public var lastActivity: Timestamp
+        /// Whether it called `exit`.
+        public var hasExited: Bool
+
+        /// What happened, in one line.
+        public var text: String {
+            let end = hasExited ? "called exit without closing its host" : "ended without a word"
+            return "the process \(process.pid) of \(process.name) \(end) at \(lastActivity) or later"
+        }
     }
 
     private let store: ReportStore
@@ -94,6 +112,7 @@ public struct SpoolFinisher: Sendable {
             noteAttempt(contents.attempts + 1, descriptor)
             do {
                 try write(contents, files, &outcome, progress)
+                noteEnd(contents, path, &outcome)
             } catch {
                 // An orderly failure, such as a full disk, says nothing against the records.
                 noteAttempt(contents.attempts, descriptor)
@@ -112,6 +131,21 @@ public struct SpoolFinisher: Sendable {
             return
         }
         unsafe unlink(path.string)
+    }
+
+    /// Notes that a process ended without saying why.
+    private func noteEnd(_ contents: SpoolContents, _ path: FilePath, _ outcome: inout Outcome) {
+        // A temporary file has no process yet that could end; a verdict other than to go on says why there is no process any more.
+        guard path.extension == "spool", contents.end == .none || contents.end == .exit,
+            contents.records.allSatisfy({ $0.verdict == .resume })
+        else { return }
+        outcome.silentEnds.append(
+            SilentEnd(
+                process: contents.process,
+                lastActivity: contents.lastActivity,
+                hasExited: contents.end == .exit
+            )
+        )
     }
 
     /// Counts an attempt before it is made: whoever dies of these records must not take its successors along.
