@@ -1,6 +1,7 @@
 import ArgumentParser
 import CrashReports
 import FoundationEssentials
+import Glibc
 import LinuxSystem
 import Symbolication
 import SystemPackage
@@ -51,7 +52,8 @@ struct StoreOptions: ParsableArguments {
         let progress = Progress("finishing the reports of dead processes")
         let outcome = SpoolFinisher(store: store).finish { progress.update(done: $0) }
         progress.end()
-        for end in outcome.silentEnds { Output.complain(end.text) }
+        // For a person: a program that calls this one looks at errors.
+        if isatty(STDERR_FILENO) == 1 { for end in outcome.silentEnds { Output.complain(end.text) } }
         for problem in outcome.problems { Output.complain(problem) }
     }
 
