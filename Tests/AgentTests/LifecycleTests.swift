@@ -131,12 +131,15 @@ import Testing
         #expect(try first.connect().ask("PING") == "PONG")
     }
 
-    @Test func `A store that cannot be made is an error that names it`() throws {
+    @Test func `A store that cannot be made keeps nobody from being served, and the log names it`() throws {
         let folder = try TemporaryFolder()
         let file = try folder.write("", to: "file")
-        let run = try ProgramRun.run(BuiltProduct.path(of: "holdfast-agent"), ["--store", file])
-        #expect(run.end == .exited(1))
-        #expect(run.errors.contains(file))
+        // The last one counts.
+        let agent = try AgentProcess(["--store", file])
+        #expect(try agent.connect().ask("PING") == "PONG")
+        #expect(try agent.stop() == .exited(0))
+        #expect(agent.process.errors.contains("reports cannot be stored"))
+        #expect(agent.process.errors.contains(file))
     }
 
     @Test func `An agent that ends in order leaves no raw record behind`() throws {
