@@ -1,20 +1,8 @@
 internal import CrashReports
 
-/// Tells the user's own functions from those of the standard library and of Holdfast that are linked into the same executable.
+/// Tells the user's own functions from those of the standard library, of Holdfast and of other packages that are linked into the same
+/// executable.
 enum UserCode {
-    /// Modules of ours, as their names stand in mangled names.
-    private static let ownModules = [
-        "8Holdfast", "8RunLoops", "11Supervision", "12CrashCapture", "12CrashReports", "13Symbolication",
-        "11LinuxSystem",
-    ]
-
-    /// Functions of ours that stand before those of the C library of the same name (lock_tracking.c, signal_mask.c, …).
-    private static let standIns: Set<String> = [
-        "dlclose", "flockfile", "ftrylockfile", "funlockfile", "sigaction", "signal", "sigprocmask", "sigwait",
-        "sigwaitinfo", "sigtimedwait",
-    ]
-    private static let standInPrefixes = ["pthread_", "mtx_"]
-
     /// `thunk for` is the brief form of a reabstraction thunk.
     private static let glue = ["reabstraction thunk", "thunk for @", "partial apply forwarder", "protocol witness for"]
 
@@ -25,12 +13,11 @@ enum UserCode {
         }
         // A specialised thunk is glue, too, but not by its last letters.
         if let function = frame.function, glue.contains(where: { function.contains($0) }) { return false }
-        if name.hasPrefix("hf_") || name == "_start" { return false }
-        if standIns.contains(name) || standInPrefixes.contains(where: name.hasPrefix) { return false }
+        if name == "_start" || FrameOwner.isHost(name) { return false }
+        // Without debug information, a package of somebody else looks as one of the user's does.
+        if let file = frame.file, FrameOwner.fetchedPackage(of: file) != nil { return false }
         guard name.hasPrefix("$s") else { return true }
-        let mangled = name.dropFirst(2)
-        if ownModules.contains(where: { mangled.hasPrefix($0) }) { return false }
-        return !isStandardLibrary(mangled)
+        return !isStandardLibrary(name.dropFirst(2))
     }
 
     /// `s` is the module Swift, and `S` with a letter one of its types; an `E` after a module's name is an extension by that
