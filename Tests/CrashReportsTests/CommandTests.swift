@@ -59,7 +59,7 @@ import Testing
     @Test func `A report is shown by its first digits, or as the last`() throws {
         let fixture = try CrashReport(json: try Fixture.bytes("v1.json"))
         try store.write(fixture)
-        let result = try run("show", "01a1")
+        let result = try run("show", "01a1", "--full")
         #expect(result.exitCode == 0)
         for part in [
             "Unexpectedly found nil while unwrapping an Optional value: resume", "SIGILL (ILL_ILLOPN)",
@@ -70,7 +70,7 @@ import Testing
         ] {
             #expect(result.output.contains(part), "\(part)")
         }
-        #expect(try run("show", "last").output == result.output)
+        #expect(try run("show", "last", "--full").output == result.output)
         let json = try run("show", "last", "--json")
         #expect(try CrashReport(json: Array(json.output.utf8)) == fixture)
         #expect(json.output == String(decoding: try fixture.json(), as: UTF8.self))
@@ -78,7 +78,7 @@ import Testing
 
     @Test func `What was done around a fault is told`() throws {
         try store.write(try CrashReport(json: try Fixture.bytes("v1-recovery.json")))
-        let output = try run("show", "last").output
+        let output = try run("show", "last", "--full").output
         for part in [
             "uncaught C++ exception std::out_of_range: map::at: resume", "exception std::out_of_range: map::at\n",
             "recovery  the item was taken out of its loop; a lock was held; it was inside a function that holds a lock\n",
@@ -93,7 +93,7 @@ import Testing
 
     @Test func `A report says that the process drained, and how many locks were held`() throws {
         try store.write(SampleReport.minimal(recovery: .init(drained: true, heldLocks: 3)))
-        let output = try run("show", "last").output
+        let output = try run("show", "last", "--full").output
         #expect(output.contains("recovery  the process drained before it was restarted; 3 locks were held\n"))
         #expect(!output.contains("touched"))
     }
@@ -103,7 +103,7 @@ import Testing
         report.occurrences.count = 9900
         try store.write(report)
         #expect(try run("list").output.contains("abort (9900 times)"))
-        #expect(try run("show", "last").output.contains("9900 times: first 2026-11-21 06:40:12"))
+        #expect(try run("show", "last").output.contains("new: 9900 times, first 2026-11-21 06:40:12"))
     }
 
     @Test func `The source around the fault is shown`() throws {
@@ -112,7 +112,7 @@ import Testing
         var frame = SampleReport.frame(0, "main", line: 2)
         frame.file = file
         try store.write(SampleReport.minimal(frames: [frame]))
-        let output = try run("show", "last").output
+        let output = try run("show", "last", "--full").output
         #expect(output.contains("  1 | one\n> 2 |     two\\u{1b}\n  3 | three\n"))
         #expect(output.contains("five"))
         #expect(!output.contains("six"))

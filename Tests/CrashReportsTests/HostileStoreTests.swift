@@ -88,7 +88,7 @@ import Testing
         #expect(chown(store.path(of: id).string, 12345, 12345) == 0)
         #expect(try problem().code == .foreignOwner)
         #expect(chown(store.path.string, 12345, 12345) == 0)
-        let error = #expect(throws: ReportStoreError.self) { try store.last() }
+        let error = #expect(throws: ReportStoreError.self) { try store.write(good) }
         #expect(error?.code == .foreignOwner)
         #expect(error?.description.contains("12345") == true)
     }

@@ -114,8 +114,8 @@ import Testing
         let object = try #require(try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
         #expect(
             object.keys.sorted() == [
-                "buildID", "fingerprint", "holdfast", "id", "kind", "location", "occurrences", "path", "pid", "process",
-                "reason", "signal", "timestamp", "verdict",
+                "buildID", "fingerprint", "holdfast", "host", "id", "kind", "location", "occurrences", "path", "pid",
+                "process", "reason", "signal", "started", "timestamp", "verdict",
             ]
         )
         #expect(object["process"] as? String == "mail-agent")

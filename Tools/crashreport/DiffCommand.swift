@@ -8,7 +8,8 @@ struct DiffCommand: ParsableCommand {
         abstract: "Show what differs between two reports, and whether they have the same cause.",
         discussion: """
             What begins with - is the first report's, what begins with + the second's. Times and process identifiers are not \
-            compared. The exit status does not tell whether they differ; "isSameGroup" of the JSON does.
+            compared, and what differs from one run to the next, as addresses and the numbers of clients do, is not shown; \
+            the JSON has that as "circumstances". The exit status does not tell whether they differ; "isSameGroup" of the JSON does.
 
             EXAMPLES:
               crashreport diff 01a1fcd57d5b last
@@ -33,12 +34,15 @@ struct DiffCommand: ParsableCommand {
     var json = false
 
     @OptionGroup
+    var times: TimeOptions
+
+    @OptionGroup
     var pager: PagerOptions
 
     func run() throws {
-        let first = try ReportReference(first).load(options)
-        let second = try ReportReference(second).load(options)
+        let first = try ReportReference(first, times.zone).load(options)
+        let second = try ReportReference(second, times.zone).load(options)
         if json { return try Output.write(bytes: try Failure.jsonBytes(of: ReportComparison(first, second))) }
-        try Output.page(ComparisonText(first, second).text(Terminal.standardOutput.layout), pager)
+        try Output.page(ComparisonText(first, second).text(Terminal.layout(in: times.zone)), pager)
     }
 }

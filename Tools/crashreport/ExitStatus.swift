@@ -31,11 +31,21 @@ enum Failure {
     }
 
     /// Says what is wrong with the name of a report and which it could have been, and gives the status for it.
-    static func exit(for error: ReportStoreError, wanted: String, _ options: StoreOptions) -> ExitCode {
+    static func exit(
+        for error: ReportStoreError,
+        wanted: String,
+        _ options: StoreOptions,
+        _ zone: DisplayZone
+    ) -> ExitCode {
         let code = exit(for: error)
         guard [.noSuchReport, .ambiguous].contains(error.code), let store = try? options.open(),
             let summaries = try? store.summaries(limit: nil).summaries
         else { return code }
+        let words = error.code == .noSuchReport ? Spelling.suggestions(for: wanted, among: ["last"]) : []
+        if let word = words.first, !summaries.isEmpty {
+            Output.say("Did you mean \"\(word)\", the newest report?")
+            return code
+        }
         let candidates = Self.candidates(for: wanted, among: summaries, isAmbiguous: error.code == .ambiguous)
         guard !candidates.isEmpty else { return code }
         if error.code == .noSuchReport { Output.say("Did you mean:") }
@@ -43,7 +53,9 @@ enum Failure {
         let digits = ReportTable.distinctDigits(of: summaries.map(\.id))
         for summary in candidates.prefix(8) {
             let id = summary.id.rawValue.prefix(digits)
-            Output.say("  \(id)  \(summary.timestamp.brief)  \(summary.process)  \(summary.subject)  \(summary.reason)")
+            Output.say(
+                "  \(id)  \(zone.brief(summary.timestamp))  \(summary.process)  \(summary.subject)  \(summary.reason)"
+            )
         }
         if candidates.count > 8 { Output.say("  and \(candidates.count - 8) more") }
         return code

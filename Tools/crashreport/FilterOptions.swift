@@ -9,6 +9,17 @@ struct FilterOptions: ParsableArguments {
     )
     var process: String?
 
+    @Option(help: ArgumentHelp("Only reports of the process with this identifier.", valueName: "pid"))
+    var pid: Int?
+
+    @Option(help: ArgumentHelp("Only reports from this host; without its domain, too.", valueName: "name"))
+    var host: String?
+
+    @Option(
+        help: ArgumentHelp("Only this build: the start of its build identifier or release tag.", valueName: "start")
+    )
+    var build: String?
+
     @Option(
         help: ArgumentHelp("Only reports of this kind: fault or stall; all for both.", valueName: "kind"),
         completion: .list(KindChoice.names),
@@ -37,7 +48,10 @@ struct FilterOptions: ParsableArguments {
     var fingerprint: String?
 
     @Option(
-        help: ArgumentHelp("Only what happened since then: a time \(TimeExpression.forms), in UTC.", valueName: "time"),
+        help: ArgumentHelp(
+            "Only what happened since then: a time \(TimeExpression.forms), in UTC without --local.",
+            valueName: "time"
+        ),
         transform: TimeChoice.init(text:)
     )
     var since: TimeChoice?
@@ -63,8 +77,11 @@ struct FilterOptions: ParsableArguments {
     )
     var tags: [TagChoice] = []
 
+    @OptionGroup
+    var times: TimeOptions
+
     func validate() throws {
-        if let since, let until, until.time < since.time {
+        if let since, let until, until.time(in: times.zone) < since.time(in: times.zone) {
             throw ValidationError("--until \(until.text) is before --since \(since.text).")
         }
     }
@@ -73,12 +90,15 @@ struct FilterOptions: ParsableArguments {
     var filter: ReportFilter {
         ReportFilter(
             process: process,
+            pid: pid,
+            host: host,
+            build: build,
             signal: signal?.name,
             verdict: verdict?.decision,
             kind: kind?.kind,
             fingerprint: fingerprint?.lowercased(),
-            since: since?.time,
-            until: until?.time,
+            since: since?.time(in: times.zone),
+            until: until?.time(in: times.zone),
             text: text,
             tags: Set(tags.map(\.tag))
         )
@@ -142,15 +162,28 @@ struct VerdictChoice {
 /// A time, as a user types it.
 struct TimeChoice {
     let text: String
-    let time: Timestamp
+    private let now = Timestamp.now
 
     init(text: String) throws {
         self.text = text
-        guard let time = TimeExpression.time(text, now: .now) else {
+        guard TimeExpression.time(text, now: now) != nil else {
             throw ValidationError("a time is \(TimeExpression.forms)")
         }
-        self.time = time
     }
+
+    /// The time, by the clocks and days of a time zone; what can be read in one zone can be in all.
+    func time(in zone: DisplayZone) -> Timestamp {
+        TimeExpression.time(text, now: now, zone: zone) ?? now
+    }
+}
+
+/// In which time zone people are told times, and type them.
+struct TimeOptions: ParsableArguments {
+    @Flag(name: .customLong("local"), help: "Times are those of this machine's time zone, not UTC; JSON stays UTC.")
+    var isLocal = false
+
+    /// The time zone.
+    var zone: DisplayZone { isLocal ? .local : .utc }
 }
 
 /// A tag with its value, as a user types it.

@@ -14,6 +14,8 @@ struct ListCommand: ParsableCommand {
               crashreport list --process mail-agent --signal SEGV
               crashreport list --verdict restart --limit 0  all that ended a process
               crashreport list --kind stall                 what did not go on
+              crashreport list --host mx1 --pid 4711        of one process
+              crashreport list --since 06:40 --local        by this machine's clock
               crashreport list --group --sort count         a line per bug
               crashreport list --json-lines | jq -r .reason
             """
@@ -121,7 +123,7 @@ struct ListCommand: ParsableCommand {
             }
             try Output.write(bytes: bytes)
         } else if !items.isEmpty {
-            let layout = Terminal.standardOutput.layout
+            let layout = Terminal.layout(in: filter.times.zone)
             // For people only: a program reads lines of the table.
             let hint = found.count > items.count && layout.width != nil ? "There are more: --limit 0 lists all.\n" : ""
             try Output.page(table(items, layout) + hint, pager)

@@ -18,17 +18,27 @@ struct ReportSelection: ParsableArguments {
     var id: String
 
     /// Reads the report; what is wrong is said, and the exit status thrown.
-    func load(_ options: StoreOptions) throws -> CrashReport {
-        try ReportReference(id).load(options)
+    func load(_ options: StoreOptions, _ zone: DisplayZone = .utc) throws -> CrashReport {
+        try ReportReference(id, zone).load(options)
     }
 }
 
 /// What a user typed to name a report.
 struct ReportReference {
     private let text: String
+    private let zone: DisplayZone
 
-    init(_ text: String) {
+    /// Takes the name, and the time zone in which reports are told that could have been meant.
+    init(_ text: String, _ zone: DisplayZone = .utc) {
         self.text = text
+        self.zone = zone
+    }
+
+    /// What the store knows of the report's group; nil for a file that is in no store, and where the store cannot be read.
+    func history(of report: CrashReport, _ options: StoreOptions) -> ReportHistory? {
+        guard !isPath, let store = try? options.open() else { return nil }
+        let filter = ReportFilter(fingerprint: report.fingerprint.rawValue)
+        return (try? store.summaries(matching: filter)).flatMap { ReportHistory(of: report, in: $0.summaries) }
     }
 
     /// Whether it is the path of a file: nothing else that names a report has a slash or a point in it.
@@ -41,7 +51,7 @@ struct ReportReference {
             let store = try options.openFinished()
             return try store.load(prefix: try identify(in: store).rawValue)
         } catch let error as ReportStoreError {
-            throw Failure.exit(for: error, wanted: text, options)
+            throw Failure.exit(for: error, wanted: text, options, zone)
         }
     }
 
@@ -52,7 +62,7 @@ struct ReportReference {
             let store = try options.openFinished()
             return try store.bytes(of: try identify(in: store))
         } catch let error as ReportStoreError {
-            throw Failure.exit(for: error, wanted: text, options)
+            throw Failure.exit(for: error, wanted: text, options, zone)
         }
     }
 
@@ -63,7 +73,7 @@ struct ReportReference {
             let store = try options.openFinished()
             return store.path(of: try identify(in: store))
         } catch let error as ReportStoreError {
-            throw Failure.exit(for: error, wanted: text, options)
+            throw Failure.exit(for: error, wanted: text, options, zone)
         }
     }
 

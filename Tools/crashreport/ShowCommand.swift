@@ -8,14 +8,16 @@ struct ShowCommand: ParsableCommand {
         commandName: "show",
         abstract: "Show one report.",
         discussion: """
-            What is wrong and what to look at next come first, then where it happened (of a stall: where the time went), with \
-            the source where it is on this machine, then what went before and what the process had.
+            What is wrong and what to look at next come first, then whether it is new, where it happened (of a stall: where the \
+            time went), what was decided, the source where it is on this machine, and the program's own calls: 45 lines at \
+            most. With --full, everything else that the report has.
 
             EXAMPLES:
               crashreport show last                  the newest report
               crashreport show 01a1fcd57d5b          by the first digits of its identifier
               crashreport show v2-12eef88096ca8feb   the newest report of a group
               crashreport show ./mailed.json         a file
+              crashreport show last --full           with everything else
               crashreport show last --all-threads    with the calls of every thread
               crashreport show last --json | jq .fault.diagnosis
             """
@@ -27,7 +29,10 @@ struct ShowCommand: ParsableCommand {
     @OptionGroup
     var options: StoreOptions
 
-    @Flag(help: "Show the calls of all threads, not only of the one that faulted or stalled.")
+    @Flag(help: "Show everything that the report has.")
+    var full = false
+
+    @Flag(help: "Show everything, and the calls of all threads, not only of the one that faulted or stalled.")
     var allThreads = false
 
     @Flag(help: "Print the report as JSON, in the form of this version.")
@@ -35,6 +40,9 @@ struct ShowCommand: ParsableCommand {
 
     @Flag(help: "Print the bytes of the report's file as they are.")
     var raw = false
+
+    @OptionGroup
+    var times: TimeOptions
 
     @OptionGroup
     var pager: PagerOptions
@@ -45,10 +53,12 @@ struct ShowCommand: ParsableCommand {
 
     func run() throws {
         if raw { return try Output.write(bytes: try ReportReference(report.id).bytes(options)) }
-        let report = try report.load(options)
+        let reference = ReportReference(self.report.id, times.zone)
+        let report = try reference.load(options)
         if json { return try Output.write(bytes: try Failure.jsonBytes(of: report)) }
         var text = ReportText(report)
-        text.layout = Terminal.standardOutput.layout
+        text.layout = Terminal.layout(in: times.zone)
+        text.history = reference.history(of: report, options)
         text.showsAllThreads = allThreads
         text.now = .now
         text.machine = Machine.name
@@ -56,7 +66,7 @@ struct ShowCommand: ParsableCommand {
         text.disassembly = { bytes, address in
             Disassembler.instructions(bytes, at: address, architecture: report.host.architecture)
         }
-        try Output.page(text.text(), pager)
+        try Output.page(full || allThreads ? text.text() : text.brief(), pager)
     }
 }
 

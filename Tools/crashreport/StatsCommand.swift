@@ -74,15 +74,15 @@ struct StatsCommand: ParsableCommand {
         if json {
             try Output.write(bytes: try Failure.jsonBytes(of: StatsAnswer(groups.groups, timeline)))
         } else if !reports.summaries.isEmpty {
-            try Output.page(text.text(Terminal.standardOutput.layout), pager)
+            try Output.page(text.text(Terminal.layout(in: filter.times.zone)), pager)
         }
         try reports.requireSome()
     }
 
     /// What was asked for, as far as it was.
     private func times(of summaries: [ReportSummary]) -> ClosedRange<Timestamp>? {
-        guard let first = filter.since?.time ?? summaries.map(\.occurrences.first).min(),
-            let last = filter.until?.time ?? summaries.map(\.occurrences.last).max()
+        guard let first = filter.since?.time(in: filter.times.zone) ?? summaries.map(\.occurrences.first).min(),
+            let last = filter.until?.time(in: filter.times.zone) ?? summaries.map(\.occurrences.last).max()
         else { return nil }
         return first...max(first, last)
     }

@@ -12,6 +12,13 @@ struct Terminal {
     /// What the standard output goes to, as wide as it is now.
     static var standardOutput: Terminal { Terminal(of: STDOUT_FILENO) }
 
+    /// What text may use on the standard output, with times in a time zone.
+    static func layout(in zone: DisplayZone) -> TextLayout {
+        var layout = standardOutput.layout
+        layout.zone = zone
+        return layout
+    }
+
     /// What errors go to.
     static var standardError: Terminal { Terminal(of: STDERR_FILENO) }
 

@@ -78,7 +78,7 @@ struct WatchCommand: ParsableCommand {
 
     private func write(_ summary: ReportSummary) throws {
         if jsonLines { return try Output.write(bytes: try JSONText.line(summary)) }
-        try Output.write(ReportLine(summary).text(Terminal.standardOutput.layout))
+        try Output.write(ReportLine(summary).text(Terminal.layout(in: filter.times.zone)))
     }
 
     /// Waits, unless nobody can read the output any more.

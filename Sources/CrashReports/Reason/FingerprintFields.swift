@@ -42,7 +42,8 @@ struct FingerprintFields: Equatable {
     private static func cause(of report: CrashReport) -> [String] {
         let callout = report.loop?.callout.map { "\($0.kind.rawValue) \(StableText.of($0.label))" }
         // A loop of a name has many callouts.
-        let whole = [report.stall?.subject.rawValue, report.stall?.label.map(StableText.of), callout].compactMap(\.self)
+        let label = report.stall?.label.map { StableText.of($0) }
+        let whole = [report.stall?.subject.rawValue, label, callout].compactMap(\.self)
         guard let culprit = report.stall?.profile?.culprit else { return whole }
         return whole + [culprit.function.map(StableName.of) ?? culprit.name]
     }

@@ -4,9 +4,15 @@ enum StableText {
     static let limit = 80
 
     /// Makes a text stable.
-    static func of(_ text: String) -> String {
+    ///
+    /// - Parameters:
+    ///   - text: The text.
+    ///   - limit: How long the stable text is at most.
+    ///   - most: How much of the text is looked at.
+    /// - Returns: The stable text.
+    static func of(_ text: String, limit: Int = limit, lookingAt most: Int = 1000) -> String {
         var stable = ""
-        var rest = Substring(text.prefix(1000))
+        var rest = Substring(text.prefix(most))
         while let first = rest.first, stable.count < limit {
             if first.isASCII, first.isNumber {
                 stable += "0"

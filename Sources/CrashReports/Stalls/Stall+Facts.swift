@@ -10,12 +10,16 @@ extension CrashReport.Stall {
     private static let mostActivities = 6
 
     /// What there is to say in a few lines: what stalled, for how long, and what its thread did.
-    public var facts: [Fact] {
+    ///
+    /// - Parameter zone: The time zone that times are told in.
+    /// - Returns: A line each.
+    public func facts(in zone: DisplayZone = .utc) -> [Fact] {
         var facts = [Fact(name: "what", text: "stall \(number) of its process, of \(whose)")]
-        let time = end == .never ? "at least \(Self.text(seconds: length)), never ended" : Self.text(seconds: length)
+        // A report is written while its stall lasts: without an end in it, the stall lasts still, or the process ended first.
+        let time = end == .never ? "at least \(Self.text(seconds: length)), no end seen" : Self.text(seconds: length)
         facts.append(Fact(name: "length", text: "\(time) (a stall from \(Self.text(seconds: threshold)) on)"))
-        let over = end == .wentOn || end == .abandoned ? ", \(end.rawValue) at \(over.brief.suffix(8))" : ""
-        facts.append(Fact(name: "began", text: "\(begin.brief) UTC\(over)"))
+        let over = end == .wentOn || end == .abandoned ? ", \(end.rawValue) at \(zone.brief(over).suffix(8))" : ""
+        facts.append(Fact(name: "began", text: "\(zone.stamp(begin))\(over)"))
         if !activities.isEmpty { facts.append(Fact(name: "thread", text: activityText)) }
         let processor = [
             processorSeconds.map { "\(Self.text(seconds: $0)) on it" },

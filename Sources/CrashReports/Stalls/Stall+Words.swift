@@ -4,7 +4,7 @@ extension CrashReport.Stall {
         let what = subject == .ping ? "no answer" + (label.map { " from \($0)" } ?? "") : "stalled"
         let time = end == .never ? "for at least \(Self.text(seconds: length))" : "for \(Self.text(seconds: length))"
         let doing = activities.first.flatMap { $0.activity == .unknown ? nil : ", \($0.text)" } ?? ""
-        return "\(what) \(time)\(doing)" + (end == .never ? ", never ended" : "")
+        return "\(what) \(time)\(doing)" + (end == .never ? ", no end seen" : "")
     }
 
     /// What stalled: `the loop "main loop"`, or what was pinged.

@@ -2,6 +2,12 @@
 public struct ReportFilter: Sendable, Hashable {
     /// The name of the process, as it is in the report.
     public var process: String?
+    /// The identifier of the process.
+    public var pid: Int?
+    /// The name of the host, in any case; `mx1` stands for `mx1.example.org`, too.
+    public var host: String?
+    /// What the build identifier of the executable, or the tag `release`, begins with.
+    public var build: String?
     /// The name of the signal, in any case, with or without `SIG`.
     public var signal: String?
     /// What was decided about the process.
@@ -36,6 +42,9 @@ public struct ReportFilter: Sendable, Hashable {
     /// Makes a filter; without any part it lets everything through.
     public init(
         process: String? = nil,
+        pid: Int? = nil,
+        host: String? = nil,
+        build: String? = nil,
         signal: String? = nil,
         verdict: CrashReport.Verdict.Decision? = nil,
         kind: CrashReport.Kind? = nil,
@@ -46,6 +55,9 @@ public struct ReportFilter: Sendable, Hashable {
         tags: Set<Tag> = []
     ) {
         self.process = process
+        self.pid = pid
+        self.host = host
+        self.build = build
         self.signal = signal
         self.verdict = verdict
         self.kind = kind

@@ -19,6 +19,9 @@ struct ReportMatcher {
         if let since = filter.since, max(entry.last, entry.timestamp) < since { return false }
         if let until = filter.until, min(entry.first, entry.timestamp) > until { return false }
         if let process = filter.process, entry.process != process { return false }
+        if let pid = filter.pid, entry.pid != pid { return false }
+        if let host = filter.host, !Self.host(entry.host, isCalled: host) { return false }
+        if let build = filter.build, !Self.isBuild(entry, build) { return false }
         if let signal, entry.signal.uppercased() != signal, "SIG" + entry.signal.uppercased() != signal { return false }
         if let verdict = filter.verdict, entry.verdict != verdict.rawValue { return false }
         if let kind = filter.kind, entry.kind != kind.rawValue { return false }
@@ -36,6 +39,15 @@ struct ReportMatcher {
         let answer = text.isContained(in: candidate)
         known[candidate] = answer
         return answer
+    }
+
+    private static func host(_ host: String, isCalled name: String) -> Bool {
+        let (host, name) = (host.lowercased(), name.lowercased())
+        return host == name || host.hasPrefix(name + ".")
+    }
+
+    private static func isBuild(_ entry: IndexEntry, _ start: String) -> Bool {
+        entry.buildID?.hasPrefix(start.lowercased()) == true || entry.tags["release"]?.hasPrefix(start) == true
     }
 
     private static func fingerprint(_ fingerprint: String, beginsWith prefix: String) -> Bool {

@@ -14,7 +14,7 @@ extension ReportStore {
     /// - Returns: The files, the newest first; none for a store that does not exist.
     /// - Throws: `ReportStoreError` when the directory cannot be read.
     public func reportFiles() throws(ReportStoreError) -> [ReportFile] {
-        guard let directory = try openReports() else { return [] }
+        guard let directory = try openReports(to: .read) else { return [] }
         return try files(in: directory).files.reversed().map { ReportFile(id: $0.id.reportID, version: $0.inode) }
     }
 
@@ -24,7 +24,8 @@ extension ReportStore {
     /// - Returns: The identifier.
     /// - Throws: `ReportStoreError` when no report or more than one is meant.
     public func identify(prefix: String) throws(ReportStoreError) -> ReportID {
-        guard let wanted = PackedID.range(prefix: prefix.lowercased()), let directory = try openReports() else {
+        guard let wanted = PackedID.range(prefix: prefix.lowercased()), let directory = try openReports(to: .read)
+        else {
             throw ReportStoreError(.noSuchReport, reportsPath, detail: prefix)
         }
         let found = try files(in: directory).files.filter { wanted.contains($0.id) }
@@ -41,7 +42,7 @@ extension ReportStore {
     /// - Returns: The bytes.
     /// - Throws: `ReportStoreError` when the file cannot be read, is a symbolic link, belongs to another user or is too large.
     public func bytes(of id: ReportID) throws(ReportStoreError) -> [UInt8] {
-        guard let directory = try openReports() else {
+        guard let directory = try openReports(to: .read) else {
             throw ReportStoreError(.noSuchReport, reportsPath, detail: id.rawValue)
         }
         return try contents(of: id, in: directory).bytes

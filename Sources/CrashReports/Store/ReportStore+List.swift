@@ -20,7 +20,7 @@ extension ReportStore {
         limit: Int? = nil,
         progress: ((_ done: Int, _ total: Int) -> Void)? = nil
     ) throws(ReportStoreError) -> ReportListing {
-        guard let directory = try openReports() else { return ReportListing(summaries: [], problems: []) }
+        guard let directory = try openReports(to: .read) else { return ReportListing(summaries: [], problems: []) }
         if filter.isEmpty, order == .newestFirst, let limit, limit <= Self.fewReports {
             return try newest(limit, in: directory)
         }
@@ -51,7 +51,7 @@ extension ReportStore {
         limit: Int? = nil,
         progress: ((_ done: Int, _ total: Int) -> Void)? = nil
     ) throws(ReportStoreError) -> ReportGroupListing {
-        guard let directory = try openReports() else { return ReportGroupListing(groups: [], problems: []) }
+        guard let directory = try openReports(to: .read) else { return ReportGroupListing(groups: [], problems: []) }
         let scan = try scan(directory, progress: progress)
         var matcher = ReportMatcher(filter)
         var grouping = ReportGrouping()

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import LinuxSystem
 public import SystemPackage
 
@@ -59,7 +60,9 @@ public struct ReportStore: Sendable, Hashable {
             } catch {
                 throw ReportStoreError(.unwritable, directory, error)
             }
-            guard let opened = try open(directory) else { throw ReportStoreError(.unwritable, directory) }
+            guard let opened = try open(directory, .change) else {
+                throw ReportStoreError(.unwritable, directory)
+            }
             guard directory != path else { continue }
             do {
                 try opened.closeToOthers()
@@ -72,20 +75,28 @@ public struct ReportStore: Sendable, Hashable {
     static func fileName(_ id: ReportID) -> String { "\(id).json" }
 
     /// Opens the directory of the store, or gives `nil` when there is none.
-    func openRoot() throws(ReportStoreError) -> FileDirectory? { try open(path) }
+    func openRoot(to use: Use = .change) throws(ReportStoreError) -> FileDirectory? { try open(path, use) }
 
     /// Opens the directory of the reports, or gives `nil` when there is none.
-    func openReports() throws(ReportStoreError) -> FileDirectory? {
-        guard try open(path) != nil else { return nil }
-        return try open(reportsPath)
+    func openReports(to use: Use = .change) throws(ReportStoreError) -> FileDirectory? {
+        guard try open(path, use) != nil else { return nil }
+        return try open(reportsPath, use)
+    }
+
+    /// What a directory is opened for.
+    enum Use {
+        /// To read, and nothing else: root may, whoever it belongs to.
+        case read
+        /// To read and to write: what root put into somebody else's store would be refused by its owner.
+        case change
     }
 
     /// Opens a directory that is neither a symbolic link nor somebody else's, or gives `nil` when there is none.
-    private func open(_ directory: FilePath) throws(ReportStoreError) -> FileDirectory? {
+    private func open(_ directory: FilePath, _ use: Use) throws(ReportStoreError) -> FileDirectory? {
         do {
             let opened = try FileDirectory(at: directory)
             let owner = try FileStatus(of: opened.descriptor).owner
-            try Self.check(owner: owner, of: directory)
+            if use == .change || geteuid() != 0 { try Self.check(owner: owner, of: directory) }
             return opened
         } catch let error as ReportStoreError {
             throw error
@@ -93,9 +104,23 @@ public struct ReportStore: Sendable, Hashable {
             return nil
         } catch Errno.notDirectory {
             let isLink = (try? FileStatus(of: directory))?.kind == .symbolicLink
-            throw ReportStoreError(isLink ? .symbolicLink : .wrongKind, directory, detail: "directory")
+            guard isLink else { throw ReportStoreError(.wrongKind, directory, detail: "directory") }
+            throw ReportStoreError(.symbolicLink, directory, detail: Self.dynamicUserTarget(of: directory)?.string)
         } catch {
             throw ReportStoreError(.unreadable, directory, error as? Errno)
         }
+    }
+    /// Where systemd keeps the state of units with `DynamicUser=` (systemd.exec(5)); only root may look into it.
+    static let privateState = FilePath("/var/lib/private")
+
+    /// Where a symbolic link leads to, if it is one that systemd makes for a unit with `DynamicUser=`.
+    private static func dynamicUserTarget(of link: FilePath) -> FilePath? {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = unsafe readlink(link.string, &buffer, buffer.count)
+        guard count > 0 else { return nil }
+        let text = String(decoding: buffer.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let target = link.removingLastComponent().pushing(FilePath(text))
+        let path = target.lexicallyNormalized()
+        return path.starts(with: privateState) ? path : nil
     }
 }

@@ -80,9 +80,11 @@ extension ReportStoreError: CustomStringConvertible {
         case .noLocation: "no store: set HOLDFAST_STORE or HOME, or name a directory"
         case .noSuchReport: "no report in \(path) is called \(cause): list the reports to see their identifiers"
         case .ambiguous: "more than one report in \(path) \(cause): give more digits"
-        case .symbolicLink: "\(path) is a symbolic link: name the place it leads to"
+        case .symbolicLink:
+            detail.map { "\(path) belongs to a unit with DynamicUser=: as root, read --store \($0)" }
+                ?? "\(path) is a symbolic link: name the place it leads to"
         case .foreignOwner:
-            "\(path) belongs to another user (\(cause)): read it as that user, or make a copy of your own"
+            "\(path) belongs to another user (\(cause)): read it as root, change it as that user, or make a copy of your own"
         case .wrongKind: "\(path) is not a \(cause): move it out of the way"
         case .tooLarge: "\(path) is larger than a report can be: move it out of the way"
         case .damaged: "\(path) is not a readable report (\(cause)): move it out of the way"
@@ -93,7 +95,12 @@ extension ReportStoreError: CustomStringConvertible {
     }
 
     /// What to do about an error of the system.
-    var hint: String? { underlyingError?.hint }
+    var hint: String? {
+        if underlyingError == .permissionDenied, path.starts(with: ReportStore.privateState) {
+            return "it belongs to a unit with DynamicUser=, run crashreport as root"
+        }
+        return underlyingError?.hint
+    }
 }
 
 extension Errno {

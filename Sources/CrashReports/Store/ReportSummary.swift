@@ -12,6 +12,10 @@ public struct ReportSummary: Codable, Sendable, Hashable {
     public var process: String
     /// The process identifier.
     public var pid: Int
+    /// When the process started.
+    public var started: Timestamp
+    /// The name of the host.
+    public var host: String
     /// The name of the signal, such as `SIGILL`.
     public var signal: String
     /// What went wrong, and how often if more than once.
@@ -46,6 +50,8 @@ public struct ReportSummary: Codable, Sendable, Hashable {
         timestamp = report.timestamp
         process = report.process.name
         pid = report.process.pid
+        started = report.process.startTime
+        host = report.host.name
         signal = report.fault.signal.name
         reason = report.fault.reason + Self.suffix(report.occurrences.count)
         location = report.location
@@ -66,6 +72,8 @@ public struct ReportSummary: Codable, Sendable, Hashable {
         timestamp = entry.timestamp
         process = entry.process
         pid = entry.pid
+        started = entry.started
+        host = entry.host
         signal = entry.signal
         reason = entry.count > 1 ? entry.reason + Self.suffix(entry.count) : entry.reason
         location = entry.location

@@ -21,8 +21,8 @@ public struct ComparisonText {
     /// - Returns: Lines, without any character that controls a terminal but those for colours.
     public func text(_ layout: TextLayout = .plain) -> String {
         var output = StyledText(layout)
-        output.end("- \(Self.title(of: first))", .red)
-        output.end("+ \(Self.title(of: second))", .green)
+        output.end("- \(Self.title(of: first, layout))", .red)
+        output.end("+ \(Self.title(of: second, layout))", .green)
         output.end()
         let (left, right) = (comparison.firstFingerprint, comparison.secondFingerprint)
         // What was found by another rule was found anew.
@@ -43,8 +43,8 @@ public struct ComparisonText {
         return output.text
     }
 
-    private static func title(of report: CrashReport) -> String {
-        "\(report.id)  \(report.timestamp.brief) UTC  \(report.process.name)[\(report.process.pid)]"
+    private static func title(of report: CrashReport, _ layout: TextLayout) -> String {
+        "\(report.id)  \(layout.zone.stamp(report.timestamp))  \(report.process.name)[\(report.process.pid)]"
     }
 
     private func addCalls(to output: inout StyledText) {
@@ -79,7 +79,8 @@ public struct ComparisonText {
 
     private func addDifferences(to output: inout StyledText) {
         guard !comparison.differences.isEmpty else {
-            output.heading("Nothing else differs.")
+            let isRun = !comparison.circumstances.isEmpty
+            output.heading(isRun ? "Nothing else differs but what does from run to run." : "Nothing else differs.")
             return
         }
         output.heading("What differs")

@@ -2,14 +2,16 @@
 public struct GroupTable {
     private static let first = 3
     private static let last = 4
-    private static let columns: [AlignedTable.Column] = [
-        .init(title: "GROUP"), .init(title: "COUNT", isNumeric: true),
-        .init(title: "REPORTS", isNumeric: true, dispensability: 1), .init(title: "FIRST (UTC)", dispensability: 3),
-        .init(title: "LAST (UTC)"), .init(title: "PROCESS", narrowest: 8, dispensability: 4),
-        .init(title: "SIGNAL", dispensability: 2), .init(title: "REASON", narrowest: 28),
-        .init(title: "WHERE", narrowest: 16, dispensability: 6),
-        .init(title: "VERDICTS", narrowest: 8, dispensability: 5),
-    ]
+    private static func columns(_ zone: DisplayZone) -> [AlignedTable.Column] {
+        [
+            .init(title: "GROUP"), .init(title: "COUNT", isNumeric: true),
+            .init(title: "REPORTS", isNumeric: true, dispensability: 1),
+            .init(title: "FIRST (\(zone.title))", dispensability: 3), .init(title: "LAST (\(zone.title))"),
+            .init(title: "PROCESS", narrowest: 8, dispensability: 4), .init(title: "SIGNAL", dispensability: 2),
+            .init(title: "REASON", narrowest: 28), .init(title: "WHERE", narrowest: 16, dispensability: 6),
+            .init(title: "VERDICTS", narrowest: 8, dispensability: 5),
+        ]
+    }
 
     private let groups: [ReportGroup]
 
@@ -28,13 +30,14 @@ public struct GroupTable {
         let rows = groups.map { group -> [AlignedTable.Cell] in
             [
                 .init(text: group.fingerprint.rawValue), .init(text: String(group.count), style: .bold),
-                .init(text: String(group.reports)), .init(text: group.first.brief), .init(text: group.last.brief),
+                .init(text: String(group.reports)), .init(text: layout.zone.brief(group.first)),
+                .init(text: layout.zone.brief(group.last)),
                 .init(text: group.processes.joined(separator: ", ")), .init(text: group.subject),
                 .init(text: group.reason), .init(text: group.location),
                 .init(text: group.verdictText, style: group.worstVerdict.style),
             ]
         }
-        var table = AlignedTable(Self.columns, rows, layout)
+        var table = AlignedTable(Self.columns(layout.zone), rows, layout)
         if !table.fits {
             for column in [Self.first, Self.last] {
                 table.replace(column: column) { String($0.dropFirst(5).dropLast(3)) }

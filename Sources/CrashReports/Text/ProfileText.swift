@@ -47,6 +47,26 @@ public struct ProfileText: Sendable {
         if more > 0 { output.end("\(margin)\(layout.gap) \(Count.of(more, "more call"))", .faint) }
     }
 
+    /// Writes the tree from where its paths part, the calls before that counted, in so many lines at most.
+    ///
+    /// A profile of one path begins with the program's last call in it: what that calls is to blame.
+    func writeBriefly(to output: inout StyledText, within room: Int) {
+        let outline = ProfileOutline(profile)
+        let chain = Self.chain(outline.lines[...])
+        let fork = max(0, chain.endIndex - 1)
+        let start = chain.endIndex < outline.lines.count ? fork : chain.lastIndex { $0.row.call.isUserCode } ?? fork
+        let shown = outline.lines[start...].prefix(max(1, room - 3))
+        let times = outline.lines.map { CrashReport.Stall.text(seconds: $0.row.call.seconds) }
+        let width = min(16, shown.indices.map { times[$0].count }.max() ?? 0)
+        let margin = String(repeating: " ", count: 10 + width + 2)
+        func note(_ text: String) { output.end("\(margin)\(output.layout.gap) \(text)", .faint) }
+        if start > 0 { note("\(Count.of(start, "caller")) of it") }
+        for index in shown.indices { add(outline, index, times, width, to: &output, isBrief: true) }
+        let more = (outline.lines.count - shown.endIndex).addingClamped(outline.tiny).addingClamped(outline.more)
+        let all = more.addingClamped(max(0, profile.callsOmitted))
+        if all > 0 { note(Count.of(all, "more call")) }
+    }
+
     private typealias Lines = ArraySlice<ProfileOutline.Line>
 
     /// The lines at the start that are one path.
@@ -74,14 +94,23 @@ public struct ProfileText: Sendable {
         _ index: Int,
         _ times: [String],
         _ width: Int,
-        to output: inout StyledText
+        to output: inout StyledText,
+        isBrief: Bool = false
     ) {
         let (row, layout) = (outline.lines[index].row, output.layout)
         let call = row.call
         let percent = outline.percent(call.seconds).map { "\($0) %" } ?? ""
         output.add(call.isUserCode ? "> " : "  ", .bold)
         output.add(percent.leftPadded(6) + "  " + times[index].leftPadded(width) + "  ", .faint)
-        output.add(outline.lines[index].branches.map { Self.glyph($0, layout) }.joined(), .faint)
+        let branches = outline.lines[index].branches.map { Self.glyph($0, layout) }.joined()
+        output.add(branches, .faint)
+        if isBrief {
+            let source = call.sourceLocation.map { " at \($0)" } ?? ""
+            let room = (layout.width ?? .max) - 12 - width - branches.count - DisplayWidth.of(layout.visible(source))
+            let name = layout.visible(call.name).cut(max(16, room), layout.ellipsis)
+            output.add(name, call.isUserCode ? .bold : .plain)
+            return output.end(source, call.isUserCode ? .cyan : .plain)
+        }
         output.add(call.name, call.isUserCode ? .bold : .plain)
         if call.inlined { output.add(" [inlined]", .faint) }
         if let source = call.sourceLocation {

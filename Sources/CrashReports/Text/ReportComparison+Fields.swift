@@ -1,6 +1,38 @@
 extension ReportComparison {
     private static let mostPairs = 200
 
+    /// What is another one in each run, whatever it says.
+    private static let changing: Set<String> = ["restarts", "container", "length", "end", "activity"]
+    /// The same, of what systemd sets for a run (systemd.exec(5)).
+    private static let changingVariables: Set<String> = [
+        "INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID", "MEMORY_PRESSURE_WATCH", "LISTEN_PID", "HOLDFAST_PID",
+    ]
+    /// What may have numbers in it that change from run to run: of a client, of a message, of a port.
+    private static let numbered: Set<String> = [
+        "reason", "diagnosis", "message", "exception", "why", "callout", "thread", "command", "stalled",
+    ]
+
+    /// Whether a field that differs may do so between two runs of the same program with the same fault.
+    static func isCircumstance(_ field: Field) -> Bool {
+        if field.name == "address" {
+            // That one is in the null page and the other is not is no chance.
+            return [field.first, field.second].allSatisfy { $0?.hasPrefix("0x") ?? false }
+        }
+        let words = field.name.split(separator: " ", maxSplits: 1).map(String.init)
+        if changing.contains(field.name) { return true }
+        if words.count == 2, words[0] == "environment", changingVariables.contains(words[1]) { return true }
+        guard numbered.contains(field.name) || words.count == 2 && ["annotation", "environment"].contains(words[0]),
+            let first = field.first, let second = field.second
+        else { return false }
+        return stable(first) == stable(second)
+    }
+
+    /// Without numbers, but with what stands in quotes: a label is a name.
+    private static func stable(_ text: String) -> String {
+        let open = String(text.map { ["\"", "“", "”"].contains($0) ? "'" : $0 })
+        return StableText.of(open, limit: .max, lookingAt: 20000)
+    }
+
     /// What both reports say, line by line.
     static func fields(of first: CrashReport, _ second: CrashReport) -> [Field] {
         func field(_ name: String, _ value: (CrashReport) -> String?) -> Field {

@@ -1,6 +1,7 @@
 /// What two reports have in common, and what not.
 ///
-/// Times and numbers of processes are left out: they always differ.
+/// Times and numbers of processes are left out: they always differ. What differs from one run to the next, as addresses do and
+/// numbers in texts, is told apart from what may be a cause.
 public struct ReportComparison: Sendable, Hashable, Encodable {
     /// Something that a report says.
     public struct Field: Sendable, Hashable, Encodable {
@@ -45,6 +46,8 @@ public struct ReportComparison: Sendable, Hashable, Encodable {
     public let isSameGroup: Bool
     /// What differs.
     public let differences: [Field]
+    /// What differs from one run to the next, and says nothing of the cause; none in reports of different groups.
+    public let circumstances: [Field]
     /// The names of what both say alike.
     public let alike: [String]
     /// The calls of the thread that faulted, or those that took most of the time of a stall.
@@ -62,7 +65,10 @@ public struct ReportComparison: Sendable, Hashable, Encodable {
         secondFingerprint = isComparable ? second.fingerprint : Fingerprint(of: second)
         isSameGroup = firstFingerprint == secondFingerprint
         let fields = Self.fields(of: first, second)
-        differences = fields.filter { $0.first != $0.second }
+        // Where the causes differ, anything may be why.
+        let isEqual = isSameGroup
+        differences = fields.filter { $0.first != $0.second && !(isEqual && Self.isCircumstance($0)) }
+        circumstances = fields.filter { $0.first != $0.second && isEqual && Self.isCircumstance($0) }
         alike = fields.filter { $0.first == $0.second && $0.first != nil }.map(\.name)
         calls = Self.calls(of: first, second)
     }
@@ -75,11 +81,18 @@ public struct ReportComparison: Sendable, Hashable, Encodable {
     /// The calls that are compared, the innermost first: of a stall those that took most of the time, for the last sample is chance.
     private static func steps(of report: CrashReport) -> [(name: String, location: String)] {
         if let profile = report.stall?.profile {
-            return profile.heaviestPath.reversed().prefix(mostCalls).map { ($0.name, $0.location) }
+            return profile.heaviestPath.reversed().prefix(mostCalls).map { call in
+                call.function == nil && call.imageName == nil ? unknownCode : (call.name, call.location)
+            }
         }
         let frames = report.thread.frames.filter { $0.runtimeFailure == nil }.prefix(mostCalls)
-        return frames.map { ($0.comparisonName, $0.location) }
+        return frames.map { frame in
+            frame.function == nil && frame.imageName == nil ? unknownCode : (frame.comparisonName, frame.location)
+        }
     }
+
+    /// An address without a function and without an image is another one in each process.
+    private static let unknownCode = (name: "unknown code", location: "unknown code")
 
     private static func calls(of first: CrashReport, _ second: CrashReport) -> [Call] {
         let (old, new) = (steps(of: first), steps(of: second))

@@ -16,7 +16,8 @@ public struct ReportLine {
     public func text(_ layout: TextLayout = .plain) -> String {
         let outcome = summary.verdict.rawValue + (summary.quarantined == true ? ", quarantined" : "")
         let pieces: [(text: String, style: StyledText.Style)] = [
-            (String(summary.id.rawValue.prefix(12)) + "  ", .faint), (summary.occurrences.last.brief + "  ", .plain),
+            (String(summary.id.rawValue.prefix(12)) + "  ", .faint),
+            (layout.zone.brief(summary.occurrences.last) + "  ", .plain),
             ("\(summary.process)[\(summary.pid)]  ", .plain), (summary.subject + "  ", .plain),
             (outcome, summary.verdict.style), (": ", .plain), (summary.reason, .bold),
             (", in \(summary.location)", .plain),

@@ -1,12 +1,15 @@
 /// A list of reports as a table.
 public struct ReportTable {
     private static let time = 1
-    private static let columns: [AlignedTable.Column] = [
-        .init(title: "ID"), .init(title: "TIME (UTC)"), .init(title: "PROCESS", narrowest: 8, dispensability: 4),
-        .init(title: "PID", isNumeric: true, dispensability: 1), .init(title: "SIGNAL", dispensability: 2),
-        .init(title: "REASON", narrowest: 28), .init(title: "WHERE", narrowest: 16, dispensability: 3),
-        .init(title: "VERDICT"),
-    ]
+    private static func columns(_ zone: DisplayZone) -> [AlignedTable.Column] {
+        [
+            .init(title: "ID"), .init(title: "TIME (\(zone.title))"),
+            .init(title: "PROCESS", narrowest: 8, dispensability: 4),
+            .init(title: "PID", isNumeric: true, dispensability: 1), .init(title: "SIGNAL", dispensability: 2),
+            .init(title: "REASON", narrowest: 28), .init(title: "WHERE", narrowest: 16, dispensability: 3),
+            .init(title: "VERDICT"),
+        ]
+    }
 
     private let summaries: [ReportSummary]
     private let digits: Int
@@ -27,13 +30,14 @@ public struct ReportTable {
         let rows = summaries.map { summary -> [AlignedTable.Cell] in
             let outcome = summary.verdict.rawValue + (summary.quarantined == true ? ", quarantined" : "")
             return [
-                .init(text: String(summary.id.rawValue.prefix(digits))), .init(text: summary.timestamp.brief),
+                .init(text: String(summary.id.rawValue.prefix(digits))),
+                .init(text: layout.zone.brief(summary.timestamp)),
                 .init(text: summary.process), .init(text: String(summary.pid)), .init(text: summary.subject),
                 .init(text: summary.reason), .init(text: summary.location),
                 .init(text: outcome, style: summary.verdict.style),
             ]
         }
-        var table = AlignedTable(Self.columns, rows, layout)
+        var table = AlignedTable(Self.columns(layout.zone), rows, layout)
         // From `2026-11-21 06:40:12` to `11-21 06:40`.
         if !table.fits { table.replace(column: Self.time) { String($0.dropFirst(5).dropLast(3)) } }
         table.leaveOut()

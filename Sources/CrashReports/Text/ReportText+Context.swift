@@ -14,7 +14,7 @@ extension ReportText {
         if hidden > 0, !isOverflow { output.end("  \(layout.gap) \(hidden) earlier", .faint) }
         let faulting = report.thread.id
         for crumb in shown {
-            output.add(" " + Self.delay(from: report.timestamp, to: crumb.time).leftPadded(10) + "  ", .faint)
+            output.add(" " + delay(from: report.timestamp, to: crumb.time).leftPadded(10) + "  ", .faint)
             output.add(crumb.kind.rawValue.padded(10), .faint)
             if let level = crumb.level { output.add(level + ": ", Self.style(ofLevel: level)) }
             output.add(crumb.text)
@@ -24,9 +24,9 @@ extension ReportText {
     }
 
     /// Such as `-1.204 s` or `-0.3 ms`.
-    private static func delay(from fault: Timestamp, to time: Timestamp) -> String {
+    private func delay(from fault: Timestamp, to time: Timestamp) -> String {
         let micros = time.microsecondsSinceEpoch - fault.microsecondsSinceEpoch
-        guard micros.magnitude < 100_000_000_000 else { return time.brief }
+        guard micros.magnitude < 100_000_000_000 else { return layout.zone.brief(time) }
         let isShort = micros.magnitude < 1_000_000
         // Seconds have three decimals, milliseconds one.
         let steps = isShort ? (micros.magnitude + 50) / 100 : (micros.magnitude + 500) / 1000

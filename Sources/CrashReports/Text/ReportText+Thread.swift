@@ -59,15 +59,19 @@ extension ReportText {
         output.end()
     }
 
-    func addExcerpt(to output: inout StyledText) {
+    func addExcerpt(to output: inout StyledText, around context: Int = .max) {
         guard let (file, line) = sourcePlace, let found = excerpt(file, line) else { return }
         let isElsewhere = machine.map { $0 != report.host.name } ?? false
-        output.heading(file + (isElsewhere ? " (as it is on this machine)" : ""))
-        let digits = found.lines.map { String($0.number).count }.max() ?? 0
-        for shown in found.lines {
+        let path = context == .max ? file : file.cut(max(20, (layout.width ?? .max) - 28), layout.ellipsis)
+        output.heading(path + (isElsewhere ? " (as it is on this machine)" : ""))
+        let lines = found.lines.filter { ($0.number - line).magnitude <= context }
+        let digits = lines.map { String($0.number).count }.max() ?? 0
+        for shown in lines {
             output.add(shown.number == line ? "> " : "  ", .bold)
             output.add(String(shown.number).leftPadded(digits) + " | ", .faint)
-            output.end(shown.text.cut(200, layout.ellipsis), shown.number == line ? .bold : .plain)
+            // A line on one screen is not wider than it.
+            let room = context == .max ? 200 : max(20, (layout.width ?? 205) - digits - 5)
+            output.end(shown.text.cut(room, layout.ellipsis), shown.number == line ? .bold : .plain)
         }
     }
 
@@ -81,7 +85,7 @@ extension ReportText {
         return (file, line)
     }
 
-    private static func sourceText(of frame: CrashReport.Frame) -> String? {
+    static func sourceText(of frame: CrashReport.Frame) -> String? {
         // The compiler names what it made itself `<compiler-generated>`.
         guard let source = frame.sourceLocation, !source.hasPrefix("<") else { return nil }
         return frame.column.map { frame.line == nil ? source : "\(source):\($0)" } ?? source

@@ -6,6 +6,8 @@ public struct ReportText {
     public var layout = TextLayout.plain
     /// Whether the calls of all threads are shown; if not, those of other threads take a line each.
     public var showsAllThreads = false
+    /// What the store knows of the report's group; nil where there is none.
+    public var history: ReportHistory?
     /// The present, to say how long ago it was; nil to say nothing of it.
     public var now: Timestamp?
     /// The name of this machine: a source file on another one may be of another version.
@@ -83,7 +85,7 @@ public struct ReportText {
         let fault = report.fault
         output.field("report", "\(report.id)  \(report.fingerprint)")
         if let stall = report.stall {
-            for fact in stall.facts { output.field(fact.name, fact.text) }
+            for fact in stall.facts(in: layout.zone) { output.field(fact.name, fact.text) }
         } else {
             output.field("what", "\(fault.signal.name) (\(fault.code.name)), fault \(fault.number) of its process")
         }
@@ -93,11 +95,14 @@ public struct ReportText {
         if let sender = fault.sender { output.field("sender", "pid \(sender.pid), uid \(sender.uid)") }
         if hasThread { output.field("where", report.location) }
         let age = now.map { ", \(Age($0, since: report.timestamp).text)" } ?? ""
-        output.field("when", "\(report.timestamp.brief) UTC\(age)")
+        output.field("when", "\(layout.zone.stamp(report.timestamp))\(age)")
         let occurrences = report.occurrences
         if occurrences.count > 1 {
-            let span = "first \(occurrences.first.brief), last \(occurrences.last.brief) UTC"
+            let span = "first \(layout.zone.brief(occurrences.first)), last \(layout.zone.stamp(occurrences.last))"
             output.field("seen", "\(occurrences.count) times: \(span)")
+        }
+        for (index, line) in (history?.lines(in: layout.zone) ?? []).enumerated() {
+            output.field(index == 0 ? "group" : "", line)
         }
         output.field("verdict", "\(report.verdict.decision.rawValue): \(report.verdict.reason)")
         if let recovery = report.recovery { addRecovery(recovery, to: &output) }
@@ -125,7 +130,7 @@ public struct ReportText {
         let uptime = (process.uptimeSeconds * 10).rounded() / 10
         let parent = process.isForkedChild == true ? "a forked child of" : "parent"
         output.field("process", "\(process.name), pid \(process.pid), \(parent) \(process.parentPid)")
-        output.field("", "up \(uptime) s since \(process.startTime.brief) UTC\(restarts)")
+        output.field("", "up \(uptime) s since \(layout.zone.stamp(process.startTime))\(restarts)")
         output.field("command", process.arguments.joined(separator: " "))
         output.field("program", process.executable + (process.buildID.map { ", build \($0)" } ?? ""))
         let host = report.host
@@ -146,7 +151,7 @@ public struct ReportText {
         return address.description + (report.fault.addressKind.map { " (\($0.rawValue))" } ?? "") + verb
     }
 
-    private func loopText(_ loop: CrashReport.LoopState) -> String {
+    func loopText(_ loop: CrashReport.LoopState) -> String {
         var parts = ["mode \(loop.mode)", loop.activity]
         if let callout = loop.callout {
             let label = callout.label.isEmpty ? "" : " \"\(callout.label)\""

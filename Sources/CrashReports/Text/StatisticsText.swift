@@ -1,7 +1,7 @@
 /// How often, since when and in which versions, as text for people.
 public struct StatisticsText {
     /// How many characters show when the faults of a group happened.
-    private static let sparks: Int64 = 24
+    private static let sparks = 24
 
     private let groups: [ReportGroup]
     private let occurrences: [Fingerprint: [CrashReport.Occurrences]]
@@ -33,8 +33,20 @@ public struct StatisticsText {
     }
 
     /// When the faults of all groups happened.
-    public var timeline: FaultTimeline {
-        FaultTimeline(occurrences.values.flatMap(\.self), in: times, unit: unit)
+    public var timeline: FaultTimeline { timeline(in: .utc) }
+
+    /// The same by the clocks and days of a time zone.
+    private func timeline(in zone: DisplayZone) -> FaultTimeline {
+        let occurrences = occurrences.values.joined().map { occurrence in
+            CrashReport.Occurrences(
+                count: occurrence.count,
+                first: zone.civil(occurrence.first),
+                last: zone.civil(occurrence.last)
+            )
+        }
+        let (first, last) = (zone.civil(times.lowerBound), zone.civil(times.upperBound))
+        // Where a clock is put back, a later time may look like an earlier one.
+        return FaultTimeline(occurrences, in: first...max(first, last), unit: unit)
     }
 
     /// Writes the text.
@@ -48,9 +60,17 @@ public struct StatisticsText {
         let words = [
             faults > 0 || stalls == 0 ? Count.of(faults, "fault") : nil, stalls > 0 ? Count.of(stalls, "stall") : nil,
         ]
-        output.add(words.compactMap(\.self).joined(separator: " and "), .bold)
-        output.add(" in \(Count.of(reports, "report")) of \(Count.of(groups.count, "group")), ")
-        output.end("\(times.lowerBound.brief) to \(times.upperBound.brief) UTC")
+        let events = words.compactMap(\.self).joined(separator: " and ")
+        let held = " in \(Count.of(reports, "report")) of \(Count.of(groups.count, "group"))"
+        let span = "\(layout.zone.brief(times.lowerBound)) to \(layout.zone.stamp(times.upperBound))"
+        output.add(events, .bold)
+        output.add(held)
+        if events.count + held.count + 2 + span.count > layout.width ?? .max {
+            output.end()
+        } else {
+            output.add(", ")
+        }
+        output.end(span)
         output.end()
         addGroups(to: &output)
         addChart(to: &output)
@@ -74,8 +94,16 @@ public struct StatisticsText {
         for group in shown {
             output.add(group.fingerprint.rawValue, .cyan)
             output.add("  " + String(group.count).leftPadded(digits), .bold)
-            output.add("  \(group.first.brief.dropLast(3)) to \(group.last.brief.dropLast(3))  ")
-            output.end(sparkline(of: group, output.layout), .cyan)
+            let fingerprint = DisplayWidth.of(output.layout.visible(group.fingerprint.rawValue))
+            let room = (output.layout.width ?? .max) - fingerprint - 2 - digits - 2
+            let zone = output.layout.zone
+            // From `2026-11-21 06:40` to `11-21 06:40`.
+            let year = room < 36 ? 5 : 0
+            let times = [group.first, group.last].map { zone.brief($0).dropLast(3).dropFirst(year) }
+            let span = times.joined(separator: " to ")
+            output.add("  \(span)  ")
+            let columns = min(Self.sparks, room - span.count - 2)
+            output.end(columns < 4 ? "" : sparkline(of: group, columns, output.layout), .cyan)
             output.add("  ")
             let several = group.count > 1 ? group.longest : nil
             let longest = several.map { " (longest \(CrashReport.Stall.text(seconds: $0)))" } ?? ""
@@ -97,13 +125,14 @@ public struct StatisticsText {
         layout.visible(text).cut(max(20, (layout.width ?? .max) - taken), layout.ellipsis)
     }
 
-    private func sparkline(of group: ReportGroup, _ layout: TextLayout) -> String {
+    private func sparkline(of group: ReportGroup, _ columns: Int, _ layout: TextLayout) -> String {
         let start = times.lowerBound.microsecondsSinceEpoch
         let length = max(1, times.upperBound.microsecondsSinceEpoch - start + 1)
-        var counts = [Int](repeating: 0, count: Int(Self.sparks))
+        var counts = [Int](repeating: 0, count: columns)
         func index(_ time: Timestamp) -> Int {
             // Within 2^58 of zero, so a factor of 24 is no overflow.
-            Int(min(Self.sparks - 1, max(0, (time.microsecondsSinceEpoch - start) * Self.sparks / length)))
+            let sparks = Int64(columns)
+            return Int(min(sparks - 1, max(0, (time.microsecondsSinceEpoch - start) * sparks / length)))
         }
         for occurrence in occurrences[group.fingerprint] ?? [] {
             let range = index(occurrence.first)...index(max(occurrence.first, occurrence.last))
@@ -124,9 +153,9 @@ public struct StatisticsText {
     }
 
     private func addChart(to output: inout StyledText) {
-        let timeline = timeline
+        let timeline = timeline(in: output.layout.zone)
         let largest = timeline.counts.max() ?? 0
-        output.heading("\(events) per \(timeline.unit.text) (UTC)")
+        output.heading("\(events) per \(timeline.unit.text) (\(output.layout.zone.title))")
         let isDays = timeline.unit.isOfDays
         let digits = String(largest).count
         let labelWidth = isDays ? 10 : 16

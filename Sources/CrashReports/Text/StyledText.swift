@@ -17,6 +17,8 @@ struct StyledText {
     let layout: TextLayout
     /// The text so far.
     private(set) var text = ""
+    /// How many lines it has so far; in a terminal, only those that are not wider than it.
+    var lineCount: Int { text.utf8.count { $0 == UInt8(ascii: "\n") } }
 
     init(_ layout: TextLayout) {
         self.layout = layout
@@ -45,12 +47,13 @@ struct StyledText {
         end(value)
     }
 
-    /// Adds text in lines that are broken between words, where the width is known.
+    /// Adds text in lines that are broken between words, where the width is known: so many at most, of which the last is cut.
     mutating func paragraph(
         _ text: String,
         _ style: Style = .plain,
         first: String = "",
-        rest: String = ""
+        rest: String = "",
+        most: Int = .max
     ) {
         guard let width = layout.width else {
             add(first)
@@ -58,18 +61,21 @@ struct StyledText {
         }
         var line = ""
         var start = first
+        var left = most
         let room = width - DisplayWidth.of(rest)
         for word in layout.visible(text).split(separator: " ") {
-            if !line.isEmpty, DisplayWidth.of(line) + 1 + DisplayWidth.of(word) > room {
+            // What is not broken any more is cut.
+            if left > 1, !line.isEmpty, DisplayWidth.of(line) + 1 + DisplayWidth.of(word) > room {
                 add(start)
                 end(line, style)
                 start = rest
                 line = ""
+                left -= 1
             }
             line += (line.isEmpty ? "" : " ") + word
         }
         add(start)
-        end(line, style)
+        end(most == .max ? line : line.cut(room, layout.ellipsis), style)
     }
 
     /// Adds an empty line and a heading.

@@ -6,6 +6,8 @@ public struct TextLayout: Sendable, Hashable {
     public var usesColor: Bool
     /// Whether more than ASCII can be shown.
     public var isUnicode: Bool
+    /// In which time zone times are shown.
+    public var zone = DisplayZone.utc
 
     /// Lines of any width, without colours.
     public static let plain = TextLayout()

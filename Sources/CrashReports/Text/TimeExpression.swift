@@ -1,6 +1,6 @@
 /// A time as people type it: `2h`, `yesterday`, `2026-11-21 06:40`.
 ///
-/// Everything is UTC, as reports are.
+/// Clocks and calendars are those of UTC, as in reports, where no other zone is asked for.
 public enum TimeExpression {
     /// What can be typed, for help and for errors.
     public static let forms = "such as 2h, 3d12h, yesterday, 06:40, 2026-11-21, \"2026-11-21 06:40\" or @1795243212"
@@ -11,23 +11,30 @@ public enum TimeExpression {
     ///   - text: How long before now, such as `90s`, `15m`, `2h`, `3d`, `1w` or several of these, with or without ` ago`; `now`,
     ///     `today` or `yesterday`; a time of today; a date with or without a time; or `@` and seconds since 1970.
     ///   - now: The present.
+    ///   - zone: The time zone of clocks and dates.
     /// - Returns: The time; nil for any other text.
-    public static func time(_ text: String, now: Timestamp) -> Timestamp? {
+    public static func time(_ text: String, now: Timestamp, zone: DisplayZone = .utc) -> Timestamp? {
         let text = text.lowercased()
-        let today = String(now.brief.prefix(10))
-        switch text {
-        case "now": return now
-        case "today": return midnight(today)
-        case "yesterday": return midnight(today)?.adding(seconds: -86400)
-        default: break
-        }
+        if text == "now" { return now }
         if text.hasPrefix("@") {
             guard let seconds = Int64(text.dropFirst()), seconds >= 0 else { return nil }
             return Timestamp(seconds: seconds)
         }
         let length = text.hasSuffix(" ago") ? String(text.dropLast(4)) : text
         if let seconds = seconds(length) { return now.adding(seconds: -seconds) }
-        return absolute(text, today: today)
+        // A time with a Z says by itself that it is UTC.
+        let zone = text.hasSuffix("z") ? .utc : zone
+        let today = String(zone.brief(now).prefix(10))
+        return civil(text, today: today).map(zone.time(ofCivil:))
+    }
+
+    /// A day or a clock, as if it were one of UTC.
+    private static func civil(_ text: String, today: String) -> Timestamp? {
+        switch text {
+        case "today": midnight(today)
+        case "yesterday": midnight(today)?.adding(seconds: -86400)
+        default: absolute(text, today: today)
+        }
     }
 
     /// Reads a length of time.

@@ -2,7 +2,7 @@ internal import CrashReports
 
 /// A report in full.
 extension HTMLReportPage {
-    func addReport(_ report: CrashReport, isOpen: Bool, to html: inout HTMLText) {
+    func addReport(_ report: CrashReport, isOpen: Bool, isWhole: Bool = true, to html: inout HTMLText) {
         html.element("details", ["class": "report", "id": "r-\(report.id)", "open": isOpen ? "" : nil]) { html in
             html.element("summary") { html in
                 html.element("h4") { html in
@@ -20,6 +20,13 @@ extension HTMLReportPage {
                 if report.hasThread { addThread(report.thread, of: report, hasFaulted: true, to: &html) }
                 addFacts(report, to: &html)
                 if let stall = report.stall { addLateness(stall, to: &html) }
+                guard isWhole else {
+                    html.element("p", ["class": "note"]) { html in
+                        html.text("What went before, other threads and memory: ")
+                        html.element("code", text: "crashreport show \(report.id.rawValue.prefix(16)) --full")
+                    }
+                    return
+                }
                 addBreadcrumbs(report, to: &html)
                 addOtherThreads(report, to: &html)
                 addContext(report, to: &html)
@@ -50,7 +57,7 @@ extension HTMLReportPage {
         html.element("dl", ["class": "facts"]) { html in
             let fault = report.fault
             if let stall = report.stall {
-                for said in stall.facts {
+                for said in stall.facts() {
                     fact(said.name.prefix(1).uppercased() + said.name.dropFirst(), said.text, to: &html)
                 }
             } else {

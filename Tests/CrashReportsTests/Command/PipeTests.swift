@@ -48,7 +48,11 @@ import Testing
         let store = ["--store", temporary.store.path.string]
         let pager = ["PAGER": "sed -n '1s/^/PAGED /p'"]
         func show(_ arguments: String..., height: Int = 10, environment: [String: String]) throws -> String {
-            try TerminalSession(["show", "last"] + arguments + store, height: height, environment: environment).output
+            try TerminalSession(
+                ["show", "last", "--full"] + arguments + store,
+                height: height,
+                environment: environment
+            ).output
         }
         #expect(try show(environment: pager).hasPrefix("PAGED "))
         #expect(try show(environment: pager).split(separator: "\n").count == 1)

@@ -71,8 +71,10 @@ import Testing
         let path = Fixture.url("\(name).json").path
         let plain = try ChildProcess.crashreport(["show", path, "--all-threads"])
         try Snapshot.check(masked(plain.output), "show-\(name).txt")
-        let session = try TerminalSession(["show", path], width: 90)
+        let session = try TerminalSession(["show", path, "--full"], width: 90)
         try Snapshot.check(masked(session.output), "show-\(name)-90.txt")
+        let brief = try TerminalSession(["show", path], width: 80)
+        try Snapshot.check(masked(brief.output), "show-\(name)-brief-80.txt")
     }
 
     @Test(arguments: [

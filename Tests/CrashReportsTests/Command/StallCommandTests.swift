@@ -81,10 +81,15 @@ import Testing
         }
         for name in ["v3", "v3-ping"] {
             let path = Fixture.url("\(name).json").path
-            try Snapshot.check(masked(try ChildProcess.crashreport(["show", path]).output), "show-\(name).txt")
+            try Snapshot.check(
+                masked(try ChildProcess.crashreport(["show", path, "--full"]).output),
+                "show-\(name).txt"
+            )
         }
-        let session = try TerminalSession(["show", Fixture.url("v3.json").path], width: 90)
+        let session = try TerminalSession(["show", Fixture.url("v3.json").path, "--full"], width: 90)
         try Snapshot.check(masked(session.output), "show-v3-90.txt")
+        let brief = try TerminalSession(["show", Fixture.url("v3.json").path], width: 80)
+        try Snapshot.check(masked(brief.output), "show-v3-brief-80.txt")
         let ascii = try TerminalSession(
             ["show", Fixture.url("v3.json").path],
             width: 120,

@@ -153,7 +153,7 @@ import Testing
         report.fault.code = .code(1, ofSignal: 4)
         report.thread.registers["rip"] = HexAddress(0x1010)
         try temporary.store.write(report)
-        let output = try run("show", id(1)).output
+        let output = try run("show", id(1), "--full").output
         #expect(output.contains("> 0x0000000000001010  ud2\n  0x0000000000001012  mov rax, qword ptr [rbp - 8]\n"))
         #expect(output.contains("  bytes <0f> 0b 48 8b 45 f8 c3\n"))
     }

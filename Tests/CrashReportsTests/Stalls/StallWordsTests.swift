@@ -23,9 +23,9 @@ import Testing
         )
         #expect(
             SampleStall.report(length: 2, end: .never, activities: [reading]).fault.reason
-                == "stalled for at least 2 s, in read, never ended"
+                == "stalled for at least 2 s, in read, no end seen"
         )
-        #expect(SampleStall.ping().fault.reason == "no answer from main queue for at least 1.5 s, never ended")
+        #expect(SampleStall.ping().fault.reason == "no answer from main queue for at least 1.5 s, no end seen")
         #expect(SampleStall.report(activities: []).fault.reason == "stalled for 1.5 s")
         let unknown = CrashReport.Stall.ActivityTime(activity: .unknown, seconds: 2, samples: 1)
         #expect(SampleStall.report(activities: [unknown]).fault.reason == "stalled for 1.5 s")

@@ -107,7 +107,7 @@ import Testing
     @Test func `A single stall needs no chart, and one without an end has none`() {
         let text = ReportText(SampleStall.report(end: .never)).text()
         #expect(!text.contains("How long"))
-        #expect(text.contains("length    at least 1.5 s, never ended (a stall from 250 ms on)\n"))
+        #expect(text.contains("length    at least 1.5 s, no end seen (a stall from 250 ms on)\n"))
         #expect(!text.contains(" at 0"))
     }
 

@@ -95,7 +95,7 @@ import Testing
         let report = try Self.onlyStuck(run)
         let stall = try #require(report.stall)
         #expect(stall.end == .never && stall.length >= 1 && stall.lengths.count == 0)
-        #expect(report.fault.reason.hasSuffix("never ended") && stall.profile != nil)
+        #expect(report.fault.reason.hasSuffix("no end seen") && stall.profile != nil)
         // The next one that starts goes by faults only.
         let next = try HostRun("stalls", "main", "sleep", "0")
         #expect(try next.process.wait() == .exited(0))
@@ -165,7 +165,7 @@ import Testing
         #expect(reports.count { $0.kind == .fault } == 1)
         let stall = try #require(reports.first { $0.kind == .stall && $0.loop?.callout?.label == "stuck" })
         #expect(stall.stall?.end == .abandoned && stall.stall?.lengths.count == 1)
-        #expect(stall.stall?.facts.contains { $0.text.contains("abandoned at") } == true)
+        #expect(stall.stall?.facts().contains { $0.text.contains("abandoned at") } == true)
         #expect(try run.store.violations().texts == [])
     }
 

@@ -67,6 +67,7 @@ struct DecodedBlock {
                 let number = unsafe file.shortNumber(at: entry + 80 + 4 * field)
                 guard number < textCount || (field >= 8 && number == IndexBlock.noText) else { throw .damaged }
             }
+            guard unsafe file.shortNumber(at: entry + 128) < textCount else { throw .damaged }
             let number = unsafe file.shortNumber(at: entry + 116)
             if number != IndexBlock.noText, tags[number] == nil {
                 guard let split = TagText.split(texts[Int(number)]) else { throw .damaged }
@@ -106,12 +107,14 @@ struct DecodedBlock {
             timestamp: Timestamp(microsecondsSinceEpoch: file.signedNumber(at: entry + 40)),
             first: Timestamp(microsecondsSinceEpoch: file.signedNumber(at: entry + 48)),
             last: Timestamp(microsecondsSinceEpoch: file.signedNumber(at: entry + 56)),
+            started: Timestamp(microsecondsSinceEpoch: file.signedNumber(at: entry + 136)),
             count: Int(file.signedNumber(at: entry + 64)),
             pid: Int(file.signedNumber(at: entry + 72)),
             isQuarantined: file.number(at: entry + 120) & 1 != 0,
             longest: length == 0 ? nil : Int(clamping: length - 1),
             kind: text(0),
             process: text(1),
+            host: texts[Int(file.shortNumber(at: entry + 128))],
             signal: text(2),
             reason: text(3),
             location: text(4),

@@ -1,7 +1,7 @@
 /// A part of the index file: entries, and the texts that they refer to by number.
 ///
 /// All numbers are little-endian. A block is a header of 96 bytes, the sizes of the texts (4 bytes each), the texts in UTF-8, the
-/// entries (128 bytes each), and its size and checksum once more, each part padded with zeros to 8 bytes:
+/// entries (144 bytes each), and its size and checksum once more, each part padded with zeros to 8 bytes:
 ///
 /// | at | bytes | what |
 /// | --- | --- | --- |
@@ -14,10 +14,10 @@
 /// | 88 | 8 | bytes of the texts together |
 struct IndexBlock {
     /// Raised whenever this form changes, and whenever the same report would make another entry.
-    static let version: UInt8 = 1
+    static let version: UInt8 = 2
     static let magic = UInt64(littleEndianBytes: Array("HFINDEX".utf8) + [version])
     static let headerSize = 96
-    static let entrySize = 128
+    static let entrySize = 144
     static let footerSize = 16
     /// Stands for a text that is not there.
     static let noText = UInt32.max
@@ -94,7 +94,7 @@ extension IndexEntry {
     /// The bytes of its texts.
     var textBytes: Int {
         // Texts of reports have at most 16 MiB each.
-        let fixed = [kind, process, signal, reason, location, verdict, fingerprint, holdfast, buildID ?? ""]
+        let fixed = [kind, process, host, signal, reason, location, verdict, fingerprint, holdfast, buildID ?? ""]
         let size = fixed.reduce(0) { $0 + $1.utf8.count }
         return tags.reduce(size) { $0 + $1.key.utf8.count + $1.value.utf8.count + 8 }
     }
@@ -111,9 +111,12 @@ extension IndexEntry {
         }
         bytes.append(buildID.map { texts.number(of: $0) } ?? IndexBlock.noText)
         bytes.append(tags.isEmpty ? IndexBlock.noText : texts.number(of: TagText.joined(tags)))
-        // The rest of the word was zero before there were stalls.
         let length = longest.map { UInt64(clamping: $0) + 1 } ?? 0
         bytes.append(length << 1 | (isQuarantined ? 1 : 0))
+        // Half of a word is left.
+        bytes.append(texts.number(of: host))
+        bytes.append(UInt32(0))
+        bytes.append(UInt64(bitPattern: started.microsecondsSinceEpoch))
     }
 }
 

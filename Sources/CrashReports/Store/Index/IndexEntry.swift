@@ -8,6 +8,8 @@ struct IndexEntry: Hashable, Sendable {
     var timestamp: Timestamp
     var first: Timestamp
     var last: Timestamp
+    /// When the process started.
+    var started: Timestamp
     var count: Int
     var pid: Int
     var isQuarantined: Bool
@@ -15,6 +17,7 @@ struct IndexEntry: Hashable, Sendable {
     var longest: Int?
     var kind: String
     var process: String
+    var host: String
     var signal: String
     /// Without how often.
     var reason: String
@@ -34,12 +37,14 @@ extension IndexEntry {
             timestamp: report.timestamp,
             first: report.occurrences.first,
             last: report.occurrences.last,
+            started: report.process.startTime,
             count: report.occurrences.count,
             pid: report.process.pid,
             isQuarantined: report.recovery?.quarantined == true,
             longest: report.stall.map { Self.microseconds($0.length) },
             kind: report.kind.rawValue,
             process: report.process.name,
+            host: report.host.name,
             signal: report.fault.signal.name,
             reason: report.fault.reason,
             location: report.location,
