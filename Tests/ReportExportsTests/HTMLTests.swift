@@ -15,7 +15,7 @@ import Testing
         #expect(page.hasPrefix("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"))
         // Void elements have no end, all others have.
         let open = page.matches(of: /<([a-z][a-z0-9]*)( [^>]*)?>/).filter { $0.0.last(where: { $0 != ">" }) != "/" }
-            .map { String($0.1) }.filter { $0 != "meta" && $0 != "input" }
+            .map { String($0.1) }.filter { !["meta", "input", "wbr"].contains($0) }
         let closed = page.matches(of: /<\/([a-z][a-z0-9]*)>/).map { String($0.1) }
         #expect(open.sorted() == closed.sorted())
     }
@@ -66,9 +66,102 @@ import Testing
         #expect(reads == 150)
         #expect(page.matches(of: /<details class="report"/).count == 150)
         #expect(page.matches(of: /<article/).count == 200)
-        #expect(page.contains("500 older causes not shown"))
+        #expect(page.contains("500 more causes not shown"))
         #expect(page.contains("288 older processes not drawn"))
         #expect(page.utf8.count < 5 << 20)
+    }
+
+    /// A report as large as those of a real agent: deep stacks, many threads, many libraries.
+    private func largeReport(_ number: Int, group: Int) -> CrashReport {
+        var report = RichReport.report()
+        report.timestamp = report.timestamp.adding(seconds: Double(number) * 60)
+        report.id = ReportID(time: report.timestamp)
+        report.fingerprint = Fingerprint(rawValue: "v2-\(String(group, radix: 16))")
+        report.process.pid = number
+        let frames = (0..<40).map { index in
+            var frame = report.thread.frames[index % report.thread.frames.count]
+            frame.index = index
+            return frame
+        }
+        report.thread.frames = frames
+        report.otherThreads = (0..<30).map { id in
+            var thread = report.otherThreads[id % report.otherThreads.count]
+            (thread.id, thread.frames) = (id, frames)
+            return thread
+        }
+        report.images = (0..<60).map { _ in report.images[0] }
+        return report
+    }
+
+    @Test(arguments: [1, 3, 40, 300]) func `Three hundred reports take less than two megabytes`(groups: Int) {
+        let reports = (0..<300).map { largeReport($0, group: $0 % groups) }
+        let page = Pages.html(reports)
+        #expect(page.utf8.count < 2_000_000)
+        // Small is not empty: of each cause that is shown, as many as there is room for are there in full.
+        #expect(page.matches(of: /<details class="report"/).count >= min(groups, 40))
+        let shown = min(groups, 200)
+        #expect(page.matches(of: /<article/).count == shown)
+        // One alone is whole.
+        #expect(Pages.html([largeReport(1, group: 1)]).contains("32 other threads") || groups > 1)
+    }
+
+    @Test func `The worst cause comes first, and all are folded`() throws {
+        func report(
+            _ group: Int,
+            _ decision: CrashReport.Verdict.Decision,
+            hours: Double,
+            count: Int = 1
+        ) -> CrashReport {
+            var report = RichReport.report()
+            report.timestamp = report.timestamp.adding(seconds: hours * 3600)
+            report.id = ReportID(time: report.timestamp)
+            report.fingerprint = Fingerprint(rawValue: "v2-\(group)")
+            report.fault.reason = "reason \(group)"
+            report.verdict.decision = decision
+            report.occurrences = .init(count: count, first: report.timestamp, last: report.timestamp)
+            return report
+        }
+        let reports = [
+            report(1, .resume, hours: 0, count: 7), report(2, .resume, hours: 1, count: 900),
+            report(3, .restart, hours: 2), report(4, .terminate, hours: 3), report(5, .resume, hours: 90),
+            report(6, .restart, hours: 91), report(1, .resume, hours: 92),
+        ]
+        let page = Pages.html(reports)
+        let order = page.matches(of: /<h3>reason ([0-9])<\/h3>/).map { String($0.1) }
+        #expect(order == ["4", "6", "3", "5", "2", "1"])
+        #expect(page.matches(of: /<details open[^>]*><summary><div class="head">/).isEmpty)
+        #expect(page.matches(of: /<details><summary><div class="head">/).count == 6)
+        #expect(page.matches(of: /<span class="chip new">new/).count == 2)
+    }
+
+    @Test func `A process is drawn from its start, and on if it went on`() throws {
+        func report(_ pid: Int, _ decision: CrashReport.Verdict.Decision, hours: Double) -> CrashReport {
+            var report = RichReport.report()
+            report.timestamp = report.timestamp.adding(seconds: hours * 3600)
+            report.id = ReportID(time: report.timestamp)
+            report.process.pid = pid
+            report.process.startTime = report.timestamp.adding(seconds: -7200)
+            report.verdict.decision = decision
+            report.occurrences = .init(count: 1, first: report.timestamp, last: report.timestamp)
+            return report
+        }
+        let page = Pages.html([
+            report(1, .terminate, hours: 0), report(2, .terminate, hours: 5), report(3, .resume, hours: 10),
+        ])
+        let lives = page.matches(of: /<line class="life" x1="([0-9.]+)" x2="([0-9.]+)" y1="[0-9.]+" y2/).dropFirst()
+        // The first began before the chart does; two hours of ten are a fifth of its width.
+        let lengths = lives.map { (Double($0.2) ?? 0) - (Double($0.1) ?? 0) }
+        #expect(lengths.count == 2 + 1 && lengths.dropLast().allSatisfy { (140...170).contains($0) }, "\(lengths)")
+        #expect(page.matches(of: /<line class="life since" x1="[0-9.]+" x2="986"/).count == 1)
+    }
+
+    @Test func `A name may be broken behind what separates its parts, and nowhere else`() {
+        var html = HTMLText()
+        html.name("closure #1 in Router<Message>.route(for:after:)")
+        #expect(html.html == "closure #1 in Router&lt;<wbr>Message&gt;<wbr>.route(<wbr>for:<wbr>after:<wbr>)")
+        html = HTMLText()
+        html.name("main.swift:12")
+        #expect(html.html == "main.swift:12")
     }
 
     @Test func `A deep recursion is told by its head, its length and its tail`() throws {

@@ -6,6 +6,8 @@ extension HTMLReportPage {
         let id: ReportID
         let time: Timestamp
         let last: Timestamp
+        let started: Timestamp
+        let host: String
         let count: Int
         let fingerprint: String
         let process: String
@@ -22,6 +24,8 @@ extension HTMLReportPage {
             id = summary.id
             time = summary.timestamp
             last = max(summary.timestamp, summary.occurrences.last)
+            started = summary.started
+            host = summary.host.limited(to: 80)
             // A count may be anything; this many can be added up without overflow.
             count = min(max(1, summary.occurrences.count), 1 << 40)
             fingerprint = summary.fingerprint.rawValue.limited(to: 80)
@@ -55,13 +59,37 @@ extension HTMLReportPage {
         /// When it happened last.
         var last: Timestamp { entries.map(\.last).max() ?? newest.last }
 
-        /// Makes groups, the one that happened last first.
+        /// The worst that became of a process: 0 if one ended, 1 if one was restarted, 2 if all went on.
+        var severity: Int {
+            entries.reduce(2) { worst, entry in
+                switch entry.decision {
+                case .resume, .wait: worst
+                case .restart: min(worst, 1)
+                default: 0
+                }
+            }
+        }
+
+        /// Whether it did not happen before the last day of a longer time.
+        func isNew(in times: ClosedRange<Timestamp>) -> Bool {
+            let day = times.upperBound.adding(seconds: -86400)
+            return times.lowerBound <= day && first > day
+        }
+
+        /// Makes groups, the worst first: what ended a process, what restarted one, what is new, what is frequent.
         ///
         /// - Parameter entries: Reports, the newest first.
         /// - Returns: The groups, their reports in the same order.
         static func groups(of entries: [Entry]) -> [Group] {
             let groups = Dictionary(grouping: entries, by: \.fingerprint).values.map { Group(entries: $0) }
-            return groups.sorted { ($0.last, $0.newest.id.rawValue) > ($1.last, $1.newest.id.rawValue) }
+            let times = HTMLReportPage.times(of: entries)
+            let keys = groups.map { group in
+                let isOld = times.map { !group.isNew(in: $0) } ?? true
+                return (group: group, rank: (group.severity, isOld ? 1 : 0, -group.count), newest: group.newest.id)
+            }
+            return keys.sorted { left, right in
+                left.rank == right.rank ? left.newest.rawValue > right.newest.rawValue : left.rank < right.rank
+            }.map(\.group)
         }
 
         /// How many faults of each verdict, the most frequent first.

@@ -28,16 +28,16 @@ extension HTMLReportPage {
         }
     }
 
-    func addGroups(_ shown: [Group], _ full: [ReportID: CrashReport], to html: inout HTMLText) {
+    func addGroups(_ shown: [Group], _ full: FullReports, to html: inout HTMLText) {
         guard let first = entries.map(\.time).min(), let last = entries.map(\.last).max() else { return }
         let scale = HTMLTimeScale(first: first, last: last, left: 0, width: 120)
         html.element("section", ["aria-labelledby": "groups"]) { html in
             html.element("h2", ["id": "groups", "tabindex": "-1"], text: "Causes")
-            for (place, group) in shown.enumerated() {
-                addGroup(group, place, scale, full, to: &html)
+            for group in shown {
+                addGroup(group, scale, full, to: &html)
             }
             if groups.count > shown.count {
-                let more = HTMLWords.count(groups.count - shown.count, "older cause")
+                let more = HTMLWords.count(groups.count - shown.count, "more cause")
                 html.element("p", ["class": "note"], text: "\(more) not shown.")
             }
             html.element("p", ["class": "note", "id": "nothing", "hidden": ""], text: "Nothing matches.")
@@ -46,18 +46,17 @@ extension HTMLReportPage {
 
     private func addGroup(
         _ group: Group,
-        _ place: Int,
         _ scale: HTMLTimeScale,
-        _ full: [ReportID: CrashReport],
+        _ full: FullReports,
         to html: inout HTMLText
     ) {
         let verdicts = group.decisions.map { HTMLWords.style($0.decision) }.joined(separator: " ")
         html.element("article", ["class": "card group", "data-verdicts": verdicts]) { html in
-            html.element("details", ["open": place == 0 ? "" : nil]) { html in
+            html.element("details") { html in
                 html.element("summary") { html in
                     addGroupHead(group, scale, to: &html)
                 }
-                addGroupBody(group, full, isFirst: place == 0, to: &html)
+                addGroupBody(group, full, to: &html)
             }
         }
     }
@@ -68,11 +67,14 @@ extension HTMLReportPage {
             html.element("div", ["class": "what"]) { html in
                 html.element("h3", text: newest.reason, limit: 300)
                 html.element("p", ["class": "where"]) { html in
-                    html.element("code", text: newest.location, limit: 300)
+                    html.element("code") { $0.name(newest.location, limit: 300) }
                 }
                 html.element("p", ["class": "chips"]) { html in
                     for (decision, count) in group.decisions { addChip(decision, count, to: &html) }
                     if newest.kind != .stall { html.element("span", ["class": "quiet"], text: newest.signal) }
+                    if times.map(group.isNew) == true {
+                        html.element("span", ["class": "chip new"], text: "new")
+                    }
                     if newest.isQuarantined { html.element("span", ["class": "quiet"], text: "quarantined") }
                 }
             }
@@ -121,7 +123,7 @@ extension HTMLReportPage {
         }
     }
 
-    private func addGroupBody(_ group: Group, _ full: [ReportID: CrashReport], isFirst: Bool, to html: inout HTMLText) {
+    private func addGroupBody(_ group: Group, _ full: FullReports, to html: inout HTMLText) {
         html.element("div", ["class": "body"]) { html in
             html.element("p", ["class": "quiet"]) { html in
                 html.text("Fingerprint ")
@@ -133,20 +135,15 @@ extension HTMLReportPage {
                     if builds.count > 5 { html.text(" and \(builds.count - 5) more") }
                 }
             }
-            addLengths(group.entries.compactMap { full[$0.id] }, to: &html)
-            var isNewest = true
-            for entry in group.entries {
-                guard let report = full[entry.id] else { continue }
-                addReport(report, isOpen: isNewest, to: &html)
-                isNewest = false
-            }
+            addLengths(group.entries.compactMap { full.reports[$0.id] }, to: &html)
+            for entry in group.entries { if let written = full.html[entry.id] { html.append(written) } }
             addRows(of: group, full, to: &html)
         }
     }
 
     /// The reports of a group that are not shown in full.
-    private func addRows(of group: Group, _ full: [ReportID: CrashReport], to html: inout HTMLText) {
-        let others = group.entries.filter { full[$0.id] == nil }
+    private func addRows(of group: Group, _ full: FullReports, to html: inout HTMLText) {
+        let others = group.entries.filter { full.html[$0.id] == nil }
         guard !others.isEmpty else { return }
         let shown = others.prefix(max(0, limits.rowsPerGroup - (group.entries.count - others.count)))
         html.element("details", ["class": "fold"]) { html in

@@ -64,12 +64,9 @@ extension HTMLReportPage {
         html.element("li", ["class": style]) { html in
             html.element("span", ["class": "index"], text: String(frame.index))
             html.element("span", ["class": "call"]) { html in
-                html.element(
-                    "code",
-                    ["title": frame.rawName.map { $0.limited(to: 500) }],
-                    text: frame.function ?? frame.imageLocation ?? frame.address.description,
-                    limit: 600
-                )
+                html.element("code", ["title": frame.rawName.map { $0.limited(to: 500) }]) { html in
+                    html.name(frame.function ?? frame.imageLocation ?? frame.address.description, limit: 600)
+                }
                 if frame.inlined { html.element("span", ["class": "tag"], text: "inlined") }
             }
             html.element("span", ["class": "place"]) { html in

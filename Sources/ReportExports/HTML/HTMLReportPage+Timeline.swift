@@ -12,22 +12,23 @@ extension HTMLReportPage {
     private static let mostMarks = 60
     private static let buckets = 72
 
-    func addTimeline(_ full: [ReportID: CrashReport], to html: inout HTMLText) {
+    func addTimeline(_ full: FullReports, to html: inout HTMLText) {
         guard let first = entries.map(\.time).min(), let last = entries.map(\.last).max() else {
             html.element("p", ["class": "empty", "id": "groups"], text: "There are no reports: nothing has crashed.")
             return
         }
         let scale = HTMLTimeScale(first: first, last: last, left: Self.left, width: Self.width - Self.left - Self.right)
-        let lanes = Lane.lanes(of: entries, full)
+        let lanes = Lane.lanes(of: entries)
         let shown = Array(lanes.prefix(Self.mostLanes))
         html.element("section", ["class": "card timeline", "aria-labelledby": "timeline"]) { html in
             html.element("h2", ["id": "timeline"], text: "Timeline")
             addLegend(to: &html)
             html.element(
                 "div",
-                ["class": "scroll", "tabindex": "0", "role": "group", "aria-label": "Timeline of faults"]
+                ["class": "scroll latest", "tabindex": "0", "role": "group", "aria-label": "Timeline of faults"]
             ) { html in
                 let height = Self.chartHeight + 30 + Double(shown.count) * Self.laneHeight + 26
+                addNames(shown, scale, height: height, to: &html)
                 html.element(
                     "svg",
                     ["class": "chart", "viewBox": "0 0 \(Int(Self.width)) \(Int(height))", "role": "group"]
@@ -35,8 +36,7 @@ extension HTMLReportPage {
                     addAxis(scale, height: height, to: &html)
                     addBars(scale, to: &html)
                     for (place, lane) in shown.enumerated() {
-                        let y = Self.chartHeight + 34 + (Double(place) + 0.5) * Self.laneHeight
-                        addLane(lane, at: y, scale, full, to: &html)
+                        addLane(lane, at: Self.middle(ofLane: place), scale, full, to: &html)
                     }
                 }
             }
@@ -65,6 +65,13 @@ extension HTMLReportPage {
                 }
                 html.text("a process")
             }
+            html.element("li") { html in
+                html.element("svg", ["viewBox": "0 0 22 14", "width": "22", "height": "14", "aria-hidden": "true"]) {
+                    $0.open("line", ["class": "life since", "x1": "2", "x2": "20", "y1": "7", "y2": "7"])
+                    $0.markup("</line>")
+                }
+                html.text("it went on, without a report since")
+            }
         }
     }
 
@@ -75,7 +82,11 @@ extension HTMLReportPage {
             }
             html.element(
                 "text",
-                ["class": "tick", "x": x, "y": Self.number(height - 8), "text-anchor": "middle"],
+                // What reached into the names of the processes would not be seen.
+                [
+                    "class": "tick", "x": x, "y": Self.number(height - 8),
+                    "text-anchor": tick.place < Self.left + 24 ? "start" : "middle",
+                ],
                 text: tick.text
             )
         }
@@ -96,9 +107,7 @@ extension HTMLReportPage {
             Self.histogram(entries.filter { $0.decision == decision }, scale, buckets: Self.buckets)
         }
         let totals = (0..<Self.buckets).map { bucket in counts.reduce(0) { $0 + $1[bucket] } }
-        let most = max(1, totals.max() ?? 1)
-        // Beside a flood a few faults would not be seen.
-        let isLogarithmic = most > 50
+        let (most, isLogarithmic) = highest(scale)
         let height = { (count: Double) in
             max(2, (isLogarithmic ? log1p(count) / log1p(most) : count / most) * Self.chartHeight)
         }
@@ -119,21 +128,44 @@ extension HTMLReportPage {
                 html.markup("</rect>")
             }
         }
+    }
+
+    /// What stands at the left of the chart, in a drawing of its own: it stays where it is when the chart is scrolled.
+    private func addNames(_ lanes: [Lane], _ scale: HTMLTimeScale, height: Double, to html: inout HTMLText) {
+        let (most, isLogarithmic) = highest(scale)
         html.element(
-            "text",
-            ["class": "label", "x": "0", "y": "26"],
-            text: events + (isLogarithmic ? " (log)" : "")
-        )
-        html.element(
-            "text",
-            ["class": "tick", "x": Self.number(Self.left - 10), "y": "26", "text-anchor": "end"],
-            text: HTMLWords.count(Int(most.rounded(.up)))
-        )
-        html.element(
-            "text",
-            ["class": "tick", "x": Self.number(Self.left - 10), "y": Self.number(base), "text-anchor": "end"],
-            text: "0"
-        )
+            "svg",
+            ["class": "chart names", "viewBox": "0 0 \(Int(Self.left)) \(Int(height))", "role": "group"]
+        ) { html in
+            html.element("rect", ["class": "ground", "width": "100%", "height": "100%"]) { _ in }
+            html.element(
+                "text",
+                ["class": "label", "x": "0", "y": "26"],
+                text: events + (isLogarithmic ? " (log)" : "")
+            )
+            for (y, text) in [(26, HTMLWords.count(Int(most.rounded(.up)))), (Self.chartHeight + 18, "0")] {
+                html.element(
+                    "text",
+                    ["class": "tick", "x": Self.number(Self.left - 10), "y": Self.number(y), "text-anchor": "end"],
+                    text: text
+                )
+            }
+            for (place, lane) in lanes.enumerated() {
+                let y = Self.number(Self.middle(ofLane: place) + 4)
+                html.element("text", ["class": "label", "x": "0", "y": y]) { html in
+                    html.text(lane.newest.process, limit: 15)
+                    html.element("tspan", ["class": "pid"], text: " \(lane.newest.pid)")
+                }
+            }
+        }
+    }
+
+    private static func middle(ofLane place: Int) -> Double { chartHeight + 34 + (Double(place) + 0.5) * laneHeight }
+
+    /// How many faults the highest bar stands for, and whether the heights are logarithms: beside a flood a few would not be seen.
+    private func highest(_ scale: HTMLTimeScale) -> (most: Double, isLogarithmic: Bool) {
+        let most = max(1, Self.histogram(entries, scale, buckets: Self.buckets).max() ?? 1)
+        return (most, most > 50)
     }
 
     /// What the bars count.
@@ -146,22 +178,22 @@ extension HTMLReportPage {
         _ lane: Lane,
         at y: Double,
         _ scale: HTMLTimeScale,
-        _ full: [ReportID: CrashReport],
+        _ full: FullReports,
         to html: inout HTMLText
     ) {
-        html.element("text", ["class": "label", "x": "0", "y": Self.number(y + 4)]) { html in
-            html.text(lane.newest.process, limit: 15)
-            html.element("tspan", ["class": "pid"], text: " \(lane.newest.pid)")
-        }
         let from = Self.number(scale.place(of: lane.start))
         let to = Self.number(max(scale.place(of: lane.last), scale.place(of: lane.start) + 2))
         let row = Self.number(y)
+        if lane.wentOn {
+            let end = Self.number(scale.left + scale.width)
+            html.element("line", ["class": "life since", "x1": to, "x2": end, "y1": row, "y2": row]) { _ in }
+        }
         html.element("line", ["class": "life", "x1": from, "x2": to, "y1": row, "y2": row]) { _ in }
         for entry in lane.entries.prefix(Self.mostMarks).reversed() {
             let words =
                 "\(HTMLWords.clock(entry.time)) \(entry.process) \(entry.pid): \(entry.reason.limited(to: 120)), "
                 + HTMLWords.outcome(entry.decision)
-            let target = full[entry.id] != nil ? "#r-\(entry.id)" : nil
+            let target = full.html[entry.id] != nil ? "#r-\(entry.id)" : nil
             // Without a target it is a place holder for a link, which nothing can follow.
             html.element("a", ["href": target, "class": "point", "aria-label": target == nil ? nil : words]) { html in
                 html.element("title", text: words)
@@ -202,24 +234,26 @@ extension HTMLReportPage {
     }
 }
 
-/// One process: from its start to its last fault.
+/// One process: from its start to its last fault, and on if it went on.
 private struct Lane {
     var entries: [HTMLReportPage.Entry]
-    /// When it started, if a report in full says so; else when it faulted first.
-    var start: Timestamp
+    /// When it started.
+    var start: Timestamp { entries.map { min($0.started, $0.time) }.min() ?? newest.time }
+    /// Whether it was there after its last fault: a restart in place keeps the process.
+    var wentOn: Bool { [.resume, .restart, .wait].contains(newest.decision) }
     var newest: HTMLReportPage.Entry { entries[0] }
     var last: Timestamp { entries.map(\.last).max() ?? newest.last }
 
     private struct Key: Hashable {
+        var host: String
         var process: String
         var pid: Int
     }
 
     /// The processes, the one with the newest fault first; a restart in place keeps the process.
-    static func lanes(of entries: [HTMLReportPage.Entry], _ full: [ReportID: CrashReport]) -> [Lane] {
-        let lanes = Dictionary(grouping: entries) { Key(process: $0.process, pid: $0.pid) }.values.map { entries in
-            let starts = entries.compactMap { full[$0.id]?.process.startTime }
-            return Lane(entries: entries, start: (starts + entries.map(\.time)).min() ?? entries[0].time)
+    static func lanes(of entries: [HTMLReportPage.Entry]) -> [Lane] {
+        let lanes = Dictionary(grouping: entries) { Key(host: $0.host, process: $0.process, pid: $0.pid) }.values.map {
+            Lane(entries: $0)
         }
         return lanes.sorted { ($0.last, $0.newest.id.rawValue) > ($1.last, $1.newest.id.rawValue) }
     }

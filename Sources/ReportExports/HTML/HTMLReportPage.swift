@@ -8,7 +8,7 @@ public import CrashReports
 public struct HTMLReportPage: Sendable {
     /// How much goes into a page.
     public struct Limits: Sendable, Hashable {
-        /// Groups that are shown; the oldest are only counted.
+        /// Groups that are shown, the worst first; the others are only counted.
         public var groups = 200
         /// The newest reports of a group that are shown in full.
         public var reportsPerGroup = 3
@@ -16,13 +16,17 @@ public struct HTMLReportPage: Sendable {
         public var reports = 150
         /// Reports of a group that are listed, those in full included.
         public var rowsPerGroup = 50
+        /// Bytes of reports in full: those that would be more are shown without what takes most room, and then only listed.
+        public var bytes = 1_300_000
 
-        /// Makes the limits that keep a page at a few megabytes.
+        /// Makes the limits that keep a page of some hundred reports below two megabytes.
         public init() {}
     }
 
     let entries: [Entry]
     let groups: [Group]
+    /// From the first to the last of all that is known; nil without anything.
+    let times: ClosedRange<Timestamp>?
     let created: Timestamp
     let origin: String
     let limits: Limits
@@ -43,6 +47,7 @@ public struct HTMLReportPage: Sendable {
     init(_ summaries: [ReportSummary], origin: String, created: Timestamp, limits: Limits, nonce: String) {
         entries = summaries.map(Entry.init).sorted { ($0.time, $0.id.rawValue) > ($1.time, $1.id.rawValue) }
         groups = Group.groups(of: entries)
+        times = Self.times(of: entries)
         self.origin = origin
         self.created = created
         self.limits = limits
@@ -63,7 +68,7 @@ public struct HTMLReportPage: Sendable {
         var html = HTMLText()
         html.markup("<!DOCTYPE html>\n")
         html.element("html", ["lang": "en"]) { html in
-            let subject = subject(full)
+            let subject = subject()
             addHead(subject, to: &html)
             html.element("body") { html in
                 html.element("a", ["class": "skip", "href": "#groups"], text: "Skip to the groups")
@@ -80,16 +85,43 @@ public struct HTMLReportPage: Sendable {
         return html.html + "\n"
     }
 
-    /// The reports in full: the newest of every group first, then the second of every group, as long as there is room.
-    private func fullReports(of groups: [Group], _ read: (ReportID) -> CrashReport?) -> [ReportID: CrashReport] {
+    /// Reports that are shown in full, as they were read and as they are written.
+    struct FullReports {
         var reports: [ReportID: CrashReport] = [:]
+        var html: [ReportID: HTMLText] = [:]
+    }
+
+    /// The reports in full: the newest of every group first, then the second of every group, as long as there is room.
+    private func fullReports(of groups: [Group], _ read: (ReportID) -> CrashReport?) -> FullReports {
+        var full = FullReports()
+        var left = limits.bytes
+        // One cause must not take the room of all others.
+        let share = max(limits.bytes / max(1, groups.count), 4096) * 2
         for place in 0..<max(0, limits.reportsPerGroup) {
-            for group in groups where reports.count < limits.reports && place < group.entries.count {
+            for group in groups where full.reports.count < limits.reports && place < group.entries.count && left > 0 {
                 let id = group.entries[place].id
-                if let report = read(id) { reports[id] = report }
+                guard let report = read(id) else { continue }
+                // The newest is open as soon as its group is.
+                let isOpen = !group.entries.prefix(place).contains { full.html[$0.id] != nil }
+                var html = HTMLText()
+                addReport(report, isOpen: isOpen, to: &html)
+                if html.html.utf8.count > min(left, share) {
+                    html = HTMLText()
+                    addReport(report, isOpen: isOpen, isWhole: false, to: &html)
+                }
+                guard html.html.utf8.count <= left else { continue }
+                left -= html.html.utf8.count
+                full.reports[id] = report
+                full.html[id] = html
             }
         }
-        return reports
+        return full
+    }
+
+    /// From the first to the last of all that is known; nil without anything.
+    static func times(of entries: [Entry]) -> ClosedRange<Timestamp>? {
+        guard let first = entries.map(\.time).min(), let last = entries.map(\.last).max() else { return nil }
+        return first...max(first, last)
     }
 
     private func addHead(_ subject: String, to html: inout HTMLText) {
@@ -116,12 +148,12 @@ public struct HTMLReportPage: Sendable {
     }
 
     /// Which programs on which hosts it is about.
-    private func subject(_ full: [ReportID: CrashReport]) -> String {
+    private func subject() -> String {
         guard !entries.isEmpty else { return "none" }
         func names(_ names: Set<String>, _ word: String) -> String {
             names.count > 2 ? HTMLWords.count(names.count, word) : names.sorted().joined(separator: " and ")
         }
-        let hosts = names(Set(full.values.map(\.host.name)), "host")
+        let hosts = names(Set(entries.map(\.host)), "host")
         return names(Set(entries.map(\.process)), "program") + (hosts.isEmpty ? "" : " on \(hosts)")
     }
 

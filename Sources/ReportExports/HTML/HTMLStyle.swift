@@ -56,6 +56,9 @@ enum HTMLStyle {
         .legend{display:flex;flex-wrap:wrap;gap:4px 18px;list-style:none;color:var(--quiet);font-size:13px;margin-bottom:8px}
         .legend li{display:flex;align-items:center;gap:6px}
         .scroll{overflow-x:auto}
+        .latest{direction:rtl;display:grid}.latest>*{direction:ltr;grid-area:1/1}
+        .chart.names{position:sticky;left:0;width:17%;min-width:122.4px;z-index:1;justify-self:end}
+        .names .ground{fill:var(--card)}.life.since{stroke-width:1.5;stroke-dasharray:2 5}
         .chart{display:block;width:100%;min-width:720px;height:auto}
         .chart text{font:12px system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","DejaVu Sans",sans-serif;fill:var(--text)}
         .chart .tick,.chart .pid{fill:var(--quiet);font-variant-numeric:tabular-nums}
@@ -90,7 +93,7 @@ enum HTMLStyle {
         .group>details>summary::-webkit-details-marker{display:none}
         .group>details>summary:hover h3{color:var(--accent)}
         .head{display:flex;gap:20px;justify-content:space-between}
-        .what{min-width:0;overflow-wrap:anywhere}.what>p{margin-top:4px}.where{color:var(--quiet)}
+        .what{min-width:0;overflow-wrap:break-word}.what>p{margin-top:4px}.where{color:var(--quiet)}
         .often{flex:none;text-align:right}
         .count b{font-size:20px;font-variant-numeric:tabular-nums}.count span{color:var(--quiet);font-size:13px}
         .spark{display:block;margin:2px 0 2px auto}.spark rect{fill:var(--accent)}
@@ -100,6 +103,7 @@ enum HTMLStyle {
         .chip.restart{color:var(--restart);background:var(--restart-ground)}
         .chip.terminate{color:var(--terminate);background:var(--terminate-ground)}
         .chip.wait{color:var(--wait);background:var(--wait-ground)}
+        .chip.new{color:var(--accent);background:var(--accent-ground)}
         .chip.other{color:var(--other);background:var(--other-ground);white-space:normal;overflow-wrap:anywhere}
         .body{padding:0 20px 20px;overflow-wrap:anywhere}
         .report{border:1px solid var(--line);border-radius:12px;margin-top:12px;scroll-margin-top:12px}
@@ -115,7 +119,7 @@ enum HTMLStyle {
         .stack li+li{border-top:1px solid var(--line)}
         .frame{display:flex;flex-wrap:wrap;gap:0 12px;padding:5px 12px;color:var(--quiet);align-items:baseline}
         .index{flex:none;width:2.4em;text-align:right;color:var(--quiet)}
-        .call{flex:1 1 320px;min-width:0;overflow-wrap:anywhere}
+        .call{flex:1 1 320px;min-width:0;overflow-wrap:break-word}
         .place{flex:none;max-width:100%;font-size:13px;text-align:right}.place b{font-weight:500}
         .place span{color:var(--quiet);margin-left:10px}
         .yours{color:var(--text);background:var(--card);box-shadow:inset 3px 0 var(--accent)}
@@ -146,7 +150,7 @@ enum HTMLStyle {
         table{border-collapse:collapse;width:100%;font-size:13.5px}
         th,td{text-align:left;padding:5px 12px 5px 0;border-bottom:1px solid var(--line);vertical-align:baseline}
         th{color:var(--quiet);font-weight:500}
-        @media (max-width:640px){body{padding:18px 12px}.head{flex-direction:column;gap:8px}.often{text-align:left}
+        @media (max-width:640px){body{padding:18px 12px}.call{flex-basis:calc(100% - 4em)}.head{flex-direction:column;gap:8px}.often{text-align:left}
         .spark{margin-left:0}.crumbs li{flex-wrap:wrap;gap:0 10px}.ago{width:auto}
         .facts>div{grid-template-columns:1fr;gap:0}.place{flex:1 1 100%;text-align:left;padding-left:3.2em}}
         @media print{body{max-width:none;padding:0;background:#fff;font-size:11px}.tools,.skip{display:none!important}

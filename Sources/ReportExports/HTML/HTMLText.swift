@@ -44,6 +44,32 @@ struct HTMLText {
         html += Self.escaped(text.limited(to: limit))
     }
 
+    /// Writes a name, which a browser may break behind what separates its parts, and not within them.
+    mutating func name(_ name: String, limit: Int = longestText) {
+        let escaped = Self.escaped(name.limited(to: limit))
+        // Shorter ones fit on any line.
+        guard escaped.utf8.count > Self.unbroken else {
+            html += escaped
+            return
+        }
+        var isEntity = false
+        var length = 0
+        for scalar in escaped.unicodeScalars {
+            html.unicodeScalars.append(scalar)
+            length += 1
+            if scalar == "&" { isEntity = true }
+            let isEnd = isEntity && scalar == ";"
+            if isEnd { isEntity = false }
+            // An entity stands for one character: a bracket or a quotation mark, which parts names, too.
+            guard !isEntity, length > 3, isEnd || Self.separators.contains(scalar) else { continue }
+            html += "<wbr>"
+            length = 0
+        }
+    }
+
+    private static let separators = Set(".,:(_/+-@$".unicodeScalars)
+    private static let unbroken = 24
+
     /// Writes text of several lines, for an element that keeps them apart.
     mutating func lines(_ text: String, limit: Int = longestText) {
         let lines = text.limited(to: limit).split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)

@@ -69,6 +69,39 @@ STRUCTURE = """() => {
   };
 }"""
 
+# Whether the newest mark of the timeline can be seen, beside the names of the processes that stay.
+NEWEST = """() => {
+  const chart = document.querySelector(".latest");
+  if (!chart) return null;
+  const marks = Array.from(chart.querySelectorAll(".point")).map(node => node.getBoundingClientRect());
+  const newest = marks.reduce((last, mark) => mark.right > last.right ? mark : last, marks[0]);
+  const [box, names] = [chart, chart.querySelector(".names")].map(node => node.getBoundingClientRect());
+  return newest.left >= names.right && newest.right <= box.right + 1 && names.left >= box.left - 1
+    && (chart.scrollWidth > chart.clientWidth || innerWidth > 700);
+}"""
+
+# Parts of names in stacks that are in two lines, though one would have had room for them.
+BROKEN = """() => {
+  const found = [];
+  for (const code of document.querySelectorAll(".frame .call code")) {
+    if (!code.checkVisibility()) continue;
+    const room = code.parentElement.clientWidth;
+    const walker = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      const text = walker.currentNode;
+      for (const match of text.data.matchAll(/\\S+/g)) {
+        const range = document.createRange();
+        range.setStart(text, match.index);
+        range.setEnd(text, match.index + match[0].length);
+        const lines = Array.from(range.getClientRects()).filter(line => line.width > 0);
+        const width = lines.reduce((sum, line) => sum + line.width, 0);
+        if (lines.length > 1 && width < room) found.push(match[0]);
+      }
+    }
+  }
+  return found;
+}"""
+
 SHOWN = "() => Array.from(document.querySelectorAll('.group')).filter(node => node.checkVisibility()).length"
 
 
@@ -87,7 +120,7 @@ def look(browser, scheme):
     context = browser.new_context(color_scheme=scheme, viewport={"width": 1200, "height": 900}, offline=True)
     page = watched(context, seen)
     if pictures:
-        page.screenshot(path=pictures / f"{scheme}.png", full_page=True)
+        page.screenshot(path=pictures / f"{scheme}.png", full_page=True, caret="initial")
     seen["ground"] = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
     seen["text"] = page.evaluate("() => getComputedStyle(document.body).color")
     seen["structure"] = page.evaluate(STRUCTURE)
@@ -114,8 +147,16 @@ def look(browser, scheme):
     seen["contrast"] = page.evaluate(CONTRAST)
     page.set_viewport_size({"width": 360, "height": 800})
     seen["overflow"] = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    seen["newest"] = page.evaluate(NEWEST)
+    seen["broken"] = page.evaluate(BROKEN)
     if pictures:
-        page.screenshot(path=pictures / f"{scheme}-narrow.png")
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.evaluate("() => scrollTo(0, 0)")
+        page.screenshot(path=pictures / f"{scheme}-narrow.png", caret="initial")
+        stack = page.query_selector(".stack")
+        if stack:
+            stack.scroll_into_view_if_needed()
+            page.screenshot(path=pictures / f"{scheme}-narrow-stack.png", caret="initial")
     context.close()
     return seen
 
