@@ -142,7 +142,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "main-loop-probe",
-            dependencies: ["RunLoops", "LinuxSystem"],
+            dependencies: ["RunLoops", "LinuxSystem", system],
             path: "Tests/MainLoopProbe",
             swiftSettings: swiftSettings
         ),

@@ -9,8 +9,12 @@
 extern int _dispatch_get_main_queue_handle_4CF(void) __attribute__((weak));
 extern void _dispatch_main_queue_callback_4CF(void *message) __attribute__((weak));
 
+bool hf_has_main_queue(void) {
+    return _dispatch_get_main_queue_handle_4CF != NULL && _dispatch_main_queue_callback_4CF != NULL;
+}
+
 int hf_main_queue_handle(void) {
-    if (_dispatch_get_main_queue_handle_4CF == NULL || _dispatch_main_queue_callback_4CF == NULL) {
+    if (!hf_has_main_queue()) {
         return -1;
     }
     return _dispatch_get_main_queue_handle_4CF();

@@ -2,6 +2,9 @@ import CLinuxShims
 
 /// The main dispatch queue, as far as a run loop hosts it.
 public enum MainDispatchQueue {
+    /// Whether the process has libdispatch.
+    public static var isPresent: Bool { hf_has_main_queue() }
+
     /// Binds the main queue to a run loop and returns the eventfd that is readable while the queue has work.
     ///
     /// - Returns: A descriptor that belongs to libdispatch, or `nil` when the process has no libdispatch.

@@ -17,4 +17,20 @@ public enum Readiness {
         guard count == 1, request.revents & Int16(POLLNVAL) == 0 else { return [] }
         return Epoll.Events(rawValue: UInt32(UInt16(bitPattern: request.revents)))
     }
+
+    /// Sleeps until one of some descriptors can be read, or is in error; may end for no reason.
+    ///
+    /// The corresponding C function is `poll`.
+    ///
+    /// - Parameters:
+    ///   - descriptors: The descriptors; without any, only the time ends it.
+    ///   - nanoseconds: How long at most, to the next millisecond; `nil` for any time, and zero or less does not wait.
+    public static func wait(forAny descriptors: [CInt], atMost nanoseconds: Int64? = nil) {
+        var requests = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        let milliseconds = nanoseconds.map { CInt(clamping: (min(max(0, $0), 1 << 50) + 999_999) / 1_000_000) } ?? -1
+        // EINTR ends it, too, and so does a descriptor that is not open.
+        _ = try? SystemCall.checked(retryOnInterrupt: false) {
+            unsafe poll(&requests, nfds_t(descriptors.count), milliseconds)
+        }
+    }
 }

@@ -33,6 +33,7 @@ enum Scenario: String {
     case taskExecutor = "task-executor"
     case signal
     case waitingForAnyMode = "waiting-for-any-mode"
+    case noDescriptors = "no-descriptors"
 }
 
 /// Writes a line at once.

@@ -23,6 +23,7 @@ extension Scenario {
         case .taskExecutor: taskExecutor()
         case .signal: signal()
         case .waitingForAnyMode: waitingForAnyMode()
+        case .noDescriptors: DescriptorScenario().play()
         }
     }
 
@@ -53,6 +54,8 @@ extension Scenario {
 
     /// The mode is not empty although nothing was ever added to it.
     private func neverEmpty() {
+        // Before the first run, too.
+        say("\(loop.isEmpty(.default)) \(loop.isEmpty("other"))")
         say("\(loop.run(in: .default, for: .zero)) \(loop.run(in: .default, for: .milliseconds(1)))")
         say("\(loop.isEmpty(.default)) \(loop.run(in: "other", for: .zero))")
     }

@@ -1,3 +1,4 @@
+import Glibc
 import RunLoops
 import Testing
 
@@ -73,5 +74,57 @@ struct AnyModeTests {
         pipe.fill()
         try thread.join()
         #expect(trace.entries == ["true", "true", "true"])
+    }
+
+    /// Has a thread wait for modes, and calls `body` when it sleeps, if there is one.
+    ///
+    /// Returns what the wait said, or nil if it did not end.
+    private func wait(
+        for modes: [HostRunLoop.Mode],
+        _ limit: Duration,
+        _ body: ((HostRunLoop) throws -> Void)? = nil
+    ) throws -> Bool? {
+        let said = Cell<Bool?>(nil)
+        let thread = NewThread { said.value = $0.waitUntilAnyModeIsReady(modes, for: limit) }
+        if let body {
+            waitUntilAsleep(thread.loop)
+            try body(thread.loop)
+        }
+        let end = HostRunLoop.Instant.now.advanced(by: .seconds(30))
+        while said.value == nil, .now < end { sched_yield() }
+        // One that never ends is left behind.
+        if said.value != nil { try thread.join() }
+        return said.value
+    }
+
+    @Test("With no mode that exists the wait ends at its limit, and at a wake-up")
+    func noMode() throws {
+        #expect(try wait(for: ["none"], .milliseconds(50)) == false)
+        #expect(try wait(for: [], .milliseconds(1)) == false)
+        #expect(try wait(for: ["none"], .seconds(5000)) { $0.wakeUp() } == true)
+    }
+
+    @Test("A mode that begins to exist during the wait is waited for")
+    func newMode() throws {
+        let pipe = TestPipe()
+        pipe.fill()
+        #expect(try wait(for: ["new"], .seconds(5000)) { try $0.add(pipe.portSource("p") { _ in }, to: "new") } == true)
+        let timer = HostRunLoop.Timer(label: "t", after: .milliseconds(1)) { _ in }
+        #expect(try wait(for: ["new"], .seconds(5000)) { $0.add(timer, to: "new") } == true)
+    }
+
+    @Test("After a wake-up the next wait sleeps again")
+    func sleepsAgain() throws {
+        let looks = try onNewThread { loop in
+            loop.addIdleSource(to: "a")
+            let other = NewThread { _ in
+                waitUntilAsleep(loop)
+                loop.wakeUp()
+            }
+            let woken = loop.waitUntilAnyModeIsReady(["a", "none"], for: .seconds(50))
+            try other.join()
+            return [woken, loop.waitUntilAnyModeIsReady(["a", "none"], for: .milliseconds(5))]
+        }
+        #expect(looks == [true, false])
     }
 }

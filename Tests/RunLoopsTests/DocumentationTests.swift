@@ -78,7 +78,7 @@ struct DocumentationTests {
             loop.enqueue(target: cache) { print("never") }
             loop.perform(after: .seconds(3600), target: cache) { print("never, too") }
             loop.cancelPerforms(for: cache)  // 2
-            loop.run()
+            loop.run(until: .now.advanced(by: .milliseconds(50)))
             print("\(report.state)")  // done
         }
         #expect(lines == ["before it", "report", "later", "done"])
@@ -226,7 +226,11 @@ struct DocumentationTests {
             } leave: { _ in
                 print("leave")
             }
-            loop.add(HostRunLoop.Timer(label: "once", after: .milliseconds(10)) { _ in print("timer") })
+            let once = HostRunLoop.Timer(label: "once", after: .milliseconds(10)) { _ in
+                print("timer")
+                loop.stop()
+            }
+            loop.add(once)
             loop.run()  // enter, leave, enter, timer, leave
         }
         #expect(lines == ["enter", "leave", "enter", "timer", "leave"])

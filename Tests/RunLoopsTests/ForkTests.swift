@@ -44,7 +44,8 @@ struct ForkTests {
             }
             #expect(hf_test_wait(child) == 0)
             #expect(!loop.isInheritedByFork)
-            #expect(Readiness.now(of: loop.wakeDescriptor.rawValue, for: .readable).isEmpty)
+            let wake = try #require(loop.descriptors.present).wake.rawValue
+            #expect(Readiness.now(of: wake, for: .readable).isEmpty)
 
             loop.wakeState.endSleep()
             loop.wakeState.ignore()

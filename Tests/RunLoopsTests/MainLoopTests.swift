@@ -13,7 +13,7 @@ struct MainLoopTests {
 
     @Test("A common mode is never empty, because of the main dispatch queue")
     func neverEmpty() throws {
-        #expect(try play("never-empty") == ["timedOut timedOut", "false finished"])
+        #expect(try play("never-empty") == ["false true", "timedOut timedOut", "false finished"])
     }
 
     @Test("Blocks of the main dispatch queue run inside the loop, on the main thread, in order")
@@ -88,5 +88,25 @@ struct MainLoopTests {
     @Test("Waiting for several modes ends when the main queue has work, if one of them is common")
     func waitingForAnyMode() throws {
         #expect(try play("waiting-for-any-mode") == ["false", "false", "true", "block", "handledSource", "false"])
+    }
+
+    @Test("Without a descriptor left, loops and modes work, and what needs one throws; later all works")
+    func noDescriptors() throws {
+        #expect(
+            try play("no-descriptors") == [
+                "main true finished",
+                "mode true timer finished",
+                "block finished",
+                "wait false true",
+                "thread Errno true",
+                "port noResources true",
+                "request system true",
+                "background timer stopped",
+                "descriptors again",
+                "port handledSource",
+                "main queue handledSource",
+                "thread 42",
+            ]
+        )
     }
 }

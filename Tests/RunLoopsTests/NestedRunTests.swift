@@ -102,4 +102,34 @@ struct NestedRunTests {
         other.join()
         #expect(entries == ["abandoned shared", "went on", "false false true"])
     }
+
+    @Test("A run in an afterWaiting observer serves what ended the wait; the run around it serves nothing that is gone")
+    func afterWaiting() throws {
+        let entries = try onNewThread { loop in
+            let trace = Trace()
+            let pipe = TestPipe()
+            try loop.add(
+                pipe.portSource("p") { _ in
+                    pipe.takeByte()
+                    trace.add("port \(loop.nesting)")
+                }
+            )
+            let nesting = HostRunLoop.Observer(label: "o", activities: .afterWaiting, repeats: false) { _, _ in
+                trace.add("\(loop.run(in: .default, for: .zero, returnAfterSourceHandled: true))")
+            }
+            loop.add(nesting)
+            pipe.fill()
+            trace.add("\(loop.run(in: .default, for: .milliseconds(20), returnAfterSourceHandled: true))")
+            let timer = HostRunLoop.Timer(label: "t", after: .zero) { _ in trace.add("timer \(loop.nesting)") }
+            loop.add(
+                HostRunLoop.Observer(label: "o", activities: .afterWaiting, repeats: false) { _, _ in
+                    loop.run(in: .default, for: .zero)
+                }
+            )
+            loop.add(timer)
+            loop.run(in: .default, for: .milliseconds(20))
+            return trace.entries
+        }
+        #expect(entries == ["port 2", "handledSource", "timedOut", "timer 2"])
+    }
 }

@@ -110,6 +110,47 @@ struct TimerHeapTests {
         #expect(due == Array(0...41))
     }
 
+    @Test("After every change the shared deadline is that of a search from the beginning, and makes nobody too late")
+    func sharedDeadline() throws {
+        var random = SystemRandomNumberGenerator()
+        for size in [1, 5, 30, 300] {
+            let heap = TimerHeap<Int>()
+            var times: [Int: (deadline: Int64, latest: Int64)] = [:]
+            var slots: [Int] = []
+            for index in 0..<size { slots.append(heap.insertParked(index)) }
+            for step in 0..<4000 {
+                let slot = slots[Int.random(in: 0..<size, using: &random)]
+                if Int.random(in: 0..<4, using: &random) == 0 {
+                    heap.park(slot)
+                    times[slot] = nil
+                } else {
+                    let deadline = Int64(step / 20 + Int.random(in: 0..<60, using: &random))
+                    let latest = deadline + [0, 2, 10, 1000].randomElement(using: &random)!
+                    heap.schedule(slot, at: deadline, latest: latest)
+                    times[slot] = (deadline, latest)
+                }
+                let shared = heap.sharedDeadline
+                guard let shared else {
+                    #expect(times.isEmpty)
+                    continue
+                }
+                #expect(times.values.contains { $0.deadline == shared })
+                #expect(times.values.allSatisfy { shared <= $0.latest })
+                var latest = Int64.max
+                var expected: [Int64] = []
+                for time in times.values.sorted(by: { $0.deadline < $1.deadline }) where time.deadline <= latest {
+                    latest = min(latest, time.latest)
+                    expected.append(time.deadline)
+                }
+                // Fewer than a search looks at: exactly the last one.
+                if expected.count < TimerHeap<Int>.looksPerSearch {
+                    #expect(shared == expected.last || expected.contains(shared) && size == 300)
+                }
+            }
+            #expect(heap.defects() == [])
+        }
+    }
+
     /// Removes everything in order.
     private func drain(_ heap: TimerHeap<Int>, slots: [Int: Int]) -> [Int] {
         var result: [Int] = []

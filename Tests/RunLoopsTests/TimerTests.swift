@@ -189,4 +189,21 @@ struct TimerTests {
         #expect(try thread.join() == 1)
         #expect(trace.entries == ["entry", "timers?", "sources?", "sleep", "woke", "quick", "exit", "finished"])
     }
+
+    @Test("A date in the past reads back as the moment in which it was set; that of an invalid timer stays")
+    func dates() throws {
+        let before = HostRunLoop.Instant.now
+        let timer = HostRunLoop.Timer(label: "t", fireAt: before.advanced(by: .seconds(-100))) { _ in }
+        #expect(timer.nextFireDate >= before && timer.nextFireDate <= .now)
+        let far = before.advanced(by: .seconds(1000))
+        timer.nextFireDate = far
+        #expect(timer.nextFireDate == far)
+        let again = HostRunLoop.Instant.now
+        timer.nextFireDate = before.advanced(by: .seconds(-100))
+        let last = timer.nextFireDate
+        #expect(last >= again && last <= .now)
+        timer.invalidate()
+        timer.nextFireDate = far
+        #expect(timer.nextFireDate == last)
+    }
 }

@@ -161,4 +161,48 @@ struct ToleranceTests {
         #expect(try thread.join() == .stopped)
         #expect(fired.value)
     }
+
+    @Test("However many timers there are, a sleep looks at 64 of them, and at none again until one of those changes")
+    func looks() throws {
+        let looks = try onNewThread { loop in
+            let timers = (0..<5000).map { timer(at: $0 * 10, tolerance: 6000) }
+            for timer in timers.shuffled() { loop.add(timer) }
+            defer { for timer in timers { timer.invalidate() } }
+            let mode = try #require(loop.modes[.default])
+            let pipe = TestPipe()
+            pipe.fill()
+            // It is never read: always ready.
+            try loop.add(pipe.portSource("busy") { _ in })
+            var looks: [Int] = []
+            func note(_ rounds: Int, _ change: (Int) -> Void) {
+                let before = mode.timers.looks
+                for round in 0..<rounds {
+                    change(round)
+                    loop.run(in: .default, for: .seconds(60), returnAfterSourceHandled: true)
+                    // A run that finds the port ready does not sleep.
+                    _ = loop.timerDeadline(of: mode)
+                }
+                looks.append(mode.timers.looks - before)
+            }
+            note(1000) { _ in }
+            // Far behind the first ones.
+            note(1000) { timers[1000 + $0].nextFireDate = Self.base.advanced(by: .seconds(60 + $0)) }
+            // The first one each time: what an idle limit does that is moved with every request.
+            note(640) { timers[$0].nextFireDate = Self.base.advanced(by: .seconds(2000 + $0)) }
+            return looks
+        }
+        #expect(looks[0] == TimerHeap<Timer>.looksPerSearch)
+        #expect(looks[1] == 0)
+        #expect(looks[2] <= 11 * TimerHeap<Timer>.looksPerSearch)
+    }
+
+    @Test("Among many timers that could share a wake-up, it ends at the date of the 64th")
+    func many() throws {
+        func end(_ count: Int) throws -> Int64 {
+            try wakeTime((0..<count).map { timer(at: $0, tolerance: 60_000) }.shuffled())
+        }
+        #expect(try end(1000) == 63)
+        #expect(try end(64) == 63)
+        #expect(try end(40) == 39)
+    }
 }

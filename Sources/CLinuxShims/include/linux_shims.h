@@ -13,6 +13,9 @@
 extern "C" {
 #endif
 
+/// Says whether the process has libdispatch. Safe to call from a signal handler.
+bool hf_has_main_queue(void);
+
 /// Returns the descriptor that is readable while the main dispatch queue has work, or -1 when the process has no
 /// libdispatch.
 ///

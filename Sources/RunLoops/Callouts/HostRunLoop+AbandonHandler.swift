@@ -4,13 +4,14 @@ extension HostRunLoop {
     ///
     /// Without one it is the default handler, and without that either the abandoned stack is buried. The handler should
     /// return soon; it may add, remove, withdraw and invalidate, but not run the loop. A fault in it is not resumed. The
-    /// cleanups of the callout run when it has returned. Callable from any thread.
+    /// cleanups of the callout run when it has returned. It may refer to the loop: it is released when the loop's thread
+    /// ends, and one that is set later is not kept. Callable from any thread.
     ///
     /// - Parameter handler: The handler, or `nil` for the default one.
     public func setAbandonHandler(_ handler: (@Sendable (AbandonedCallout) -> Void)?) {
         let old = lock.withLock {
             let old = abandonHandler
-            abandonHandler = handler
+            abandonHandler = isTornDown ? nil : handler
             return old
         }
         // Released here, after unlocking.

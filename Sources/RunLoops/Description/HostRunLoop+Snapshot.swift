@@ -15,7 +15,7 @@ extension HostRunLoop {
                 date: .now,
                 address: unsafe UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()),
                 isMain: isMain,
-                wakeDescriptor: wakeDescriptor.rawValue,
+                wakeDescriptor: descriptors.present?.wake.rawValue ?? -1,
                 isWakeUpPending: wakeState.isPending,
                 ignoresWakeUps: wakeState.isIgnoring,
                 isWaiting: isWaiting,
@@ -78,7 +78,7 @@ extension HostRunLoop.Snapshot.ModeState {
         }
         self.init(
             name: mode.name,
-            epollDescriptor: mode.epoll.rawValue,
+            epollDescriptor: mode.poller?.epoll.rawValue ?? -1,
             sources: sources.sorted { $0.item.identifier < $1.item.identifier },
             ports: ports.sorted { $0.item.identifier < $1.item.identifier },
             observers: mode.observers.map {

@@ -1,13 +1,19 @@
 import LinuxSystem
 import Synchronization
+import SystemPackage
 
 /// What one loop knows of one mode: its items, and the epoll instance in which the loop sleeps when it runs in the mode.
+///
+/// A mode without descriptors to wait for can do without the instance, when the process has no descriptor left for one.
 ///
 /// Never destroyed before the loop, as in CFRunLoop (CFRunLoop.c:845).
 final class LoopMode: @unchecked Sendable {
     let name: HostRunLoop.Mode
     let cName: CName
-    let epoll: Epoll
+    /// How many modes the loop had before.
+    let number: Int
+    private let descriptors: SleepDescriptors
+    private let latePoller: Late<ModePoller>
 
     // Protected by the loop's lock: the runtime's own checks of exclusive access would find nothing.
     @safe @exclusivity(unchecked) var sources = SlotTable<HostRunLoop.Source>()
@@ -32,30 +38,41 @@ final class LoopMode: @unchecked Sendable {
     /// How many descriptors the epoll instance holds, apart from the loop's own.
     let descriptorCount = Atomic<Int>(0)
 
+    /// Whether a run in it was asked for, maybe while it was empty: written by the loop's thread.
+    let wasRun = Atomic<Bool>(false)
+
     /// Whether a source may be signalled that was not looked at since: set by any thread, cleared by the loop's.
     let hasSignals = Atomic<Bool>(false)
 
     // Only touched by the loop's thread.
     /// What was harvested from the epoll instance and not served yet.
     @safe @exclusivity(unchecked) var events = EventQueue()
+    /// What was served last, of the kinds that take turns.
+    ///
+    /// A mode's own: runs of one pass that follow each other go on taking turns, and so does the run around a nested one.
+    @safe @exclusivity(unchecked) var lastTurn = LoopEvent.Turn.ports
     /// The run, counted over the life of the loop, in which that was.
     @safe @exclusivity(unchecked) var harvestedInRun: UInt64 = 0
     /// Whether the main dispatch queue's descriptor is in the epoll instance.
     @safe @exclusivity(unchecked) var watchesMainQueue = false
 
     /// Makes a mode without items.
-    init(name: HostRunLoop.Mode, wakeDescriptor: CInt, timerDescriptor: CInt) {
+    init(name: HostRunLoop.Mode, number: Int, _ descriptors: SleepDescriptors) {
         self.name = name
+        self.number = number
+        self.descriptors = descriptors
         cName = CName.interned(name.rawValue)
-        do {
-            epoll = try Epoll()
-            // Edge-triggered: what they have to say is in the wake state and in the clock, so nobody needs to read them.
-            try epoll.add(wakeDescriptor, events: [.readable, .edgeTriggered], token: PortTable.wakeToken)
-            try epoll.add(timerDescriptor, events: [.readable, .edgeTriggered], token: PortTable.timerToken)
-        } catch {
-            // A loop without it could never wake up: as fatal as it is for CFRunLoop.
-            fatalError("no epoll instance for the run loop mode \(name): \(error)")
-        }
+        latePoller = Late { () throws(Errno) in try ModePoller(descriptors) }
+    }
+
+    /// What waits for the mode's descriptors; `nil` while the process has no descriptor left for it, and then there are none.
+    @inline(__always)
+    var poller: ModePoller? { latePoller.value }
+
+    /// Returns what waits for the mode's descriptors, made now if that was not possible before.
+    func requiredPoller() throws(Errno) -> ModePoller {
+        let descriptors = descriptors
+        return try latePoller.required { () throws(Errno) in try ModePoller(descriptors) }
     }
 
     /// Publishes the earliest deadline.
@@ -69,22 +86,10 @@ final class LoopMode: @unchecked Sendable {
     }
 
     /// The time at which a sleep must end for the timers: the last fire date that makes none of them later than its
-    /// tolerance allows (CFRunLoop.c:2380 arms its kernel timer for the whole window between the two).
+    /// tolerance allows (CFRunLoop.c:2380 arms its kernel timer for the whole window between the two), or that of the 64th.
     ///
     /// Called with the loop's lock held. `Int64.max` for never.
     var coalescedDeadline: Int64 {
-        guard let earliest = timers.earliestDeadline else { return .max }
-        guard hasTolerantTimers else { return earliest }
-        var latest = Int64.max
-        timers.visit(notAfter: .max) { timer, _ in
-            latest = min(latest, timer.latestFireTime)
-            return latest
-        }
-        var deadline = earliest
-        timers.visit(notAfter: latest) { _, key in
-            deadline = max(deadline, key.deadline)
-            return latest
-        }
-        return deadline
+        (hasTolerantTimers ? timers.sharedDeadline : timers.earliestDeadline) ?? .max
     }
 }

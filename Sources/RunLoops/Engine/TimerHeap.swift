@@ -22,12 +22,23 @@ final class TimerHeap<Element> {
     @safe @exclusivity(unchecked) private var firstFree = -1
     @safe @exclusivity(unchecked) private var lastSequence: UInt64 = 0
 
+    /// The last answer to when a wait for them should end, while no change makes it another.
+    @safe @exclusivity(unchecked) private var shared: SharedWait?
+    /// Where the search for that answer goes on; kept for its memory.
+    @safe @exclusivity(unchecked) private var frontier = HeapStorage<HeapNode>()
+    /// How many elements that search has looked at, in the life of the heap.
+    @safe @exclusivity(unchecked) private(set) var looks = 0
+
+    /// How many elements, at most, the search looks at.
+    static var looksPerSearch: Int { 64 }
+
     /// How many elements there are, parked ones included.
     @safe @exclusivity(unchecked) private(set) var count = 0
 
     deinit {
         nodes.free()
         slots.free()
+        frontier.free()
     }
 
     private struct Slot {
@@ -36,6 +47,20 @@ final class TimerHeap<Element> {
         var position: Int
         /// The number of the call that scheduled it.
         var sequence: UInt64
+        /// How late it may come, its deadline included.
+        var latest: Int64
+    }
+
+    /// When a wait should end so that elements share it.
+    private struct SharedWait {
+        /// The deadline at which it ends.
+        let end: Int64
+        /// Up to here elements were looked at: none that comes later counts.
+        let horizon: Int64
+        /// The earliest time at which one of them is too late; never before `end`.
+        let latest: Int64
+        /// Whether there may be more that could share it.
+        let isCut: Bool
     }
 
     private static var none: Int { -1 }
@@ -51,18 +76,26 @@ final class TimerHeap<Element> {
     func insertParked(_ element: Element) -> Int {
         count += 1
         guard firstFree != Self.none else {
-            slots.append(Slot(element: element, position: Self.none, sequence: 0))
+            slots.append(Slot(element: element, position: Self.none, sequence: 0, latest: 0))
             return slots.count - 1
         }
         let slot = firstFree
         firstFree = slots[slot].position
-        slots[slot] = Slot(element: element, position: Self.none, sequence: 0)
+        slots[slot] = Slot(element: element, position: Self.none, sequence: 0, latest: 0)
         return slot
     }
 
     /// Gives an element a deadline, behind all others that have the same.
-    func schedule(_ slot: Int, at deadline: Int64) {
+    ///
+    /// - Parameters:
+    ///   - slot: The element's slot.
+    ///   - deadline: The deadline.
+    ///   - latest: How late it may come so that it can share a wait with others; `nil` for the deadline itself.
+    func schedule(_ slot: Int, at deadline: Int64, latest: Int64? = nil) {
         lastSequence += 1
+        // Before the new time is there: the old one is what the shared wait may depend on.
+        park(slot)
+        slots[slot].latest = max(deadline, latest ?? deadline)
         place(slot, with: Key(deadline: deadline, sequence: lastSequence))
     }
 
@@ -80,6 +113,7 @@ final class TimerHeap<Element> {
         let position = slots[slot].position
         guard position != Self.none else { return }
         slots[slot].position = Self.none
+        if shared != nil { noteDeparture(of: nodes[position]) }
         let last = nodes.removeLast()
         guard position < nodes.count else { return }
         if !siftUp(last, from: position) {
@@ -149,6 +183,7 @@ final class TimerHeap<Element> {
         park(slot)
         slots[slot].sequence = key.sequence
         let node = HeapNode(deadline: key.deadline, slot: slot)
+        if shared != nil { noteArrival(of: node) }
         nodes.append(node)
         let end = nodes.count - 1
         if !siftUp(node, from: end) {
@@ -207,6 +242,94 @@ final class TimerHeap<Element> {
             position = place
         }
         set(node, at: position)
+    }
+
+    // MARK: Sharing a wait
+
+    /// When a wait should end so that elements share it: at the last deadline that makes none of them too late; `nil` without
+    /// elements.
+    ///
+    /// Among many that could share it, at the deadline of the 64th, so that the search costs the same for a million; it is
+    /// repeated only when a change concerns what it has looked at.
+    var sharedDeadline: Int64? {
+        if let shared { return shared.end }
+        guard nodes.count > 0 else { return nil }
+        let found = searchSharedWait()
+        shared = found
+        return found.end
+    }
+
+    /// Looks at the elements in the order of their deadlines.
+    private func searchSharedWait() -> SharedWait {
+        while frontier.count > 0 { _ = frontier.removeLast() }
+        // Places in `nodes`, with their deadlines: the least is taken out, and its children are put in.
+        pushToFrontier(0)
+        var latest = Int64.max
+        var end = nodes[0].deadline
+        for _ in 0..<Self.looksPerSearch {
+            guard frontier.count > 0, frontier[0].deadline <= latest else {
+                return SharedWait(end: end, horizon: latest, latest: latest, isCut: false)
+            }
+            let next = popFromFrontier()
+            looks += 1
+            end = next.deadline
+            latest = min(latest, slots[nodes[next.slot].slot].latest)
+            for child in HeapNode.children(of: next.slot) where child < nodes.count {
+                pushToFrontier(child)
+            }
+        }
+        return SharedWait(end: end, horizon: end, latest: latest, isCut: true)
+    }
+
+    private func pushToFrontier(_ position: Int) {
+        let node = HeapNode(deadline: nodes[position].deadline, slot: position)
+        frontier.append(node)
+        var place = frontier.count - 1
+        while place > 0 {
+            let parent = HeapNode.parent(of: place)
+            guard node.deadline < frontier[parent].deadline else { break }
+            frontier[place] = frontier[parent]
+            place = parent
+        }
+        frontier[place] = node
+    }
+
+    private func popFromFrontier() -> HeapNode {
+        let first = frontier[0]
+        let last = frontier.removeLast()
+        let count = frontier.count
+        guard count > 0 else { return first }
+        var place = 0
+        while true {
+            var smallest = place
+            var least = last.deadline
+            for child in HeapNode.children(of: place) where child < count && frontier[child].deadline < least {
+                smallest = child
+                least = frontier[child].deadline
+            }
+            guard smallest != place else { break }
+            frontier[place] = frontier[smallest]
+            place = smallest
+        }
+        frontier[place] = last
+        return first
+    }
+
+    /// Forgets the answer if an element that comes could make it another.
+    private func noteArrival(of node: HeapNode) {
+        guard let known = shared else { return }
+        if node.deadline > known.horizon { return }
+        if node.deadline <= known.end, slots[node.slot].latest >= known.latest { return }
+        shared = nil
+    }
+
+    /// Forgets the answer if it depends on an element that goes.
+    private func noteDeparture(of node: HeapNode) {
+        guard let known = shared else { return }
+        if node.deadline > known.horizon { return }
+        // Where the search was cut, its end is right whatever else goes.
+        if node.deadline != known.end, slots[node.slot].latest > known.latest || known.isCut { return }
+        shared = nil
     }
 
     // MARK: Checking

@@ -14,10 +14,17 @@ struct Membership {
 struct Memberships {
     private(set) var first: Membership?
     private var others: [Membership]?
-    /// Whether the item was ever added to the common modes of a loop.
-    var wasCommon = false
+    /// The loops among whose common items it is; it may be there without being in any of their modes.
+    private var commonLoops: [CommonLoop]?
     /// Whether the item was ever withdrawn from a loop.
     var wasWithdrawn = false
+
+    /// A loop with the item among its common ones.
+    ///
+    /// Not retained, like that of a membership: the loop takes its common items out before it dies, too.
+    private struct CommonLoop {
+        @safe unowned(unsafe) let loop: HostRunLoop
+    }
 
     /// Whether the item is in no mode.
     var isEmpty: Bool { first == nil }
@@ -37,11 +44,28 @@ struct Memberships {
         return others?.first { $0.mode === mode }
     }
 
-    /// Returns the loop of some membership, the oldest if the test has no objection.
+    /// Returns a loop that the item is in, or among whose common items it is; that of the oldest membership if the test has no
+    /// objection.
     func firstLoop(where isWanted: (HostRunLoop) -> Bool) -> HostRunLoop? {
         if let first, isWanted(first.loop) { return first.loop }
-        return others?.first { isWanted($0.loop) }?.loop
+        return others?.first { isWanted($0.loop) }?.loop ?? commonLoops?.first { isWanted($0.loop) }?.loop
     }
+
+    /// Notes that the item is one of a loop's common items.
+    mutating func beginCommon(of loop: HostRunLoop) {
+        guard !isCommon(of: loop) else { return }
+        commonLoops = (commonLoops ?? []) + [CommonLoop(loop: loop)]
+    }
+
+    /// Notes that the item is not one of a loop's common items any more.
+    mutating func endCommon(of loop: HostRunLoop) {
+        guard var rest = commonLoops else { return }
+        rest.removeAll { $0.loop === loop }
+        commonLoops = rest.isEmpty ? nil : rest
+    }
+
+    /// Says whether the item is one of a loop's common items.
+    func isCommon(of loop: HostRunLoop) -> Bool { commonLoops?.contains { $0.loop === loop } ?? false }
 
     /// Removes the membership in a mode and returns it.
     mutating func remove(from mode: LoopMode) -> Membership? {

@@ -1,5 +1,6 @@
 import LinuxSystem
 import Synchronization
+import SystemPackage
 
 extension HostRunLoop {
     /// Calls a closure while a descriptor is ready, once per pass: level-triggered, and never reading from it.
@@ -115,17 +116,18 @@ extension HostRunLoop {
                         memberships.membership(in: mode)?.slot == slot,
                         mode.ports.owns(descriptor, slot: slot)
                     else { return }
+                    guard let poller = mode.poller else { return }
                     let token = mode.ports.token(of: slot)
                     let events = interest.events
                     // Errors mean that the descriptor was closed behind our back: then there is nothing to wait for.
                     if events.isEmpty {
-                        try? mode.epoll.remove(descriptor)
+                        try? poller.epoll.remove(descriptor)
                         return
                     }
                     do {
-                        try mode.epoll.modify(descriptor, events: events, token: token)
+                        try poller.epoll.modify(descriptor, events: events, token: token)
                     } catch {
-                        try? mode.epoll.add(descriptor, events: events, token: token)
+                        try? poller.epoll.add(descriptor, events: events, token: token)
                     }
                 }
             }
@@ -138,11 +140,17 @@ extension HostRunLoop {
         @inline(__always) func unlockItem() { lock.unlock() }
 
         func enter(_ mode: LoopMode) throws(RunLoopError) -> Int {
+            let poller: ModePoller
+            do throws(Errno) {
+                poller = try mode.requiredPoller()
+            } catch {
+                throw RunLoopError(code: .noResources, underlyingError: error)
+            }
             let slot = mode.ports.insert(self)
             do {
-                try mode.epoll.add(descriptor, events: interest.events, token: mode.ports.token(of: slot))
+                try poller.epoll.add(descriptor, events: interest.events, token: mode.ports.token(of: slot))
                 if interest.isEmpty {
-                    try mode.epoll.remove(descriptor)
+                    try poller.epoll.remove(descriptor)
                 }
             } catch {
                 _ = mode.ports.remove(slot: slot, descriptor: descriptor)
@@ -158,7 +166,7 @@ extension HostRunLoop {
             mode.portDepartures.add(1, ordering: .releasing)
             if mode.ports.remove(slot: slot, descriptor: descriptor) {
                 // ENOENT or EBADF: nothing was asked for, or the descriptor was closed behind our back.
-                try? mode.epoll.remove(descriptor)
+                try? mode.poller?.epoll.remove(descriptor)
             }
         }
     }

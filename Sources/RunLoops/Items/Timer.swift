@@ -37,7 +37,7 @@ extension HostRunLoop {
         ///
         /// - Parameters:
         ///   - label: What a crash report calls it.
-        ///   - fireAt: When it fires first; the past means now.
+        ///   - fireAt: When it fires first; the past means now, which is what `nextFireDate` then says.
         ///   - interval: The time between two fires; zero or less for a timer that fires once.
         ///   - perform: Called on the loop's thread, with the timer.
         public convenience init(
@@ -100,19 +100,23 @@ extension HostRunLoop {
         /// Whether it will fire again: it was not invalidated, and if it fires once, it has not finished that.
         public var isValid: Bool { valid.load(ordering: .acquiring) }
 
-        /// When it fires next; setting it does not change the interval, and the past means now.
+        /// When it fires next; setting it does not change the interval, and the past means now: it reads back as the moment in
+        /// which it was set.
         ///
-        /// Set from another thread it wakes the loop. Set from its own closure it counts only if it is later than the
+        /// While it fires it is the date that has come. Of a timer that is invalid it is the last one that it had; setting
+        /// that has no effect. Set from another thread it wakes the loop. Set from its own closure it counts only if it is later than the
         /// fire date that just came.
         public var nextFireDate: Instant {
             get { Instant(nanoseconds: lock.withLock { fireTime }) }
-            set { reschedule(at: Self.notPast(newValue.nanoseconds)) }
+            set {
+                if isValid { reschedule(at: Self.notPast(newValue.nanoseconds)) }
+            }
         }
 
         /// How late it may fire so that it can share a wake-up with other timers; zero unless set.
         ///
-        /// The loop sleeps until the last fire date that makes no timer later than its tolerance allows, and then fires
-        /// all that are due. Fire dates are not moved: the phase of a repeating timer stays. Never negative, and at most
+        /// The loop sleeps until the last fire date that makes no timer later than its tolerance allows, or until that of the
+        /// 64th of those that could share the wake-up, and then fires all that are due. Fire dates are not moved: the phase of a repeating timer stays. Never negative, and at most
         /// half the interval of a repeating timer (CFRunLoop.c:4752; there it has an effect on Darwin only). Setting it
         /// wakes nobody unless the loop would sleep too long. Callable from any thread.
         public var tolerance: Duration {
@@ -279,7 +283,7 @@ extension HostRunLoop {
             memberships.visitAll { membership in
                 if hasTolerance { membership.mode.hasTolerantTimers = true }
                 guard !isFiring else { return }
-                membership.mode.timers.schedule(membership.slot, at: fireTime)
+                membership.mode.timers.schedule(membership.slot, at: fireTime, latest: latestFireTime)
                 membership.mode.timersChanged()
             }
         }
@@ -294,7 +298,7 @@ extension HostRunLoop {
             let slot = mode.timers.insertParked(self)
             if toleranceNanoseconds > 0 { mode.hasTolerantTimers = true }
             if !isFiring {
-                mode.timers.schedule(slot, at: fireTime)
+                mode.timers.schedule(slot, at: fireTime, latest: latestFireTime)
                 mode.timersChanged()
             }
             return slot

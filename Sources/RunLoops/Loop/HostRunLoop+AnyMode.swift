@@ -1,45 +1,10 @@
 import LinuxSystem
 import Synchronization
 
-/// The parent epoll instance of a loop: it is ready when that of any enrolled mode is.
+/// Waiting for several modes at once.
 ///
-/// Touched by the loop's thread only.
-final class SweepPoller {
-    private let epoll: Epoll
-    private var events = EventQueue()
-    private var enrolled: [LoopMode] = []
-
-    init() {
-        do {
-            epoll = try Epoll()
-        } catch {
-            fatalError("no epoll instance for all modes of a run loop: \(error)")
-        }
-    }
-
-    /// Enrols exactly these modes.
-    func enrol(_ modes: [LoopMode]) {
-        guard !modes.elementsEqual(enrolled, by: ===) else { return }
-        do {
-            for mode in enrolled where !modes.contains(where: { $0 === mode }) {
-                try epoll.remove(mode.epoll.rawValue)
-            }
-            for mode in modes where !enrolled.contains(where: { $0 === mode }) {
-                try epoll.add(mode.epoll.rawValue, events: .readable, token: 0)
-            }
-        } catch {
-            fatalError("a run loop mode cannot be waited for: \(error)")
-        }
-        enrolled = modes
-    }
-
-    /// Waits until one of the modes has something, and says whether it has.
-    func wait(blocks: Bool) -> Bool {
-        epoll.wait(into: &events, blocks: blocks)
-        return !events.isEmpty
-    }
-}
-
+/// By poll(2) on the epoll instances of the modes, and not by one that holds them all: it takes no descriptor, so that the way
+/// back after a fault works in a process that has none left.
 extension HostRunLoop {
     /// Sleeps until a run in one of some modes would have something to do, or the loop is woken.
     ///
@@ -47,42 +12,82 @@ extension HostRunLoop {
     /// nothing and calls no observer. To be called on the loop's own thread, between runs.
     ///
     /// - Parameters:
-    ///   - names: The modes; `.common` and modes that do not exist are left out.
+    ///   - names: The modes; `.common` is left out. One that does not exist counts from the time on when it does: until
+    ///     then, only the limit and a wake-up end the wait for it.
     ///   - limit: How long at most; zero or less does not wait.
     /// - Returns: Whether there is something to do; `false` when the time was over.
     public func waitUntilAnyModeIsReady(_ names: [Mode], for limit: Duration) -> Bool {
+        let end = limit <= .zero ? .min : Instant.now.advanced(by: limit).nanoseconds
+        return waitUntilReady(names, until: end, endsAtWakeUp: true)
+    }
+
+    /// Does the same, until a time on the monotonic clock.
+    ///
+    /// - Parameters:
+    ///   - names: The modes.
+    ///   - end: The time, in nanoseconds.
+    ///   - endsAtWakeUp: Whether a wake-up ends it. If not, the run around it gets those that come meanwhile.
+    /// - Returns: Whether there is something to do.
+    func waitUntilReady(_ names: [Mode], until end: Int64, endsAtWakeUp: Bool) -> Bool {
         requireOwnProcess(to: "wait for")
         guard isCurrent else { Misuse.endProcessForWrongThread() }
-        let candidates = lock.withLock { () -> [LoopMode] in
-            var seen: Set<Mode> = [.common]
-            return names.compactMap { seen.insert($0).inserted ? modes[$0] : nil }
-        }
-        let end = limit <= .zero ? .min : Instant.now.advanced(by: limit).nanoseconds
-        for mode in candidates {
-            prepareMainQueue(for: mode)
-        }
-        let poller = sweepPoller ?? SweepPoller()
-        sweepPoller = poller
-        poller.enrol(candidates)
-
         let ignoredWakeUps = wakeState.accept()
+        var wasWoken = false
         defer {
+            if wasWoken { _ = wakeState.requestWake(isRemembered: false) }
             if ignoredWakeUps { wakeState.ignore() }
         }
         while true {
-            if wakeState.consume() || candidates.contains(where: isReady) { return true }
-            if end <= MonotonicClock.nanoseconds {
-                // One look into the kernel all the same: a descriptor may be ready.
-                return poller.wait(blocks: false) && candidates.contains(where: hasReadyPort)
+            let candidates = existingModes(names)
+            if wakeState.consume() {
+                if endsAtWakeUp { return true }
+                wasWoken = true
             }
+            if candidates.contains(where: isReady) { return true }
+            if end <= MonotonicClock.nanoseconds { return false }
+            requireOwnProcess(to: "go on with")
+            // What poll(2) looks at is a level, unlike what the modes have of it. Before the sleep is announced: who wakes the
+            // loop after that writes it again.
+            descriptors.present?.wake.clear()
             guard wakeState.prepareToSleep() else { continue }
-            var hasEvents = false
-            block(until: min(end, candidates.map(timerDeadline).min() ?? .max)) {
-                hasEvents = poller.wait(blocks: $0)
+            // After the announcement: a mode that is made now ends the sleep.
+            guard existingModes(names).count == candidates.count else {
+                wakeState.endSleep()
+                continue
             }
-            // The loop's own descriptors alone are no work.
-            if hasEvents && candidates.contains(where: hasReadyPort) { return true }
+            block(until: min(end, candidates.map(timerDeadline).min() ?? .max)) {
+                if $0 { waitWithoutHarvest(for: candidates) }
+            }
         }
+    }
+
+    /// Returns those of some modes that anything was ever added to, with the main dispatch queue in its place.
+    private func existingModes(_ names: [Mode]) -> [LoopMode] {
+        let existing = lock.withLock { () -> [LoopMode] in
+            var seen: Set<Mode> = [.common]
+            return names.compactMap { seen.insert($0).inserted ? modes[$0] : nil }
+        }
+        for mode in existing {
+            prepareMainQueue(for: mode)
+        }
+        return existing
+    }
+
+    /// Sleeps until something is ready in one of some modes, or the announced sleep is ended; may end for no reason.
+    private func waitWithoutHarvest(for modes: [LoopMode]) {
+        guard let pair = descriptors.present else {
+            waitInSlices(servingMainQueue: modes.contains(where: hostsMainQueue))
+            return
+        }
+        var watched = [pair.wake.rawValue, pair.timer.rawValue]
+        for mode in modes {
+            if let poller = mode.poller {
+                watched.append(poller.epoll.rawValue)
+            } else if hostsMainQueue(in: mode) {
+                watched.append(mainQueueDescriptor.load(ordering: .relaxed))
+            }
+        }
+        Readiness.wait(forAny: watched)
     }
 
     private func isReady(_ mode: LoopMode) -> Bool {
@@ -97,6 +102,7 @@ extension HostRunLoop {
 
     /// Harvests a mode's events and says whether they are of anything but the loop's own descriptors.
     private func hasReadyPort(_ mode: LoopMode) -> Bool {
+        if mainQueueEventWithoutPoller(in: mode) != nil { return true }
         if mode.events.isEmpty {
             harvest(mode, blocks: false)
         }

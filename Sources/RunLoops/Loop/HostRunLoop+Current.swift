@@ -54,6 +54,8 @@ extension HostRunLoop {
         unsafe pthread_setspecific(Self.key, Unmanaged.passUnretained(self).toOpaque())
         _ = progress.begin()
         removeEverything()
+        // The last callouts are over. It may refer to the loop, which would never go.
+        setAbandonHandler(nil)
         progress.endForEver()
         pthread_setspecific(Self.key, nil)
         hf_loop_events_release()
@@ -66,17 +68,20 @@ extension HostRunLoop {
         var withdrawn: [Withdrawal] = []
         let left = lock.withLock { () -> [(item: any LoopItem, mode: LoopMode)] in
             isTornDown = true
-            withdrawn = Array(withdrawals.values)
+            withdrawn = withdrawals.sorted { $0.key < $1.key }.map(\.value)
             for withdrawal in withdrawn {
                 _ = endWithdrawal(of: withdrawal.identifier)
             }
-            released = Array(commonItems.values)
+            released = commonItems.sorted { $0.key < $1.key }.map(\.value)
             commonItems = [:]
+            for item in released {
+                item.withItemLock { item.memberships.endCommon(of: self) }
+            }
             swap(&droppedBlocks, &blocks)
             droppedBlocks.append(contentsOf: listedPerforms.removeAll().map { .object($0.block) })
             blockCount.store(0, ordering: .releasing)
             var left: [(item: any LoopItem, mode: LoopMode)] = []
-            for mode in modes.values {
+            for mode in modes.values.sorted(by: { $0.number < $1.number }) {
                 var items: [any LoopItem] = []
                 mode.sources.visitAll { items.append($0) }
                 mode.ports.visitAll { items.append($0) }

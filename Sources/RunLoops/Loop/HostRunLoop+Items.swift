@@ -39,11 +39,11 @@ extension HostRunLoop {
         _ item: Item
     ) throws(RunLoopError) -> (result: AddResult, entered: [LoopMode]) {
         guard canTake(item) else { return (.inAnotherLoop, []) }
-        item.withItemLock { item.memberships.wasCommon = true }
+        item.withItemLock { item.memberships.beginCommon(of: self) }
         let isNew = commonItems.updateValue(item, forKey: item.identifier) == nil
         var entered: [LoopMode] = []
         do throws(RunLoopError) {
-            for name in commonModes {
+            for name in commonModeOrder {
                 let target = loopMode(creating: name)
                 if try put(item, into: target) {
                     entered.append(target)
@@ -53,12 +53,12 @@ extension HostRunLoop {
             for target in entered {
                 _ = take(item, outOf: target)
             }
-            if isNew { commonItems[item.identifier] = nil }
+            if isNew { _ = takeOutOfCommonItems(item) }
             throw error
         }
         if entered.isEmpty, !item.isValid {
             // Invalidated meanwhile, by somebody who did not find it here.
-            commonItems[item.identifier] = nil
+            _ = takeOutOfCommonItems(item)
             return (.invalidItem, [])
         }
         return (isNew || !entered.isEmpty ? .added : .alreadyThere, entered)
@@ -89,8 +89,8 @@ extension HostRunLoop {
                 guard let target = knownMode(mode) ?? modes[mode], take(item, outOf: target) else { return [] }
                 return [target]
             }
-            guard commonItems.removeValue(forKey: item.identifier) != nil else { return [] }
-            return commonModes.compactMap { name in
+            guard takeOutOfCommonItems(item) else { return [] }
+            return commonModeOrder.compactMap { name in
                 guard let target = modes[name], take(item, outOf: target) else { return nil }
                 return target
             }
@@ -119,6 +119,7 @@ extension HostRunLoop {
         requireOwnProcess(to: "declare a common mode of")
         let entered = lock.withLock { () -> [(source: Source, mode: LoopMode)] in
             guard !isTornDown, commonModes.insert(mode).inserted else { return [] }
+            commonModeOrder.append(mode)
             guard commonItems.values.contains(where: { $0.isValid }) else { return [] }
             let target = loopMode(creating: mode)
             var entered: [(source: Source, mode: LoopMode)] = []
@@ -165,12 +166,14 @@ extension HostRunLoop {
         if let mode = loopMode(named: name) { return mode }
         let mode = makeMode(name)
         modes[name] = mode
+        // Somebody may wait for it without having known it.
+        interruptSleep(ifLaterThan: .min)
         return mode
     }
 
     /// Makes a mode that this loop can sleep in.
     func makeMode(_ name: Mode) -> LoopMode {
-        LoopMode(name: name, wakeDescriptor: wakeDescriptor.rawValue, timerDescriptor: timerDescriptor.rawValue)
+        LoopMode(name: name, number: modes.count, descriptors)
     }
 
     /// Takes an item out of a mode and says whether it was there.
@@ -182,6 +185,15 @@ extension HostRunLoop {
             remove(item, membership)
             return true
         }
+    }
+
+    /// Takes an item out of the common ones and says whether it was one of them; in the modes it stays.
+    ///
+    /// Called with the lock held; the caller keeps the item alive.
+    private func takeOutOfCommonItems(_ item: some LoopItem) -> Bool {
+        guard commonItems.removeValue(forKey: item.identifier) != nil else { return false }
+        item.withItemLock { item.memberships.endCommon(of: self) }
+        return true
     }
 
     /// Puts an item into a mode and says whether it is new there.
@@ -218,7 +230,8 @@ extension HostRunLoop {
     func takeOutOfAllModes<Item: LoopItem>(_ item: Item, _ body: (LoopMode) -> Void) {
         item.lockItem()
         defer { item.unlockItem() }
-        if item.memberships.wasCommon {
+        if item.memberships.isCommon(of: self) {
+            item.memberships.endCommon(of: self)
             commonItems.removeValue(forKey: item.identifier)
         }
         while let membership = item.memberships.remove(from: self) {

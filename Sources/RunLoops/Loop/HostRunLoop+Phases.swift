@@ -141,6 +141,12 @@ extension HostRunLoop {
         return lock.withLock { commonModes.contains(mode.name) }
     }
 
+    /// Says whether the next run in a mode would make the main dispatch queue this loop's, and serve it there.
+    func willHostMainQueue(in mode: LoopMode) -> Bool {
+        guard isMain, madeAtFork == 0, mainQueueDescriptor.load(ordering: .acquiring) < 0 else { return false }
+        return MainDispatchQueue.isPresent && lock.withLock { commonModes.contains(mode.name) }
+    }
+
     /// Whether the main dispatch queue has work.
     var isMainQueueReady: Bool {
         !Readiness.now(of: mainQueueDescriptor.load(ordering: .relaxed), for: .readable).isEmpty
@@ -151,24 +157,36 @@ extension HostRunLoop {
         // After a fork without exec, libdispatch is that of the parent.
         guard isMain, madeAtFork == 0 else { return }
         if mainQueueDescriptor.load(ordering: .relaxed) < 0 {
+            // libdispatch ends the process where it gets no eventfd; the next run tries again.
+            guard MainDispatchQueue.isPresent, hasDescriptorLeft else { return }
             guard let descriptor = MainDispatchQueue.handle() else { return }
             mainQueueDescriptor.store(descriptor, ordering: .releasing)
         }
         let descriptor = mainQueueDescriptor.load(ordering: .relaxed)
         let isWanted = hostsMainQueue(in: mode)
-        guard isWanted != mode.watchesMainQueue else { return }
+        // Without an epoll instance, the waits in the mode look at the descriptor by themselves.
+        guard isWanted != mode.watchesMainQueue, let poller = mode.poller else { return }
         do {
             if isWanted {
-                try mode.epoll.add(descriptor, events: .readable, token: PortTable.mainQueueToken)
+                try poller.epoll.add(descriptor, events: .readable, token: PortTable.mainQueueToken)
                 mode.descriptorCount.add(1, ordering: .releasing)
             } else {
-                try mode.epoll.remove(descriptor)
+                try poller.epoll.remove(descriptor)
                 mode.descriptorCount.subtract(1, ordering: .releasing)
             }
         } catch {
             preconditionFailure("the main dispatch queue's descriptor cannot be watched: \(error)")
         }
         mode.watchesMainQueue = isWanted
+    }
+
+    private var hasDescriptorLeft: Bool {
+        do {
+            _ = try EventDescriptor()
+            return true
+        } catch {
+            return false
+        }
     }
 
     /// Drains the main dispatch queue.

@@ -65,6 +65,7 @@ extension HostRunLoop {
             return .finished
         }
         guard let loopMode = lock.withLock({ loopMode(named: mode) }) else { return .finished }
+        loopMode.wasRun.store(true, ordering: .relaxed)
         prepareMainQueue(for: loopMode)
         guard !isEmpty(loopMode) else { return .finished }
 
@@ -172,7 +173,6 @@ extension HostRunLoop {
         let ignoredWakeUps: Bool
         let stage: Activity
         let dueTimers: DueTimers
-        let lastTurn: LoopEvent.Turn
         let wasIdle: Bool
     }
 
@@ -190,7 +190,6 @@ extension HostRunLoop {
                 ignoredWakeUps: ignoredWakeUps,
                 stage: stage,
                 dueTimers: outerDueTimers,
-                lastTurn: lastTurn,
                 wasIdle: wasIdle
             )
             runningMode = mode
@@ -211,8 +210,6 @@ extension HostRunLoop {
         stage = outer.stage
         dueTimers = outer.dueTimers
         if let mode = outer.mode {
-            // Runs that follow each other go on taking turns: each may be one pass.
-            lastTurn = outer.lastTurn
             // This run may have been where the main queue is not served.
             prepareMainQueue(for: mode)
         }

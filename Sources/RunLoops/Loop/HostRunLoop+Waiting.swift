@@ -16,11 +16,11 @@ extension HostRunLoop {
             let hasDueTimers = hasDueTimers(in: mode)
             // A wait harvests by itself; without one, the kernel has to be asked.
             let mustHarvest = polls || isWoken || hasDueTimers
-            var turn = lastTurn
+            var turn = mode.lastTurn
             for _ in 0..<3 {
                 turn = turn.next
                 guard let event = takeEvent(turn, isWoken, hasDueTimers, mustHarvest, in: mode) else { continue }
-                lastTurn = turn
+                mode.lastTurn = turn
                 return event
             }
             if polls || isTimeOver { return .none }
@@ -42,7 +42,9 @@ extension HostRunLoop {
             return hasDueTimers ? .timers : nil
         case .ports:
             if let event = takePortEvent(in: mode) { return event }
-            guard mustHarvest, mode.descriptorCount.load(ordering: .acquiring) > 0 else { return nil }
+            guard mustHarvest, mode.descriptorCount.load(ordering: .acquiring) > 0 else {
+                return isMain ? mainQueueEventWithoutPoller(in: mode) : nil
+            }
             harvestInRun(mode, blocks: false)
             return takePortEvent(in: mode)
         }
@@ -95,7 +97,11 @@ extension HostRunLoop {
     func harvest(_ mode: LoopMode, blocks: Bool) {
         // A callout of this pass may have forked, and returned in the child.
         requireOwnProcess(to: "go on with")
-        mode.epoll.wait(into: &mode.events, blocks: blocks)
+        if let poller = mode.poller {
+            poller.epoll.wait(into: &mode.events, blocks: blocks)
+        } else if blocks {
+            waitWithoutPoller(in: mode)
+        }
         mode.harvestedInRun = runNumber
     }
 
@@ -112,6 +118,7 @@ extension HostRunLoop {
         requireOwnProcess(to: "go on with")
         // Nothing is ready: now is the time for what a fault left to be done.
         if stackPool.isShort { stackPool.replenish(size: stackSize.load(ordering: .relaxed)) }
+        if mode.poller == nil { prepareToSleepWithoutPoller(in: mode) }
         guard wakeState.prepareToSleep() else { return false }
         // After announcing the sleep: whoever brings a deadline forward now sees it and interrupts it.
         let runs = earliestRunDeadline
@@ -139,9 +146,9 @@ extension HostRunLoop {
         if !isOver {
             // It stands at never while nobody sleeps.
             if end != .max { sleepDeadline.store(end, ordering: .sequentiallyConsistent) }
-            if end != armedDeadline {
+            if end != armedDeadline, let descriptors = descriptors.present {
                 armedDeadline = end
-                timerDescriptor.set(to: end == .max ? nil : end)
+                descriptors.timer.set(to: end == .max ? nil : end)
             }
             before = progress.beginWait()
         }

@@ -148,7 +148,7 @@ extension HostRunLoop {
         (item as? Timer)?.skipMissedFires()
         var entered: [LoopMode] = []
         do throws(RunLoopError) {
-            for mode in withdrawal.recordedModes {
+            for mode in withdrawal.recordedModes.sorted(by: { $0.rawValue < $1.rawValue }) {
                 let placed = try place(item, in: mode)
                 guard placed.result == .added || placed.result == .alreadyThere else { return nil }
                 entered += placed.entered

@@ -18,6 +18,8 @@ public final class HostRunLoop: @unchecked Sendable {
     /// The mode that was asked for last.
     @safe @exclusivity(unchecked) var lastMode: LoopMode?
     @safe @exclusivity(unchecked) var commonModes: Set<Mode> = [.default]
+    /// The same in the order in which they were declared, in which items are told of them.
+    @safe @exclusivity(unchecked) var commonModeOrder: [Mode] = [.default]
     /// What was added to the common modes, by item identifier: that is the order in which the items were made.
     @safe @exclusivity(unchecked) var commonItems: [UInt64: any LoopItem] = [:]
     @safe @exclusivity(unchecked) var blocks: [BlockEntry] = []
@@ -41,9 +43,7 @@ public final class HostRunLoop: @unchecked Sendable {
     // MARK: Callable from any thread
 
     let wakeState = WakeState()
-    let wakeDescriptor: EventDescriptor
-    /// Ends a sleep in time.
-    let timerDescriptor: TimerDescriptor
+    let descriptors = SleepDescriptors()
     /// Whether the innermost run was told to stop.
     ///
     /// Written with the lock held.
@@ -63,6 +63,10 @@ public final class HostRunLoop: @unchecked Sendable {
     let sleepDeadline = Atomic<Int64>(.max)
     /// Whether the thread is about to end: no run goes on after its present pass.
     let areAllRunsEnding = Atomic<Bool>(false)
+    /// Until when requests may wait for their answers then: nanoseconds on the monotonic clock.
+    ///
+    /// Written before `areAllRunsEnding`.
+    let endOfRequests = Atomic<Int64>(.max)
     let depth = Atomic<Int>(0)
     let passes = Atomic<UInt64>(0)
     let stackSize = Atomic<Int>(1 << 20)
@@ -96,14 +100,10 @@ public final class HostRunLoop: @unchecked Sendable {
     /// What the pass of the innermost run is firing.
     @safe @exclusivity(unchecked) var dueTimers = DueTimers()
     @safe @exclusivity(unchecked) var sparePlaces: [DueTimers.Place] = []
-    /// What was served last, of the kinds that take turns.
-    @safe @exclusivity(unchecked) var lastTurn = LoopEvent.Turn.ports
     /// The last reading of the clock.
     @safe @exclusivity(unchecked) var lastTime: Int64 = 0
     /// What the timerfd is set to; `Int64.max` for never.
     @safe @exclusivity(unchecked) var armedDeadline: Int64 = .max
-    /// Waits for all modes at once; made on first use.
-    @safe @exclusivity(unchecked) var sweepPoller: SweepPoller?
 
     /// Whether this is the main thread's loop.
     let isMain: Bool
@@ -114,13 +114,6 @@ public final class HostRunLoop: @unchecked Sendable {
         self.isMain = isMain
         ForkCount.watch()
         madeAtFork = ForkCount.current
-        do {
-            wakeDescriptor = try EventDescriptor()
-            timerDescriptor = try TimerDescriptor()
-        } catch {
-            // A loop that nobody can wake is of no use: as fatal as it is for CFRunLoop.
-            fatalError("no eventfd or timerfd for a run loop: \(error)")
-        }
         modes[.default] = makeMode(.default)
     }
 
@@ -131,6 +124,14 @@ public final class HostRunLoop: @unchecked Sendable {
 
     /// All modes that anything was ever added to, and the default mode.
     public var allModes: Set<Mode> { lock.withLock { Set(modes.keys) } }
+
+    /// The modes that a run was asked for at least once while they existed, and those of the common modes that exist.
+    public var usedModes: Set<Mode> {
+        lock.withLock {
+            let used = modes.values.filter { $0.wasRun.load(ordering: .relaxed) || commonModes.contains($0.name) }
+            return Set(used.map(\.name))
+        }
+    }
 
     /// Whether the loop's thread sleeps, waiting for something to happen.
     public var isWaiting: Bool { progress.reading.state == .waiting }
@@ -161,14 +162,14 @@ public final class HostRunLoop: @unchecked Sendable {
 
     /// Says whether a run of a mode would end at once because there is nothing in it.
     ///
-    /// Observers do not count; queued blocks do. A common mode of the main loop is never empty in a process that uses the
-    /// main dispatch queue, except inside that queue's own callout.
+    /// Observers do not count; queued blocks do. A common mode of the main loop is never empty in a process with libdispatch,
+    /// which every Swift program has that uses tasks, except inside the callout of the main dispatch queue.
     ///
     /// - Parameter mode: The mode.
     /// - Returns: Whether it is empty or does not exist.
     public func isEmpty(_ mode: Mode) -> Bool {
         guard let loopMode = lock.withLock({ loopMode(named: mode) }) else { return true }
-        return isEmpty(loopMode)
+        return isEmpty(loopMode) && !willHostMainQueue(in: loopMode)
     }
 
     func isEmpty(_ mode: LoopMode) -> Bool {
@@ -184,7 +185,7 @@ public final class HostRunLoop: @unchecked Sendable {
     public func wakeUp() {
         // This thread's own are dropped without trace, as CFRunLoop does it.
         if !isInheritedByFork, wakeState.requestWake(isRemembered: !isCurrent) {
-            wakeDescriptor.notify()
+            descriptors.notify()
         }
     }
 
@@ -215,6 +216,6 @@ public final class HostRunLoop: @unchecked Sendable {
             wakeState.isSleeping, sleepDeadline.load(ordering: .sequentiallyConsistent) > deadline(),
             !isInheritedByFork, wakeState.requestRecheck()
         else { return }
-        wakeDescriptor.notify()
+        descriptors.notify()
     }
 }

@@ -49,8 +49,11 @@ extension HostRunLoop {
             findings.expect(nil, blockCount.load(ordering: .relaxed) == blocks.count, "the count of blocks is wrong")
             findings.expect(nil, modes[.common] == nil, "the pseudo mode has become a mode")
             findings.expect(nil, !commonModes.contains(.common), "the pseudo mode is a common mode")
+            findings.expect(nil, Set(commonModeOrder) == commonModes, "the common modes are not those in their order")
             for (identifier, item) in commonItems {
                 findings.expect(nil, item.identifier == identifier, "a common item has the key of another")
+                let knows = item.withItemLock { item.memberships.isCommon(of: self) }
+                findings.expect(nil, knows, "a common item does not know that it is one")
             }
             for (name, mode) in modes {
                 findings.expect(mode, mode.name == name, "it is known under another name")
@@ -155,7 +158,9 @@ private struct InvariantFindings {
         // Not kept beyond the item's lock: another loop of a source may end.
         let (isSharing, modes) = item.withItemLock {
             let all = item.memberships.all
-            return (all.contains { $0.loop !== loop }, all.filter { $0.loop === loop }.map { $0.mode })
+            let modes = all.filter { $0.loop === loop }.map { $0.mode }
+            // A common item may have left every mode here, and be in another loop since.
+            return (!modes.isEmpty && modes.count < all.count, modes)
         }
         expect(nil, !isSharing || !type(of: item).belongsToOneLoop, "the item \(item.identifier) is in two loops")
         let known = modesOfItem[ObjectIdentifier(item)] ?? []

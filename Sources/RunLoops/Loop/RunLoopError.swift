@@ -20,7 +20,7 @@ public struct RunLoopError: Error, Hashable, CustomStringConvertible {
         public static let descriptorNotOpen = Code(kind: .descriptorNotOpen)
         /// Another port source with the same descriptor is in the mode.
         public static let descriptorInUse = Code(kind: .descriptorInUse)
-        /// The kernel has no memory or no watches left.
+        /// The process has no descriptors left, or the kernel no memory or no watches.
         public static let noResources = Code(kind: .noResources)
         /// The date or the interval is not a number.
         public static let invalidDate = Code(kind: .invalidDate)
@@ -31,7 +31,7 @@ public struct RunLoopError: Error, Hashable, CustomStringConvertible {
             case .descriptorNotPollable: "the kernel cannot wait for this kind of file"
             case .descriptorNotOpen: "the descriptor is not open"
             case .descriptorInUse: "the mode has another port source with this descriptor"
-            case .noResources: "the kernel has no memory or no watches left"
+            case .noResources: "there are no descriptors, no memory or no watches left"
             case .invalidDate: "the date or the interval is not a number"
             }
         }

@@ -14,6 +14,7 @@ extension HostRunLoop {
                 case addressInvalid
                 case addressInUse
                 case notASocket
+                case threadEnding
                 case system
             }
 
@@ -35,6 +36,8 @@ extension HostRunLoop {
             public static let addressInUse = Code(kind: .addressInUse)
             /// The descriptor is not a Unix socket of the kind `SOCK_SEQPACKET`.
             public static let notASocket = Code(kind: .notASocket)
+            /// The thread that waits for the answer was told to end, and the answer did not come within 200 ms from then on.
+            public static let threadEnding = Code(kind: .threadEnding)
             /// The system has no descriptors or no memory left, or does not permit it.
             public static let system = Code(kind: .system)
 
@@ -49,6 +52,7 @@ extension HostRunLoop {
                 case .addressInvalid: "the address of a socket has 1 to 107 bytes and no NUL"
                 case .addressInUse: "somebody listens at the address, or its file is not a socket"
                 case .notASocket: "the descriptor is not a Unix socket of the kind SOCK_SEQPACKET"
+                case .threadEnding: "the thread was told to end before the answer came"
                 case .system: "the system refused"
                 }
             }
@@ -76,6 +80,8 @@ extension HostRunLoop {
                 case .timedOut: .timedOut
                 case .brokenPipe, .connectionReset, .socketNotConnected, .connectionRefused, .noSuchFileOrDirectory:
                     .portInvalid
+                // Of a reply port that was closed because the handler had faulted.
+                case .notSocket: .portInvalid
                 case .tooManyReferences: .tooManyDescriptors
                 case .fileNameTooLong: .addressInvalid
                 case .addressInUse: .addressInUse

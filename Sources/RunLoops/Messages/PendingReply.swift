@@ -1,3 +1,5 @@
+import Synchronization
+
 /// A request that was sent, and the port that its answer comes to.
 ///
 /// The port refers to it weakly: whoever waits keeps it.
@@ -53,6 +55,24 @@ final class PendingReply: @unchecked Sendable {
         var message = message
         message.replyPort = port.makeReplyRight()
         try right.send(message, before: deadline)
+    }
+
+    /// Waits for the answer on a thread that was told to end: there a run ends after one pass, so it sleeps between them.
+    func lastAnswer(
+        in mode: HostRunLoop.Mode,
+        of loop: HostRunLoop,
+        before deadline: HostRunLoop.Instant
+    ) -> Answer {
+        let end = min(deadline.nanoseconds, loop.endOfRequests.load(ordering: .relaxed))
+        // What is there when the time is over still counts, but not for ever: the mode may be somebody else's, too.
+        var passesLeft = 16
+        while passesLeft > 0, loop.waitUntilReady([mode], until: end, endsAtWakeUp: false) {
+            _ = loop.run(in: mode, for: .zero)
+            if let answer { return answer }
+            if loop.isEmpty(mode) { return .failure(MessageError(code: .noReply)) }
+            if end <= HostRunLoop.Instant.now.nanoseconds { passesLeft -= 1 }
+        }
+        return .failure(MessageError(code: deadline.nanoseconds <= end ? .timedOut : .threadEnding))
     }
 
     /// Notes the timer that ends the wait; it is not needed when the answer was faster.

@@ -1,3 +1,5 @@
+import Synchronization
+
 extension HostRunLoop.Mode {
     /// The mode in which a thread waits for the answer to a request.
     public static let messageReply = HostRunLoop.Mode(rawValue: "HostRunLoop.messageReply")
@@ -11,15 +13,16 @@ extension HostRunLoop.SendRight {
     /// Sends a message, and runs the calling thread's loop in a mode of its own until the answer comes.
     ///
     /// Whatever else is in the mode is served meanwhile. If the loop is told to stop, the run around this one is stopped
-    /// when the request has ended.
+    /// when the request has ended. If the thread is told to end (`LoopThread.stop()`), the request ends within 200 ms from
+    /// then on: with the answer, if that comes so soon, or with `threadEnding`.
     ///
     /// - Parameters:
     ///   - message: The message; its reply port is replaced.
     ///   - limit: How long the wait for room and the wait for the answer may take together.
     ///   - mode: The mode to wait in.
     /// - Returns: The answer.
-    /// - Throws: `MessageError`: `timedOut`, `noReply` if the other side dropped the request or is gone, and what `send`
-    ///   throws.
+    /// - Throws: `MessageError`: `timedOut`, `noReply` if the other side dropped the request or is gone,
+    ///   `threadEnding`, and what `send` throws.
     public func request(
         _ message: HostRunLoop.Message,
         replyWithin limit: Duration,
@@ -41,6 +44,10 @@ extension HostRunLoop.SendRight {
         }
         while true {
             if let answer = pending.answer { return try answer.get() }
+            if loop.areAllRunsEnding.load(ordering: .acquiring) {
+                wasStopped = true
+                return try pending.lastAnswer(in: mode, of: loop, before: deadline).get()
+            }
             let left = HostRunLoop.Instant.now.duration(to: deadline)
             guard left > .zero else { throw HostRunLoop.MessageError(code: .timedOut) }
             switch loop.run(in: mode, for: left) {

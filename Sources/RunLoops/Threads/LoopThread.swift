@@ -29,7 +29,8 @@ extension HostRunLoop {
         ///     that are nested in it come to their own end first.
         ///   - prepare: Called on the thread with its loop, before that runs; a callout, so that a fault in it can be
         ///     abandoned.
-        /// - Throws: The error of pthread_create(3): `EAGAIN` when there is no room for another thread.
+        /// - Throws: The error of pthread_create(3): `EAGAIN` when there is no room for another thread; or `EMFILE`, `ENFILE`
+        ///   or `ENOMEM` when the loop cannot have the three descriptors that it sleeps with. Nothing was called then.
         public init(
             name: String,
             stackSize: Int? = nil,
@@ -43,6 +44,10 @@ extension HostRunLoop {
                 life.live(name: name, until: deadline, prepare: prepare)
             }
             loop = life.waitForLoop()
+            if let error = life.refusal {
+                thread.join()
+                throw error
+            }
         }
 
         deinit {
@@ -101,6 +106,8 @@ private final class Life: @unchecked Sendable {
     let ended = Latch()
     /// Written before `ended` is opened.
     private(set) var result = HostRunLoop.RunResult.stopped
+    /// Why the thread has ended without having begun; written before `begun` is opened.
+    private(set) var refusal: Errno?
     private let begun = Latch()
     /// Written before `begun` is opened, and taken by the one who waits for that.
     private var loop: HostRunLoop?
@@ -117,6 +124,12 @@ private final class Life: @unchecked Sendable {
     /// Everything that the thread does.
     func live(name: String, until deadline: HostRunLoop.Instant, prepare: (@Sendable (HostRunLoop) -> Void)?) {
         let loop = HostRunLoop.current
+        do throws(Errno) {
+            try loop.requireDescriptors()
+        } catch {
+            refuse(loop, error)
+            return
+        }
         // Keeps the default mode from being empty, and never does anything.
         loop.add(HostRunLoop.Source(label: "keep alive") {})
         self.loop = loop
@@ -128,6 +141,15 @@ private final class Life: @unchecked Sendable {
         // Now and not by the system, so that whoever joins knows it is done.
         HostRunLoop.tearDownCurrent()
         ended.open()
+    }
+
+    /// Ends a thread whose loop could not sleep.
+    private func refuse(_ loop: HostRunLoop, _ error: Errno) {
+        refusal = error
+        self.loop = loop
+        HostRunLoop.tearDownCurrent()
+        ended.open()
+        begun.open()
     }
 
     private func serve(_ loop: HostRunLoop, until deadline: HostRunLoop.Instant) -> HostRunLoop.RunResult {

@@ -57,4 +57,32 @@ struct AbandonHandlerTests {
         }
         #expect(entries == Array(repeating: "default true block", count: 3))
     }
+
+    @Test("A loop's own handler is released with its thread, with what it refers to: the loop and its descriptors")
+    func released() throws {
+        weak var loop: HostRunLoop?
+        try {
+            let thread = NewThread { loop in
+                // As in RunLoop.md: it refers to the loop.
+                loop.setAbandonHandler { callout in
+                    callout.stack.bury()
+                    loop.wakeUp()
+                }
+            }
+            loop = thread.loop
+            try thread.join()
+        }()
+        #expect(loop == nil)
+    }
+
+    @Test("A handler that is set when the thread has ended is not kept: nothing faults there any more")
+    func tooLate() throws {
+        weak var loop: HostRunLoop?
+        try {
+            let ended = try onNewThread { $0 }
+            loop = ended
+            ended.setAbandonHandler { _ in ended.wakeUp() }
+        }()
+        #expect(loop == nil)
+    }
 }
