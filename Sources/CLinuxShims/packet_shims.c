@@ -122,6 +122,8 @@ int hf_unix_socket_connect(int socket, const char *path, size_t length) {
     return connect(socket, (const struct sockaddr *)&address, size);
 }
 
+int hf_replace_descriptor(int number, int other) { return dup3(other, number, O_CLOEXEC); }
+
 int hf_unix_socket_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_CLOEXEC); }
 
 // Of Linux 6.3: nothing in the file can be executed.

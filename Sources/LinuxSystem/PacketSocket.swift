@@ -117,6 +117,18 @@ public enum PacketSocket {
         _ = unsafe setsockopt(number, SOL_SOCKET, SO_PASSCRED, &isOn, socklen_t(MemoryLayout<CInt>.size))
     }
 
+    /// Closes a socket, and gives its number to a duplicate of another descriptor in the same moment.
+    ///
+    /// The corresponding C function is `dup3`. Takes no number that is free.
+    ///
+    /// - Parameters:
+    ///   - number: The number of the socket.
+    ///   - other: The number of another descriptor.
+    /// - Returns: Whether that was possible.
+    public static func replace(_ number: CInt, with other: CInt) -> Bool {
+        (try? SystemCall.checked { hf_replace_descriptor(number, other) }) != nil
+    }
+
     /// Ends a connection in both directions, for everybody who shares the socket.
     ///
     /// The corresponding C function is `shutdown`.

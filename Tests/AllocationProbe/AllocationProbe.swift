@@ -34,4 +34,5 @@ enum Scenario: String {
     case nested
     case wakeUps = "wake-ups"
     case events
+    case messages
 }

@@ -86,6 +86,7 @@ final class Probe: @unchecked Sendable {
         case .timer: addTimer()
         case .movedTimer: addMovedTimer()
         case .port: addPort()
+        case .messages: addMessagePort()
         case .observers:
             addObservers()
             addSource {}
@@ -148,6 +149,23 @@ final class Probe: @unchecked Sendable {
         precondition(pipe(&ends) == 0 && write(ends[1], "x", 1) == 1, "no pipe")
         do {
             try loop.add(HostRunLoop.PortSource(label: "p", descriptor: ends[0]) { [self] _ in step() })
+        } catch {
+            fatalError("\(error)")
+        }
+    }
+
+    /// Adds a message port whose handler sends it the next message, with a reply port.
+    private func addMessagePort() {
+        do {
+            let reply = try HostRunLoop.MessagePort(label: "reply") { _ in }
+            let message = HostRunLoop.Message(type: 1, replyPort: reply.sendRight)
+            let own = Holder<HostRunLoop.MessagePort>()
+            let port = try HostRunLoop.MessagePort(label: "p") { [self] _ in
+                if step() { try? own.value?.sendRight.send(message, within: .zero) }
+            }
+            own.value = port
+            try loop.add(port)
+            try port.sendRight.send(message, within: .zero)
         } catch {
             fatalError("\(error)")
         }

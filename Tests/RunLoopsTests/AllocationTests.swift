@@ -24,7 +24,7 @@ struct AllocationTests {
         arguments: [
             "source", "several-sources", "timer", "moved-timer", "port", "observers", "sleeping", "poll", "limit",
             "nested",
-            "wake-ups", "events",
+            "wake-ups", "events", "messages",
         ]
     )
     func steadyPass(_ scenario: String) throws {

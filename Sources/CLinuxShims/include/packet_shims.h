@@ -54,6 +54,12 @@ int hf_unix_socket_bind(int socket, const char *path, size_t length, unsigned mo
 /// Connects a Unix socket; `path` may begin with NUL (an abstract name). Returns 0, or -1 with `errno` set.
 int hf_unix_socket_connect(int socket, const char *path, size_t length);
 
+/// Closes a descriptor and gives its number to a duplicate of another one, closed on exec, in the same moment: dup3(2). Returns
+/// -1 with `errno` set.
+///
+/// Provided because the Glibc overlay lacks it. Safe to call from a signal handler.
+int hf_replace_descriptor(int number, int other);
+
 /// Takes a connection that waits, closed on exec. Returns its descriptor, or -1 with `errno` set.
 int hf_unix_socket_accept(int listener);
 

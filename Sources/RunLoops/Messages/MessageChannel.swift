@@ -18,6 +18,18 @@ final class MessageChannel: Sendable {
         Readiness.now(of: descriptor.rawValue, for: []).isDisjoint(with: [.hangUp, .error])
     }
 
+    /// Gives up the connection, for everybody who has this handle.
+    ///
+    /// The peer sees that it is gone as soon as no process has another descriptor for it. The number stays in use, because
+    /// somebody may be about to use it.
+    ///
+    /// - Parameter other: A descriptor that cannot be sent over, to take its place; without one, the connection ends for
+    ///   every process.
+    func disconnect(_ other: CInt?) {
+        if let other, PacketSocket.replace(descriptor.rawValue, with: other) { return }
+        PacketSocket.disconnect(descriptor.rawValue)
+    }
+
     /// Sends a message, and waits for room until a time on the monotonic clock.
     func send(_ message: Message, before deadline: Int64) throws(MessageError) {
         try message.checkSize()

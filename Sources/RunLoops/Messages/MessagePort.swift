@@ -5,9 +5,10 @@ extension HostRunLoop {
     /// Receives messages from threads of this process and from other processes, and calls a closure with each.
     ///
     /// It is added to modes like a source and keeps them from being empty. In each pass at most one message is delivered, on
-    /// the loop's thread, and it was taken out of the queue before: a handler that faults costs that message only. A port in
-    /// several loops delivers each message to one of them. The loop keeps it alive; when it is in no loop and nobody refers
-    /// to it, it is closed. Callable from any thread.
+    /// the loop's thread, and it was taken out of the queue before: a handler that faults costs that message only. Then its
+    /// reply port is closed, also for whom the handler handed it to: the request ends with `noReply` at once. A port in several
+    /// loops delivers each message to one of them. The loop keeps it alive; when it is in no loop and nobody refers to it, it is
+    /// closed. Callable from any thread.
     ///
     /// Between processes the messages go over Unix sockets of the kind `SOCK_SEQPACKET`, in the format of `MessageFrame`, and
     /// wait in their buffers: the capacity does not count those. A peer that sends anything else is disconnected.

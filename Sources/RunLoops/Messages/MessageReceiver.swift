@@ -23,6 +23,8 @@ final class MessageReceiver: @unchecked Sendable {
     private var handlers: Handlers?
     private weak var queueSource: HostRunLoop.PortSource?
     private weak var socketSource: HostRunLoop.PortSource?
+    /// For messages with a reply port; as many as handlers were ever nested or ran at a time.
+    private var spareDeliveries: [MessageDelivery] = []
     /// Given up for a moment to take a connection that can only be closed.
     private var spareDescriptor: HostRunLoop.Message.Descriptor?
 
@@ -80,10 +82,21 @@ final class MessageReceiver: @unchecked Sendable {
 
     private func serveQueue() {
         switch inbox.takeFromQueue() {
-        case .message(let message): presentHandlers?.message(message)
+        case .message(let message): deliver(message)
         case .noSenders: presentHandlers?.noSenders?()
         case nil: break
         }
+    }
+
+    /// Calls the handler with a message, so that a fault in it ends the request.
+    private func deliver(_ message: HostRunLoop.Message) {
+        guard let handler = presentHandlers?.message else { return }
+        guard let right = message.replyPort else { return handler(message) }
+        let delivery = lock.withLock { spareDeliveries.popLast() } ?? MessageDelivery(from: inbox)
+        delivery.begin(right)
+        handler(message)
+        delivery.end()
+        lock.withLock { spareDeliveries.append(delivery) }
     }
 
     /// How many connections are taken or let go in one callout, at most, before a message is looked for.
@@ -108,7 +121,7 @@ final class MessageReceiver: @unchecked Sendable {
         case .nothing:
             return false
         case .message(let message):
-            presentHandlers?.message(message)
+            deliver(message)
             return true
         case .peerGone:
             close(token, isMain: isMain)

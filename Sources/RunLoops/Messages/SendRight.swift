@@ -115,6 +115,11 @@ extension HostRunLoop {
             self.isForOneAnswer = isForOneAnswer
         }
 
+        /// Tells the inbox that no answer will come, if it waits for one: who was to send it has faulted.
+        func endWithoutAnswer() {
+            if isForOneAnswer { inbox.replyRightIsGone() }
+        }
+
         deinit {
             if isForOneAnswer {
                 inbox.replyRightIsGone()

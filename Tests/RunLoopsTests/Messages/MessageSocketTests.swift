@@ -1,5 +1,6 @@
 import Glibc
 import LinuxSystem
+import RecoveryTestSupport
 import RunLoops
 import SystemPackage
 import TestSupport
@@ -252,5 +253,21 @@ struct MessageSocketTests {
             while trace.entries.isEmpty { loop.run(in: .default, for: .seconds(20), returnAfterSourceHandled: true) }
             #expect(trace.entries == ["3"])
         }
+    }
+
+    @Test("A handler that faults ends the request over a socket at once, and keeps the connection")
+    func faultInHandler() throws {
+        let server = try HostRunLoop.LoopThread(name: "server")
+        let port = try MessagePort(label: "p", endpoint: .listening(address)) { message in
+            let copy = message.replyPort
+            withExtendedLifetime(copy) { if message.type == 1 { hf_test_abandon_callout() } }
+            try? copy?.send(Message(type: 2), within: .seconds(30))
+        }
+        try server.loop.add(port)
+        let right = try SendRight(connectingTo: address, within: .seconds(20))
+        #expect(throws: MessageError(code: .noReply)) { try right.request(Message(type: 1), replyWithin: .seconds(30)) }
+        #expect(try right.request(Message(type: 3), replyWithin: .seconds(30)).type == 2)
+        port.invalidate()
+        server.stop()
     }
 }

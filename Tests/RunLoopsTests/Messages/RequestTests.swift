@@ -158,4 +158,48 @@ struct RequestTests {
         }
         #expect(sum == rounds * (rounds + 1) / 2)
     }
+
+    @Test("A handler that faults ends the request at once, whatever it still refers to")
+    func faultInHandler() throws {
+        let right = Cell<HostRunLoop.SendRight?>(nil)
+        let fault: @Sendable (Message) -> Void = { message in
+            let copy = message.replyPort
+            right.value = copy
+            withExtendedLifetime(copy) { if message.type != 3 { hf_test_abandon_callout() } }
+            try? copy?.send(Message(type: 4), within: .zero)
+        }
+        try withServer(fault) { server, _, _ in
+            for _ in 0..<2 {
+                #expect(throws: MessageError(code: .noReply)) {
+                    try server.request(Message(type: 1), replyWithin: .seconds(30))
+                }
+                // Whoever it was handed to cannot answer any more.
+                #expect(throws: MessageError(code: .portInvalid)) {
+                    try right.value?.send(Message(type: 2), within: .zero)
+                }
+            }
+            // The next one is answered.
+            let answer = try server.request(Message(type: 3), replyWithin: .seconds(30))
+            #expect(answer.type == 4)
+        }
+    }
+
+    @Test("An answer that was sent before the fault is received; a port of the sender's own is not closed")
+    func faultAfterAnswer() throws {
+        let fault: @Sendable (Message) -> Void = { message in
+            try? message.replyPort?.send(Message(type: 4), within: .zero)
+            hf_test_abandon_callout()
+        }
+        try withServer(fault) { server, loop, _ in
+            let answer = try server.request(Message(type: 1), replyWithin: .seconds(30))
+            #expect(answer.type == 4)
+            let types = Cell<[UInt32]>([])
+            let own = try MessagePort(label: "own") { types.value.append($0.type) }
+            try loop.add(own)
+            for _ in 0..<2 { try server.send(Message(type: 1, replyPort: own.sendRight), within: .seconds(30)) }
+            while types.value.count < 2 { loop.run(in: .default, for: .seconds(30), returnAfterSourceHandled: true) }
+            #expect(types.value == [4, 4])
+            own.invalidate()
+        }
+    }
 }
