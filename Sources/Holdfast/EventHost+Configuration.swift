@@ -79,6 +79,11 @@ extension EventHost {
         public var budget: FaultBudget = .default
         /// What follows a fault that was resumed.
         public var afterFault: AfterFault = .restartWhenQuiet
+        /// Which modes of the loop run on the way back after a fault: all that there are, unless set.
+        ///
+        /// That fires what is due in modes that the program runs only when it means to, as for a dialogue; `.usedModes` leaves
+        /// those out that it has not run yet.
+        public var sweep: ReentrySweep.Scope = .allModes
         /// When an item that keeps faulting is taken out of its loop; nil for never.
         public var quarantine: QuarantinePolicy? = .default
         /// What happens after a fault that is not resumed, or when `afterFault` plans it.

@@ -87,7 +87,7 @@ extension EventHost {
         let witness = loop.serviceWitness
         loop.serviceWitness = nil
         defer { loop.serviceWitness = phase == .serving ? nil : witness }
-        let result = ReentrySweep().run(
+        let result = ReentrySweep(scope: configuration.sweep).run(
             on: loop,
             faultCount: { supervisor.resumedFaults },
             shouldStop: { isStopping || mustRestart }

@@ -16,15 +16,31 @@ public struct ReentrySweep: Sendable {
         case nested
     }
 
+    /// Which modes a sweep runs.
+    public enum Scope: Sendable, Hashable {
+        /// All that anything was ever added to: a mode that is not run again could be the one that is broken.
+        case allModes
+        /// Those that the program has run at least once, or made common: what waits in another one is not served until the
+        /// program runs it.
+        case usedModes
+    }
+
     /// How long the loop must run without a fault.
     public var probation: Duration
     /// The longest sleep between two rounds.
     public var slice: Duration
+    /// Which modes it runs.
+    public var scope: Scope
 
     /// Makes a sweep.
-    public init(probation: Duration = .milliseconds(100), slice: Duration = .milliseconds(20)) {
+    public init(
+        probation: Duration = .milliseconds(100),
+        slice: Duration = .milliseconds(20),
+        scope: Scope = .allModes
+    ) {
         self.probation = probation
         self.slice = slice
+        self.scope = scope
     }
 
     /// Runs the sweep on the loop of the calling thread, outside of any run.
@@ -44,9 +60,9 @@ public struct ReentrySweep: Sendable {
     ) -> Result {
         guard loop.nesting == 0 else { return .nested }
         var progress = SweepProgress(probation: probation, faults: faultCount(), now: .now)
-        // Every mode, whichever the loop ran in: a mode that is never run again could be the one that is broken.
         while true {
-            let modes = loop.allModes.filter { $0 != .common && !loop.isEmpty($0) }.sorted { $0.rawValue < $1.rawValue }
+            let scoped = scope == .allModes ? loop.allModes : loop.usedModes
+            let modes = scoped.filter { $0 != .common && !loop.isEmpty($0) }.sorted { $0.rawValue < $1.rawValue }
             for mode in modes {
                 _ = loop.run(in: mode, for: .zero)
                 if shouldStop() { return .stopped }

@@ -84,6 +84,26 @@ import Testing
         #expect(Set(outcome.calls) == ["one", "two", HostRunLoop.Mode.default.rawValue])
     }
 
+    @Test func `Only the modes that were run or made common, if asked for`() async {
+        let sweepOfUsed = ReentrySweep(probation: .milliseconds(60), slice: .milliseconds(10), scope: .usedModes)
+        let outcome = await sweep(sweepOfUsed) { loop, calls in
+            let modes: [HostRunLoop.Mode] = ["modal", "dialogue", "common", .default]
+            for mode in modes {
+                loop.add(HostRunLoop.Source(label: "idle") {}, to: mode)
+            }
+            loop.addCommonMode("common")
+            #expect(loop.usedModes == ["common", .default])
+            // The program has run it once.
+            loop.run(in: "dialogue", for: .zero)
+            #expect(loop.usedModes == ["dialogue", "common", .default])
+            for mode in modes {
+                loop.add(HostRunLoop.Timer(label: "t", after: .zero) { _ in calls.add(mode.rawValue) }, to: mode)
+            }
+        }
+        #expect(outcome.result == .clean)
+        #expect(outcome.calls.sorted() == ["common", "dialogue", HostRunLoop.Mode.default.rawValue].sorted())
+    }
+
     @Test func `A loop in which nothing is left is clean at once`() async {
         let outcome = await sweep(ReentrySweep(probation: .seconds(1000))) { _, _ in }
         #expect(outcome.result == .clean)
