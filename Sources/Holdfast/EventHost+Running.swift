@@ -8,9 +8,11 @@ extension EventHost {
     /// Serves until `stop()` is called.
     ///
     /// The loop runs in its default mode. After a fault all of its modes run in short slices until a probation has passed
-    /// (`ReentrySweep`). Once it has returned, a fault is no longer a reason to go on: it ends the process as its signal says.
+    /// (`ReentrySweep`). Returns at once if `stop()` was called since the last run, or before the first one. Once it has
+    /// returned, a fault is no longer a reason to go on: it ends the process as its signal says.
     public func run() {
-        isStopping = false
+        // Kept from before: a service that is told to end while it starts must not serve for ever.
+        defer { isStopping = false }
         setStopping(false)
         supervisor.isServed = true
         defer { supervisor.isServed = false }
@@ -39,9 +41,9 @@ extension EventHost {
         capture.setVerdictWithoutDecision(isStopping ? .terminate : configuration.restart.verdict)
     }
 
-    /// Ends `run()` after the callout that is running.
+    /// Ends `run()` after the callout that is running; before `run()`, the next one ends at once.
     ///
-    /// Reports that wait are written first.
+    /// Unlike a stop of the loop it is never lost. Reports that wait are written first.
     public func stop() {
         isStopping = true
         endRun()

@@ -1,41 +1,60 @@
-internal import Glibc
+internal import LinuxSystem
+internal import Synchronization
 
-/// A counting semaphore: sem_overview(7).
-@safe
+/// A counting semaphore: sem_overview(7), with limits on the monotonic clock.
+///
+/// POSIX's own waits until a time of the wall clock (sem_timedwait(3)), which somebody may set back. Takes no lock. Callable
+/// from any thread.
 final class Semaphore: Sendable {
-    /// Never moves: POSIX identifies a semaphore by its address.
-    private nonisolated(unsafe) let semaphore: UnsafeMutablePointer<sem_t>
+    /// The signals that nobody has taken.
+    private let count = Atomic<UInt32>(0)
+    /// How many threads are about to sleep, or sleep.
+    private let waiting = Atomic<UInt32>(0)
 
-    init() {
-        unsafe semaphore = .allocate(capacity: 1)
-        unsafe sem_init(semaphore, 0, 0)
-    }
-
-    deinit {
-        unsafe sem_destroy(semaphore)
-        unsafe semaphore.deallocate()
-    }
+    /// Makes one without signals.
+    init() {}
 
     /// Takes the signals that came meanwhile, without waiting.
-    func drain() {
-        while unsafe sem_trywait(semaphore) == 0 {}
-    }
+    func drain() { count.store(0, ordering: .sequentiallyConsistent) }
 
+    /// Ends one wait, now or later.
     func signal() {
-        unsafe sem_post(semaphore)
+        // Sequentially consistent, here and in `wait`: either this sees who waits, or that one sees the signal.
+        count.add(1, ordering: .sequentiallyConsistent)
+        if waiting.load(ordering: .sequentiallyConsistent) > 0 { Futex.wakeOne(waitingOn: count) }
     }
 
     /// Waits for a signal, at most as long as given.
     func wait(atMost limit: Duration? = nil) {
-        guard let limit else {
-            while unsafe sem_wait(semaphore) != 0, errno == EINTR {}
-            return
+        if take() { return }
+        let end = limit.map(Self.deadline) ?? .max
+        waiting.add(1, ordering: .sequentiallyConsistent)
+        defer { waiting.subtract(1, ordering: .sequentiallyConsistent) }
+        while !take(), end == .max || MonotonicClock.nanoseconds < end {
+            Futex.wait(on: count, while: 0, before: end)
         }
-        var end = timespec()
-        unsafe clock_gettime(CLOCK_REALTIME, &end)
-        let nanoseconds = Int(end.tv_nsec) + Int(limit.components.attoseconds / 1_000_000_000)
-        end.tv_sec += Int(limit.components.seconds) + nanoseconds / 1_000_000_000
-        end.tv_nsec = nanoseconds % 1_000_000_000
-        while unsafe sem_timedwait(semaphore, &end) != 0, errno == EINTR {}
+    }
+
+    /// Takes a signal, if there is one.
+    private func take() -> Bool {
+        var old = count.load(ordering: .sequentiallyConsistent)
+        while old > 0 {
+            let (taken, present) = count.weakCompareExchange(
+                expected: old,
+                desired: old - 1,
+                ordering: .sequentiallyConsistent
+            )
+            if taken { return true }
+            old = present
+        }
+        return false
+    }
+
+    /// When a wait that begins now ends: nanoseconds on the monotonic clock.
+    private static func deadline(_ limit: Duration) -> Int64 {
+        let (seconds, attoseconds) = limit.components
+        // Beyond a century it is for ever.
+        guard seconds < 3_000_000_000 else { return .max }
+        return MonotonicClock.nanoseconds + max(0, seconds) * 1_000_000_000 + max(0, attoseconds) / 1_000_000_000
     }
 }

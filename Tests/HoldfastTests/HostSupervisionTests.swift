@@ -204,4 +204,8 @@ import Testing
         #expect(run.lines.last == "restarted 1")
         #expect(run.reports.last?.verdict.reason.contains("descriptors") == true)
     }
+
+    @Test func `A stop that comes before the run ends the next one, and no other`() throws {
+        #expect(try HostRun("early-stop").lines() == ["returned", "served", "over"])
+    }
 }

@@ -40,6 +40,7 @@ enum HostScenario: String {
     case unserved
     case state
     case ending
+    case earlyStop = "early-stop"
 
     /// Runs the scenario that the arguments name, if it is one of these, and ends the process, or says that `main` is to return.
     @MainActor
@@ -93,8 +94,23 @@ enum HostScenario: String {
         case .unserved: try StartScenarios.unserved(store, arguments)
         case .state: try StateScenarios.run(store, arguments)
         case .ending: try EndingScenarios.run(store, arguments)
+        case .earlyStop: Self.stopEarly(try Self.host(store))
         case .samples: try SampleScenarios.run(store, arguments)
         }
+    }
+
+    /// Tells a host to stop before it runs.
+    @MainActor
+    private static func stopEarly(_ host: EventHost) {
+        host.perform { Probe.say("served") }
+        host.stop()
+        host.run()
+        Probe.say("returned")
+        // That one is over: the next run serves.
+        host.perform { host.stop() }
+        host.run()
+        Probe.say("over")
+        host.close()
     }
 
     /// A host that resumes nothing but what the scenario says.
