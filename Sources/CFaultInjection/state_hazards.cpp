@@ -1,6 +1,7 @@
 // What C++ keeps outside of the stack: guards of initialisers, and the exceptions of a thread.
 
 #include "fault_function.h"
+#include "hazard_injection.h"
 #include "state_injection.h"
 
 #include <exception>
@@ -106,3 +107,7 @@ extern "C" HF_FAULT_FUNCTION void callInCatchClause(void (*body)(void *), void *
         body(argument);
     }
 }
+
+extern "C" HF_FAULT_FUNCTION void faultStaticInitializer(void) { trapInStaticInitialiser(); }
+
+extern "C" HF_FAULT_FUNCTION void faultExceptionState(void) { trapInCatchClause(); }

@@ -18,9 +18,11 @@
 /// Never implemented (unimplemented(2)), so that nobody else misses it.
 enum { forbidden_call = SYS_afs_syscall };
 
+/// For all threads of the process, and for what it executes.
 static bool install(struct sock_filter *code, unsigned short length) {
     struct sock_fprog program = {.len = length, .filter = code};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
 }
 
 /// One call is answered, and all others are allowed.

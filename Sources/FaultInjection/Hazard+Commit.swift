@@ -37,9 +37,9 @@ extension Hazard {
         case .conditionLock: faultConditionLock()
         case .maskedSignals: faultMaskedSignals()
         case .unreadableMemory: faultUnreadableMemory()
-        case .forbiddenSystemCall: faultForbiddenSystemCall()
-        case .processorTimeLimit: faultProcessorTimeLimit()
-        case .fileSizeLimit: faultFileSizeLimit()
+        case .forbiddenCall: faultForbiddenCall()
+        case .processorTime: faultProcessorTime()
+        case .fileSize: faultFileSize()
         }
         // A call after the fault keeps this function's frame below it.
         hf_fault_returned()
@@ -52,7 +52,7 @@ extension Hazard {
 
     /// Whether the calling thread sees what an abandoned callout left behind: the value of its task-local, or its C++ exception.
     public static var leavesTraces: Bool {
-        Tenant.current != nil || hf_fault_has_exception() != 0
+        Tenant.current != nil || hasCurrentException() || countUncaughtExceptions() != 0
     }
 
     /// Who locks a condition lock around a body: Foundation's, which only some programs link.

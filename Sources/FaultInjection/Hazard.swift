@@ -57,7 +57,7 @@ public enum Hazard: String, CaseIterable, Sendable {
     /// Pushes with a stack pointer that the processor does not accept.
     case nonCanonicalStackPointer = "non-canonical-stack-pointer"
 
-    // Between Swift and C, in SwiftHazards.swift, callback_hazards.c and cxx_exception.cpp
+    // Between Swift and C, in SwiftHazards.swift, callback_hazards.c and state_hazards.cpp
     /// Traps in a closure that a C library in the executable calls.
     case cCallback = "c-callback"
     /// Faults in the initialiser of a static variable of a C++ function.
@@ -69,17 +69,17 @@ public enum Hazard: String, CaseIterable, Sendable {
     /// Traps between `lock` and `unlock` of Foundation's `NSConditionLock`.
     case conditionLock = "condition-lock"
 
-    // Other signals, and circumstances, in signal_hazards.c
+    // Other signals, and circumstances, in system_faults.c and signal_hazards.c
     /// Faults while all signals are blocked.
     case maskedSignals = "masked-signals"
     /// Faults where seccomp forbids to read memory by process_vm_readv.
     case unreadableMemory = "unreadable-memory"
     /// Makes a system call that seccomp answers with a signal.
-    case forbiddenSystemCall = "forbidden-system-call"
+    case forbiddenCall = "forbidden-call"
     /// Runs until the limit of processor time is reached.
-    case processorTimeLimit = "processor-time-limit"
+    case processorTime = "processor-time"
     /// Writes beyond the largest size of a file.
-    case fileSizeLimit = "file-size-limit"
+    case fileSize = "file-size"
 }
 
 extension Hazard {
@@ -117,9 +117,9 @@ extension Hazard {
         case .conditionLock: "traps between lock and unlock of an NSConditionLock (trap)"
         case .maskedSignals: "faults while all signals are blocked (SIGILL)"
         case .unreadableMemory: "faults where seccomp forbids process_vm_readv (SIGILL)"
-        case .forbiddenSystemCall: "makes a system call that seccomp answers with a signal (SIGSYS)"
-        case .processorTimeLimit: "runs until the limit of processor time is reached (SIGXCPU)"
-        case .fileSizeLimit: "writes to a file beyond the largest size (SIGXFSZ)"
+        case .forbiddenCall: "makes a system call that seccomp answers with a signal (SIGSYS)"
+        case .processorTime: "runs until the limit of processor time is reached (SIGXCPU)"
+        case .fileSize: "writes to a file beyond the largest size (SIGXFSZ)"
         }
     }
 
@@ -129,9 +129,9 @@ extension Hazard {
         case .genericMetadata, .mallocLock, .allocatingOverflow, .garbageStackPointer: SIGSEGV
         case .unownedReference, .stackSmash, .cxxTerminate: SIGABRT
         case .nonCanonicalStackPointer: SIGBUS
-        case .forbiddenSystemCall: SIGSYS
-        case .processorTimeLimit: SIGXCPU
-        case .fileSizeLimit: SIGXFSZ
+        case .forbiddenCall: SIGSYS
+        case .processorTime: SIGXCPU
+        case .fileSize: SIGXFSZ
         default: SIGILL
         }
     }

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Processes that end themselves, and threads that block signals.
+/// Processes that end themselves, threads that block signals, and a process without a free descriptor.
 @Suite(.timeLimit(.minutes(10))) struct EndingTests {
     @Test(arguments: ["exit", "quick-exit", "exit-on-thread", "exit-from-main"])
     func `A process that has called exit ends by a fault of its exit handlers`(scenario: String) throws {
@@ -48,6 +48,12 @@ import Testing
     @Test func `A mask that the process began with is no obstacle on any thread`() throws {
         let run = try HostRun("ending", "masked-by-parent")
         #expect(try run.lines() == ["blocked false", "restarted"])
+        #expect(try run.process.wait() == .exited(0))
+    }
+
+    @Test func `A fault is resumed where no descriptor is left`() throws {
+        let run = try HostRun("ending", "descriptor-limit", shell: "ulimit -n 64; exec \"$@\"")
+        #expect(try run.lines() == ["no descriptor is left: true", "the loop goes on", "resumed 2"])
         #expect(try run.process.wait() == .exited(0))
     }
 }

@@ -44,18 +44,12 @@ void faultGarbageStackPointer(void);
 /// Pushes with a stack pointer that the processor does not accept: SIGBUS.
 void faultNonCanonicalStackPointer(void);
 
-// Other signals, and circumstances, in signal_hazards.c
+// Circumstances, in signal_hazards.c
 
 /// Runs the undefined instruction while all signals are blocked: SIGILL.
 void faultMaskedSignals(void);
 /// Runs the undefined instruction in a process that may not call process_vm_readv(2), by seccomp(2): SIGILL.
 void faultUnreadableMemory(void);
-/// Makes a system call that seccomp(2) answers with a signal: SIGSYS.
-void faultForbiddenSystemCall(void);
-/// Runs until the limit of processor time is reached (RLIMIT_CPU), within a second of it: SIGXCPU.
-void faultProcessorTimeLimit(void);
-/// Writes to a file beyond the largest size (RLIMIT_FSIZE): SIGXFSZ.
-void faultFileSizeLimit(void);
 
 // A static library, in callback_hazards.c
 
@@ -77,12 +71,13 @@ int hf_close_memory_files(void);
 
 /// Calls `std::terminate` without an exception: SIGABRT.
 void faultCxxTerminate(void);
-/// Runs the undefined instruction in the initialiser of a static variable of a function: SIGILL.
+
+// C++, in state_hazards.cpp
+
+/// Runs the undefined instruction in the initialiser of a static variable of a function, once: SIGILL.
 void faultStaticInitializer(void);
 /// Runs the undefined instruction while an exception is being handled: SIGILL.
 void faultExceptionState(void);
-/// Whether the calling thread handles a C++ exception, or one is on its way.
-int hf_fault_has_exception(void);
 
 #ifdef __cplusplus
 }

@@ -13,7 +13,7 @@ enum MatrixPlan {
         var setting = Setting.everything
 
         func cases(of cause: Cause) -> [MatrixCase] {
-            let places = cause == .hazard(.processorTimeLimit) && places.contains(.block) ? [.block] : places
+            let places = cause == .hazard(.processorTime) && places.contains(.block) ? [.block] : places
             return places.map { MatrixCase(cause: cause, place: $0, site: site, setting: setting) }
         }
     }

@@ -24,19 +24,21 @@ extension Cause {
         case .hazard(.deinitializer), .hazard(.lazyGlobal), .hazard(.queueSync), .hazard(.loaderLock),
             .hazard(.qsortComparator), .hazard(.cCallback):
             true
-        // Without optimisation sorting is the standard library's code, with it the application's.
-        case .hazard(.sortComparator): build == .debug
+        // Without optimisation sorting and binding a task-local are the standard library's code, with it the application's.
+        case .hazard(.sortComparator), .hazard(.taskLocal): build == .debug
         default: false
         }
     }
 
     /// Whether a lock is held that somebody else will want.
-    var holdsLock: Bool { isCounted || self == .hazard(.mutex) || self == .hazard(.conditionLock) }
+    var holdsLock: Bool { isCounted || self == .hazard(.mutex) }
 
     /// Whether it is a lock that is counted; a `Mutex` is looked for only where nothing else speaks against resuming.
     var isCounted: Bool {
         switch self {
-        case .hazard(.pthreadMutex), .hazard(.pthreadRwlock), .hazard(.stdioLock), .hazard(.staticInitializer): true
+        case .hazard(.pthreadMutex), .hazard(.pthreadRwlock), .hazard(.stdioLock): true
+        // The guard of the variable, and Foundation's lock that is held by a field of its own.
+        case .hazard(.staticInitializer), .hazard(.conditionLock): true
         // The standard library locks the stream, and the runtime its tables.
         case .hazard(.printDescription), .hazard(.genericMetadata): true
         default: false

@@ -21,6 +21,8 @@ struct Expectation: Equatable, Sendable {
         case .afterClose: self.init(.ends(cause.signal), nil)
         // A process that is ending would come back.
         case .afterRun: self.init(.ends(cause.signal), .runIsOver)
+        // A restart would not give it more time.
+        default where cause == .hazard(.processorTime): self.init(.ends(cause.signal), .processorTime)
         default:
             guard let reason = Self.objection(to: matrixCase, in: build) else {
                 let outcome = matrixCase.setting == .whenQuiet ? Outcome.resumeAndRestart : .resume
@@ -40,7 +42,12 @@ struct Expectation: Equatable, Sendable {
     /// Why the fault is not resumed.
     private static func objection(to matrixCase: MatrixCase, in build: Build) -> Reason? {
         let cause = matrixCase.cause
-        if cause == .fault(.raiseSegv) { return .raisedByItself }
+        switch cause {
+        case .fault(.raiseSegv): return .raisedByItself
+        case .hazard(.forbiddenCall): return .forbiddenCall
+        case .hazard(.fileSize): return .fileSize
+        default: break
+        }
         let isCallout = matrixCase.place != .beforeRun && matrixCase.place != .threadBody
         if !isCallout || cause.hasLeftStack { return .outsideOfCallouts }
         let isJob = matrixCase.place == .mainQueue || matrixCase.place == .task
@@ -50,6 +57,7 @@ struct Expectation: Equatable, Sendable {
             if cause.isStackOverflow { return .overflowPolicy }
             if cause.isMemoryFault { return .memoryPolicy }
         }
+        if cause == .hazard(.cCallback), matrixCase.place != .mainQueue { return .nativeBetween }
         if matrixCase.place == .mainQueue || cause.isCalledByLibrary(in: build) { return .libraryBetween }
         return cause.isInsideLibrary ? .insideLibrary : nil
     }

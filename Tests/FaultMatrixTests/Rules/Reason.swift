@@ -8,6 +8,10 @@ enum Reason: Sendable {
     case memoryPolicy
     case overflowPolicy
     case libraryBetween
+    case nativeBetween
+    case forbiddenCall
+    case fileSize
+    case processorTime
     case insideLibrary
     case runIsOver
 
@@ -23,6 +27,10 @@ enum Reason: Sendable {
         case .memoryPolicy: ["the policy does not resume memory faults"]
         case .overflowPolicy: ["the policy does not resume stack overflows"]
         case .libraryBetween: ["a library's frame lies between"]
+        case .nativeBetween: ["a C or C++ function of the executable lies between"]
+        case .forbiddenCall: ["a forbidden system call was made"]
+        case .fileSize: ["a file was to grow beyond what the process may write"]
+        case .processorTime: ["the processor time that the process may use is over"]
         case .insideLibrary: ["it happened inside a library"]
         case .runIsOver: ["the run of the host is over"]
         }

@@ -4,7 +4,8 @@ import Glibc
 import Holdfast
 import SystemPackage
 
-/// Processes that end themselves, and threads that block all signals: `recovery-probe ending STORE WHAT`.
+/// Processes that end themselves, threads that block all signals, and a process without a free descriptor:
+/// `recovery-probe ending STORE WHAT`.
 @MainActor
 enum EndingScenarios {
     static func run(_ store: String, _ arguments: [String]) throws {
@@ -41,6 +42,7 @@ enum EndingScenarios {
         case "masked-handler": host.perform(faultInMaskedHandler)
         case "masked-wait": host.perform(faultInMaskedWait)
         case "masked-by-parent": host.perform { onThread { reportMask() } }
+        case "descriptor-limit": useUpDescriptors(host)
         default: exit(64)
         }
         host.run()
@@ -162,6 +164,26 @@ enum EndingScenarios {
         }
         host.perform { _ = try? ends.writeEnd.writeAll([1]) }
         host.run()
+    }
+
+    // MARK: Descriptors
+
+    private static func useUpDescriptors(_ host: EventHost) {
+        host.perform {
+            while dup(STDIN_FILENO) >= 0 {}
+            Probe.say("no descriptor is left: \(errno == EMFILE)")
+            Fault.nilUnwrap.commit()
+        }
+        host.perform {
+            Probe.say("the loop goes on")
+            Fault.nilUnwrap.commit()
+        }
+        host.onFault { _ in
+            if host.faults.resumed == 2 {
+                // In another mode, too.
+                host.loop.perform(in: "another", label: "probe") { MainActor.assumeIsolated { host.stop() } }
+            }
+        }
     }
 }
 
