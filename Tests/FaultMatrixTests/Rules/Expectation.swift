@@ -22,7 +22,7 @@ struct Expectation: Equatable, Sendable {
         // A process that is ending would come back.
         case .afterRun: self.init(.ends(cause.signal), .runIsOver)
         // A restart would not give it more time.
-        default where cause == .hazard(.processorTime): self.init(.ends(cause.signal), .processorTime)
+        case _ where cause == .hazard(.processorTime): self.init(.ends(cause.signal), .processorTime)
         default:
             guard let reason = Self.objection(to: matrixCase, in: build) else {
                 let outcome = matrixCase.setting == .whenQuiet ? Outcome.resumeAndRestart : .resume
