@@ -32,4 +32,9 @@ enum KnownDivergence: Hashable, Sendable {
     ///
     /// The CFRunLoop adapter is not asked whether a timer is among the common items.
     case commonTimerInNoMode
+    /// An item that is invalidated when it has left its last mode stays among the common items of CFRunLoop for ever, because
+    /// it does not know its loop any more (CFRunLoop.c:4190); HostRunLoop lets it go.
+    ///
+    /// Neither adapter is asked whether an invalid item is among the common items.
+    case invalidCommonItem
 }

@@ -194,7 +194,8 @@ final class ScenarioPlayer: CalloutSink, @unchecked Sendable {
         }
         for (index, item) in scenario.items.enumerated() {
             var modes = Set(ScenarioMode.concrete.filter { adapter.contains(index, in: $0) })
-            if asksForCommon(item, modes), adapter.contains(index, in: .common) { modes.insert(.common) }
+            let asks = adapter.isValid(index) && asksForCommon(item, modes)
+            if asks, adapter.contains(index, in: .common) { modes.insert(.common) }
             record(
                 .item(
                     item.name,
@@ -206,7 +207,8 @@ final class ScenarioPlayer: CalloutSink, @unchecked Sendable {
         }
     }
 
-    /// Says whether the loops agree on what is a common item (`KnownDivergence.commonTimerInNoMode`).
+    /// Says whether the loops agree on what is a common item, if it is valid (`KnownDivergence.commonTimerInNoMode` and
+    /// `.invalidCommonItem`).
     private func asksForCommon(_ item: ScenarioItem, _ modes: Set<ScenarioMode>) -> Bool {
         if case .timer = item.kind { !modes.isEmpty } else { true }
     }
