@@ -100,7 +100,7 @@ public final class CrashCapture: Sendable {
     /// Whether a process of this executable that has this pid is alive; not this process.
     public static func isAlive(pid: Int) -> Bool {
         guard let pid = CInt(exactly: pid), pid > 0, pid != getpid() else { return false }
-        guard let own = ProcessImage.executable else { return kill(pid, 0) == 0 }
+        guard let own = ProcessImage.executable(of: "self") else { return kill(pid, 0) == 0 }
         return ProcessImage.executable(of: "\(pid)") == own
     }
 

@@ -8,15 +8,15 @@ enum ProcessImage {
     /// It is the dynamic loader's when that was told to run the program (`ld.so ./program`), see `program`. A restart runs
     /// what lies there then: a new version, if it was replaced. When nothing that can be executed lies there, it runs the
     /// image of this process again (`/proc/self/exe`), which a deleted file still has.
-    static var executable: [UInt8]? { executable(of: "self") }
+    static var executable: [UInt8]? { executable(of: "self") ?? nameAtStart }
 
-    /// The same of another process, by its number; nil also where it is gone, or another user's.
+    /// What proc(5) says of a process, by its number; nil also where it is gone, or another user's.
     static func executable(of process: String) -> [UInt8]? {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe buffer.withUnsafeMutableBytes { bytes in
             unsafe bytes.baseAddress.map { unsafe readlink("/proc/\(process)/exe", $0, bytes.count) } ?? -1
         }
-        return count > 0 ? withoutMark(Array(buffer.prefix(count))) : nameAtStart
+        return count > 0 ? withoutMark(Array(buffer.prefix(count))) : nil
     }
 
     /// The path that the process was started by, if it says where the file is whatever the current folder: a restart keeps that.

@@ -104,7 +104,8 @@ extension EventHost {
     /// Sees to it that the log has a line of a fault soon, also where the report writer waits for a disk.
     private func expectLine(of message: CrashMessage) {
         guard !teller.hasTold(ofFault: message.number), lateLine?.isValid != true else { return }
-        let late = HostRunLoop.Timer(ofHost: "late line of a fault", fireAt: .now.advanced(by: .seconds(2))) { [weak self, teller] _ in
+        let late = HostRunLoop.Timer(ofHost: "late line of a fault", fireAt: .now.advanced(by: .seconds(2))) {
+            [weak self, teller] _ in
             if !teller.hasTold(ofFault: message.number) { teller.tellLate(message) }
             MainActor.assumeIsolated { self?.lateLine = nil }
         }

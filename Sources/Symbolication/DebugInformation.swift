@@ -32,7 +32,7 @@ final class DebugInformation {
         unsafe self.handle = handle
         self.file = file
         self.alternate = alternate
-        self.units = unsafe AddressTable(Self.units(in: handle))
+        self.units = unsafe AddressTable(Self.units(in: handle, from: file.lowestCode))
     }
 
     /// An alternate file: its units are reached from the others.
@@ -86,15 +86,14 @@ final class DebugInformation {
 
     /// The unit with the narrowest claim on an address, and what it claims there.
     ///
-    /// - Parameters:
-    ///   - address: The address, as linked.
-    ///   - lowest: Where the code begins. What the linker has discarded claims addresses from 0 on.
+    /// - Parameter address: The address, as linked.
     /// - Returns: Nil where no unit claims it.
-    func claim(at address: UInt64, from lowest: UInt64) -> (unit: DebugUnit, range: Range<UInt64>)? {
-        units.entries(containing: address).first { $0.start >= lowest }.map { ($0.value, $0.start..<$0.end) }
+    func claim(at address: UInt64) -> (unit: DebugUnit, range: Range<UInt64>)? {
+        units.entries(containing: address).first.map { ($0.value, $0.start..<$0.end) }
     }
 
-    private static func units(in handle: OpaquePointer) -> [AddressTable<DebugUnit>.Entry] {
+    /// The units of a file, without what the linker has discarded: that claims addresses from 0 on, below all code.
+    private static func units(in handle: OpaquePointer, from lowest: UInt64) -> [AddressTable<DebugUnit>.Entry] {
         var entries: [AddressTable<DebugUnit>.Entry] = []
         var unit: OpaquePointer?
         for _ in 0..<mostUnits {
@@ -104,7 +103,7 @@ final class DebugInformation {
             // Units of other kinds hold no code, or refer to another file, which the library would open.
             guard Int(kind) == DW_UT_compile else { continue }
             var entry = unsafe DebugEntry(root)
-            let ranges = entry.ranges(limit: 1 << 16)
+            let ranges = entry.ranges(limit: 1 << 16).filter { $0.lowerBound >= lowest }
             guard !ranges.isEmpty else { continue }
             let debugUnit = DebugUnit(root: entry)
             entries += ranges.map { .init(start: $0.lowerBound, end: $0.upperBound, value: debugUnit) }

@@ -60,7 +60,7 @@ import Testing
     @Test func `Out of descriptors, the agent waits for one, says so once, and takes what waited`() throws {
         let observer = try agent.connect()
         #expect(try observer.ask("PING") == "PONG")
-        let limited = try ProgramRun.run("/usr/bin/prlimit", ["--pid", "\(agent.pid)", "--nofile=48"])
+        let limited = try ProgramRun.run("/usr/bin/prlimit", ["--pid", "\(agent.pid)", "--nofile=64"])
         #expect(limited.end == .exited(0))
         // More than there are numbers left.
         var clients = try (0..<64).map { _ in try agent.connect() }

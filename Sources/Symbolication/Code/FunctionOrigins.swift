@@ -120,12 +120,11 @@ public final class FunctionOrigins: Sendable {
         _ trusted: TrustedCode
     ) -> [Piece] {
         var pieces: [Piece] = []
-        let lowest = symbols.functions.first?.start ?? 0
         var unit: DebugUnit?
         var covered: Range<UInt64> = 0..<0
         for symbol in symbols.functions {
             if !covered.contains(symbol.start) {
-                let found = information?.claim(at: symbol.start, from: lowest)
+                let found = information?.claim(at: symbol.start)
                 unit = found?.unit
                 covered = found?.range ?? 0..<0
             }

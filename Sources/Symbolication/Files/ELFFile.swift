@@ -85,6 +85,15 @@ final class ELFFile {
         }
     }
 
+    /// Where its code begins, as linked; 0 in a file without section headers.
+    var lowestCode: UInt64 {
+        var lowest = UInt64.max
+        unsafe forEachSection { _, header, _ in
+            if header.sh_flags & UInt64(SHF_EXECINSTR) != 0, header.sh_addr > 0 { lowest = min(lowest, header.sh_addr) }
+        }
+        return lowest == .max ? 0 : lowest
+    }
+
     /// How many bytes the file has.
     var size: UInt64? {
         var status = stat()

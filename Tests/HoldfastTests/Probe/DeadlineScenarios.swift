@@ -347,7 +347,8 @@ enum DeadlineScenarios {
     private static func addTimer(_ loop: HostRunLoop) {
         let timer = HostRunLoop.Timer(label: "now", after: .zero) { _ in Probe.say("fired") }
         loop.add(timer)
-        loop.run(in: .default, for: .zero)
+        // A pass may be the turn of the port with the crash messages.
+        for _ in 0..<2 where timer.isValid { loop.run(in: .default, for: .zero) }
     }
 }
 
