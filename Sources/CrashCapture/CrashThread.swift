@@ -191,7 +191,7 @@ final class CrashThread: @unchecked Sendable {
     /// That reads files and allocates: only after a walk that is clean if they are the application's.
     func walkAndSummarize(_ record: UnsafeMutablePointer<HFRecord>) -> FaultSummary {
         let fault = unsafe summary(of: record, walk: walk(record))
-        guard metPending, fault.mayBeResumed else { return fault }
+        guard metPending, fault.isOutsideLibraries else { return fault }
         inspection.prepare()
         isPrepared = true
         return unsafe summary(of: record, walk: walk(record))
@@ -304,11 +304,13 @@ final class CrashThread: @unchecked Sendable {
 
     private func classify(_ address: UInt64) -> WalkJudge.Frame {
         guard let walker else { return .other }
-        if address < 4096 || address == .max { return .nullPage }
+        if address < 4096 || address == .max { return .noCode }
         if unsafe walker.images.image(at: address) == nil { walker.refreshImages() }
         guard let image = unsafe walker.images.image(at: address) else { return .other }
         switch unsafe image.pointee.kind {
         case .application:
+            // A jump into data, which is nobody's code: who jumped is the next frame.
+            guard unsafe (image.pointee.code.0..<image.pointee.code.1).contains(address) else { return .noCode }
             switch inspection.origin(address) {
             case .swift, .trusted: return .application
             case .native: return .native

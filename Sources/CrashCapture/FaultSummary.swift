@@ -169,6 +169,11 @@ extension FaultSummary {
             && hasCleanPrefix
     }
 
+    /// Whether the walk saw no library at work: what is outside of the application has called it, as a thread's start does.
+    ///
+    /// Then the heap is not held by the thread that faulted, and what comes next may allocate.
+    var isOutsideLibraries: Bool { walk.end != .broken && !walk.isInsideLibrary && hasCleanPrefix }
+
     private var hasCleanPrefix: Bool {
         switch walk.prefix {
         case .none: true

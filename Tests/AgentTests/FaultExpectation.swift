@@ -43,9 +43,9 @@ struct FaultExpectation {
         case .asBang, .exclusivity, .abort, .assert: self.init(.resume, Self.sentToThread)
         // FPE_INTDIV
         case .divideByZero: self.init(.resume, 1)
-        case .nullRead: self.init(.resume, Self.notMapped, .read, .nullPage)
-        case .nullWrite: self.init(.resume, Self.notMapped, .write, .nullPage)
-        case .nullCall: self.init(.resume, Self.notMapped, .execute, .nullPage)
+        case .nullRead: self.init(.resume, Self.notMapped, .read, .noCode)
+        case .nullWrite: self.init(.resume, Self.notMapped, .write, .noCode)
+        case .nullCall: self.init(.resume, Self.notMapped, .execute, .noCode)
         case .stackOverflow: self.init(.resume, Self.notAllowed, .write, .stackGuard)
         // Memory faults elsewhere: what was missed may have been hit before.
         case .wildPointer: self.init(.restart, Self.notMapped, .read, .unmapped)

@@ -18,7 +18,7 @@ import Testing
     @Test(
         arguments: [
             ([], Walk.Prefix.none),
-            ([.nullPage], .none),
+            ([.noCode], .none),
             ([.swiftFailure], .swiftFailure),
             ([.swiftCore, .swiftFailure], .swiftFailure),
             ([.swiftFailure, .swiftCore], .swiftFailure),
@@ -40,9 +40,9 @@ import Testing
             ([.other, .swiftFailure], .foreign),
             ([.c, .abortFunction, .other], .foreign),
             ([.swiftCore, .other], .foreign),
-            ([.nullPage, .nullPage], .none),
-            ([.c, .nullPage], .foreign),
-            ([.nullPage, .c], .foreign),
+            ([.noCode, .noCode], .none),
+            ([.c, .noCode], .foreign),
+            ([.noCode, .c], .foreign),
             ([.waitFunction], .waiting),
             ([.waitFunction, .waitFunction], .waiting),
             ([.c, .waitFunction], .foreign),
@@ -66,13 +66,13 @@ import Testing
         )
     }
 
-    @Test(arguments: [WalkJudge.Frame.swiftFailure, .swiftCore, .abortFunction, .c, .nullPage, .other])
+    @Test(arguments: [WalkJudge.Frame.swiftFailure, .swiftCore, .abortFunction, .c, .noCode, .other])
     func `Any other frame between two of the application is foreign`(frame: WalkJudge.Frame) {
         let walk = Self.judge([.application, frame, .application])
         #expect(walk == Walk(end: .recoveryPoint, prefix: .none, hasForeignFrame: true, isInsideLibrary: true))
     }
 
-    @Test(arguments: [WalkJudge.Frame.swiftFailure, .swiftCore, .abortFunction, .c, .nullPage, .other])
+    @Test(arguments: [WalkJudge.Frame.swiftFailure, .swiftCore, .abortFunction, .c, .noCode, .other])
     func `A frame between the application and the recovery point is foreign`(frame: WalkJudge.Frame) {
         #expect(Self.judge([.application, frame]).hasForeignFrame)
     }

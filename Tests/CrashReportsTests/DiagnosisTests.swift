@@ -107,9 +107,9 @@ import Testing
         (abort("out of luck\n"), "(abort): “out of luck”"),
         (abort(nil), "gave up on purpose (abort), in"),
         (swift("failed to allocate 88 bytes"), "the system did not give"),
-        (report(11, 1, kind: .nullPage, access: .read, address: 0), "null pointer was used: the code read address 0x0"),
-        (report(11, 1, kind: .nullPage, access: .write, address: 24), "24 bytes into it: the code wrote to"),
-        (report(11, 1, kind: .nullPage, access: .execute, address: 0), "called through a null pointer"),
+        (report(11, 1, kind: .noCode, access: .read, address: 0), "null pointer was used: the code read address 0x0"),
+        (report(11, 1, kind: .noCode, access: .write, address: 24), "24 bytes into it: the code wrote to"),
+        (report(11, 1, kind: .noCode, access: .execute, address: 0), "called through a null pointer"),
         (report(11, 2, kind: .notExecutable, access: .execute, address: 0x5000), "which is no code"),
         (report(11, 2, kind: .stackGuard, access: .write, address: 0x5000), "The main thread's stack is used up"),
         (report(11, 0x80, kind: .nonCanonical), "value that no address has"),
@@ -243,7 +243,7 @@ import Testing
     }
 
     @Test func `What went before and what became of it is said`() {
-        var report = Self.report(11, 1, kind: .nullPage, access: .read, address: 0)
+        var report = Self.report(11, 1, kind: .noCode, access: .read, address: 0)
         report.fault.number = 3
         report.occurrences.count = 412
         report.recovery = .init(quarantined: true, touched: ["routing table"])

@@ -103,7 +103,7 @@ import Testing
         let one = fingerprint(frames, message: nil, signal: 11, code: 1, kind: .unmapped)
         #expect(one == fingerprint(frames, message: nil, signal: 11, code: 0x80, kind: .nonCanonical))
         #expect(one == fingerprint(frames, message: nil, signal: 11, code: 2, kind: .readOnly))
-        #expect(one != fingerprint(frames, message: nil, signal: 11, code: 1, kind: .nullPage))
+        #expect(one != fingerprint(frames, message: nil, signal: 11, code: 1, kind: .noCode))
         #expect(one != fingerprint(frames, message: nil, signal: 11, code: 2, kind: .stackGuard))
     }
 

@@ -106,7 +106,7 @@ import Testing
     @Test func `Reports are valid with and without what is optional`() throws {
         var full = try CrashReport(json: try Fixture.bytes("v3-fault.json"))
         full.fault.sender = .init(pid: 1, uid: 0)
-        full.fault.addressKind = .nullPage
+        full.fault.addressKind = .noCode
         full.images[1].buildID = "00ff"
         for report in [SampleReport.minimal(), full, SampleStall.report(calls: nil), SampleStall.ping()] {
             let result = try validate(try report.json())

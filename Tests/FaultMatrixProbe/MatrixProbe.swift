@@ -49,7 +49,8 @@ final class MatrixProbe {
             host.run()
             if place == .afterClose { host.close() }
             commit()
-        case .threadBody: try startThread()
+        // Once the main loop is served: only then somebody hands over.
+        case .threadBody: host.loop.perform { MainActor.assumeIsolated { self.startThread() } }
         default: try startDriver()
         }
         host.run()
@@ -63,7 +64,7 @@ final class MatrixProbe {
         say("returned")
     }
 
-    private func startThread() throws {
+    private func startThread() {
         let commit: @Sendable () -> Void = { [cause] in
             say("reached")
             cause.commit()
@@ -72,7 +73,7 @@ final class MatrixProbe {
         switch site {
         case .dispatch: DispatchQueue.global().async(execute: commit)
         case .pool: Task.detached { commit() }
-        default: try PlainThread.start(commit)
+        default: try? PlainThread.start(commit)
         }
     }
 

@@ -22,8 +22,8 @@ struct WalkJudge {
         case waitFunction
         /// Any other function of libc.
         case c
-        /// No function: an address in page zero, which is where a call of a null function pointer goes.
-        case nullPage
+        /// No function: an address in page zero or in data, which is where a call through a bad pointer goes.
+        case noCode
         /// A function of any other image, or of none.
         case other
     }
@@ -72,7 +72,7 @@ struct WalkJudge {
         case .body, .leaf:
             hasForeignFrame = true
         case .prefix:
-            if case .nullPage = frame, isEmpty { return }
+            if case .noCode = frame, isEmpty { return }
             isEmpty = false
             switch frame {
             case .swiftFailure: sawSwiftFailure = true
@@ -85,7 +85,7 @@ struct WalkJudge {
                 sawC = false
                 sawWait = false
                 sawAbort = true
-            case .nullPage: sawOther = true
+            case .noCode: sawOther = true
             case .application, .native, .unknown: break
             }
         }

@@ -42,7 +42,7 @@ extension CrashReport.Fault {
         }
 
         /// The first page, which is never mapped: a null pointer plus the offset of a member.
-        public static let nullPage = AddressKind(rawValue: "null page")
+        public static let noCode = AddressKind(rawValue: "null page")
         /// The guard below a stack: the stack is used up.
         public static let stackGuard = AddressKind(rawValue: "stack guard")
         /// Nothing is mapped there.

@@ -87,9 +87,9 @@ extension FaultClass {
 
     private static func segmentationFault(_ fault: CrashReport.Fault, _ frames: [CrashReport.Frame]) -> FaultClass {
         if fault.addressKind == .stackGuard { return .stackOverflow }
-        if fault.access == .execute { return fault.addressKind == .nullPage ? .nullCall : .badJump }
+        if fault.access == .execute { return fault.addressKind == .noCode ? .nullCall : .badJump }
         if isInAllocator(frames) { return .heapCorruption }
-        if fault.addressKind == .nullPage { return .nullPointer }
+        if fault.addressKind == .noCode { return .nullPointer }
         if isOnObject(frames) { return .badObject }
         switch fault.addressKind {
         case .nonCanonical: return .nonCanonical

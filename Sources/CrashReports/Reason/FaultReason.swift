@@ -187,7 +187,7 @@ public struct FaultReason: Sendable, Hashable {
     /// What the code alone says about the address.
     private var assumedKind: CrashReport.Fault.AddressKind? {
         switch codeName {
-        case "SEGV_MAPERR": (address?.rawValue ?? .max) < 4096 ? .nullPage : .unmapped
+        case "SEGV_MAPERR": (address?.rawValue ?? .max) < 4096 ? .noCode : .unmapped
         case "SEGV_ACCERR": .inaccessible
         default: nil
         }

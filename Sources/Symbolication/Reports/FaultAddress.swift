@@ -63,7 +63,7 @@ struct FaultAddress {
         _ record: FaultRecord,
         _ access: CrashReport.Fault.Access
     ) -> CrashReport.Fault.AddressKind? {
-        if record.address < 4096 { return .nullPage }
+        if record.address < 4096 { return .noCode }
         if record.facts.contains(.stackOverflow) { return .stackGuard }
         if record.address >= userEnd { return .kernel }
         // SEGV_MAPERR

@@ -13,6 +13,9 @@ enum MatrixPlan {
         var setting = Setting.everything
 
         func cases(of cause: Cause) -> [MatrixCase] {
+            // Who blocks the signal of a limit goes on, and libdispatch does.
+            let isLimit = cause == .hazard(.processorTime) || cause == .hazard(.fileSize)
+            if isLimit, site == .dispatch || site == .pool { return [] }
             let places = cause == .hazard(.processorTime) && places.contains(.block) ? [.block] : places
             return places.map { MatrixCase(cause: cause, place: $0, site: site, setting: setting) }
         }
@@ -64,7 +67,7 @@ enum MatrixPlan {
             (loops + threads).flatMap { column in
                 let cases = column.cases(of: cause)
                 if cause == .fault(.nilUnwrap) { return cases }
-                return [cases.first { $0.place == .block } ?? cases[0]]
+                return [cases.first { $0.place == .block } ?? cases.first].compactMap { $0 }
             }
         } + [handedOver]
     }

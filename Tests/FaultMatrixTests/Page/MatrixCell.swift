@@ -16,7 +16,7 @@ struct MatrixCell {
             let (first, second) = (groups[left]?.count ?? 0, groups[right]?.count ?? 0)
             return first == second ? left < right : first > second
         }
-        guard let usual = order.first else { return "" }
+        guard let usual = order.first else { return "–" }
         let others = order.dropFirst().map { "\(describe(groups[$0] ?? [])): \($0)" }
         return others.isEmpty ? "\(usual)" : "\(usual) (\(others.joined(separator: "; ")))"
     }

@@ -10,6 +10,8 @@ extension Cause {
         // abort(3), called by the allocator or by the C++ runtime, and raise(3).
         case .fault(.doubleFree), .fault(.heapSmash), .fault(.cxxException), .fault(.raiseSegv): true
         case .hazard(.stackSmash), .hazard(.cxxTerminate), .hazard(.mallocLock), .hazard(.allocatingOverflow): true
+        // The C library makes the system call.
+        case .hazard(.forbiddenCall): true
         // The Swift runtime makes the metadata.
         case .hazard(.genericMetadata): true
         default: false

@@ -17,12 +17,13 @@ struct Expectation: Equatable, Sendable {
     init(_ matrixCase: MatrixCase, in build: Build) {
         let cause = matrixCase.cause
         switch matrixCase.place {
+        // A restart would not give it more time.
+        case _ where cause == .hazard(.processorTime) && matrixCase.place != .afterClose:
+            self.init(.ends(cause.signal), .processorTime)
         // The handlers were taken away.
         case .afterClose: self.init(.ends(cause.signal), nil)
         // A process that is ending would come back.
         case .afterRun: self.init(.ends(cause.signal), .runIsOver)
-        // A restart would not give it more time.
-        case _ where cause == .hazard(.processorTime): self.init(.ends(cause.signal), .processorTime)
         default:
             guard let reason = Self.objection(to: matrixCase, in: build) else {
                 let outcome = matrixCase.setting == .whenQuiet ? Outcome.resumeAndRestart : .resume

@@ -52,7 +52,14 @@ struct CaseRun: Sendable {
         if try !store.spoolNames().isEmpty { problems.append("the spool has \(try store.spoolNames())") }
         firstReport = try store.reportPaths().first.map { try Data(contentsOf: URL(fileURLWithPath: $0)) }
         reports = try store.reports().sorted { $0.timestamp < $1.timestamp }
-        outcome = Self.outcome(of: lines, end, reports)
+        outcome = Self.outcome(of: lines, Self.asOfItself(end, matrixCase), reports)
+    }
+
+    /// The end as it is outside of a namespace: its process 1 cannot be ended by a signal of its own (pid_namespaces(7)), and exits with
+    /// the status that a shell makes of one.
+    private static func asOfItself(_ end: ChildProcess.End?, _ matrixCase: MatrixCase) -> ChildProcess.End? {
+        guard matrixCase.setting == .processOne, case .exited(let status) = end, status > 128 else { return end }
+        return .signalled(status - 128)
     }
 
     /// What became of the process, by its own words, its end and its reports.

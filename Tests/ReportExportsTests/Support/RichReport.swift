@@ -68,7 +68,7 @@ enum RichReport {
         code: .code(1, ofSignal: 11),
         address: HexAddress(0x18),
         access: .write,
-        addressKind: .nullPage,
+        addressKind: .noCode,
         message: """
             MailAgent/Router.swift:88: Fatal error: Unexpectedly found nil while unwrapping an Optional value
             routing table was empty
