@@ -27,6 +27,9 @@ struct AddressTable<Value> {
         self.reach = reach
     }
 
+    /// All entries, by start.
+    var all: some Sequence<Entry> { entries }
+
     /// All values, by start.
     var values: some Sequence<Value> { entries.lazy.map(\.value) }
 

@@ -92,6 +92,11 @@ final class DebugInformation {
         units.entries(containing: address).first.map { ($0.value, $0.start..<$0.end) }
     }
 
+    /// What all units claim, by start.
+    var claims: some Sequence<(unit: DebugUnit, range: Range<UInt64>)> {
+        units.all.lazy.map { ($0.value, $0.start..<$0.end) }
+    }
+
     /// The units of a file, without what the linker has discarded: that claims addresses from 0 on, below all code.
     private static func units(in handle: OpaquePointer, from lowest: UInt64) -> [AddressTable<DebugUnit>.Entry] {
         var entries: [AddressTable<DebugUnit>.Entry] = []

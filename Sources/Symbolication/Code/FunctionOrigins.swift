@@ -130,7 +130,34 @@ public final class FunctionOrigins: Sendable {
             }
             add(Piece(start: symbol.start, end: symbol.end, origin: origin(of: symbol, unit, trusted)), to: &pieces)
         }
-        return pieces
+        guard let information else { return pieces }
+        let unnamed = unnamedPieces(between: pieces, information, trusted)
+        return (pieces + unnamed).sorted { $0.start < $1.start }.reduce(into: []) { add($1, to: &$0) }
+    }
+
+    /// Functions without a symbol, which only the debug information knows: compilers make some with private linkage.
+    private static func unnamedPieces(
+        between pieces: [Piece],
+        _ information: DebugInformation,
+        _ trusted: TrustedCode
+    ) -> [Piece] {
+        var unnamed: [Piece] = []
+        var next = 0
+        for (unit, range) in information.claims {
+            // Claims come by their start, and so do pieces.
+            while next < pieces.count, pieces[next].end <= range.lowerBound { next += 1 }
+            let origin: FunctionOrigin = unit.isSwift ? .swift : unit.isTrusted(by: trusted) ? .trusted : .native
+            var start = range.lowerBound
+            for piece in pieces[next...] {
+                if piece.start > start {
+                    unnamed.append(Piece(start: start, end: min(piece.start, range.upperBound), origin: origin))
+                }
+                start = max(start, piece.end)
+                if start >= range.upperBound { break }
+            }
+            if start < range.upperBound { unnamed.append(Piece(start: start, end: range.upperBound, origin: origin)) }
+        }
+        return unnamed
     }
 
     private static func origin(
