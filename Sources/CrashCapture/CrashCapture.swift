@@ -34,6 +34,8 @@ public final class CrashCapture: Sendable {
         public var capturesThreads: Bool
         /// Whether reports have memory contents: of the stack, and near the registers.
         public var capturesMemory: Bool
+        /// How much the store of the reports may hold, for whoever finishes what this process leaves.
+        public var storeLimits = StoreLimits()
         /// Holdfast's own version, for reports.
         public var version: String
         /// What may be told of the arguments in records; gets them all, the program's name first.
@@ -151,6 +153,7 @@ public final class CrashCapture: Sendable {
         )
         let (spool, problem) = try Self.makeSpool(configuration, identity)
         spoolProblem = problem
+        unsafe configuration.storeLimits.write(to: spool.header)
         spoolPath = spool.path
         isPersistent = spool.isPersistent
         unsafe self.spool = unsafe UnsafeRawPointer(spool.header)

@@ -150,6 +150,7 @@ public final class EventHost {
             version: Self.version
         )
         settings.requiresSpool = configuration.requiresStore
+        settings.storeLimits = StoreLimits(configuration.reportLimits ?? .unlimited)
         Self.apply(configuration.privacy, to: &settings)
         startDelay = Self.waitBeforeStart(assessment, configuration, holding: history.heldSignals)
         do {

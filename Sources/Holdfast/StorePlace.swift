@@ -1,3 +1,4 @@
+internal import CrashCapture
 internal import CrashReports
 internal import LinuxSystem
 internal import SystemPackage
@@ -48,5 +49,16 @@ struct StorePlace {
         let folder = first.flatMap { $0.isAbsolute ? $0 : nil } ?? FilePath(".").fromRoot.lexicallyNormalized()
         store = ReportStore(path: folder.pushing(path), limits: limits)
         entry = Array("\(Self.variable)=\(folder.string)".utf8)
+    }
+}
+
+extension StoreLimits {
+    /// The limits of a store, for whoever finishes the records of this process.
+    init(_ limits: ReportStore.Limits) {
+        self.init(
+            reports: limits.reports,
+            bytes: limits.bytes,
+            ageSeconds: limits.age.map { Int(clamping: $0.components.seconds) }
+        )
     }
 }

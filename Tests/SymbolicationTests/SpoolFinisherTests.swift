@@ -31,6 +31,22 @@ import Testing
         #expect(try finish(SpoolBytes()) == [])
     }
 
+    /// The check of the limits' words.
+    private static let check: UInt64 = 0x7369_6d69_6c5f_6668
+
+    @Test(arguments: [([11, .max, .max, check ^ 11], true), ([11, .max, .max, check], false), ([], false)])
+    func `A store holds no more than the dead process had meant it to`(limits: [UInt64], areKept: Bool) throws {
+        for process in 0..<4 {
+            var spool = SpoolBytes(slots: (1...8).map { SpoolBytes.record(number: UInt32(8 * process + $0)) })
+            spool.limits = limits
+            let path = store.spoolPath.appending("\(process + 1)-2.spool").string
+            try Data(spool.bytes).write(to: URL(fileURLWithPath: path))
+            #expect(SpoolFinisher(store: store, folding: nil).finish().problems == [])
+        }
+        let count = try store.summaries().summaries.count
+        #expect(areKept ? count <= 10 : count == 32)
+    }
+
     @Test func `Whoever waits is told of each report`() throws {
         let spool = SpoolBytes(slots: [SpoolBytes.record(), SpoolBytes.record(), SpoolBytes.record()])
         try Data(spool.bytes).write(to: URL(fileURLWithPath: store.spoolPath.appending("1-2.spool").string))

@@ -271,9 +271,17 @@ typedef struct HFSpoolHeader {
     /// Where the HFContextArea begins (crash_context.h), and how long it is with all that belongs to it; 0 for none.
     uint32_t context_offset;
     uint32_t context_size;
+    /// How much the store of the process may hold, for whoever finishes its records: a number and one more, all ones for any number,
+    /// 0 where nothing was said.
+    uint64_t limit_reports;
+    uint64_t limit_bytes;
+    uint64_t limit_age_seconds;
+    /// HF_LIMIT_CHECK and the three before, by exclusive or. A limit that a stray write has left must not empty the store.
+    uint64_t limit_check;
 } HFSpoolHeader;
 
 #define HF_SPOOL_MAGIC "HFSPOOL"
+#define HF_LIMIT_CHECK 0x73696d696c5f6668u
 
 // The decoder in CrashReports/Record reads by these offsets.
 _Static_assert(sizeof(HFImage) == 312, "spool layout");
@@ -305,6 +313,7 @@ _Static_assert(offsetof(HFSpoolHeader, arguments) == 1144, "spool layout");
 _Static_assert(offsetof(HFSpoolHeader, snapshot_offset) == 3192, "spool layout");
 _Static_assert(offsetof(HFSpoolHeader, end) == 3220, "spool layout");
 _Static_assert(offsetof(HFSpoolHeader, context_offset) == 3224, "spool layout");
-_Static_assert(sizeof(HFSpoolHeader) == 3232, "spool layout");
+_Static_assert(offsetof(HFSpoolHeader, limit_reports) == 3232, "spool layout");
+_Static_assert(sizeof(HFSpoolHeader) == 3264, "spool layout");
 
 #endif

@@ -37,6 +37,8 @@ public struct SpoolContents: Sendable {
     public var end: End
     /// When one of its loops did something last, or else when it started.
     public var lastActivity: Timestamp
+    /// How much its store may hold; nil where it did not say.
+    public var limits: ReportStore.Limits?
     /// Its images.
     public var images: [CrashReport.Image]
     /// The records, in the order of the faults.
@@ -63,6 +65,7 @@ public struct SpoolContents: Sendable {
         let active = ContextSection(file)?.lastActivity ?? 0
         let (lived, overflow) = active.subtractingReportingOverflow(process.startMonotonicNanoseconds)
         lastActivity = process.startTime.adding(seconds: overflow ? 0 : max(0, Double(lived) / 1e9))
+        limits = Self.limits(file)
         images = Self.images(file)
         let offset = Int(file.integer(32, as: UInt32.self))
         let size = Int(file.integer(36, as: UInt32.self))

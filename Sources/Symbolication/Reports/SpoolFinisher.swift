@@ -164,6 +164,8 @@ public struct SpoolFinisher: Sendable {
         _ progress: ((Int) -> Void)?
     ) throws {
         guard !contents.records.isEmpty else { return }
+        // A store without limits of its own, as that of `crashreport`, keeps those of the process.
+        let store = ReportStore(path: self.store.path, limits: self.store.limits ?? contents.limits)
         try store.create()
         // Who died while naming functions does not make its successor do the same; one that found the heap broken after another
         // thread's fault did not die of that.

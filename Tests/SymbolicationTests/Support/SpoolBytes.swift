@@ -11,20 +11,24 @@ struct SpoolBytes {
     /// The slots, from first to last.
     var slots: [[UInt8]] = []
     var slotSize = Self.slotSize
+    /// The words of the limits and their check, which a header of 3192 bytes does not have.
+    var limits: [UInt64] = []
 
     /// The whole file, as short as it can be.
     var bytes: [UInt8] {
-        let imageOffset = 3200
+        let imageOffset = limits.isEmpty ? 3200 : 3264
         let slotOffset = imageOffset + 312 * images.count
         var file = [UInt8](repeating: 0, count: slotOffset)
         file.put("HFSPOOL", at: 0)
         let numbers: [(Int, Int)] = [
-            (8, 1), (12, 3192), (16, imageOffset), (20, 312), (24, images.count), (28, images.count), (32, slotOffset),
+            (8, 1), (12, limits.isEmpty ? 3192 : 3264), (16, imageOffset), (20, 312), (24, images.count),
+            (28, images.count), (32, slotOffset),
             (36, slotSize), (40, slots.count), (44, Int(faults ?? UInt32(slots.count { $0[0] != 0 }))), (52, Int(pid)),
             (56, Int(parentPid)), (80, 2),
         ]
         for (offset, value) in numbers { file.put(UInt32(value), at: offset) }
         file.put(Int64(1_795_243_200_000_000_000), at: 64)
+        for (index, limit) in limits.enumerated() { file.put(limit, at: 3232 + 8 * index) }
         file.put("agent", at: 96)
         file.put("/usr/bin/agent", at: 160)
         file.put("0.1.0", at: 1112)
