@@ -67,12 +67,20 @@ enum ProcessImage {
 
     /// The arguments, the program's name first.
     ///
-    /// As the kernel has them. The standard library repairs what is not UTF-8.
+    /// As the kernel has them, or as they were at the start. The standard library repairs what is not UTF-8.
     static var arguments: [[UInt8]] {
         if let bytes = file("/proc/self/cmdline"), bytes.last == 0 {
             return bytes.dropLast().split(separator: 0, omittingEmptySubsequences: false).map(Array.init)
         }
-        return CommandLine.arguments.map { Array($0.utf8) }
+        return argumentsAtStart
+    }
+
+    /// The arguments that the process was given: the standard library, too, asks proc(5) for them.
+    private static var argumentsAtStart: [[UInt8]] {
+        (0..<hf_program_argument_count()).compactMap { index in
+            guard let text = unsafe hf_program_argument(index) else { return nil }
+            return unsafe Array(UnsafeRawBufferPointer(start: text, count: strlen(text)))
+        }
     }
 
     /// When the process began, in clock ticks since the boot; 0 where proc(5) is not mounted.

@@ -41,10 +41,11 @@ import Testing
         let run = try HostRun(
             "without-proc",
             kind,
+            "né",
             shell: #"export PROBE_ARGUMENTS="$*"; exec "$@""#,
             prefix: ["/usr/bin/unshare", "-m"]
         )
-        let restarted = [#"kept ["listener"] [1, 2] true"#, "lost [] hidden true"]
+        let restarted = [#"kept ["listener"] [1, 2] true"#, "lost [] hidden true", "given [\"\(kind)\", \"né\"]"]
         #expect(try run.lines() == restarted + restarted)
         #expect(try run.process.wait() == .exited(0))
     }

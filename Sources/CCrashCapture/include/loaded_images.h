@@ -51,6 +51,12 @@ uint64_t hf_program_without_interpreter(void);
 /// The path by which the program was executed, or NULL (getauxval(3), AT_EXECFN).
 const char *_Nullable hf_program_name_at_start(void);
 
+/// How many arguments the process began with, its name among them.
+int hf_program_argument_count(void);
+
+/// One of them; NULL where there is none.
+const char *_Nullable hf_program_argument(int index);
+
 /// The bounds of an exported function by its name, and which kind of image it is in.
 ///
 /// Returns 0, or -1 if there is no such function. Not safe to call from a signal handler.

@@ -1,4 +1,5 @@
 import CFaultInjection
+import CrashCapture
 import FaultInjection
 import Glibc
 import Holdfast
@@ -228,6 +229,7 @@ enum RestartScenarios {
             let isListening = host.keptDescriptor(named: "listener").map(isOpen)
             Probe.say("kept \(host.keptNames) \(host.keptState(named: "listener") ?? []) \(isListening ?? false)")
             Probe.say("lost \(host.lostDescriptors.map(\.name)) hidden \(access("/proc/self", F_OK) != 0)")
+            Probe.say("given \(CrashCapture.arguments { $0 }.dropFirst(3))")
         }
         guard host.history.restarts < 2 else { return host.close() }
         host.performRestart(by: arguments[0])
