@@ -293,13 +293,26 @@ let package = Package(
             path: "Tests/HoldfastTests/ConditionLockProbe",
             swiftSettings: swiftSettings
         ),
+        // README's example, and the same with the line that lets it give up.
+        .executableTarget(
+            name: "greeter",
+            dependencies: ["Holdfast"],
+            path: "Tests/HoldfastTests/Greeter",
+            swiftSettings: [.treatAllWarnings(as: .error)]
+        ),
+        .executableTarget(
+            name: "mortal-greeter",
+            dependencies: ["Holdfast"],
+            path: "Tests/HoldfastTests/MortalGreeter",
+            swiftSettings: [.treatAllWarnings(as: .error)]
+        ),
         .testTarget(
             name: "HoldfastTests",
             dependencies: [
                 "TestSupport", "Holdfast", "CrashCapture", "CrashReports", "LinuxSystem", "Symbolication",
-                "recovery-probe", "condition-lock-probe",
+                "recovery-probe", "condition-lock-probe", "greeter", "mortal-greeter",
             ],
-            exclude: ["Probe", "ConditionLockProbe"],
+            exclude: ["Probe", "ConditionLockProbe", "Greeter", "MortalGreeter"],
             swiftSettings: swiftSettings
         ),
         .executableTarget(

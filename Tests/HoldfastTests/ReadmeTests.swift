@@ -1,0 +1,59 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// The example of README's "An agent of your own", built and run as it stands there.
+@Suite(.timeLimit(.minutes(10))) struct ReadmeTests {
+    private static let storeLine = "configuration.store = \"/tmp/greeter-reports\"\n"
+    private static let policyLine = "configuration.afterFault = .keepGoing\n"
+    private static let givingUpLine = "configuration.crashLoop?.givesUpAfter = 3"
+
+    private static func text(_ path: String) throws -> String {
+        try String(contentsOfFile: "\(BuiltProduct.package)/\(path)", encoding: .utf8)
+    }
+
+    /// What README shows, without the store, which each run has for itself.
+    private static func example() throws -> String {
+        let readme = try text("README.md")
+        let head = try #require(readme.range(of: "`Sources/greeter/main.swift`:\n\n```swift\n"))
+        let end = try #require(readme.range(of: "```", range: head.upperBound..<readme.endIndex))
+        let program = String(readme[head.upperBound..<end.lowerBound])
+        #expect(program.contains(storeLine))
+        return program.replacing(storeLine, with: "")
+    }
+
+    @Test func `README shows what is built here`() throws {
+        let example = try Self.example()
+        #expect(try Self.text("Tests/HoldfastTests/Greeter/main.swift") == example)
+        #expect(try Self.text("README.md").contains("`\(Self.givingUpLine)`"))
+        #expect(
+            try Self.text("Tests/HoldfastTests/MortalGreeter/main.swift")
+                == example.replacing(Self.policyLine, with: Self.policyLine + Self.givingUpLine + "\n")
+        )
+    }
+
+    @Test func `It greets, and ends with status 0 when it is told to`() throws {
+        let store = try StoreReader()
+        // Its output is not a terminal's: without it, what it prints would come when it ends.
+        let greeter = try ChildProcess(
+            "/usr/bin/stdbuf",
+            ["-oL", BuiltProduct.path(of: "greeter")],
+            environment: ["HOLDFAST_STORE": store.path]
+        )
+        #expect(try greeter.output.next()?.hasPrefix("Hello ") == true)
+        greeter.kill(SIGTERM)
+        #expect(try greeter.wait() == .exited(0), "\(greeter.errors)")
+    }
+
+    @Test func `In a crash loop it gives up with status 125, where that is wanted`() throws {
+        let store = try StoreReader()
+        let history = "HOLDFAST_PID=$$ HOLDFAST_RESTARTS=40 HOLDFAST_EARLY_RESTARTS=40 HOLDFAST_LAST_PHASE=running"
+        let greeter = try ChildProcess(
+            "/bin/sh",
+            ["-c", "export \(history); exec \"$0\"", BuiltProduct.path(of: "mortal-greeter")],
+            environment: ["HOLDFAST_STORE": store.path]
+        )
+        #expect(try greeter.wait() == .exited(125), "\(greeter.errors)")
+    }
+}
