@@ -6,6 +6,7 @@
 
 #include "async_handler.h"
 #include "async_park.h"
+#include "async_spool.h"
 #include "async_state.h"
 #include "async_syscalls.h"
 #include "crash_context.h"
@@ -87,6 +88,7 @@ static uint32_t capture(int signal, const siginfo_t *info, void *context, HFReco
         __atomic_add_fetch(&spool->faults_lost, 1, __ATOMIC_RELAXED);
         return verdict;
     }
+    atomic_fetch_add_explicit(&hf_capture_state.fault_count, 1, memory_order_relaxed);
     hf_async_fill_record(*record, spool, signal, info, context);
     if (!has_room) {
         hf_capture_add_facts(*record, HF_FACT_NO_ROOM);
@@ -106,6 +108,7 @@ static uint32_t capture(int signal, const siginfo_t *info, void *context, HFReco
 /// Captures the fault and acts on the verdict; returns when that is to resume.
 static void judge(int signal, siginfo_t *info, void *context) {
     HFRecord *record;
+    hf_async_check_spool();
     uint32_t verdict = capture(signal, info, context, &record);
     if (verdict == HF_VERDICT_RESUME) {
         resume_at_recovery_point(context, record);
@@ -155,5 +158,7 @@ void hf_async_handle_fault(int signal, siginfo_t *info, void *context) {
         hf_async_terminate(signal, info, context);
         return;
     }
-    judge(signal, info, context);
+    if (!hf_async_mend_spool(signal, info)) {
+        judge(signal, info, context);
+    }
 }

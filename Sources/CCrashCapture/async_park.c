@@ -1,6 +1,7 @@
 // Parks a thread that faulted: until the verdict, and while the main loop drains. It keeps the time itself.
 
 #include "async_park.h"
+#include "async_spool.h"
 #include "async_state.h"
 #include "async_syscalls.h"
 #include "async_tracer.h"
@@ -64,6 +65,7 @@ uint32_t hf_async_park(HFRecord *record) {
     struct timespec until = time_after(patience);
     bool is_extended = false;
     for (;;) {
+        hf_async_check_spool();
         uint32_t verdict = __atomic_load_n(&record->verdict, __ATOMIC_ACQUIRE);
         if (verdict != HF_VERDICT_PENDING) {
             return verdict;

@@ -2,6 +2,7 @@
 
 #include "async_restart.h"
 #include "async_program.h"
+#include "async_spool.h"
 #include "async_signals.h"
 #include "async_state.h"
 #include "async_syscalls.h"
@@ -180,6 +181,7 @@ void hf_async_restart(void) {
     uint64_t mask = hf_capture_state.initial_mask |
                     atomic_load_explicit(&hf_capture_state.observed_signals, memory_order_relaxed);
     HF_SYSCALL4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, HF_KERNEL_SIGSET_SIZE);
+    hf_async_check_spool();
     // Before: what comes after is the next process.
     __atomic_store_n(&configuration->spool->end, HF_END_RESTARTED, __ATOMIC_RELAXED);
     if (hf_async_is_complete_program(configuration->executable)) {

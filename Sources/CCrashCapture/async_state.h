@@ -32,7 +32,7 @@ typedef struct HFAbortMessage {
     char text[];
 } HFAbortMessage;
 
-/// A copy of what the spool file says of the process, made when it forks: the mapping itself is not the child's.
+/// A copy of what the spool file says of the process: the mapping itself is not a forked child's, and somebody may cut the file.
 typedef struct HFForkMirror {
     HFSpoolHeader header;
     HFImage images[HF_MAXIMUM_IMAGES];
@@ -57,6 +57,8 @@ typedef struct HFCaptureState {
     HFCaptureConfiguration configuration;
     HFRecord *slots;
     uint32_t slot_count;
+    /// Faults so far, as the spool counts them: it may be cut.
+    _Atomic(uint32_t) fault_count;
     /// Slots that are taken, and those among them whose handler waits for a verdict, a bit each.
     _Atomic(uint64_t) taken[HF_SLOT_WORDS];
     _Atomic(uint64_t) waiting[HF_SLOT_WORDS];

@@ -2,6 +2,7 @@
 
 #include "crash_context.h"
 
+#include "fork_mirror.h"
 #include "recovery_point.h"
 
 #include <pthread.h>
@@ -86,6 +87,7 @@ void hf_context_describe_container(const HFContainer *container) {
     area->memory_limit = container->memory_limit;
     area->processor_limit = container->processor_limit;
     __atomic_store_n(&area->container_known, 1, __ATOMIC_RELEASE);
+    hf_copy_spool();
 }
 
 /// How often the thread that faulted is waited for, a tenth of a millisecond at a time: a busy machine may not have let it go on.

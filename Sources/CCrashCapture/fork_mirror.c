@@ -1,4 +1,5 @@
-// What a forked child keeps of its parent's capture: enough for a record of its own, and not the lock of the spool file.
+// What a forked child keeps of its parent's capture: enough for a record of its own, and not the lock of the spool file. A spool file
+// that somebody has cut is made whole from the same copy (async_spool.c).
 //
 // Ordinary code, run by fork(3) around the system call; vfork(2), posix_spawn(3) and clone(2) do not run it, and their children
 // leave no records.
@@ -13,13 +14,18 @@
 #include <string.h>
 #include <unistd.h>
 
-static void copy_before_fork(void) {
+void hf_copy_spool(void) {
     HFForkMirror *mirror = hf_capture_state.fork_mirror;
     // A child that forks has its own copy already.
     if (mirror == NULL || hf_capture_state.pid != (int32_t)getpid()) {
         return;
     }
+    // First: who copies from a file that was cut loses what it is made whole with.
+    hf_capture_check_spool();
     const HFSpoolHeader *spool = hf_capture_state.configuration.spool;
+    if (spool->limit_check == 0) {
+        return;
+    }
     uint32_t count = __atomic_load_n(&spool->image_count, __ATOMIC_ACQUIRE);
     count = count < HF_MAXIMUM_IMAGES ? count : HF_MAXIMUM_IMAGES;
     mirror->header = *spool;
@@ -53,12 +59,13 @@ void hf_prepare_for_fork(void) {
             strcpy(mirror->folder, folder);
         }
         hf_capture_state.fork_mirror = mirror;
+        hf_copy_spool();
     }
     // The mapping, too, would hold the file open, and with it the lock: it is not the child's (madvise(2), MADV_DONTFORK).
     // Once: an install may come again (hf_capture_withdraw).
     static bool is_registered;
     if (!is_registered) {
         is_registered = true;
-        pthread_atfork(copy_before_fork, NULL, begin_in_child);
+        pthread_atfork(hf_copy_spool, NULL, begin_in_child);
     }
 }

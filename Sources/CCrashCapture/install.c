@@ -1,6 +1,7 @@
 // Putting the handlers in place and taking them away. Ordinary code: nothing here runs in a crashed context.
 
 #include "async_handler.h"
+#include "async_spool.h"
 #include "async_state.h"
 #include "crash_context.h"
 #include "fork_mirror.h"
@@ -108,6 +109,8 @@ int hf_capture_install(const HFCaptureConfiguration *configuration) {
     hf_capture_state.slots = (HFRecord *)((char *)spool + spool->slot_offset);
     hf_capture_state.slot_count = spool->slot_count;
     atomic_store(&hf_capture_state.verdict_without_decision, configuration->verdict_at_deadline);
+    atomic_store(&hf_capture_state.fault_count, 0);
+    hf_async_note_spool();
     resolve_runtime();
     hf_context_install(spool);
     hf_prepare_for_fork();

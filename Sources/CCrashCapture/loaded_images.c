@@ -2,6 +2,8 @@
 
 #include "loaded_images.h"
 
+#include "fork_mirror.h"
+
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
@@ -138,6 +140,7 @@ uint32_t hf_loaded_images_snapshot(HFSpoolHeader *spool, HFLoadedImage *images, 
     __atomic_store_n(&spool->image_count, snapshot.count, __ATOMIC_RELEASE);
     if (has_changed) {
         atomic_fetch_add_explicit(&version, 1, memory_order_acq_rel);
+        hf_copy_spool();
     }
     free(fresh);
     return snapshot.count;

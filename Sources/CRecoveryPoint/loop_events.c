@@ -60,6 +60,11 @@ static int64_t monotonic_time(void) {
 }
 
 void hf_loop_events_read_clock(HFEventRing *ring) {
+    // The file that it lies in was cut: it is the calling thread's all the same.
+    if (__atomic_load_n(&ring->owner, __ATOMIC_RELAXED) == 0) {
+        ring->thread = (int32_t)gettid();
+        __atomic_store_n(&ring->owner, (uint32_t)ring->thread, __ATOMIC_RELEASE);
+    }
     ring->time = monotonic_time();
     ring->next_reading = ring->count + HF_EVENTS_PER_READING;
 }

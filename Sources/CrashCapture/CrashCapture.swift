@@ -72,7 +72,8 @@ public final class CrashCapture: Sendable {
     /// The path of the spool file.
     public let spoolPath: String
     /// Whether records outlive the process: not when there was no room for the spool file, or it could not be made.
-    public let isPersistent: Bool
+    public var isPersistent: Bool { hasSpoolFile && !hf_capture_is_spool_in_memory() }
+    private let hasSpoolFile: Bool
     /// Why the spool file could not be made; nil where it was, or there was no room.
     public let spoolProblem: CrashCaptureError?
     /// Whether stacks can be walked: where they cannot, nothing is resumed.
@@ -155,7 +156,7 @@ public final class CrashCapture: Sendable {
         spoolProblem = problem
         unsafe configuration.storeLimits.write(to: spool.header)
         spoolPath = spool.path
-        isPersistent = spool.isPersistent
+        hasSpoolFile = spool.isPersistent
         unsafe self.spool = unsafe UnsafeRawPointer(spool.header)
         spoolSize = spool.size
         let sampler = unsafe ThreadSampler(
@@ -177,6 +178,7 @@ public final class CrashCapture: Sendable {
         walksStacks = thread.walker != nil
         var settings = unsafe HFCaptureConfiguration(
             spool: spool.header,
+            spool_size: UInt64(spool.size),
             deadline_nanoseconds: Self.nanoseconds(configuration.deadline),
             verdict_at_deadline: configuration.verdictAtDeadline.rawCode,
             drain_nanoseconds: Self.nanoseconds(configuration.drainDeadline),
@@ -307,6 +309,14 @@ public final class CrashCapture: Sendable {
         return unsafe Array(UnsafeRawBufferPointer(start: start, count: size))
     }
 
+    /// Makes the spool whole again where somebody has cut its file; says how often that was done so far.
+    ///
+    /// Callable from any thread, in ordinary code. Handlers do it by themselves, before they write.
+    public func mendSpool() -> Int {
+        hf_capture_check_spool()
+        return Int(hf_capture_spool_mends())
+    }
+
     /// How many faults have no report yet.
     public var slotsInUse: Int { Int(hf_capture_slots_in_use()) }
 
@@ -415,14 +425,14 @@ public final class CrashCapture: Sendable {
     public func withdraw() {
         hf_sample_uninstall()
         hf_capture_withdraw()
-        if isPersistent { _ = unsafe unlink(spoolPath) }
+        if hasSpoolFile { _ = unsafe unlink(spoolPath) }
     }
 
     /// Puts the handlers back that stood before, and removes the spool file if every record in it was released.
     public func uninstall() {
         hf_sample_uninstall()
         hf_capture_uninstall()
-        if isPersistent, slotsInUse == 0 {
+        if hasSpoolFile, slotsInUse == 0 {
             _ = unsafe unlink(spoolPath)
         }
     }

@@ -45,8 +45,8 @@ struct ReportBatch {
         var failure: (any Error)?
         var counts: [ReportID: Count] = [:]
         for (slot, bytes) in records {
-            guard var record = FaultRecord(bytes: bytes, architecture: OwnArchitecture.name) else {
-                // A free slot: nothing is lost with it.
+            guard var record = FaultRecord(bytes: bytes, architecture: OwnArchitecture.name), record.number > 0 else {
+                // A free slot, or one whose record was cut away with its file: there is nothing to tell of.
                 finish(slot)
                 continue
             }

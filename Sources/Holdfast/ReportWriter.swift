@@ -102,6 +102,7 @@ final class ReportWriter: Sendable {
         var hasFinishedSpool = finishSpool()
         var batch = ReportBatch(store: store)
         var failedTries = 0
+        var mends = 0
         while true {
             // What could not be written is tried again after a while, whatever else comes; later, with what comes next.
             if failedTries > 0 { sleep(1) }
@@ -114,9 +115,24 @@ final class ReportWriter: Sendable {
             // the next callout instead of 0.1 ms). That one goes on in less.
             usleep(500)
             wake.drain()
+            lookAtSpool(&mends)
             failedTries = writeWaiting(&batch) ? 0 : failedTries + 1
             if !hasFinishedSpool { hasFinishedSpool = finishSpool() }
         }
+    }
+
+    /// Makes the spool whole again where somebody has cut it, and says so.
+    private func lookAtSpool(_ mends: inout Int) {
+        let now = capture.mendSpool()
+        guard now != mends else { return }
+        mends = now
+        let fate =
+            capture.isPersistent
+            ? "was made whole again" : "could not be made whole: records are in memory, and lost with the process"
+        logger.error(
+            "somebody has cut the spool file; it \(fate); faults that waited in it have no report",
+            metadata: ["spool": "\(capture.spoolPath)"]
+        )
     }
 
     /// Tries all that wait now, each once; says whether all could be written.

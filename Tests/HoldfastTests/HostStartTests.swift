@@ -14,6 +14,23 @@ import Testing
         #expect(try run.process.wait() == .exited(0))
     }
 
+    @Test func `A host leaves the limits of its store to whoever finishes its records`() throws {
+        let run = try HostRun("unserved", "never")
+        #expect(try run.line() == "ready")
+        let name = try #require(run.store.spoolNames().first)
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: "\(run.store.path)/spool/\(name)"))
+        #expect(try SpoolContents(bytes: Array(bytes)).limits == .default)
+    }
+
+    @Test func `A host whose last thread is refused leaves nothing of itself`() throws {
+        let history = "HOLDFAST_PID=$$ HOLDFAST_RESTARTS=5 HOLDFAST_EARLY_RESTARTS=5 HOLDFAST_LAST_PHASE=running"
+        let shell = #"export \#(history); exec "$@""#
+        let run = try HostRun("refused-writer", shell: shell)
+        let gone = ["handler of 11 false", "handler of 13 false", "spool []", "threads 0"]
+        #expect(try run.lines() == gone)
+        #expect(try run.process.wait() == .exited(0))
+    }
+
     @Test func `A signal that nobody will serve keeps its effect, also where it came before`() throws {
         let run = try HostRun("unserved", "never")
         #expect(try run.line() == "ready")

@@ -16,8 +16,9 @@ extern "C" {
 
 /// What the handlers are given at install: all of it stays valid until the process ends.
 typedef struct HFCaptureConfiguration {
-    /// The mapped spool file.
+    /// The mapped spool file, and how long it is.
     HFSpoolHeader *_Nonnull spool;
+    uint64_t spool_size;
     /// How long a parked thread waits for its verdict, in nanoseconds; twice as long where the deciding thread waits for no lock.
     uint64_t deadline_nanoseconds;
     /// HF_VERDICT_RESTART or HF_VERDICT_TERMINATE: what is done when no verdict comes in time.
@@ -124,6 +125,15 @@ bool hf_capture_has_decider(void);
 
 /// The thread that declared itself to be the one that decides, as gettid(2) has it; 0 for none.
 int32_t hf_capture_decider(void);
+
+/// Makes the spool whole again where somebody has cut its file. Safe to call from a signal handler.
+void hf_capture_check_spool(void);
+
+/// How often the spool was made whole again.
+uint32_t hf_capture_spool_mends(void);
+
+/// Whether the records are in memory alone: there was no spool file, or what was cut off it could not be given back.
+bool hf_capture_is_spool_in_memory(void);
 
 /// How many slots are not free.
 uint32_t hf_capture_slots_in_use(void);

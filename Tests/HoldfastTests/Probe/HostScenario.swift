@@ -41,6 +41,8 @@ enum HostScenario: String {
     case state
     case ending
     case earlyStop = "early-stop"
+    case cutSpool = "cut-spool"
+    case refusedWriter = "refused-writer"
 
     /// Runs the scenario that the arguments name, if it is one of these, and ends the process, or says that `main` is to return.
     @MainActor
@@ -95,6 +97,8 @@ enum HostScenario: String {
         case .state: try StateScenarios.run(store, arguments)
         case .ending: try EndingScenarios.run(store, arguments)
         case .earlyStop: Self.stopEarly(try Self.host(store))
+        case .cutSpool: try CutSpoolScenarios.run(store, arguments)
+        case .refusedWriter: try StartScenarios.refusedWriter(store)
         case .samples: try SampleScenarios.run(store, arguments)
         }
     }

@@ -1,5 +1,7 @@
+import CFaultInjection
 import Glibc
 import Holdfast
+import Logging
 import SystemPackage
 
 /// Hosts that cannot be made, or are made and never run.
@@ -46,7 +48,36 @@ enum StartScenarios {
         }
     }
 
-    private static func names(in folder: String) -> [String] {
+    /// Makes a host whose report writer is refused its thread: all else is there by then.
+    static func refusedWriter(_ store: String) throws {
+        var configuration = EventHost.Configuration()
+        configuration.store = FilePath(store)
+        configuration.crashLoop = CrashLoopPolicy(earlyEnds: 1)
+        configuration.stalls = nil
+        configuration.calloutDeadline = nil
+        // In safe mode that is said when the crash thread runs, and the writer does not yet.
+        configuration.logger = Logger(label: "probe") { _ in RefusingLog() }
+        _ = HostRunLoop.main
+        let threads = names(in: "/proc/self/task").count
+        let result = Result { try EventHost(configuration) }
+        guard RefusingLog.hasRefused else { return Probe.say("nothing was refused") }
+        guard case .failure = result else { return Probe.say("made") }
+        var action = sigaction()
+        for signal in [SIGSEGV, SIGPIPE] {
+            sigaction(signal, nil, &action)
+            Probe.say("handler of \(signal) \(action.__sigaction_handler.sa_handler != nil)")
+        }
+        Probe.say("spool \(names(in: store + "/spool"))")
+        // A thread that has ended is listed for a moment longer.
+        var looks = 0
+        while names(in: "/proc/self/task").count != threads, looks < 10_000 {
+            usleep(1000)
+            looks += 1
+        }
+        Probe.say("threads \(names(in: "/proc/self/task").count - threads)")
+    }
+
+    static func names(in folder: String) -> [String] {
         guard let directory = opendir(folder) else { return [] }
         defer { closedir(directory) }
         var names: [String] = []
@@ -82,5 +113,24 @@ enum StartScenarios {
         host.perform { kill(getpid(), SIGTERM) }
         host.run()
         host.close()
+    }
+}
+
+/// A log that has the kernel refuse new threads from the first line on.
+private struct RefusingLog: LogHandler {
+    /// Set on the main thread, before any other reads it.
+    nonisolated(unsafe) static var hasRefused = false
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.info
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        guard !Self.hasRefused, "\(event.message)".contains("safe mode") else { return }
+        // SYS_clone3 and SYS_clone of unistd.h, which Swift does not import.
+        Self.hasRefused = hf_sandbox_refuse(435, EAGAIN) && hf_sandbox_refuse(56, EAGAIN)
     }
 }

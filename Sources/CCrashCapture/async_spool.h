@@ -1,0 +1,17 @@
+#ifndef HF_ASYNC_SPOOL_H
+#define HF_ASYNC_SPOOL_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+/// Notes which file the spool is mapped from. Once, when the capture state is filled in.
+void hf_async_note_spool(void);
+
+/// Makes the spool whole again where somebody has cut its file. Safe to call from a signal handler.
+void hf_async_check_spool(void);
+
+/// Makes the spool whole again after an access to it that failed; false for a signal that tells of something else. The access can be
+/// made again then. Safe to call from a signal handler.
+bool hf_async_mend_spool(int signal, const siginfo_t *info);
+
+#endif
