@@ -79,7 +79,8 @@ public final class FunctionOrigins: Sendable {
         let information = isAffordable ? informed.flatMap { DebugInformation(of: $0, finder: finder) } : nil
         image = executable
         linkedBase = candidates.first?.linkedBase ?? 0
-        let pieces = symbols.map { Self.pieces(of: SymbolList(of: $0), information, trusted) } ?? []
+        var pieces = symbols.map { Self.pieces(of: SymbolList(of: $0), information, trusted) } ?? []
+        if !isStripped { pieces = Self.withoutGaps(pieces) }
         count = pieces.count
         unsafe bounds = .allocate(capacity: max(2 * count, 1))
         unsafe origins = .allocate(capacity: max(count, 1))
@@ -158,6 +159,25 @@ public final class FunctionOrigins: Sendable {
             if start < range.upperBound { unnamed.append(Piece(start: start, end: range.upperBound, origin: origin)) }
         }
         return unnamed
+    }
+
+    /// The longest function that the Swift compiler makes without a symbol and without debug information.
+    private static let mostUnnamed: UInt64 = 4096
+
+    /// Gives what lies between two Swift functions to Swift.
+    ///
+    /// The compiler gives some specialisations private linkage, and linkers lay out code by object files. Other compilers name all
+    /// functions, static ones, too.
+    private static func withoutGaps(_ pieces: [Piece]) -> [Piece] {
+        pieces.reduce(into: []) { joined, piece in
+            if let last = joined.last, last.origin == .swift, piece.origin == .swift,
+                piece.start - last.end <= mostUnnamed
+            {
+                joined[joined.count - 1].end = piece.end
+            } else {
+                joined.append(piece)
+            }
+        }
     }
 
     private static func origin(
