@@ -100,17 +100,22 @@ final class Agent {
         // A bound on one callout, so that a flood of connections does not starve those that are open.
         do {
             for _ in 0..<64 {
-                guard let descriptor = try listener.accept() else { return }
-                cannotAccept = false
+                guard let descriptor = try listener.accept() else { return acceptsAgain() }
                 serve(descriptor, number: handOver.keep(descriptor))
             }
         } catch {
-            // Once for each time that it begins.
+            // Once until all that waited are in: each descriptor that comes free takes one, and the next fails again.
             if !cannotAccept { logger.error("cannot take connections, they wait: \(error)") }
             cannotAccept = true
             guard let listenerSource else { return }
             Listener.rest(listenerSource, on: host.loop) { [host] in host.isDraining }
         }
+    }
+
+    /// Nobody waits for a descriptor any longer.
+    private func acceptsAgain() {
+        if cannotAccept { logger.notice("takes connections again") }
+        cannotAccept = false
     }
 
     private func serve(_ descriptor: CInt, number: Int, state: ConnectionState = ConnectionState()) {
