@@ -21,7 +21,10 @@ import Testing
         #expect(try run.process.wait() == .exited(0))
     }
 
-    @Test(arguments: [("masked-main", "resumed 1"), ("masked-thread", "restarted"), ("masked-task", "restarted")])
+    @Test(arguments: [
+        ("masked-main", "resumed 1"), ("masked-thread", "restarted"), ("masked-worker", "restarted"),
+        ("masked-task", "restarted"),
+    ])
     func `A thread that blocks all signals has a report of its fault`(scenario: String, last: String) throws {
         let run = try HostRun("ending", scenario)
         #expect(try run.line() == "blocked false")

@@ -1,4 +1,5 @@
 import CFaultInjection
+import Dispatch
 import FaultInjection
 import Glibc
 import Holdfast
@@ -39,6 +40,7 @@ enum EndingScenarios {
         case "masked-thread": host.perform { onThread(maskAndFault) }
         case "masked-loop": try maskLoop(host)
         case "masked-task": host.perform { Task.detached { maskAndFault() } }
+        case "masked-worker": host.perform { DispatchQueue.global().async(execute: maskAndFault) }
         case "masked-handler": host.perform(faultInMaskedHandler)
         case "masked-wait": host.perform(faultInMaskedWait)
         case "masked-by-parent": host.perform { onThread { reportMask() } }
