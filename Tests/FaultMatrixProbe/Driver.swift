@@ -8,8 +8,8 @@ import Synchronization
 ///
 /// Protected by: `trigger` is set before the thread starts.
 final class Driver: @unchecked Sendable {
-    /// How long a check waits: more than anything that works takes.
-    static let patience: Duration = .seconds(8)
+    /// How long a check waits: more than anything that works takes, also a second of processor time on a busy machine.
+    static let patience: Duration = .seconds(25)
 
     /// Signalled for every fault that the host tells of.
     let notices = DispatchSemaphore(value: 0)

@@ -3,7 +3,7 @@ import FaultInjection
 import Testing
 
 /// What breaks after a careless resume, item by item: each must have the outcome that keeps it from breaking.
-@Suite(.timeLimit(.minutes(15))) struct CarelessResumeTests {
+@Suite(.timeLimit(.minutes(180))) struct CarelessResumeTests {
     /// The runs of a case in all builds; it must have ended in the same way in each.
     private func runs(_ cause: Cause, _ place: Place = .block, on site: Site = .main, end: Outcome) throws -> [CaseRun]
     {

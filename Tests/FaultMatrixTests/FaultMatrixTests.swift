@@ -4,7 +4,9 @@ import TestSupport
 import Testing
 
 /// Faults by places by threads by builds.
-@Suite(.serialized, .timeLimit(.minutes(15))) struct FaultMatrixTests {
+///
+/// The limit is for all cases of three builds, at two seconds each; what hangs, each case's own limit tells (`CaseRun`).
+@Suite(.serialized, .timeLimit(.minutes(180))) struct FaultMatrixTests {
     @Test func `Every case ends as the rules say, with a report that says so, and after a resume everything works`()
         throws
     {

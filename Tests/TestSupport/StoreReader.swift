@@ -88,7 +88,12 @@ public final class StoreReader: Sendable {
     /// What an independent validator has against some reports, and how many it saw.
     public static func violations(of paths: [String]) throws -> (texts: [String], count: Int) {
         let schema = BuiltProduct.package + "/Documentation/crash-report.schema.json"
-        let run = try ProgramRun.run("/usr/bin/env", ["python3", "-c", validator, schema] + paths)
+        let run = try ProgramRun.run(
+            "/usr/bin/env",
+            ["python3", "-c", validator, schema] + paths,
+            // Hundreds of reports of the fault matrix, with nothing said before all were seen.
+            within: .seconds(300)
+        )
         var lines = run.output.split(separator: "\n").map(String.init)
         guard run.end == .exited(0), let count = lines.popLast()?.split(separator: " ").first.flatMap({ Int($0) })
         else {

@@ -19,8 +19,8 @@ struct CaseRun: Sendable {
     /// What the probe wrote to its standard error, for whoever looks for the reason of a problem.
     let errors: String
 
-    /// The longest that anything takes which does not hang: several checks of the probe may fail, at eight seconds each.
-    private static let limit: Duration = .seconds(30)
+    /// The longest that anything takes which does not hang: two checks of the probe may fail, at 25 seconds each.
+    private static let limit: Duration = .seconds(90)
 
     init(_ matrixCase: MatrixCase, _ probe: String) throws {
         let store = try StoreReader()
