@@ -100,6 +100,27 @@ int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict before
     return change_mask(HF_NEXT(sigprocmask), how, set, before);
 }
 
+// The C library's older ones call its own sigprocmask, and not the one above (signal/sigblock.c, sigsetmask.c, sighold.c).
+
+/// Takes a mask as 4.2BSD has it, of the first 32 signals; returns the one before, or -1.
+static int change_old_mask(int how, int mask) {
+    sigset_t set;
+    sigset_t before;
+    sigemptyset(&set);
+    memcpy(&set, &mask, sizeof mask);
+    return sigprocmask(how, &set, &before) == 0 ? (int)bits_of(&before) : -1;
+}
+
+int sigblock(int mask) { return change_old_mask(SIG_BLOCK, mask); }
+
+int sigsetmask(int mask) { return change_old_mask(SIG_SETMASK, mask); }
+
+int sighold(int signal) {
+    sigset_t set;
+    sigemptyset(&set);
+    return sigaddset(&set, signal) == 0 ? sigprocmask(SIG_BLOCK, &set, NULL) : -1;
+}
+
 // The masks of handlers, and those of waits, in which handlers run.
 
 int sigaction(int signal, const struct sigaction *restrict action, struct sigaction *restrict before) {
@@ -137,6 +158,13 @@ int epoll_pwait(int epoll, struct epoll_event *events, int most, int limit, cons
     sigset_t copy;
     return HF_NEXT(epoll_pwait)(epoll, events, most, limit, let_through(mask, &copy));
 }
+
+#if __GLIBC_PREREQ(2, 35)
+int epoll_pwait2(int epoll, struct epoll_event *events, int most, const struct timespec *limit, const sigset_t *mask) {
+    sigset_t copy;
+    return HF_NEXT(epoll_pwait2)(epoll, events, most, limit, let_through(mask, &copy));
+}
+#endif
 
 // A wait takes a signal of its set before any handler does, also when it is not blocked (kernel/signal.c, do_sigtimedwait): a thread
 // that waits for all of them, as threads for signals do, would be handed the one of samples.

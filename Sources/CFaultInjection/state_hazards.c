@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -41,6 +42,22 @@ void waitWithSignalMask(const void *mask) {
     struct timespec limit = {.tv_sec = 10, .tv_nsec = 0};
     ppoll(NULL, 0, &limit, mask);
 }
+
+void waitByEpollWithSignalMask(const void *mask) {
+    struct epoll_event event;
+    struct timespec limit = {.tv_sec = 10, .tv_nsec = 0};
+    epoll_pwait2(epoll_create1(EPOLL_CLOEXEC), &event, 1, &limit, mask);
+}
+
+// Programs use them still.
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wdeprecated-declarations"
+void blockSignalsByOldCalls(void) {
+    sigblock(-1);
+    sigsetmask(-1);
+    sighold(SIGSEGV);
+}
+#pragma clang diagnostic pop
 
 void blockSignalsByKernel(void) {
     uint64_t all = ~0ULL;

@@ -23,7 +23,7 @@ import Testing
 
     @Test(arguments: [
         ("masked-main", "resumed 1"), ("masked-thread", "restarted"), ("masked-worker", "restarted"),
-        ("masked-task", "restarted"),
+        ("masked-task", "restarted"), ("masked-of-old", "restarted"),
     ])
     func `A thread that blocks all signals has a report of its fault`(scenario: String, last: String) throws {
         let run = try HostRun("ending", scenario)
@@ -40,7 +40,7 @@ import Testing
         #expect(try run.store.onlyReport().fault.signal.name == "SIGSEGV")
     }
 
-    @Test(arguments: ["masked-handler", "masked-wait", "masked-before-host"])
+    @Test(arguments: ["masked-handler", "masked-wait", "masked-epoll", "masked-before-host"])
     func `So has what runs with a mask of the kernel's making`(scenario: String) throws {
         let run = try HostRun("ending", scenario)
         #expect(try run.lines() == ["restarted"])

@@ -52,6 +52,13 @@ import Testing
         #expect(report.verdict.decision == .restart && report.recovery?.drained != true)
     }
 
+    @Test(arguments: [("all", ["told", "dialogue", "resumed 1"]), ("used", ["told", "resumed 1"])])
+    func `The way back runs all modes, or those that the program uses`(scope: String, lines: [String]) throws {
+        let run = try HostRun("sweep", scope)
+        #expect(try run.lines() == lines)
+        #expect(try run.process.wait() == .exited(0))
+    }
+
     @Test func `A broken heap is not drained with`() throws {
         let run = try ProbeRun("broken-heap-on-thread")
         #expect(run.end == .exited(0))

@@ -50,6 +50,10 @@ unsigned long processorFlags(void);
 void blockSignalsByKernel(void);
 /// Waits for a signal with a mask, a `sigset_t`, for ten seconds at most.
 void waitWithSignalMask(const void *mask);
+/// Waits like that by epoll_pwait2(2).
+void waitByEpollWithSignalMask(const void *mask);
+/// Blocks the first 32 signals by sigblock(3), sigsetmask(3) and sighold(3).
+void blockSignalsByOldCalls(void);
 /// Whether the calling thread blocks any of SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV and SIGSYS.
 bool blocksFaultSignals(void);
 

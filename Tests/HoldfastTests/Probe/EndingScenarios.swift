@@ -38,11 +38,19 @@ enum EndingScenarios {
             host.perform(maskAndFault)
             host.perform { host.stop() }
         case "masked-thread": host.perform { onThread(maskAndFault) }
+        case "masked-of-old":
+            host.perform {
+                onThread {
+                    blockSignalsByOldCalls()
+                    reportMask()
+                }
+            }
         case "masked-loop": try maskLoop(host)
         case "masked-task": host.perform { Task.detached { maskAndFault() } }
         case "masked-worker": host.perform { DispatchQueue.global().async(execute: maskAndFault) }
         case "masked-handler": host.perform(faultInMaskedHandler)
-        case "masked-wait": host.perform(faultInMaskedWait)
+        case "masked-wait": host.perform { faultInMaskedWait(waitWithSignalMask) }
+        case "masked-epoll": host.perform { faultInMaskedWait(waitByEpollWithSignalMask) }
         case "masked-by-parent": host.perform { onThread { reportMask() } }
         case "descriptor-limit": useUpDescriptors(host)
         default: exit(64)
@@ -120,7 +128,7 @@ enum EndingScenarios {
     }
 
     /// A wait with a full mask but for one signal, whose handler faults.
-    nonisolated private static func faultInMaskedWait() {
+    nonisolated private static func faultInMaskedWait(_ wait: (UnsafeRawPointer?) -> Void) {
         var action = sigaction()
         action.__sigaction_handler.sa_handler = { _ in Fault.wildPointer.commit() }
         sigaction(SIGUSR1, &action, nil)
@@ -131,7 +139,7 @@ enum EndingScenarios {
         raise(SIGUSR1)
         sigfillset(&mask)
         sigdelset(&mask, SIGUSR1)
-        waitWithSignalMask(&mask)
+        wait(&mask)
     }
 
     nonisolated private static func reportMask() {

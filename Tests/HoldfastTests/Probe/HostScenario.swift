@@ -42,6 +42,7 @@ enum HostScenario: String {
     case ending
     case earlyStop = "early-stop"
     case cutSpool = "cut-spool"
+    case sweep
     case refusedWriter = "refused-writer"
 
     /// Runs the scenario that the arguments name, if it is one of these, and ends the process, or says that `main` is to return.
@@ -97,6 +98,7 @@ enum HostScenario: String {
         case .state: try StateScenarios.run(store, arguments)
         case .ending: try EndingScenarios.run(store, arguments)
         case .earlyStop: Self.stopEarly(try Self.host(store))
+        case .sweep: try SweepScenarios.run(store, arguments)
         case .cutSpool: try CutSpoolScenarios.run(store, arguments)
         case .refusedWriter: try StartScenarios.refusedWriter(store)
         case .samples: try SampleScenarios.run(store, arguments)

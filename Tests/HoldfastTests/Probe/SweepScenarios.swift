@@ -1,0 +1,31 @@
+import FaultInjection
+import Holdfast
+import SystemPackage
+
+/// What the way back after a fault serves: `recovery-probe sweep STORE all|used`.
+@MainActor
+enum SweepScenarios {
+    /// A callout faults while a timer is due in a mode that the program has never run; ends when the loop would sleep again.
+    static func run(_ store: String, _ arguments: [String]) throws {
+        var configuration = EventHost.Configuration()
+        configuration.store = FilePath(store)
+        configuration.verdictDeadline = .seconds(10)
+        configuration.afterFault = .keepGoing
+        configuration.stalls = nil
+        if arguments.first == "used" { configuration.sweep = .usedModes }
+        let host = try EventHost(configuration)
+        host.loop.add(HostRunLoop.Timer(label: "dialogue", after: .zero) { _ in Probe.say("dialogue") }, to: "dialogue")
+        host.onFault { _ in
+            Probe.say("told")
+            // The sweep's own runs do not sleep.
+            let end = HostRunLoop.Observer(label: "end", activities: .beforeWaiting) { _, _ in
+                MainActor.assumeIsolated { host.stop() }
+            }
+            host.loop.add(end, to: .default)
+        }
+        host.perform { Fault.nilUnwrap.commit() }
+        host.run()
+        Probe.say("resumed \(host.faults.resumed)")
+        host.close()
+    }
+}
