@@ -98,8 +98,3 @@ uint64_t hf_capture_begin_drain(void) {
 }
 
 uint64_t hf_capture_drain_deadline(void) { return atomic_load(&hf_capture_state.drain_deadline); }
-
-void hf_capture_end_drain(void) {
-    atomic_store_explicit(&hf_capture_state.drained, 1, memory_order_release);
-    HF_SYSCALL3(SYS_futex, &hf_capture_state.drained, FUTEX_WAKE, INT32_MAX);
-}

@@ -8,6 +8,7 @@
 #include "async_park.h"
 #include "async_spool.h"
 #include "async_state.h"
+#include "async_turn.h"
 #include "async_syscalls.h"
 #include "crash_context.h"
 #include "recovery_point.h"
@@ -115,10 +116,14 @@ static void judge(int signal, siginfo_t *info, void *context) {
         hf_async_leave_record(record);
         return;
     }
-    if (record != NULL && (__atomic_load_n(&record->facts, __ATOMIC_ACQUIRE) & HF_FACT_DRAINED) != 0) {
-        hf_async_park_for_drain();
-    }
-    if (verdict == HF_VERDICT_RESTART) {
+    if (verdict == HF_VERDICT_RESTART && !hf_async_await_turn(record)) {
+        if (record != NULL && (__atomic_load_n(&record->facts, __ATOMIC_ACQUIRE) & HF_FACT_DRAINED) != 0) {
+            hf_async_stand_still(record);
+        }
+        if (record != NULL) {
+            __atomic_store_n(&record->verdict, HF_VERDICT_TERMINATE, __ATOMIC_RELEASE);
+        }
+    } else if (verdict == HF_VERDICT_RESTART) {
         int32_t code = hf_capture_state.configuration.restart_exit_code;
         if (code >= 0) {
             HF_SYSCALL1(SYS_exit_group, code);

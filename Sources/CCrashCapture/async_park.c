@@ -1,4 +1,4 @@
-// Parks a thread that faulted: until the verdict, and while the main loop drains. It keeps the time itself.
+// Parks a thread that faulted until the verdict. It keeps the time itself.
 
 #include "async_park.h"
 #include "async_spool.h"
@@ -12,9 +12,6 @@
 
 /// Who wakes later than this after its time did not get a processor, or was stopped.
 enum { late_nanoseconds = 100 * 1000 * 1000 };
-
-/// What the main loop has after the deadline of a drain, for the handlers of a restart.
-enum { handover_nanoseconds = 1000 * 1000 * 1000 };
 
 /// An absolute CLOCK_MONOTONIC time: interruptions do not move it (futex(2), FUTEX_WAIT_BITSET).
 static struct timespec time_after(uint64_t nanoseconds) {
@@ -92,15 +89,4 @@ uint32_t hf_async_park(HFRecord *record) {
     }
     hf_capture_add_facts(record, HF_FACT_DEADLINE);
     return verdict;
-}
-
-void hf_async_park_for_drain(void) {
-    // The main loop ends its drain at the deadline and calls handlers then. Who waits here steps in where it does not come to that.
-    uint64_t deadline = atomic_load_explicit(&hf_capture_state.drain_deadline, memory_order_acquire) + handover_nanoseconds;
-    struct timespec until = {(time_t)(deadline / 1000000000), (long)(deadline % 1000000000)};
-    while (atomic_load_explicit(&hf_capture_state.drained, memory_order_acquire) == 0) {
-        if (!wait_while(&hf_capture_state.drained, 0, &until)) {
-            return;
-        }
-    }
 }

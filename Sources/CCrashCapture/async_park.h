@@ -9,7 +9,4 @@
 /// Safe to call from a signal handler.
 uint32_t hf_async_park(HFRecord *record);
 
-/// Parks the thread while the main loop drains, for as long as it may. Safe to call from a signal handler.
-void hf_async_park_for_drain(void);
-
 #endif

@@ -35,6 +35,8 @@ static struct {
     _Atomic(uint64_t) losing;
     /// The events before this ticket were queued again.
     _Atomic(uint64_t) held;
+    /// What was known of each order to end that was taken last, by signal; SIGTERM is the highest.
+    Information orders[SIGTERM + 1];
 } state;
 
 HFSignalState hf_signal_state;
@@ -193,13 +195,42 @@ bool hf_signal_next(HFSignalEvent *event) {
     decode(event, &cell->information);
     event->time_unix_nanoseconds = cell->time;
     event->lost = cell->lost;
+    if (hf_async_is_order(event->signal)) {
+        // Before the event is gone: a restart that comes between the two finds it in one of the places.
+        state.orders[event->signal] = cell->information;
+        atomic_fetch_or_explicit(&hf_signal_state.taken_orders, bit(event->signal), memory_order_release);
+    }
     // Before the cell is free: a restart that comes between the two queues this one again rather than lose it.
     atomic_store_explicit(&state.tail, tail + 1, memory_order_release);
     atomic_store_explicit(&cell->turn, tail + ring_size - index, memory_order_release);
     return true;
 }
 
-void hf_signal_reset_ring(void) { __builtin_memset(&state, 0, sizeof state); }
+void hf_signal_reset_ring(void) {
+    __builtin_memset(&state, 0, sizeof state);
+    hf_signal_settle_orders();
+}
+
+// MARK: Orders to end
+
+bool hf_async_is_order(int signal) { return signal == SIGTERM || signal == SIGINT || signal == SIGQUIT; }
+
+bool hf_async_has_order(void) {
+    uint64_t head = atomic_load_explicit(&state.head, memory_order_acquire);
+    for (uint64_t ticket = atomic_load_explicit(&state.tail, memory_order_acquire); ticket != head; ticket += 1) {
+        uint64_t index = ticket % ring_size;
+        const Cell *cell = &state.cells[index];
+        siginfo_t info;
+        __builtin_memcpy(&info, &cell->information, sizeof cell->information);
+        if (atomic_load_explicit(&cell->turn, memory_order_acquire) + index == ticket + 1 &&
+            hf_async_is_order(info.si_signo)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void hf_signal_settle_orders(void) { atomic_store(&hf_signal_state.taken_orders, 0); }
 
 // MARK: Across a restart
 
@@ -235,6 +266,16 @@ void hf_async_hold_signals(void) {
         }
     }
     atomic_store_explicit(&state.held, head, memory_order_relaxed);
+    // What was taken, too: its handlers may have begun to end the process. One that is pending already stays one (signal(7)).
+    uint64_t orders = atomic_load_explicit(&hf_signal_state.taken_orders, memory_order_acquire) & observed;
+    for (int signal = 1; signal <= SIGTERM; signal += 1) {
+        if ((orders & bit(signal)) != 0) {
+            siginfo_t info;
+            __builtin_memset(&info, 0, sizeof info);
+            __builtin_memcpy(&info, &state.orders[signal], sizeof state.orders[signal]);
+            queue_again(signal, &info);
+        }
+    }
 }
 
 void hf_async_unhold_signals(void) {

@@ -35,6 +35,8 @@ typedef struct HFSignalState {
     uint64_t blocked_before;
     /// Signals that do nothing while they are not observed, as bits.
     uint64_t discarded;
+    /// Orders to end that were taken, and that the process has not carried out, as bits.
+    _Atomic(uint64_t) taken_orders;
 } HFSignalState;
 
 extern HFSignalState hf_signal_state;
@@ -52,6 +54,12 @@ void hf_signal_reset_ring(void);
 ///
 /// Safe to call from a signal handler.
 void hf_async_hold_signals(void);
+
+/// Whether a signal is an order to end: SIGTERM, SIGINT or SIGQUIT. Safe to call from a signal handler.
+bool hf_async_is_order(int signal);
+
+/// Whether an order to end waits for the thread that takes events. Safe to call from a signal handler.
+bool hf_async_has_order(void);
 
 /// Undoes hf_async_hold_signals(), but for the mask: what it queued is no event any more.
 ///

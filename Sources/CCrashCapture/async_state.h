@@ -82,10 +82,18 @@ typedef struct HFCaptureState {
     _Atomic(uint32_t) process_facts;
     /// NULL until they are known.
     const HFStartItems *_Atomic start_items;
-    /// Set to 1 when the main loop has drained; parked threads sleep on it (futex(2)).
+    /// Set to 1 when the main loop has drained.
     _Atomic(uint32_t) drained;
     /// When the main loop must have drained, in nanoseconds of CLOCK_MONOTONIC; 0 until a thread waits for it. All go by this one.
     _Atomic(uint64_t) drain_deadline;
+    /// The pid of the process that was told to end: no fault restarts it. 0 for none.
+    _Atomic(int32_t) forgone;
+    /// No fault restarts the process before this time, in nanoseconds of CLOCK_MONOTONIC.
+    _Atomic(uint64_t) earliest_restart;
+    /// Threads that wait until they may restart the process.
+    _Atomic(uint32_t) restart_waiters;
+    /// Grows when `drained`, `forgone` or `exiting` changes; threads that wait until they may restart the process sleep on it (futex(2)).
+    _Atomic(uint32_t) restart_changes;
     /// What a forked child needs for a record of its own, in memory that fork(2) copies: NULL where there is no spool file.
     HFForkMirror *fork_mirror;
     /// The signal mask that a restarted process begins with.

@@ -6,6 +6,7 @@
 // Ordinary code, called at any time.
 
 #include "async_state.h"
+#include "async_turn.h"
 #include "crash_capture.h"
 #include "next_function.h"
 
@@ -17,6 +18,8 @@ static void note_exit(void) {
     atomic_store(&hf_capture_state.exiting, (int32_t)getpid());
     // What waits for a verdict meanwhile ends, too.
     hf_capture_set_verdict_without_decision(HF_VERDICT_TERMINATE);
+    // And what waits for its turn to restart the process.
+    hf_async_note_turn();
 }
 
 #if !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)

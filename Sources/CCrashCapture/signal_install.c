@@ -196,6 +196,8 @@ void hf_signal_let_through(void) {
     change_mask(SIG_UNBLOCK, signals);
 }
 
+bool hf_signal_is_order(int signal) { return hf_async_is_order(signal); }
+
 void hf_signal_release(uint64_t signals) { change_mask(SIG_UNBLOCK, signals); }
 
 uint64_t hf_signal_block_for_service(void) {

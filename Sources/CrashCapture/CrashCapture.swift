@@ -137,7 +137,8 @@ public final class CrashCapture: Sendable {
     ///     any number of times for one callout.
     ///   - decided: Called on the crash thread after a thread was sent to its recovery point, or was told to let the main loop
     ///     drain.
-    ///   - recorded: Called on the crash thread when nothing more is added to the record of a fault that was resumed; with its slot.
+    ///   - recorded: Called on the crash thread when nothing more is added to the record of a fault that was resumed, or that restarts
+    ///     the process no more; with its slot.
     /// - Throws: `CrashCaptureError`.
     public init(
         _ configuration: Configuration,
@@ -418,6 +419,32 @@ public final class CrashCapture: Sendable {
     public func endDrain() {
         hf_capture_end_drain()
     }
+
+    /// Has no fault restart the process any more, because it was told to end; threads that waited for a drain stand still from then on.
+    ///
+    /// Callable from any thread. A second call finds nothing new.
+    ///
+    /// - Returns: The slots of the faults that were to restart the process after a drain: nobody else makes their reports.
+    public func forgoRestart() -> [UInt32] {
+        hf_capture_forgo_restart()
+        let count = unsafe spool.assumingMemoryBound(to: HFSpoolHeader.self).pointee.slot_count
+        return (0..<count).filter { hf_capture_forgo_restart_of($0) }
+    }
+
+    /// Lets faults to come restart the process again, after a drain of their own.
+    public func allowRestart() {
+        hf_capture_allow_restart()
+    }
+
+    /// Sets how long no fault restarts the process, whatever thread faults: it stands still until then.
+    ///
+    /// - Parameter end: In nanoseconds of the monotonic clock.
+    public func deferRestarts(until end: Int64) {
+        hf_capture_set_earliest_restart(UInt64(max(0, end)))
+    }
+
+    /// Whether a thread that faulted waits until it may restart the process.
+    public var awaitsRestart: Bool { hf_capture_awaits_restart() }
 
     /// Takes everything back, as if there had been no capture: handlers, crash thread and spool file.
     ///

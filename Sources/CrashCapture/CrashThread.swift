@@ -141,6 +141,11 @@ final class CrashThread: @unchecked Sendable {
             if isInTime, decision.verdict != .resume, !decision.drains { recordOthers(decision.verdict) }
             hf_capture_wake(slot)
             guard isInTime else { continue }
+            // The process was told to end while the verdict was made.
+            if decision.drains, hf_capture_forgo_restart_of(slot) {
+                recorded(slot)
+                continue
+            }
             if decision.drains || decision.verdict == .resume { decided(fault, decision) }
             if decision.verdict == .resume {
                 unsafe lookAround(record, slot)

@@ -134,6 +134,16 @@ public enum SignalEvents {
         hf_signal_let_through()
     }
 
+    /// Whether a signal is an order to end: SIGTERM, SIGINT or SIGQUIT.
+    ///
+    /// One that was taken comes again in the next process, should this one be restarted before it has ended.
+    public static func isOrder(_ signal: CInt) -> Bool { hf_signal_is_order(signal) }
+
+    /// Forgets the orders that were taken: they were carried out, or the program itself wants a restart.
+    public static func settleOrders() {
+        hf_signal_settle_orders()
+    }
+
     /// Lets signals through that the process before this one held back for it, as bits.
     ///
     /// Call it when their observers are in place; those of observed ones are let through by `observe`.

@@ -92,6 +92,12 @@ public final class Drain {
         if holds == 0 { finish() }
     }
 
+    /// Ends it, and does nothing of what was to be done then.
+    func forgo() {
+        whenDone = nil
+        late?.invalidate()
+    }
+
     /// Ends the drain, once: also where what is done then releases a hold, or runs the loop until the deadline.
     func finish() {
         let done = whenDone

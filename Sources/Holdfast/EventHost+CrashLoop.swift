@@ -134,20 +134,26 @@ extension EventHost {
 
     /// Lets time pass with everything open: clients wait in the backlogs of the program's sockets.
     ///
-    /// Signals are delivered meanwhile, and faults of other threads are heard of.
+    /// Signals are delivered meanwhile. A fault of another thread restarts the process, but not before the wait is over: then a process
+    /// whose threads fault at once is not started faster than the back-off says.
     private func waitBeforeServing() {
         let end = HostRunLoop.Instant.now.advanced(by: startDelay)
         guard startDelay > .zero else { return }
         startDelay = .zero
+        capture.deferRestarts(until: end.nanoseconds)
+        isWaiting = true
+        defer { isWaiting = false }
         let ports = [signalPort.port, messagePort].compactMap { $0 }
         for port in ports {
             // Without a word from outside nobody could end the wait: then there is none.
             guard (try? loop.add(port, to: Self.waitingMode)) != nil else { return }
         }
-        while !isStopping, !mustRestart, drain == nil {
+        while !isStopping, !mustRestart {
             let rest = HostRunLoop.Instant.now.duration(to: end)
-            guard rest > .zero else { break }
-            _ = loop.run(in: Self.waitingMode, for: rest, returnAfterSourceHandled: true)
+            // A thread that waits as well replaces the process in a moment: nobody is served for so long.
+            guard rest > .zero || capture.awaitsRestart else { break }
+            let slice = rest > .zero ? rest : .milliseconds(50)
+            _ = loop.run(in: Self.waitingMode, for: slice, returnAfterSourceHandled: true)
         }
         for port in ports { loop.remove(port, from: Self.waitingMode) }
     }

@@ -41,7 +41,9 @@ extension EventHost {
     /// A thread stands in its handler and waits for the main loop to drain, until the same time.
     func drainAfterFault(until deadline: HostRunLoop.Instant, parkedThread: CInt) {
         // One that was planned is under way: at its end the process is replaced, and that thread with it.
-        guard drain == nil else { return }
+        guard drain == nil, !isStopping else { return }
+        // Nothing has been served yet. The thread goes on waiting for the end of the back-off.
+        guard !isWaiting else { return capture.endDrain() }
         startDrain(.fault, until: deadline, parkedThread: parkedThread == 0 ? nil : parkedThread) { [self] in
             callRestartHandlers(from: 0) { [capture] in
                 // The record of that fault is finished by the next process: there is nothing to wait for.
@@ -50,8 +52,16 @@ extension EventHost {
         }
     }
 
+    /// Ends a drain without what was to follow it: the process is not replaced.
+    func forgoDrain() {
+        drain?.forgo()
+        drain = nil
+    }
+
     /// Calls the handlers of a restart and then `finish`: one that faults costs itself.
     private func callRestartHandlers(from first: Int, finish: @escaping @MainActor () -> Void) {
+        // One of them may have told the host to stop.
+        guard !isStopping else { return }
         guard first < restartHandlers.count else { return finish() }
         let others = HostRunLoop.addCleanup { [weak self] in
             MainActor.assumeIsolated { self?.callRestartHandlers(from: first + 1, finish: finish) }

@@ -91,7 +91,8 @@ extension EventHost {
             recover(from: message)
         case .draining(let deadline):
             // Its report is made by the next process.
-            configuration.logger.critical("\(message); the process restarts when it has drained")
+            let time = isStopping ? "ends" : isWaiting ? "restarts when its wait is over" : "restarts when it has drained"
+            configuration.logger.critical("\(message); the process \(time)")
             drainAfterFault(until: deadline, parkedThread: message.thread)
         }
         guard message.item == 0 || message.item != supervisor.portItem else {

@@ -26,6 +26,10 @@ extension EventHost {
         mustRestart = false
         for handler in restartHandlers { handler() }
         flushReports(within: .seconds(2))
+        // A handler may have been told to end.
+        if reason == .planned, isStopping { return }
+        // Who restarts by an order wants no second one.
+        if reason == .requested { SignalEvents.settleOrders() }
         if let status = configuration.restart.exitCode {
             configuration.logger.notice("exiting for a restart", metadata: ["status": "\(status)"])
             close()

@@ -10,10 +10,15 @@ extension EventHost {
     /// The loop runs in its default mode. After a fault all of its modes run in short slices until a probation has passed
     /// (`ReentrySweep`). Returns at once if `stop()` was called since the last run, or before the first one. Once it has
     /// returned, a fault is no longer a reason to go on: it ends the process as its signal says.
+    ///
+    /// After `stop()` nothing restarts the process. A thread that had faulted, and waited for the main loop to drain, stands still until
+    /// the process ends: do not wait for that thread.
     public func run() {
         // Kept from before: a service that is told to end while it starts must not serve for ever.
         defer { isStopping = false }
+        if hasBegun, !isStopping { SignalEvents.settleOrders() }
         setStopping(false)
+        if isStopping { forgoRestart() } else { capture.allowRestart() }
         supervisor.isServed = true
         defer { supervisor.isServed = false }
         signalWarden.serve()
@@ -38,15 +43,26 @@ extension EventHost {
 
     private func setStopping(_ isStopping: Bool) {
         supervisor.isStopping = isStopping
+        supervisor.isEnding = isStopping
         capture.setVerdictWithoutDecision(isStopping ? .terminate : configuration.restart.verdict)
     }
 
     /// Ends `run()` after the callout that is running; before `run()`, the next one ends at once.
     ///
-    /// Unlike a stop of the loop it is never lost. Reports that wait are written first.
+    /// Unlike a stop of the loop it is never lost. Reports that wait are written first. From now on nothing restarts the process: neither a
+    /// drain that is under way, whose end is forgone, nor a fault, which ends the process as its signal says if it is not resumed.
     public func stop() {
         isStopping = true
+        forgoRestart()
         endRun()
+    }
+
+    /// Has nothing restart the process any more, and what was to be restarted for reported.
+    func forgoRestart() {
+        supervisor.isEnding = true
+        capture.setVerdictWithoutDecision(.terminate)
+        forgoDrain()
+        for slot in capture.forgoRestart() { writer.enqueue(slot: slot) }
     }
 
     /// Ends the run at the top: now, or as soon as the runs that are nested in it have ended.
@@ -59,6 +75,9 @@ extension EventHost {
     public func close() {
         stalls?.stop()
         deadlines.stop()
+        // Also of a program that runs the loop by itself.
+        setStopping(true)
+        forgoRestart()
         writer.flush(limit: .seconds(5))
         signalPort.close()
         capture.uninstall()

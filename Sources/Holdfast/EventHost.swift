@@ -65,6 +65,8 @@ public final class EventHost {
     var phase = ProcessPhase.starting
     /// How long `run()` waits before it serves.
     var startDelay = Duration.zero
+    /// Whether `run()` waits before it serves.
+    var isWaiting = false
     /// Fires when the process has lived long enough.
     var healthyTimer: HostRunLoop.Timer?
     /// Fires when safe mode is over.

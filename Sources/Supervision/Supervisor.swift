@@ -32,6 +32,7 @@ public final class Supervisor: Sendable {
     private let event: EventDescriptor
     private let resumed = Atomic<Int>(0)
     private let stopping = Atomic<Bool>(false)
+    private let ending = Atomic<Bool>(false)
     private let served = Atomic<Bool>(false)
     private let portIdentifier = Atomic<UInt64>(0)
     /// Protected by its lock.
@@ -106,6 +107,14 @@ public final class Supervisor: Sendable {
         set { stopping.store(newValue, ordering: .releasing) }
     }
 
+    /// Whether the process was told to end and goes on for a while: what would restart it ends it, and the rest is resumed as ever.
+    ///
+    /// Any thread may set it. It holds for the verdicts that are given from then on.
+    public var isEnding: Bool {
+        get { ending.load(ordering: .acquiring) }
+        set { ending.store(newValue, ordering: .releasing) }
+    }
+
     /// Whether somebody serves the main loop, so that it can drain; a run of the loop that nobody announced counts, too.
     ///
     /// Any thread may set it: true while the host's run lasts, also between two runs of the loop.
@@ -126,6 +135,9 @@ public final class Supervisor: Sendable {
         // Without the host's own ports nobody hears of a quarantine, and nobody can end the process but by SIGKILL.
         let mayQuarantine = hasQuarantine && !HostRunLoop.isHostsOwn(item: fault.item)
         var decision = state.withLock { Self.decide(fault, by: rule, &$0, at: now, hasQuarantine: mayQuarantine) }
+        if isEnding, decision.verdict == .restart {
+            decision = Decision(.terminate, because: "the process was told to end: it is not restarted")
+        }
         // As in an async main: a thread that waits for the main loop would wait for nobody.
         if decision.drains, !isServed { decision.drains = false }
         if case .resume = decision.verdict { resumed.add(1, ordering: .acquiringAndReleasing) }
@@ -160,8 +172,10 @@ public final class Supervisor: Sendable {
         }
         let allowsQuarantine = circumstances.policy?.allowsQuarantine ?? rule.policy.allowsQuarantine
         let mayQuarantine = hasQuarantine && fault.item != 0 && allowsQuarantine
-        // Where the item may be taken out, its own budget is the quarantine's limit.
-        circumstances.spent = state.ledger.objection(to: mayQuarantine ? 0 : fault.item, at: now)
+        // Where the item may be taken out, its own budget is the quarantine's limit. Items of the host's own have none: what faults there is
+        // one of many handlers, which the host counts by themselves.
+        let hasOwnBudget = !mayQuarantine && !HostRunLoop.isHostsOwn(item: fault.item)
+        circumstances.spent = state.ledger.objection(to: hasOwnBudget ? fault.item : 0, at: now)
         if mayQuarantine, let reason = state.quarantine?.objection(to: fault.item, at: now) {
             circumstances.spent = reason
         }
@@ -178,7 +192,7 @@ public final class Supervisor: Sendable {
         state.lastOutcome = .tolerated
         var (decision, mayQuarantine) = judge(fault, by: rule, state, at: now, hasQuarantine: hasQuarantine)
         guard case .resume = decision.verdict else { return decision }
-        state.ledger.spend(on: fault.item, at: now)
+        state.ledger.spend(on: HostRunLoop.isHostsOwn(item: fault.item) ? 0 : fault.item, at: now)
         if mayQuarantine, let outcome = state.quarantine?.fault(of: fault.item, at: now) {
             state.lastOutcome = outcome
             if case .quarantined = outcome {

@@ -233,9 +233,21 @@ import Testing
                 let decision = supervisor.decide(Self.fault(of: item))
                 #expect(decision.verdict == .resume && !decision.quarantines)
             }
-            #expect(supervisor.decide(Self.fault(of: item)).verdict == .restart, "its budget holds instead")
         }
+        #expect(supervisor.decide(Self.fault(of: 8)).verdict == .restart, "its budget holds instead")
+        // What faults there is one of many handlers: only the budgets of the process hold.
+        #expect(supervisor.decide(Self.fault(of: supervisor.portItem)).verdict == .resume)
         #expect(supervisor.quarantinedItems.isEmpty)
+    }
+
+    @Test func `Once the process was told to end, what would restart it ends it, and the rest is resumed`() throws {
+        let supervisor = try supervisor()
+        let worker = FaultSummary(signal: SIGILL, code: 1, hasRecoveryPoint: false, isMainThread: false)
+        #expect(supervisor.decide(worker).verdict == .restart)
+        supervisor.isEnding = true
+        let decision = supervisor.decide(worker)
+        #expect(decision.verdict == .terminate && !decision.drains)
+        #expect(supervisor.decide(Self.fault(of: 8)).verdict == .resume)
     }
 
     @Test func `When there is no room for more in quarantine, the process restarts`() throws {

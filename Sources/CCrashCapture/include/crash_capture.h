@@ -99,6 +99,28 @@ bool hf_async_is_exiting(void);
 /// Tells the threads that let the main loop drain that it has: they carry out their verdicts.
 void hf_capture_end_drain(void);
 
+/// Sets before when no fault restarts the process, in nanoseconds of CLOCK_MONOTONIC; 0 for no such time.
+void hf_capture_set_earliest_restart(uint64_t time);
+
+/// Whether a thread waits until it may restart the process.
+bool hf_capture_awaits_restart(void);
+
+/// Has no fault restart the process any more: it was told to end. Threads that waited for a drain stand still from then on.
+///
+/// A restart that has begun goes on. Whoever calls it goes through all slots by hf_capture_forgo_restart_of() then.
+void hf_capture_forgo_restart(void);
+
+/// Whether hf_capture_forgo_restart() holds.
+bool hf_capture_is_restart_forgone(void);
+
+/// Turns the verdict of a fault that waited for a drain from a restart into an end; true for the one who has done it.
+///
+/// Nobody else makes its report then. False where restarts are not forgone, or there is no such fault in the slot.
+bool hf_capture_forgo_restart_of(uint32_t slot);
+
+/// Takes hf_capture_forgo_restart() back for faults to come, and begins without a drain. Threads that stand still stay so.
+void hf_capture_allow_restart(void);
+
 /// Has the type and the message of an uncaught C++ exception kept for the record of the abort(3) that follows; the handler that
 /// stood before is called as ever (std::set_terminate). Not safe to call from a signal handler.
 void hf_capture_observe_terminate(void);

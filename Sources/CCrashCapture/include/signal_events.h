@@ -93,7 +93,15 @@ uint64_t hf_signal_block_for_service(void);
 void hf_signal_set_mask(uint64_t mask);
 
 /// Takes the oldest event; false when there is none. For one thread at a time.
+///
+/// An order to end (SIGTERM, SIGINT, SIGQUIT) that was taken comes again in the next process, should this one be restarted.
 bool hf_signal_next(HFSignalEvent *_Nonnull event);
+
+/// Forgets the orders that were taken: they were carried out, or the program wants a restart.
+void hf_signal_settle_orders(void);
+
+/// Whether a signal is an order to end.
+bool hf_signal_is_order(int signal);
 
 #ifdef __cplusplus
 }

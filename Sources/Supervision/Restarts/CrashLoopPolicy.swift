@@ -92,7 +92,8 @@ public struct CrashLoopPolicy: Sendable, Hashable {
             stage: stage,
             earlyEnds: history.restarts > 0 ? history.earlyRestarts : run.count,
             lastPhase: history.restarts > 0 ? history.lastPhase : run.lastEnd?.phase,
-            lastEnd: run.lastEnd?.time
+            // A restart in place was a moment ago, and the fault perhaps long before: the thread that faulted may have had to wait.
+            lastEnd: history.restarts > 0 ? nil : run.lastEnd?.time
         )
     }
 

@@ -1,0 +1,127 @@
+// When a thread whose fault restarts the process may do so, and that it never does once the process was told to end.
+//
+// Two have a say: the main loop, which drains first, and the back-off after early ends, which holds whatever thread faults. A process
+// that is told to end while threads wait for their turn ends as its program wants: those that waited for the drain hold nothing that
+// others need, and stand still; what cannot drain has a broken heap, perhaps, and ends the process by its signal.
+
+#include "async_turn.h"
+#include "async_signals.h"
+#include "async_state.h"
+#include "async_syscalls.h"
+
+#include <linux/futex.h>
+#include <time.h>
+
+enum {
+    second = 1000 * 1000 * 1000,
+    /// What the main loop has after the deadline of a drain, for the handlers of a restart.
+    handover = second,
+    /// How often the main thread looks for an order to end: its own handlers take signals meanwhile, and wake nobody.
+    look = 50 * 1000 * 1000,
+};
+
+static uint64_t now(void) {
+    struct timespec time = {0, 0};
+    HF_SYSCALL2(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * second + (uint64_t)time.tv_nsec;
+}
+
+/// Sleeps until a time, or until something has changed since `seen`.
+static void wait_for_change(uint32_t seen, uint64_t until) {
+    struct timespec time = {(time_t)(until / second), (long)(until % second)};
+    HF_SYSCALL6(
+        SYS_futex, &hf_capture_state.restart_changes, FUTEX_WAIT_BITSET_PRIVATE, seen, &time, 0,
+        FUTEX_BITSET_MATCH_ANY);
+}
+
+static bool is_drained_for(const HFRecord *record) {
+    return record != NULL && (__atomic_load_n(&record->facts, __ATOMIC_ACQUIRE) & HF_FACT_DRAINED) != 0;
+}
+
+bool hf_capture_is_restart_forgone(void) {
+    return atomic_load(&hf_capture_state.forgone) == hf_capture_state.pid && hf_capture_state.pid != 0;
+}
+
+/// Whether the process ends instead; also where another run has begun since, which changes nothing for a fault from before.
+static bool is_over(const HFRecord *record) {
+    return hf_capture_is_restart_forgone() || hf_async_is_exiting() ||
+           (record != NULL && __atomic_load_n(&record->verdict, __ATOMIC_ACQUIRE) == HF_VERDICT_TERMINATE);
+}
+
+/// Until when the thread waits at the most, whatever the main loop does.
+static uint64_t turn(bool drains) {
+    uint64_t earliest = atomic_load_explicit(&hf_capture_state.earliest_restart, memory_order_acquire);
+    if (!drains || atomic_load_explicit(&hf_capture_state.drained, memory_order_acquire) != 0) {
+        return earliest;
+    }
+    // The main loop ends its drain at the deadline and calls handlers then. Who waits here steps in where it does not come to that.
+    uint64_t latest = atomic_load_explicit(&hf_capture_state.drain_deadline, memory_order_acquire) + handover;
+    return latest > earliest ? latest : earliest;
+}
+
+bool hf_async_await_turn(HFRecord *record) {
+    bool drains = is_drained_for(record);
+    // Nobody takes its signals meanwhile: an order to end is for the next process, which delivers it while it waits.
+    bool is_main = HF_SYSCALL0(SYS_gettid) == HF_SYSCALL0(SYS_getpid);
+    atomic_fetch_add(&hf_capture_state.restart_waiters, 1);
+    for (;;) {
+        uint32_t seen = atomic_load(&hf_capture_state.restart_changes);
+        if (is_over(record)) {
+            atomic_fetch_sub(&hf_capture_state.restart_waiters, 1);
+            return false;
+        }
+        uint64_t until = turn(drains);
+        uint64_t present = now();
+        if (present >= until || (is_main && hf_async_has_order())) {
+            return true;
+        }
+        wait_for_change(seen, is_main && until > present + look ? present + look : until);
+    }
+}
+
+void hf_async_stand_still(HFRecord *record) {
+    hf_async_leave_record(record);
+    static const uint32_t never = 0;
+    for (;;) {
+        HF_SYSCALL4(SYS_futex, &never, FUTEX_WAIT_PRIVATE, 0, 0);
+    }
+}
+
+void hf_async_note_turn(void) {
+    atomic_fetch_add(&hf_capture_state.restart_changes, 1);
+    HF_SYSCALL3(SYS_futex, &hf_capture_state.restart_changes, FUTEX_WAKE_PRIVATE, INT32_MAX);
+}
+
+void hf_capture_end_drain(void) {
+    atomic_store_explicit(&hf_capture_state.drained, 1, memory_order_release);
+    hf_async_note_turn();
+}
+
+void hf_capture_set_earliest_restart(uint64_t time) { atomic_store(&hf_capture_state.earliest_restart, time); }
+
+bool hf_capture_awaits_restart(void) { return atomic_load(&hf_capture_state.restart_waiters) != 0; }
+
+bool hf_capture_forgo_restart_of(uint32_t slot) {
+    HFRecord *record = &hf_capture_state.slots[slot];
+    uint32_t expected = HF_VERDICT_RESTART;
+    if (!hf_capture_is_restart_forgone() || !is_drained_for(record) ||
+        !__atomic_compare_exchange_n(
+            &record->verdict, &expected, HF_VERDICT_TERMINATE, false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE)) {
+        return false;
+    }
+    static const char reason[] = "the process was told to end before it was replaced for this fault";
+    _Static_assert(sizeof reason <= sizeof record->reason, "a reason finds room");
+    __builtin_memcpy(record->reason, reason, sizeof reason);
+    return true;
+}
+
+void hf_capture_forgo_restart(void) {
+    atomic_store(&hf_capture_state.forgone, hf_capture_state.pid);
+    hf_async_note_turn();
+}
+
+void hf_capture_allow_restart(void) {
+    atomic_store(&hf_capture_state.drain_deadline, 0);
+    atomic_store(&hf_capture_state.drained, 0);
+    atomic_store(&hf_capture_state.forgone, 0);
+}

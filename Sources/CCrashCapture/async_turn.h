@@ -1,0 +1,20 @@
+#ifndef HF_ASYNC_TURN_H
+#define HF_ASYNC_TURN_H
+
+#include <stdbool.h>
+
+#include "crash_record.h"
+
+/// Parks a thread whose fault restarts the process until it may do that: while the main loop drains, and while a back-off lasts.
+///
+/// Returns false where the process is to end instead: it was told to, or has called exit(3). The record may be NULL. Safe to call
+/// from a signal handler.
+bool hf_async_await_turn(HFRecord *record);
+
+/// Lets go of a thread's record, and stands still until the process ends, as its program wants. Safe to call from a signal handler.
+_Noreturn void hf_async_stand_still(HFRecord *record);
+
+/// Tells the threads that wait for their turn to look again. Safe to call from a signal handler.
+void hf_async_note_turn(void);
+
+#endif
