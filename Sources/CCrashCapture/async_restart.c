@@ -172,6 +172,7 @@ void hf_async_restart(void) {
     atomic_store_explicit(&is_restarting, true, memory_order_release);
     close_all_on_exec();
     hf_async_keep_descriptors(plan->kept_table, true);
+    hf_async_hand_spool_over(true);
     hf_async_hold_signals();
     HFKernelAction faults[HF_REPORTED_SIGNAL_COUNT];
     ignore_as_before(faults);
@@ -196,6 +197,7 @@ void hf_async_restart(void) {
     hf_async_unhold_signals();
     // No child that is started from now on is meant to have them.
     hf_async_keep_descriptors(plan->kept_table, false);
+    hf_async_hand_spool_over(false);
     atomic_store_explicit(&is_restarting, false, memory_order_release);
     finish(is_free);
     HF_SYSCALL4(SYS_rt_sigprocmask, SIG_SETMASK, &before, 0, HF_KERNEL_SIGSET_SIZE);

@@ -151,6 +151,13 @@ static void mend(bool must) {
     atomic_store(&mender, 0);
 }
 
+void hf_async_hand_spool_over(bool hands_over) {
+    struct stat status;
+    if (hf_capture_state.configuration.hands_spool_over && look(&status)) {
+        HF_SYSCALL3(SYS_fcntl, hf_capture_state.configuration.spool_descriptor, F_SETFD, hands_over ? 0 : FD_CLOEXEC);
+    }
+}
+
 void hf_async_check_spool(void) {
     if (!atomic_load_explicit(&is_in_memory, memory_order_acquire) && is_cut()) {
         mend(false);

@@ -14,4 +14,7 @@ void hf_async_check_spool(void);
 /// made again then. Safe to call from a signal handler.
 bool hf_async_mend_spool(int signal, const siginfo_t *info);
 
+/// Leaves the descriptor of a spool in memory open across execve(2), or not. Safe to call from a signal handler.
+void hf_async_hand_spool_over(bool hands_over);
+
 #endif

@@ -53,7 +53,8 @@ static void begin_in_child(void) {
 
 void hf_prepare_for_fork(void) {
     const char *folder = hf_capture_state.configuration.spool_folder;
-    if (hf_capture_state.configuration.spool_descriptor >= 0 && strlen(folder) < HF_SPOOL_FOLDER_SIZE) {
+    if (hf_capture_state.configuration.spool_descriptor >= 0 && !hf_capture_state.configuration.hands_spool_over &&
+        strlen(folder) < HF_SPOOL_FOLDER_SIZE) {
         HFForkMirror *mirror = calloc(1, sizeof *mirror);
         if (mirror != NULL) {
             strcpy(mirror->folder, folder);

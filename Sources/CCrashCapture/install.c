@@ -16,6 +16,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -96,6 +97,15 @@ static void note_exit(void) {
         __atomic_compare_exchange_n(
             &hf_capture_state.configuration.spool->end, &expected, HF_END_EXIT, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     }
+}
+
+int hf_capture_make_memory_spool(uint64_t size) {
+    int descriptor = memfd_create("holdfast-spool", MFD_CLOEXEC);
+    if (descriptor >= 0 && ftruncate(descriptor, (off_t)size) != 0) {
+        close(descriptor);
+        return -1;
+    }
+    return descriptor;
 }
 
 int hf_capture_install(const HFCaptureConfiguration *configuration) {

@@ -74,6 +74,8 @@ public final class CrashCapture: Sendable {
     /// Whether records outlive the process: not when there was no room for the spool file, or it could not be made.
     public var isPersistent: Bool { hasSpoolFile && !hf_capture_is_spool_in_memory() }
     private let hasSpoolFile: Bool
+    /// Where a process that takes this one's place in a restart can read the records; nil where they are in the spool file, or are lost.
+    public let inheritedSpool: CInt?
     /// Why the spool file could not be made; nil where it was, or there was no room.
     public let spoolProblem: CrashCaptureError?
     /// Whether stacks can be walked: where they cannot, nothing is resumed.
@@ -158,6 +160,7 @@ public final class CrashCapture: Sendable {
         unsafe configuration.storeLimits.write(to: spool.header)
         spoolPath = spool.path
         hasSpoolFile = spool.isPersistent
+        inheritedSpool = spool.memoryDescriptor
         unsafe self.spool = unsafe UnsafeRawPointer(spool.header)
         spoolSize = spool.size
         let sampler = unsafe ThreadSampler(
@@ -186,6 +189,7 @@ public final class CrashCapture: Sendable {
             restart_exit_code: configuration.exitCode ?? -1,
             spool_folder: strdup(configuration.spoolFolder),
             spool_descriptor: spool.descriptor,
+            hands_spool_over: spool.memoryDescriptor != nil,
             held_signals: configuration.heldSignals,
             executable: UnsafePointer(CStringList.copy(identity.executable)),
             fallback_executable: strdup("/proc/self/exe"),
@@ -308,6 +312,22 @@ public final class CrashCapture: Sendable {
         let size = MemoryLayout<HFMemoryArea>.size
         let start = unsafe spool + Int(header.pointee.memory_offset) + (Int(number) - 1) * size
         return unsafe Array(UnsafeRawBufferPointer(start: start, count: size))
+    }
+
+    /// Takes the records over that the process before this one left in memory, and closes that.
+    ///
+    /// - Parameter descriptor: What `inheritedSpool` was there.
+    /// - Returns: The bytes, as of a spool file; nil where it is nothing like that.
+    public static func takeOverSpool(_ descriptor: CInt) -> [UInt8]? {
+        var status = stat()
+        // Above the standard three, and never of another kind of file: the environment is everybody's to write.
+        guard descriptor > 2, unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            status.st_nlink == 0, status.st_size > 0, status.st_size < 1 << 28
+        else { return nil }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
+        let count = unsafe bytes.withUnsafeMutableBytes { unsafe pread(descriptor, $0.baseAddress, $0.count, 0) }
+        return count == bytes.count ? bytes : nil
     }
 
     /// Makes the spool whole again where somebody has cut its file; says how often that was done so far.

@@ -14,14 +14,19 @@ struct SpoolFile {
 
     let header: UnsafeMutablePointer<HFSpoolHeader>
     let size: Int
-    /// -1 when there was no room for a file.
+    /// That of the file, or of memory of the kernel's (memfd_create(2)); -1 for neither.
     let descriptor: CInt
+    /// Whether there is a file.
+    private let isFile: Bool
     let path: String
     /// What belongs to few of the records.
     let sections: SpoolSections
 
     /// Whether the records outlive the process: not when the disk was full.
-    var isPersistent: Bool { descriptor >= 0 }
+    var isPersistent: Bool { isFile }
+
+    /// The descriptor of memory that a process which takes this one's place can read; nil where there is a file, or no such memory.
+    var memoryDescriptor: CInt? { !isFile && descriptor >= 0 ? descriptor : nil }
 
     /// Makes the spool folder, 0700, and the file in it, 0600.
     ///
@@ -54,7 +59,9 @@ struct SpoolFile {
         if let folder, unsafe mkdir(folder, 0o700) != 0, errno != EEXIST, !Self.isFull(errno) {
             throw CrashCaptureError(.spool, path: folder, Errno(rawValue: errno))
         }
-        descriptor = folder == nil ? -1 : try Self.makeFile(temporary, size)
+        let file = folder == nil ? -1 : try Self.makeFile(temporary, size)
+        isFile = file >= 0
+        descriptor = isFile ? file : hf_capture_make_memory_spool(UInt64(size))
         let flags = descriptor >= 0 ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS
         let mapping = unsafe mmap(nil, size, PROT_READ | PROT_WRITE, flags, descriptor, 0)
         guard let mapping = unsafe mapping, unsafe mapping != MAP_FAILED else {
@@ -73,7 +80,7 @@ struct SpoolFile {
         unsafe hf_context_lay_out(header)
         unsafe told.write(to: header)
         unsafe identity.write(to: header)
-        guard unsafe descriptor < 0 || rename(temporary, path) == 0 else {
+        guard unsafe !isFile || rename(temporary, path) == 0 else {
             let error = Errno(rawValue: errno)
             Self.discard(temporary, descriptor)
             throw CrashCaptureError(.spool, path: path, error)

@@ -59,12 +59,14 @@ final class CodeInspector: Sendable {
     }
 
     /// Reads the executable's tables now, so that the first fault does not wait for it, and says once if they tell nothing.
-    func warmUp(logger: Logger) {
+    ///
+    /// - Parameter logger: Where it is said; nil where the process before has said it.
+    func warmUp(logger: Logger?) {
         // First what every fault needs.
         prepare()
         lock.withLock { _ in unsafe frames?.warmUp() }
         if origin.map(\.isStripped) ?? true {
-            logger.warning(
+            logger?.warning(
                 """
                 no fault will be resumed: the program has no symbols, and Swift functions cannot be told from those of a C library; \
                 keep its symbols (strip --strip-debug), or its debug file where debuggers look for it

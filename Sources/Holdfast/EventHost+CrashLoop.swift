@@ -63,7 +63,7 @@ extension EventHost {
         guard wait > .zero else { return .zero }
         configuration.logger.warning(
             "waiting before serving: the processes before ended before they had served anything",
-            metadata: ["processes": "\(assessment.earlyEnds)", "wait": "\(wait)"]
+            metadata: ["processes": "\(assessment.earlyEnds)", "wait": "\(wait.inWords)"]
         )
         guard assessment.lastPhase == .starting else { return wait }
         let end = HostRunLoop.Instant.now.advanced(by: wait)
@@ -160,13 +160,22 @@ extension EventHost {
 
     // MARK: Safe mode
 
+    /// Logs what a process in safe mode goes without.
+    func sayWhatIsLeftOut(_ words: String, _ labels: Set<String>) {
+        guard !labels.isEmpty else {
+            configuration.logger.critical("\(words): nothing that faulted can be told apart, so nothing is left out")
+            return
+        }
+        configuration.logger.critical("\(words)", metadata: ["without": "\(labels.sorted().joined(separator: ", "))"])
+    }
+
     /// Keeps withheld only what can be told apart, and lets in what is made from now on, whatever its label.
     private func settleSafeMode(_ items: [String: UInt64]) {
         loop.withhold(itemsLabelled: [])
         for item in loop.withheldItems where items[item.label] != item.identifier { item.putBack() }
         let labels = Set(loop.withheldItems.map(\.label))
         stage = .safeMode(without: labels)
-        configuration.logger.critical("serving in safe mode", metadata: ["without": "\(labels.sorted())"])
+        sayWhatIsLeftOut("serving in safe mode", labels)
         guard let policy = configuration.crashLoop else { return }
         safeModeTimer?.nextFireDate = .now.advanced(by: startDelay + policy.probation)
     }

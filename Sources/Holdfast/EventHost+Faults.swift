@@ -91,8 +91,12 @@ extension EventHost {
             recover(from: message)
         case .draining(let deadline):
             // Its report is made by the next process.
-            let time = isStopping ? "ends" : isWaiting ? "restarts when its wait is over" : "restarts when it has drained"
-            configuration.logger.critical("\(message); the process \(time)")
+            let end = isWaiting ? "restarts when its wait is over" : "restarts when it has drained"
+            let time = isStopping ? "ends" : end
+            // What one incident does to many threads is said of the first; the next process has a line of each.
+            let level: Logger.Level = isReplacementTold ? .debug : .critical
+            isReplacementTold = true
+            configuration.logger.log(level: level, "\(message); the process \(time)")
             drainAfterFault(until: deadline, parkedThread: message.thread)
         }
         guard message.item == 0 || message.item != supervisor.portItem else {

@@ -45,7 +45,7 @@ extension EventHost {
         }
         configuration.logger.notice(
             "the process restarts as soon as nothing would be lost by it",
-            metadata: ["within": "\(limit)"]
+            metadata: ["within": "\(limit.inWords)"]
         )
         // Quiet: the loop is about to sleep, and the sweep has found it clean.
         let quiet = HostRunLoop.Observer(ofHost: "restart when quiet", activities: .beforeWaiting) { [weak self] _, _ in
@@ -103,7 +103,7 @@ extension EventHost {
         if drain == nil, restartRefusedUntil <= .now, !isQuiet() {
             configuration.logger.warning(
                 "never quiet since the fault that was resumed: restarting all the same, what is open is lost",
-                metadata: ["after": "\(limit)", "open": "\(openWork)"]
+                metadata: ["after": "\(limit.inWords)", "open": "\(openWork)"]
             )
         }
         planRestart(mayWait: false)

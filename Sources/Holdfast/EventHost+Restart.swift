@@ -44,10 +44,19 @@ extension EventHost {
         restartRefusedUntil = .now.advanced(by: .seconds(30))
     }
 
+    /// The variable that names the spool of a process without a store for the next one.
+    nonisolated static let spoolVariable = "HOLDFAST_SPOOL"
+
+    /// What the process before this one left there, if it is the same one, restarted.
+    static func takeOverSpool(_ environment: [String: String], isRestarted: Bool) -> [UInt8]? {
+        guard isRestarted, let descriptor = environment[spoolVariable].flatMap({ CInt($0) }) else { return nil }
+        return CrashCapture.takeOverSpool(descriptor)
+    }
+
     /// Sets what a restart begins with: called when that changes.
     func prepareRestart(isHealthy: Bool, reason: RestartReason = .fault) {
         self.isHealthy = isHealthy
-        let ours = RestartHistory.variables + [KeptDescriptors.variable, StorePlace.variable]
+        let ours = RestartHistory.variables + [KeptDescriptors.variable, StorePlace.variable, Self.spoolVariable]
         var environment = ProcessEnvironment.entries.filter { entry in
             !ours.contains { entry.starts(with: "\($0)=".utf8) }
         }
@@ -63,6 +72,7 @@ extension EventHost {
         environment += history.map { Array($0.utf8) }
         if let entry = storePlace.entry { environment.append(entry) }
         if let table = kept.tableDescriptor { environment.append(Array("\(KeptDescriptors.variable)=\(table)".utf8)) }
+        if let spool = capture.inheritedSpool { environment.append(Array("\(Self.spoolVariable)=\(spool)".utf8)) }
         capture.prepareRestart(environment: environment, keptTable: kept.tableDescriptor)
     }
 

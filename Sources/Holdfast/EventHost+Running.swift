@@ -57,6 +57,30 @@ extension EventHost {
         endRun()
     }
 
+    // MARK: Orders to end
+
+    /// A handler of an order to end is about to be called: what would restart the process ends it.
+    func beginOrder() {
+        supervisor.isEnding = true
+        capture.setVerdictWithoutDecision(.terminate)
+    }
+
+    /// That handler has returned.
+    func endOrder() {
+        guard !isStopping, !supervisor.isStopping else { return }
+        supervisor.isEnding = false
+        capture.setVerdictWithoutDecision(configuration.restart.verdict)
+    }
+
+    /// A handler of an order to end has faulted: the order is carried out without it.
+    func stop(forFailedOrder signal: CInt) {
+        configuration.logger.critical(
+            "a handler of a signal that asks the process to end has faulted: the host stops",
+            metadata: ["signal": "\(signal)"]
+        )
+        stop()
+    }
+
     /// Has nothing restart the process any more, and what was to be restarted for reported.
     func forgoRestart() {
         supervisor.isEnding = true

@@ -7,7 +7,8 @@ extension EventHost {
     /// Says once what of the promises cannot be kept in this process, with what to do; and how it came to be.
     func sayHowItStarted() {
         let logger = configuration.logger
-        for warning in startWarnings { logger.warning("\(warning)") }
+        // Once: a process that took the place of another is the same program, started in the same way.
+        if history.restarts == 0 { for warning in startWarnings { logger.warning("\(warning)") } }
         if let problem = capture.spoolProblem {
             logger.error("faults without a report are lost with the process: \(problem)")
         } else if !capture.isPersistent {

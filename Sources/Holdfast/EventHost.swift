@@ -65,6 +65,8 @@ public final class EventHost {
     var phase = ProcessPhase.starting
     /// How long `run()` waits before it serves.
     var startDelay = Duration.zero
+    /// Whether the log says that a fault of another thread will restart the process.
+    var isReplacementTold = false
     /// Whether `run()` waits before it serves.
     var isWaiting = false
     /// Fires when the process has lived long enough.
@@ -102,7 +104,9 @@ public final class EventHost {
         var history = RestartHistory(environment: environment, pid: getpid())
         kept = KeptDescriptors(isRestarted: history.restarts > 0)
         // A child that this process starts is not the one that was restarted.
-        for variable in RestartHistory.variables + [StorePlace.variable] { _ = unsafe unsetenv(variable) }
+        let inherited = Self.takeOverSpool(environment, isRestarted: history.restarts > 0)
+        let variables = RestartHistory.variables + [StorePlace.variable, Self.spoolVariable]
+        for variable in variables { _ = unsafe unsetenv(variable) }
         storePlace = StorePlace(
             configuration.store,
             environment: environment,
@@ -132,7 +136,7 @@ public final class EventHost {
                 budget: configuration.budget,
                 quarantine: configuration.quarantine
             )
-            signalPort = try SignalPort()
+            signalPort = try SignalPort(configuration.quarantine, budget: configuration.budget)
         } catch {
             throw EventHostError(error)
         }
@@ -170,16 +174,18 @@ public final class EventHost {
         capture.describe(controlGroup: group)
         inspector.attach(capture)
         teller = FaultTeller(capture: capture, health: storeHealth, logger: configuration.logger)
+        let isRestarted = history.restarts > 0
         writer = ReportWriter(
             capture: capture,
             store: store,
             health: storeHealth,
             teller: teller,
-            logger: configuration.logger
+            logger: configuration.logger,
+            inherited: inherited
         ) { [capture] in
             // On its thread: nobody waits for these files.
             capture.describeContainer()
-            inspector.warmUp(logger: configuration.logger)
+            inspector.warmUp(logger: isRestarted ? nil : configuration.logger)
         }
         sink.attach(writer)
         buried = BuriedStacks()
@@ -225,14 +231,14 @@ public final class EventHost {
         loop.calloutStackSize = configuration.calloutStackSize
         installAbandonHandler()
         if case .safeMode(let labels) = stage {
-            configuration.logger.critical("starting in safe mode", metadata: ["without": "\(labels.sorted())"])
+            sayWhatIsLeftOut("starting in safe mode", labels)
             loop.withhold(itemsLabelled: labels)
         }
         do {
             messagePort = try supervisor.attachPort(to: loop) { [weak self] message in
                 MainActor.assumeIsolated { self?.receive(message) }
             }
-            try signalPort.attach(to: loop)
+            try signalPort.attach(to: loop, of: self)
         } catch {
             throw EventHostError(error)
         }
@@ -279,6 +285,7 @@ public final class EventHost {
     /// kernel, and an item that must not be served again is taken out before it can be.
     private func installAbandonHandler() {
         let abandonedItems = configuration.stalls == nil ? nil : abandonedItems
+        let signalPort = signalPort
         HostRunLoop.setAbandonWitness { [capture, buried, supervisor, ward] callout in
             abandonedItems?.add(callout.item)
             capture.clearMessages()
@@ -289,6 +296,10 @@ public final class EventHost {
             let bytes = callout.stack.bury()
             buried.add(bytes)
             supervisor.noteCost(bytes: bytes)
+            guard callout.loop === HostRunLoop.main, !callout.isCleanup else { return }
+            MainActor.assumeIsolated {
+                if callout.item == signalPort.port?.identifier { signalPort.noteAbandoned(nesting: callout.nesting) }
+            }
         }
     }
 }

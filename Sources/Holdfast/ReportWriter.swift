@@ -17,6 +17,10 @@ final class ReportWriter: Sendable {
     private let teller: FaultTeller
     private let logger: Logger
     private let prepare: @Sendable () -> Void
+    /// The spool of the process before this one, if that had none in a file.
+    private let inherited: [UInt8]?
+    /// Whether the log has the lines of that.
+    private let hasToldInherited: Atomic<Bool>
     /// Protected by its lock, as are the records that wait in it.
     private let waiting = Mutex(RecordBacklog())
     /// How often something could not be written.
@@ -33,6 +37,7 @@ final class ReportWriter: Sendable {
         health: StoreHealth,
         teller: FaultTeller,
         logger: Logger,
+        inherited: [UInt8]?,
         prepare: @escaping @Sendable () -> Void
     ) {
         self.capture = capture
@@ -40,6 +45,8 @@ final class ReportWriter: Sendable {
         self.health = health
         self.teller = teller
         self.logger = logger
+        self.inherited = inherited
+        hasToldInherited = Atomic(inherited == nil)
         self.prepare = prepare
     }
 
@@ -77,7 +84,7 @@ final class ReportWriter: Sendable {
         let end = HostRunLoop.Instant.now.advanced(by: limit)
         let before = failures.load(ordering: .relaxed)
         // The slots, and not the queue: a record is queued only after the thread that faulted goes on.
-        while capture.slotsInUse > 0, .now < end {
+        while capture.slotsInUse > 0 || !hasToldInherited.load(ordering: .acquiring), .now < end {
             if capture.isPersistent || health.isUnusable, failures.load(ordering: .relaxed) != before { return false }
             drained.wait(atMost: .milliseconds(20))
         }
@@ -99,6 +106,9 @@ final class ReportWriter: Sendable {
         // when it wakes up (sched(7), SCHED_BATCH). No more than that: in a flood, faults wait for the slots that it frees.
         var parameters = sched_param(sched_priority: 0)
         _ = unsafe sched_setscheduler(0, Self.batch, &parameters)
+        tellInherited()
+        hasToldInherited.store(true, ordering: .releasing)
+        drained.signal()
         var hasFinishedSpool = finishSpool()
         var batch = ReportBatch(store: store)
         var failedTries = 0
@@ -162,14 +172,50 @@ final class ReportWriter: Sendable {
     private func finishSpool() -> Bool {
         guard !health.isUnusable else { return false }
         let outcome = SpoolFinisher(store: store).finish()
-        for id in outcome.reports {
-            // Of another process, whose numbers are not ours.
-            let line = (try? store.load(id)).map { "\($0.process.name)[\($0.process.pid)] \($0.faultLine())" }
-            logger.error("finished the report of an earlier fault: \(line ?? "report \(id)")")
-        }
+        tell(of: outcome.reports.map { ($0, try? store.load($0)) }, isStored: true)
         noteEnds(outcome.silentEnds)
         for problem in outcome.problems { logger.warning("cannot finish a spool file: \(problem)") }
         return true
+    }
+
+    /// Logs a line for each fault of an earlier process; for equal ones of one process the first, with their number.
+    private func tell(of reports: [(id: ReportID, report: CrashReport?)], isStored: Bool) {
+        var told: [String] = []
+        var lines: [String: (text: String, count: Int)] = [:]
+        for (id, report) in reports {
+            let key = report.map { "\($0.process.pid) \($0.fingerprint)" } ?? "\(id)"
+            if lines[key] == nil { told.append(key) }
+            // Of another process, whose numbers are not ours.
+            let text = report.map { "\($0.process.name)[\($0.process.pid)] \($0.faultLine(isStored: isStored))" }
+            lines[key] = (lines[key]?.text ?? text ?? "report \(id)", (lines[key]?.count ?? 0) + 1)
+        }
+        for line in told.compactMap({ lines[$0] }) {
+            let others = line.count > 1 ? ", and \(line.count - 1) equal to it" : ""
+            logger.error("finished the report of an earlier fault: \(line.text)\(others)")
+        }
+    }
+
+    /// Tells of what the process before this one left in memory, because it had no store: with the line of each fault, and a report if there
+    /// is a store by now.
+    private func tellInherited() {
+        guard let inherited, let contents = try? SpoolContents(bytes: inherited), contents.process.pid == Int(getpid())
+        else {
+            return
+        }
+        // Who died while naming functions does not make its successor do the same.
+        let hasNamed = contents.records.contains {
+            $0.verdict != .resume && $0.threadName == FaultRecord.reportWriterThreadName
+        }
+        let builder = ReportBuilder(process: contents.process, namesFunctions: !hasNamed)
+        let notes = ["the report was finished after the process had ended"]
+        var isStored = !health.isUnusable
+        var reports: [(ReportID, CrashReport?)] = []
+        for record in contents.records where record.verdict != .resume {
+            let report = builder.report(of: record, images: contents.images, notes: notes)
+            if isStored, (try? store.add(report, folding: .default)) == nil { isStored = false }
+            reports.append((report.id, report))
+        }
+        tell(of: reports, isStored: isStored)
     }
 
     /// Tells of processes like this one that ended without saying why: of the same program, started the same way.

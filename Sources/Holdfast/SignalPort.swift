@@ -1,7 +1,9 @@
 public import CrashCapture
 internal import Glibc
 internal import LinuxSystem
+internal import Logging
 internal import RunLoops
+internal import Supervision
 internal import SystemPackage
 
 /// Delivers asynchronous signals on the main loop, in ordinary code.
@@ -14,12 +16,25 @@ final class SignalPort {
     /// Nil until it is attached.
     private(set) var port: HostRunLoop.PortSource?
     private var discarded: Set<CInt> = []
+    /// The handlers that run, the innermost last, each with the number of runs: one may run the loop.
+    private var running: [(observation: SignalObservation, nesting: Int)] = []
+    /// The handlers that faulted, and that nobody has seen to yet.
+    private var faulted: [SignalObservation] = []
+    /// The order to end that was taken last, if a handler of it has faulted.
+    private var failedOrder: CInt?
+    /// Which handlers are not called for a while; nil where none is taken out.
+    private var ledger: QuarantineLedger?
+    private let start = HostRunLoop.Instant.now
+    /// Told what comes of orders to end; set when it is attached.
+    private weak var host: EventHost?
 
-    init() throws(Errno) {
+    init(_ quarantine: QuarantinePolicy?, budget: FaultBudget) throws(Errno) {
         event = try EventDescriptor()
+        ledger = quarantine.map { QuarantineLedger($0, budget: budget) }
     }
 
-    func attach(to loop: HostRunLoop) throws(RunLoopError) {
+    func attach(to loop: HostRunLoop, of host: EventHost) throws(RunLoopError) {
+        self.host = host
         let port = HostRunLoop.PortSource(ofHost: "signals", descriptor: event.rawValue) { [weak self] _ in
             MainActor.assumeIsolated { self?.deliver() }
         }
@@ -78,17 +93,80 @@ final class SignalPort {
         SignalEvents.stop(signal)
     }
 
+    // MARK: Delivering
+
     private func deliver() {
         event.clear()
+        // One handler a callout, and the next callout is asked for first: one that faults must not keep the others back.
+        if !faulted.isEmpty {
+            event.notify()
+            return see(to: faulted.removeFirst())
+        }
         if waiting.isEmpty {
+            if let order = failedOrder {
+                failedOrder = nil
+                event.notify()
+                host?.stop(forFailedOrder: order)
+                return
+            }
             guard let signal = SignalEvents.next() else { return }
             CrashNotes.addSignal(signal.signal, from: signal.senderPid)
             waiting = (observations[signal.signal] ?? []).reversed().map { ($0, signal) }
         }
-        // One handler a callout, and the next is asked for first: one that faults must not keep the others back.
         event.notify()
         guard let (observation, signal) = waiting.popLast() else { return }
+        admitDueHandlers()
+        call(observation, signal)
+    }
+
+    private func call(_ observation: SignalObservation, _ signal: SignalEvent) {
+        guard observation.isValid, !observation.isWithheld else { return }
+        let isOrder = SignalEvents.isOrder(signal.signal)
+        running.append((observation, HostRunLoop.main.nesting))
+        if isOrder { host?.beginOrder() }
         observation.call(signal)
+        if isOrder { host?.endOrder() }
+        running.removeLast()
+    }
+
+    /// Notes that a callout of the port was abandoned: if a handler ran in it, that one has faulted.
+    ///
+    /// After the callout, outside of any other.
+    func noteAbandoned(nesting: Int) {
+        guard let last = running.last, last.nesting == nesting else { return }
+        running.removeLast()
+        faulted.append(last.observation)
+    }
+
+    /// Counts the fault of a handler: of an order to end, it is the end; of another signal, the handler may be left out for a while.
+    private func see(to observation: SignalObservation) {
+        let signal = observation.signal
+        if SignalEvents.isOrder(signal) {
+            failedOrder = signal
+            return
+        }
+        guard case .quarantined(let coolDown)? = ledger?.fault(of: observation.number, at: start.duration(to: .now))
+        else {
+            return
+        }
+        observation.isWithheld = true
+        host?.configuration.logger.error(
+            "a handler of a signal faults too often, and is not called for a while; the others are, and the agent serves on",
+            metadata: ["signal": "\(signal)", "for": "\(coolDown?.inWords ?? "ever")"]
+        )
+    }
+
+    /// Lets handlers be called again that have been left out for long enough.
+    private func admitDueHandlers() {
+        while let number = ledger?.takeDue(at: start.duration(to: .now)), number != 0 {
+            for observation in observations.values.joined() where observation.number == number {
+                observation.isWithheld = false
+                host?.configuration.logger.notice(
+                    "a handler of a signal is called again",
+                    metadata: ["signal": "\(observation.signal)"]
+                )
+            }
+        }
     }
 }
 
@@ -99,6 +177,12 @@ public final class SignalObservation {
     public let signal: CInt
     /// Whether the handler is called.
     public private(set) var isValid = true
+    /// Tells handlers apart; never 0.
+    let number: UInt64
+    /// The number of the last one.
+    private static var lastNumber: UInt64 = 0
+    /// Whether it is left out for a while, because it faulted too often.
+    var isWithheld = false
     private let handler: @MainActor (SignalEvent) -> Void
     private let remove: @MainActor (SignalObservation) -> Void
 
@@ -110,6 +194,8 @@ public final class SignalObservation {
         self.signal = signal
         self.handler = handler
         self.remove = remove
+        Self.lastNumber += 1
+        number = Self.lastNumber
     }
 
     func call(_ event: SignalEvent) {
@@ -136,6 +222,11 @@ extension EventHost {
     /// of yours takes some: block them there. Up to 4,096 wait for the loop; how many found no room is in the event after
     /// them (`SignalEvent.lost`) or in one of its own (`isCountOnly`). A signal that waits while the process is restarted
     /// waits for the next process.
+    ///
+    /// SIGTERM, SIGINT and SIGQUIT are orders to end, and are not lost. Where a handler of one faults, the others are called, and then the
+    /// host stops; where that fault is not resumed, the process ends as it says. Where the process is restarted after a handler was
+    /// called and before the host was told to stop, the next process gets the signal, too, unless `restart()` did it. A handler of
+    /// another signal that faults as often as an item may (`FaultBudget.perItem`) is not called for a while (`QuarantinePolicy`).
     ///
     /// Signals wait for the main loop to run. Where nobody runs it within 10 seconds, as in an `async` main that never calls `run()`, each
     /// has the effect again that it had before, also those that wait, and the log says so; `run()` then delivers them as usual.

@@ -75,7 +75,7 @@ final class SignalWarden: @unchecked Sendable {
                 nobody runs the main loop, so signals have the effect again that they had before onSignal: call host.run() on the main \
                 thread, from a synchronous main
                 """,
-                metadata: ["after": "\(patience)"]
+                metadata: ["after": "\(patience.inWords)"]
             )
             monitor.lock()
             defer { monitor.unlock() }

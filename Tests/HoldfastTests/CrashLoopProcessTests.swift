@@ -128,6 +128,55 @@ import Testing
         #expect(try run.store.reports().map(\.process.phase) == Array(repeating: .starting, count: 4))
     }
 
+    /// Starts a process that waits for hours before it serves, has a thread of it fault, and asks until that waits, too.
+    private func faultInWait(_ scenario: String) throws -> (run: HostRun, port: UInt16) {
+        let run = try HostRun("crash-loops", scenario, shell: Self.shell(earlyRestarts: 3))
+        let port = try #require(try run.line()?.split(separator: " ").last.flatMap { UInt16($0) })
+        let limit = Deadline()
+        // Its handlers are called once the wait has begun.
+        run.process.kill(SIGUSR1)
+        #expect(try run.line() == "waits false")
+        run.process.kill(SIGALRM)
+        var line: String? = ""
+        while line != "waits true" {
+            try #require(!limit.hasPassed)
+            run.process.kill(SIGUSR1)
+            line = try run.line()
+            try #require(line?.hasPrefix("waits") == true, "\(line ?? "the end")")
+        }
+        return (run, port)
+    }
+
+    @Test func `A thread that faults while the process waits restarts it no sooner, and not once it is told to end`()
+        throws
+    {
+        let (run, port) = try faultInWait("waiting-thread")
+        // It is queued in the backlog.
+        _ = try LineClient(port: port)
+        run.process.kill(SIGTERM)
+        #expect(try run.lines().filter { !$0.hasPrefix("waits") } == ["told to end"])
+        #expect(try run.process.wait() == .exited(0))
+        #expect(run.process.errors.contains("restarts when its wait is over"), "\(run.process.errors)")
+        #expect(try run.store.onlyReport().verdict.decision == .terminate)
+    }
+
+    @Test func `A thread that has broken the heap restarts it no sooner, either`() throws {
+        let (run, _) = try faultInWait("waiting-heap")
+        run.process.kill(SIGTERM)
+        #expect(try run.lines().filter { !$0.hasPrefix("waits") } == ["told to end"])
+        #expect(try run.process.wait() == .signalled(SIGABRT))
+    }
+
+    @Test func `An order to end is heard also where the main thread itself has faulted while it waited`() throws {
+        let run = try HostRun("crash-loops", "waiting-handler", shell: Self.shell(earlyRestarts: 3))
+        #expect(try run.line()?.hasPrefix("port ") == true)
+        run.process.kill(SIGHUP)
+        run.process.kill(SIGTERM)
+        let lines = try run.lines()
+        #expect(lines.filter { !$0.hasPrefix("port ") } == ["told to end"], "\(lines)")
+        #expect(try run.process.wait() == .exited(0))
+    }
+
     @Test func `After one that did not come so far the next waits before it does anything else`() throws {
         let run = try HostRun("crash-loops", "waiting", shell: Self.shell(earlyRestarts: 3, phase: "starting"))
         let limit = Deadline()

@@ -84,6 +84,19 @@ import Testing
         #expect(run.process.errors.contains("reports cannot be stored"))
     }
 
+    @Test func `Without a store the next process has the line of a fault that was not resumed`() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/spoiled"
+        try Self.spoil(path, "a file")
+        let run = try HostRun("store", shell: #"probe=$1; shift 3; exec "$probe" store '\#(path)' hard"#)
+        #expect(try run.lines() == ["spools in memory 1", "restarted 1 unusable"])
+        #expect(try run.process.wait() == .exited(0))
+        let told = run.process.errors.split(separator: "\n").filter { $0.contains("restarted the process: ") }
+        let line = try #require(told.first, "\(run.process.errors)")
+        #expect(line.contains(" in faultWildPointer at memory_faults.c:"), "\(line)")
+        #expect(line.contains(#"item "greeter" (timer), because "#) && line.hasSuffix("no report"), "\(line)")
+    }
+
     @Test func `An agent without a home serves without a store`() throws {
         let names = "HOME HOLDFAST_STORE STATE_DIRECTORY XDG_STATE_HOME"
         let shell = #"unset \#(names); probe=$1; shift 3; exec "$probe" store - resume"#

@@ -123,10 +123,22 @@ import Testing
         #expect(report.verdict.reason == "no verdict came within the deadline: \(obstacle)")
     }
 
-    @Test func `The port of signals is never taken out: its budget ends the process`() throws {
+    @Test func `A handler of a signal that keeps faulting is left out, and the port of signals never`() throws {
         let run = try ProbeRun("faults-in-signal-handler")
         #expect(run.end == .exited(0))
-        #expect(run.lines == ["fault 1 []", "fault 2 []", "fault 3 []", "restarted 1"])
+        #expect(run.lines == ["fault 1 []", "fault 2 []", "fault 3 []", "the others are called", "resumed 3"])
+    }
+
+    @Test func `A handler of a signal that was left out is tried again`() throws {
+        let run = try ProbeRun("signal-handler-tried-again")
+        #expect(run.end == .exited(0))
+        #expect(run.lines == ["fault 1 []", "fault 2 []", "fault 3 []", "fault 4 []", "resumed 4"])
+    }
+
+    @Test func `The end of a drain can be brought forward, and its thread is named`() throws {
+        let run = try ProbeRun("drain-end-within")
+        #expect(run.end == .exited(0))
+        #expect(run.lines == ["earlier true, later false, thread true", "handing over", "restarted 1"])
     }
 
     @Test func `A signal that an abandoned callout had blocked is heard again`() throws {

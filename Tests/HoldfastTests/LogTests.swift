@@ -51,6 +51,12 @@ import Testing
         #expect(handler.line(of: event) == "<2>agent: first second a=1 0 b=2\n")
     }
 
+    @Test func `A duration is said without the remains of arithmetic`() {
+        let durations: [Duration] = [.milliseconds(200), .seconds(2), .milliseconds(1600), .milliseconds(2005), .zero]
+        #expect(durations.map(\.inWords) == ["200 ms", "2 s", "1.6 s", "2.005 s", "0 ms"])
+        #expect((Duration.seconds(2) * 1.000000000000001).inWords == "2 s")
+    }
+
     @Test func `Stalls are watched unless somebody says otherwise`() {
         #expect(EventHost.Configuration().stalls?.writesReports == true)
     }

@@ -119,6 +119,20 @@ import Testing
         }
     }
 
+    @Test func `Before a restart in place nothing was waited, however long ago the fault was`() {
+        let entries = RestartHistory.none.environmentForRestart(base: [], isHealthy: false, pid: 1)
+        let environment = Dictionary(
+            uniqueKeysWithValues: entries.map { entry in
+                let parts = entry.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                return (String(parts[0]), String(parts[1]))
+            }
+        )
+        var history = RestartHistory(environment: environment, pid: 1)
+        history.earlyRestarts = 4
+        let assessment = CrashLoopPolicy.default.assess(history, faults: Self.ends(4, every: 0.01), now: Self.time(9))
+        #expect(assessment.wait(.default, jitter: 0, now: Self.time(9)) == .milliseconds(400))
+    }
+
     @Test func `What an outer supervisor waited is not waited again`() {
         let ends = Self.ends(4, every: 0.01)
         let assessment = Self.assess(ends, now: 0.23)

@@ -31,6 +31,8 @@ typedef struct HFCaptureConfiguration {
     const char *_Nonnull spool_folder;
     /// The descriptor of the spool file, closed in forked children: they must not hold its lock.
     int spool_descriptor;
+    /// Whether that is no file, but memory (hf_capture_make_memory_spool), which a restart in place leaves open for the next process.
+    bool hands_spool_over;
     /// Signals that the process before this one held back, as bits: no part of the mask that a restart begins with.
     uint64_t held_signals;
     /// For a restart: the path, the arguments and the environment for execve(2). NULL paths are not tried.
@@ -147,6 +149,11 @@ bool hf_capture_has_decider(void);
 
 /// The thread that declared itself to be the one that decides, as gettid(2) has it; 0 for none.
 int32_t hf_capture_decider(void);
+
+/// Makes memory of the kernel's in the place of a spool file: memfd_create(2).
+///
+/// Returns its descriptor, or -1. Not safe to call from a signal handler.
+int hf_capture_make_memory_spool(uint64_t size);
 
 /// Makes the spool whole again where somebody has cut its file. Safe to call from a signal handler.
 void hf_capture_check_spool(void);

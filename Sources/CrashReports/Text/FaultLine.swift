@@ -12,11 +12,18 @@ extension CrashReport {
         if let callout = loop?.callout, callout.item != 0 || !callout.label.isEmpty {
             line += ", item \"\(callout.label)\" (\(callout.kind.rawValue))"
         }
-        if !thread.isMain { line += ", thread " + (thread.name.map { "\"\($0)\"" } ?? "\(thread.id)") }
+        if !thread.isMain { line += ", thread " + (thread.name.map { "\"\(Self.wholeName($0))\"" } ?? "\(thread.id)") }
         if verdict.decision != .resume { line += ", because \(verdict.reason)" }
         if occurrences.count > 1 { line += ", \(occurrences.count) equal faults" }
         line += isStored ? ", report \(id.rawValue.prefix(12))" : ", no report"
         return TextLayout.plain.visible(line)
+    }
+
+    /// The kernel keeps 15 bytes of a thread's name, and libdispatch gives it the last ones of its queue's label (src/queue.c).
+    private static func wholeName(_ name: String) -> String {
+        let classes = ["maintenance", "background", "utility", "default", "user-initiated", "user-interactive"]
+        let labels = classes.map { "com.apple.root.\($0)-qos" }
+        return name.utf8.count == 15 ? labels.first { $0.hasSuffix(name) } ?? name : name
     }
 
     /// What was done about the process.

@@ -1,9 +1,9 @@
 /// Which items are in quarantine, on probation, or on their way there: a pure state machine over times that the caller gives.
 ///
 /// Allocates nothing once it is made.
-struct QuarantineLedger: ~Copyable, Sendable {
+package struct QuarantineLedger: ~Copyable, Sendable {
     /// What a fault means for its item.
-    enum Outcome: Sendable, Equatable {
+    package enum Outcome: Sendable, Equatable {
         /// It stays in its loop.
         case tolerated
         /// It is taken out, for so long; nil for ever.
@@ -36,7 +36,8 @@ struct QuarantineLedger: ~Copyable, Sendable {
     private let window: Duration
     private var entries = ItemTable(capacity: capacity, vacant: Entry(phase: .counting(BudgetLedger.Count())))
 
-    init(_ policy: QuarantinePolicy, budget: FaultBudget) {
+    /// Makes one in which nothing has faulted.
+    package init(_ policy: QuarantinePolicy, budget: FaultBudget) {
         self.policy = policy
         limit = max(1, policy.faults ?? budget.perItem)
         window = policy.window ?? budget.window
@@ -54,7 +55,7 @@ struct QuarantineLedger: ~Copyable, Sendable {
     }
 
     /// Counts a fault that is resumed.
-    mutating func fault(of item: UInt64, at now: Duration) -> Outcome {
+    package mutating func fault(of item: UInt64, at now: Duration) -> Outcome {
         guard let place = entries.place(of: item) else { return begin(item, at: now) }
         var entry = entries.value(at: place)
         switch entry.phase {
@@ -112,7 +113,7 @@ struct QuarantineLedger: ~Copyable, Sendable {
     // MARK: On the loop's thread
 
     /// Puts an item on probation whose cool-down is over; 0 if there is none.
-    mutating func takeDue(at now: Duration) -> UInt64 {
+    package mutating func takeDue(at now: Duration) -> UInt64 {
         for place in 0..<entries.capacity where entries.item(at: place) != 0 {
             guard case .quarantine(let end?) = entries.value(at: place).phase, end <= now else { continue }
             putBack(at: place, now)

@@ -23,9 +23,9 @@ enum CrashLoopScenarios {
             configuration.crashLoop?.probation = .milliseconds(50)
             configuration.crashLoop?.backOff = .none
             try labels(EventHost(configuration))
-        case "waiting":
+        case "waiting", "waiting-thread", "waiting-heap", "waiting-handler":
             configuration.crashLoop?.backOff = RestartBackOff(first: .seconds(36_000), longest: .seconds(36_000))
-            try waiting(EventHost(configuration))
+            try waiting(EventHost(configuration), arguments[0])
         case "for-ever":
             configuration.crashLoop?.backOff = short
             try forEver(EventHost(configuration))
@@ -140,14 +140,36 @@ enum CrashLoopScenarios {
         Probe.say("withheld \(host.loop.withheldItems.map(\.label)) \(host.stage != .normal)")
     }
 
-    /// A server that is bound before the run, which waits for hours.
-    private static func waiting(_ host: EventHost) throws {
+    /// A server that is bound before the run, which waits for hours; a thread, or a handler of SIGHUP, faults meanwhile.
+    private static func waiting(_ host: EventHost, _ what: String) throws {
         try endWhenTold(host)
+        try host.onSignal(SIGHUP) { _ in Fault.wildPointer.commit() }
+        try host.onSignal(SIGUSR1) { _ in Probe.say("waits \(Probe.awaitsRestart)") }
+        host.onDrain { _ in Probe.say("draining") }
+        if what != "waiting", host.history.restarts == 3 { faultInWait(what) }
         let (listener, number) = RestartScenarios.listen()
         let port = HostRunLoop.PortSource(label: "listener", descriptor: listener) { _ in Probe.say("served") }
         try host.loop.add(port, to: .common)
         Probe.say("port \(number)")
         host.run()
+    }
+
+    /// Faults on a thread from before the run, once that waits: the kernel gives SIGALRM, which nobody else takes, to that thread.
+    private static func faultInWait(_ what: String) {
+        var set = sigset_t()
+        sigemptyset(&set)
+        sigaddset(&set, SIGALRM)
+        pthread_sigmask(SIG_BLOCK, &set, nil)
+        guard what != "waiting-handler" else { return }
+        let isHeap = what == "waiting-heap"
+        Probe.startThread {
+            var set = sigset_t()
+            sigemptyset(&set)
+            sigaddset(&set, SIGALRM)
+            var taken: CInt = 0
+            sigwait(&set, &taken)
+            if isHeap { Fault.doubleFree.commit() } else { Fault.wildPointer.commit() }
+        }
     }
 
     /// Every process faults before it has served anything, for a dozen times.

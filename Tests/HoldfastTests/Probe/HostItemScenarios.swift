@@ -61,10 +61,38 @@ extension Probe {
 
     /// A handler that always faults must not cost the process its other signals.
     func faultsInSignalHandler() throws {
+        var heard = 0
         try host.onSignal(SIGUSR1) { _ in Fault.nilUnwrap.commit() }
+        try host.onSignal(SIGUSR1) { [host] _ in
+            guard host.faults.resumed == 3 else { return }
+            // The fourth signal: the first handler is left out.
+            heard += 1
+            guard heard == 2 else { return }
+            Probe.say("the others are called")
+            host.stop()
+        }
         host.onFault { [host] message in
             Probe.say("fault \(message.number) \(host.quarantinedLabels)")
             kill(getpid(), SIGUSR1)
+        }
+        kill(getpid(), SIGUSR1)
+    }
+
+    /// The same, and its time out is short.
+    func signalHandlerTriedAgain() throws {
+        try host.onSignal(SIGUSR1) { _ in Fault.nilUnwrap.commit() }
+        host.onFault { [host] message in
+            Probe.say("fault \(message.number) \(host.quarantinedLabels)")
+            if message.number == 4 { return host.stop() }
+            guard message.number == 3 else {
+                kill(getpid(), SIGUSR1)
+                return
+            }
+            // Until it is called again.
+            let again = HostRunLoop.Timer(label: "again", after: .zero, repeating: .milliseconds(5)) { _ in
+                kill(getpid(), SIGUSR1)
+            }
+            host.loop.add(again, to: .common)
         }
         kill(getpid(), SIGUSR1)
     }

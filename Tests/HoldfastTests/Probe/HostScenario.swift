@@ -44,6 +44,7 @@ enum HostScenario: String {
     case cutSpool = "cut-spool"
     case sweep
     case refusedWriter = "refused-writer"
+    case order
 
     /// Runs the scenario that the arguments name, if it is one of these, and ends the process, or says that `main` is to return.
     @MainActor
@@ -101,6 +102,7 @@ enum HostScenario: String {
         case .sweep: try SweepScenarios.run(store, arguments)
         case .cutSpool: try CutSpoolScenarios.run(store, arguments)
         case .refusedWriter: try StartScenarios.refusedWriter(store)
+        case .order: try OrderScenarios.run(store, arguments)
         case .samples: try SampleScenarios.run(store, arguments)
         }
     }
@@ -121,12 +123,16 @@ enum HostScenario: String {
 
     /// A host that resumes nothing but what the scenario says.
     @MainActor
-    static func host(_ store: String, drainDeadline: Duration? = nil) throws -> EventHost {
+    static func host(
+        _ store: String,
+        drainDeadline: Duration? = nil,
+        restartsWhenQuiet: Bool = false
+    ) throws -> EventHost {
         var configuration = EventHost.Configuration()
         configuration.store = FilePath(store)
         // What is looked at is not how long a verdict takes on a busy machine.
         configuration.verdictDeadline = .seconds(10)
-        configuration.afterFault = .keepGoing
+        configuration.afterFault = restartsWhenQuiet ? .restartWhenQuiet : .keepGoing
         // Reports are counted, and a busy machine makes stalls.
         configuration.stalls = nil
         // They restart many times in quick succession, on purpose.

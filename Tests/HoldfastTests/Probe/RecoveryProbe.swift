@@ -91,6 +91,8 @@ enum Scenario: String {
     case quarantineEndedEarly = "quarantine-ended-early"
     case ownAbandonHandler = "own-abandon-handler"
     case faultsInSignalHandler = "faults-in-signal-handler"
+    case signalHandlerTriedAgain = "signal-handler-tried-again"
+    case drainEndWithin = "drain-end-within"
     case wordsOfAnother = "words-of-another"
     case blockedSignal = "blocked-signal"
     case blockingPolicy = "blocking-policy"
@@ -131,7 +133,11 @@ final class Probe {
         case .drainDeadline, .drainNeverReturns, .drainClock, .drainEndsOnce:
             // Long enough for a busy machine to begin the drain.
             configuration.drainDeadline = .seconds(5)
-        case .quarantine, .quarantineOnLoopThread, .quarantineEndedEarly, .ownAbandonHandler, .faultsInSignalHandler:
+        case .drainEndWithin: configuration.drainDeadline = .seconds(36_000)
+        case .faultsInSignalHandler:
+            configuration.budget.perItem = 3
+            configuration.quarantine = .permanent
+        case .quarantine, .quarantineOnLoopThread, .quarantineEndedEarly, .ownAbandonHandler, .signalHandlerTriedAgain:
             configuration.budget.perItem = 3
             configuration.quarantine = QuarantinePolicy(coolDown: .milliseconds(50), trials: 1)
         case .crashLoop:
@@ -224,6 +230,8 @@ final class Probe {
         case .drainNeverReturns: drainNeverReturns()
         case .drainClock: drainClock()
         case .drainEndsOnce: drainEndsOnce()
+        case .drainEndWithin: drainEndWithin()
+        case .signalHandlerTriedAgain: try signalHandlerTriedAgain()
         case .threadFaultWithoutRun: threadFaultWithoutRun()
         case .brokenHeapOnThread: brokenHeapOnThread()
         case .loopThread: try loopThread()

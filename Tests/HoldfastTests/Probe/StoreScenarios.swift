@@ -22,7 +22,8 @@ enum StoreScenarios {
             return
         }
         guard host.history.restarts == 0 else {
-            host.flushReports(within: .seconds(10))
+            host.flushReports(within: .seconds(60))
+            if arguments.first == "hard" { Probe.say("spools in memory \(spoolsInMemory)") }
             Probe.say("restarted \(host.history.restarts) \(state(of: host))")
             return host.close()
         }
@@ -33,6 +34,9 @@ enum StoreScenarios {
         case "setuid":
             setuid(65_534)
             host.perform { Fault.wildPointer.commit() }
+        case "hard":
+            let greeter = HostRunLoop.Timer(label: "greeter", after: .zero) { _ in Fault.wildPointer.commit() }
+            host.loop.add(greeter, to: .common)
         case "mended":
             try host.onSignal(SIGUSR1) { _ in
                 host.perform { Fault.nilUnwrap.commit() }
@@ -57,6 +61,16 @@ enum StoreScenarios {
             host.flushReports(within: .seconds(20))
             Probe.say("resumed \(host.faults.resumed) \(state(of: host))")
             host.stop()
+        }
+    }
+
+    /// How many descriptors there are of records in memory: that of the process before is closed.
+    private static var spoolsInMemory: Int {
+        StartScenarios.names(in: "/proc/self/fd").count { name in
+            var bytes = [CChar](repeating: 0, count: 256)
+            let count = readlink("/proc/self/fd/" + name, &bytes, bytes.count)
+            let path = String(decoding: bytes.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            return path.hasPrefix("/memfd:holdfast-spool")
         }
     }
 

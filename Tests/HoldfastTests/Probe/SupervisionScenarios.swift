@@ -1,6 +1,7 @@
 import FaultInjection
 import Glibc
 import Holdfast
+import Synchronization
 
 extension Probe {
     /// What a policy's objection does on the crash thread is nobody's to decide on.
@@ -96,6 +97,29 @@ extension Probe {
         host.onRestart { Fault.nilUnwrap.commit() }
         host.onRestart { Probe.say("the last handler") }
         perform { self.otherThread() }
+        finishNever()
+    }
+
+    /// The hold is never released, and the deadline is hours away.
+    func drainEndWithin() {
+        let worker = ThreadNumber()
+        var holds: [Drain.Hold] = []
+        host.onRestart { Probe.say("handing over") }
+        host.onDrain { drain in
+            holds.append(drain.hold())
+            let whole = drain.deadline
+            drain.end(within: .milliseconds(1))
+            let earlier = drain.deadline
+            drain.end(within: .seconds(3600))
+            let isParked = drain.parkedThread == worker.value.load(ordering: .acquiring)
+            Probe.say("earlier \(earlier < whole), later \(drain.deadline != earlier), thread \(isParked)")
+        }
+        perform {
+            Probe.startThread {
+                worker.value.store(ThreadNumber.own, ordering: .releasing)
+                Fault.nilUnwrap.commit()
+            }
+        }
         finishNever()
     }
 
@@ -279,5 +303,18 @@ extension Probe {
             }
         )
         finish()
+    }
+}
+
+/// The id of a thread that a scenario starts.
+private final class ThreadNumber: Sendable {
+    let value = Atomic<CInt>(0)
+
+    /// That of the calling thread: a link of proc(5) to "PID/task/NUMBER".
+    static var own: CInt {
+        var bytes = [CChar](repeating: 0, count: 64)
+        let count = readlink("/proc/thread-self", &bytes, bytes.count)
+        let path = String(decoding: bytes.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return path.split(separator: "/").last.flatMap { CInt($0) } ?? -1
     }
 }

@@ -7,6 +7,9 @@ import Holdfast
 import Synchronization
 
 extension Probe {
+    /// Whether a thread that faulted waits until it may restart the process.
+    nonisolated static var awaitsRestart: Bool { hf_capture_awaits_restart() }
+
     /// Starts a thread that the host knows nothing of.
     @discardableResult
     nonisolated static func startThread(_ body: @escaping @Sendable () -> Void) -> pthread_t {

@@ -1,0 +1,115 @@
+import FaultInjection
+import Glibc
+import Holdfast
+
+/// Processes that are told to end while something would restart them: `recovery-probe order STORE WHAT`.
+@MainActor
+enum OrderScenarios {
+    private static var holds: [Drain.Hold] = []
+
+    static func run(_ store: String, _ arguments: [String]) throws {
+        guard let what = arguments.first else { exit(64) }
+        let host = try HostScenario.host(store, restartsWhenQuiet: what == "planned")
+        if what == "asked" { return try asked(host) }
+        guard host.history.restarts == 0 else {
+            Probe.say("restarted")
+            return host.close()
+        }
+        host.onRestart { Probe.say("handing over") }
+        switch what {
+        case "stop", "second-run":
+            try stopWhenTold(host)
+            drainAfterFault(host) { kill(getpid(), SIGTERM) }
+        case "stop-from-thread":
+            drainAfterFault(host) {
+                Probe.startThread { HostRunLoop.main.enqueue { MainActor.assumeIsolated { host.stop() } } }
+            }
+        case "planned":
+            try stopWhenTold(host)
+            host.onDrain { drain in
+                Probe.say("draining \(drain.reason)")
+                holds.append(drain.hold())
+                kill(getpid(), SIGTERM)
+            }
+            host.perform { Fault.nilUnwrap.commit() }
+        case "default": drainAfterFault(host) { kill(getpid(), SIGTERM) }
+        case "exit":
+            drainAfterFault(host) {
+                atexit { OrderScenarios.awaitStandstill() }
+                exit(7)
+            }
+        case "close":
+            drainAfterFault(host) { host.loop.stop() }
+            _ = host.loop.run(in: .default, for: .seconds(3600))
+            host.close()
+            awaitStandstill()
+            return Probe.say("closed")
+        case "handler", "hard-handler", "two-handlers": try faultInHandler(host, what)
+        default: exit(64)
+        }
+        host.run()
+        awaitStandstill()
+        Probe.say("returned, draining \(host.isDraining)")
+        if what == "second-run" {
+            host.perform { Probe.startThread { Fault.wildPointer.commit() } }
+            holds = []
+            host.run()
+        }
+        host.close()
+    }
+
+    /// Until no thread waits to restart the process; a drain's deadline ends the wait, too, if the order was lost.
+    nonisolated private static func awaitStandstill() {
+        while Probe.awaitsRestart { usleep(1000) }
+    }
+
+    private static func stopWhenTold(_ host: EventHost) throws {
+        try host.onSignal(SIGTERM) { _ in
+            Probe.say("told to end")
+            host.stop()
+        }
+    }
+
+    /// A thread faults; the drain is held for good, and something happens in it, once the thread waits.
+    private static func drainAfterFault(_ host: EventHost, _ body: @escaping @MainActor () -> Void) {
+        var isFirst = true
+        host.onDrain { drain in
+            Probe.say("draining \(drain.reason)")
+            guard isFirst else { return }
+            isFirst = false
+            holds.append(drain.hold())
+            while !Probe.awaitsRestart { usleep(1000) }
+            body()
+        }
+        host.perform { Probe.startThread { Fault.wildPointer.commit() } }
+    }
+
+    /// A handler of SIGTERM begins to end, and something faults before it has come to that.
+    private static func asked(_ host: EventHost) throws {
+        let restarts = host.history.restarts
+        try host.onSignal(SIGTERM) { _ in
+            Probe.say("told to end \(restarts)")
+            guard restarts == 0 else { return host.stop() }
+            host.perform { Fault.wildPointer.commit() }
+        }
+        // Only where nobody tells the second process.
+        let late = HostRunLoop.Timer(label: "late", after: .seconds(20)) { _ in
+            Probe.say("never told")
+            MainActor.assumeIsolated { host.stop() }
+        }
+        host.loop.add(late, to: .common)
+        if restarts == 0 { kill(getpid(), SIGTERM) }
+        host.run()
+        host.close()
+    }
+
+    /// A handler of SIGTERM that faults: `handler` is resumed, `hard-handler` is not.
+    private static func faultInHandler(_ host: EventHost, _ what: String) throws {
+        try host.onSignal(SIGTERM) { _ in
+            Probe.say("first")
+            if what == "hard-handler" { Fault.wildPointer.commit() } else { Fault.nilUnwrap.commit() }
+        }
+        if what == "two-handlers" { try host.onSignal(SIGTERM) { _ in Probe.say("second") } }
+        host.perform { kill(getpid(), SIGTERM) }
+    }
+}
