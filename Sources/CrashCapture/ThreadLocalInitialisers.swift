@@ -5,9 +5,8 @@ internal import CRecoveryPoint
 ///
 /// Those of namespace scope count as made before their initialisers run: one byte, `__tls_guard`, says it for all of a file (clang and
 /// GCC). A callout that is abandoned in between would leave variables that nobody ever makes. No name tells such a function, which is
-/// inlined in release builds. But it sets that byte to one, in the thread's storage of the executable (U. Drepper, "ELF Handling For
-/// Thread-Local Storage": the local exec model, which the linker makes of the others). A function that sets a flag of its own in the
-/// same way is taken for one.
+/// inlined in release builds. But it sets that byte to one, in the thread's storage of the executable (`ThreadPointerFlow`). A function
+/// that sets a flag of its own in the same way is taken for one.
 ///
 /// For the crash thread. Made once, for ever: verdicts must not allocate.
 @safe
@@ -58,38 +57,7 @@ final class ThreadLocalInitialisers {
         else { return false }
         // The executable is never unloaded.
         let code = unsafe UnsafeRawBufferPointer(start: start, count: min(function.count, Self.longestFunction))
-        return unsafe Self.setsThreadLocalByte(code)
-    }
-
-    /// Whether machine code sets a byte of the thread's storage to one.
-    ///
-    /// The storage of an executable lies below the thread pointer.
-    static func setsThreadLocalByte(_ code: UnsafeRawBufferPointer) -> Bool {
-        var loadsThreadPointer = false
-        var setsByteBelow = false
-        var index = 0
-        while index + 7 <= code.count {
-            switch unsafe code[index] {
-            case 0x64 where index + 9 <= code.count:
-                let word = unsafe code.loadUnaligned(fromByteOffset: index + 1, as: UInt32.self)
-                let displacement = unsafe code.loadUnaligned(fromByteOffset: index + 4, as: Int32.self)
-                // MOVB $1, %fs:displacement
-                if word & 0x00ff_ffff == 0x0025_04c6, displacement < 0, unsafe code[index + 8] == 1 { return true }
-                // MOV %fs:0, register
-                let base = unsafe code.loadUnaligned(fromByteOffset: index + 5, as: Int32.self)
-                if word & 0xffc7_fffb == 0x2504_8b48, base == 0 { loadsThreadPointer = true }
-            case 0xc6:
-                // MOVB $1, displacement(register)
-                let displacement = unsafe code.loadUnaligned(fromByteOffset: index + 2, as: Int32.self)
-                if unsafe code[index + 1] & 0xf8 == 0x80, displacement < 0, unsafe code[index + 6] == 1 {
-                    setsByteBelow = true
-                }
-            default: break
-            }
-            if loadsThreadPointer, setsByteBelow { return true }
-            index += 1
-        }
-        return false
+        return unsafe ThreadPointerFlow.setsByte(in: code)
     }
 }
 

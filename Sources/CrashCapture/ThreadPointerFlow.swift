@@ -1,0 +1,169 @@
+/// Follows the thread pointer through a function's machine code, to see where a byte of the thread's storage is set to one.
+///
+/// The storage of an executable lies below the thread pointer (U. Drepper, "ELF Handling For Thread-Local Storage", variant II). The pointer
+/// is loaded from `%fs:0`, copied, kept on the stack, and an offset is added to it. What compilers and linkers make of that is looked for at every byte,
+/// without decoding all that lies between, and a register that has held it once counts as holding it everywhere in the function: that
+/// finds too much now and then, and overlooks no order in which the code may run.
+///
+/// Allocates nothing: for the crash thread.
+struct ThreadPointerFlow {
+    /// A set of general registers, by their numbers in instructions.
+    private typealias Registers = UInt16
+
+    /// The stack pointer and the frame pointer.
+    private static let stackRegisters: Registers = 1 << 4 | 1 << 5
+
+    /// Which registers may hold the thread pointer itself, and which an address below it.
+    private var pointer: Registers = 0
+    private var storage: Registers = 0
+    /// Which of them were stored somewhere, from where a load from the stack may take them.
+    private var isPointerSpilled = false
+    private var isStorageSpilled = false
+
+    /// Whether machine code sets a byte of the thread's storage to one.
+    static func setsByte(in code: UnsafeRawBufferPointer) -> Bool {
+        var flow = ThreadPointerFlow()
+        // Until nothing new is found, as loops lead back.
+        while true {
+            let before = flow
+            for index in 0..<code.count where unsafe flow.setsByte(code, index) { return true }
+            if flow.pointer == 0 || flow == before { return false }
+        }
+    }
+
+    /// Looks at one place, where an instruction may begin.
+    private mutating func setsByte(_ code: UnsafeRawBufferPointer, _ start: Int) -> Bool {
+        var index = start
+        // The shortest instructions of these have three bytes.
+        guard index + 3 <= code.count else { return false }
+        let isThread = unsafe code[index] == 0x64
+        if isThread { index += 1 }
+        let rex = unsafe code[index] & 0xf0 == 0x40 ? code[index] : 0
+        if rex != 0 { index += 1 }
+        guard index + 1 < code.count else { return false }
+        let opcode = unsafe code[index]
+        switch opcode {
+        case 0xc6:
+            guard let operand = unsafe Operand(code, index + 1, rex), operand.register & 7 == 0,
+                operand.end < code.count, unsafe code[operand.end] == 1
+            else { return false }
+            return isThread ? operand.isInStorage : sets(operand)
+        case 0x8b, 0x03, 0x89, 0x8d:
+            // Addresses have all bits.
+            guard rex & 8 != 0, let operand = unsafe Operand(code, index + 1, rex) else { return false }
+            move(opcode, operand, isThread: isThread)
+        default: break
+        }
+        return false
+    }
+
+    /// Whether a byte in memory is one of the thread's storage.
+    private func sets(_ operand: Operand) -> Bool {
+        guard operand.isMemory else { return false }
+        if operand.uses(storage) { return true }
+        return operand.uses(pointer) && operand.displacement < 0
+    }
+
+    /// Follows a move, an addition, or the computation of an address.
+    private mutating func move(_ opcode: UInt8, _ operand: Operand, isThread: Bool) {
+        let register: Registers = 1 << operand.register
+        switch opcode {
+        case 0x8d:
+            guard operand.isMemory else { return }
+            if operand.uses(storage) { storage |= register }
+            guard operand.uses(pointer) else { return }
+            if operand.displacement < 0 { storage |= register } else { pointer |= register }
+        case 0x8b where isThread:
+            // MOV %fs:0, register
+            if operand.isThreadPointer { pointer |= register }
+        case 0x03 where isThread:
+            // ADD %fs:0, register, which has an offset
+            if operand.isThreadPointer { storage |= register }
+        case 0x8b:
+            if operand.isMemory {
+                guard operand.uses(Self.stackRegisters) else { return }
+                if isPointerSpilled { pointer |= register }
+                if isStorageSpilled { storage |= register }
+            } else {
+                copy(from: operand.base, to: register)
+            }
+        case 0x89:
+            if operand.isMemory {
+                if pointer & register != 0 { isPointerSpilled = true }
+                if storage & register != 0 { isStorageSpilled = true }
+            } else {
+                copy(from: register, to: operand.base)
+            }
+        default: break
+        }
+    }
+
+    private mutating func copy(from source: Registers, to target: Registers) {
+        if pointer & source != 0 { pointer |= target }
+        if storage & source != 0 { storage |= target }
+    }
+}
+
+extension ThreadPointerFlow: Equatable {
+    /// What follows an opcode: a register, and another one or a place in memory (Intel SDM, volume 2, "ModR/M and SIB Bytes").
+    private struct Operand {
+        let register: UInt8
+        let isMemory: Bool
+        /// The register that the address begins with, if there is one, or the other register.
+        let base: Registers
+        /// Whether another one is added to it.
+        let isIndexed: Bool
+        let displacement: Int32
+        /// Where what follows begins.
+        let end: Int
+
+        /// Whether, with the prefix of the thread's segment, it is the place of the thread pointer.
+        var isThreadPointer: Bool { isMemory && base == 0 && !isIndexed && displacement == 0 }
+
+        /// Whether, with that prefix, it lies in the storage of an executable.
+        var isInStorage: Bool { isMemory && (base != 0 || displacement < 0) }
+
+        /// Whether the address is that in one of some registers, apart from the displacement: elements of arrays are no guards.
+        func uses(_ registers: Registers) -> Bool { base & registers != 0 && !isIndexed }
+
+        init?(_ code: UnsafeRawBufferPointer, _ start: Int, _ rex: UInt8) {
+            var next = start + 1
+            let fields = unsafe code[start]
+            let mode = fields >> 6
+            let low = fields & 7
+            register = fields >> 3 & 7 | (rex & 4) << 1
+            isMemory = mode != 3
+            var base: Registers = 1 << (low | (rex & 1) << 3)
+            var isIndexed = false
+            var hasWord = mode == 2
+            if isMemory, low == 4 {
+                guard next < code.count else { return nil }
+                let scaled = unsafe code[next]
+                next += 1
+                isIndexed = scaled >> 3 & 7 | (rex & 2) << 2 != 4
+                base = 1 << (scaled & 7 | (rex & 1) << 3)
+                if mode == 0, scaled & 7 == 5 {
+                    base = 0
+                    hasWord = true
+                }
+            } else if mode == 0, low == 5 {
+                // Relative to the instruction pointer.
+                return nil
+            }
+            if hasWord {
+                guard next + 4 <= code.count else { return nil }
+                displacement = unsafe code.loadUnaligned(fromByteOffset: next, as: Int32.self)
+                next += 4
+            } else if mode == 1 {
+                guard next < code.count else { return nil }
+                displacement = unsafe Int32(Int8(bitPattern: code[next]))
+                next += 1
+            } else {
+                displacement = 0
+            }
+            self.base = base
+            self.isIndexed = isIndexed
+            end = next
+        }
+    }
+}
