@@ -15,9 +15,6 @@ struct SymbolTable {
         var isData: Bool
     }
 
-    /// More symbols than any program has; the rest of a larger table is not read.
-    private static let mostSymbols = 4 << 20
-
     private let file: ELFFile
     private let table: AddressTable<Name>
     private let strings: Int
@@ -27,41 +24,17 @@ struct SymbolTable {
     /// - Parameter file: The file.
     init(of file: ELFFile) {
         self.file = file
-        var best: (section: OpaquePointer, header: GElf_Shdr)?
-        unsafe file.forEachSection { section, header, _ in
-            let isStatic = header.sh_type == UInt32(SHT_SYMTAB)
-            if unsafe isStatic || (best == nil && header.sh_type == UInt32(SHT_DYNSYM)) {
-                unsafe best = (section, header)
-            }
-        }
-        guard let best = unsafe best, let data = unsafe elf_getdata(best.section, nil) else {
-            table = AddressTable([])
-            strings = 0
-            return
-        }
-        strings = unsafe Int(best.header.sh_link)
-        table = unsafe AddressTable(Self.symbols(in: data))
-    }
-
-    private static func symbols(in data: UnsafeMutablePointer<Elf_Data>) -> [AddressTable<Name>.Entry] {
-        let count = unsafe min(data.pointee.d_size / MemoryLayout<Elf64_Sym>.size, mostSymbols)
         var entries: [AddressTable<Name>.Entry] = []
-        for index in 0..<count {
-            var symbol = GElf_Sym()
-            guard unsafe gelf_getsym(data, CInt(index), &symbol) != nil else { break }
-            let type = CInt(symbol.st_info & 0xf)
-            // Data, too: a jump through a bad pointer can end there.
-            let isData = type == STT_OBJECT
-            guard type == STT_FUNC || type == STT_GNU_IFUNC || isData, symbol.st_shndx != UInt16(SHN_UNDEF) else {
-                continue
-            }
-            // A symbol without a size covers nothing: to name an address after it would be a guess.
-            let (end, overflow) = symbol.st_value.addingReportingOverflow(symbol.st_size)
-            guard symbol.st_size > 0, !overflow else { continue }
-            let name = Name(offset: symbol.st_name, isGlobal: CInt(symbol.st_info >> 4) == STB_GLOBAL, isData: isData)
-            entries.append(.init(start: symbol.st_value, end: end, value: name))
-        }
-        return entries
+        strings =
+            file.forEachSymbol { symbol, type, end in
+                // Data, too: a jump through a bad pointer can end there.
+                let isData = type == STT_OBJECT
+                guard isData || type == STT_FUNC || type == STT_GNU_IFUNC else { return }
+                let isGlobal = CInt(symbol.st_info >> 4) == STB_GLOBAL
+                let name = Name(offset: symbol.st_name, isGlobal: isGlobal, isData: isData)
+                entries.append(.init(start: symbol.st_value, end: end, value: name))
+            } ?? 0
+        table = AddressTable(entries)
     }
 
     /// The innermost symbol whose extent contains an address: of a function, or else of data.
