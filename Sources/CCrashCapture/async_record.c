@@ -67,8 +67,9 @@ static void judge_stack(HFRecord *record, const HFRecoveryPoint *point, uint64_t
     }
     if (hf_held_locks != point->held_locks) {
         record->facts |= HF_FACT_LOCK_HELD;
-        // Without the mark of a callout that let go of what others took.
-        record->held_locks = (hf_held_locks - point->held_locks) % HF_LOCK_DEFICIT;
+        // None where it let go of as many that it did not take.
+        int32_t more = (int32_t)((hf_held_locks - point->held_locks) << (32 - HF_LOCK_COUNT_BITS)) >> (32 - HF_LOCK_COUNT_BITS);
+        record->held_locks = more > 0 ? (uint32_t)more : 0;
     }
     if (!hf_async_can_restore_runtime_state()) {
         record->facts |= HF_FACT_RUNTIME_STATE;

@@ -5,7 +5,8 @@
 // Ordinary code, called at any time: also before main, and in a forked child.
 
 #include "callout_deadline.h"
-#include "recovery_point.h"
+#include "crash_capture.h"
+#include "lock_count.h"
 
 #include <errno.h>
 #include <link.h>
@@ -26,126 +27,74 @@ extern const char __stop_holdfast_locks[] __attribute__((visibility("hidden")));
 
 #include "next_function.h"
 
-// What is held by a field, or by a count, and not by a lock: noted by whose it is, as it is let go by calls that do not say whether it
-// was held. One that another thread lets go stays noted, which the next callout does not see: only differences count.
-
-enum { most_owned = 16 };
-
-static _Thread_local const void *owned[most_owned] __attribute__((tls_model("initial-exec")));
-
 /// The mutex that the thread has asked for last.
 static _Thread_local const pthread_mutex_t *newest_mutex __attribute__((tls_model("initial-exec")));
 
-/// Counts a thing as held. Where too many are, the oldest stays counted, and this callout is not resumed.
-static void own(const void *thing) {
-    hf_held_locks += 1;
-    for (int i = 0; i < most_owned; i += 1) {
-        if (owned[i] == NULL) {
-            owned[i] = thing;
-            return;
-        }
-    }
-    for (int i = 1; i < most_owned; i += 1) {
-        owned[i - 1] = owned[i];
-    }
-    owned[most_owned - 1] = thing;
-}
-
-/// Whether the thread held a thing, which it does not any more.
-static bool disown(const void *thing) {
-    for (int i = most_owned - 1; i >= 0; i -= 1) {
-        if (owned[i] == thing && thing != NULL) {
-            owned[i] = NULL;
-            return true;
-        }
-    }
-    return false;
-}
-
 /// Counts a lock that was taken, also from an owner that died with it (pthread_mutexattr_setrobust(3)).
-static inline int count_taken(int result) {
+static inline int count_taken(int result, const volatile void *lock) {
     if (result == 0 || result == EOWNERDEAD) {
-        hf_held_locks += 1;
+        hf_held_locks += hf_lock_key(lock);
     }
     return result;
-}
-
-/// Marks the running callout when it has let go of more locks than it took: one that it takes from now on would make up for one
-/// that was held before it began, and the counts would be equal.
-static inline void note_deficit(void) {
-    HFRecoveryPoint *point = hf_current_recovery_point;
-    if (point != NULL && (int32_t)(hf_held_locks - point->held_locks) < 0) {
-        point->held_locks = hf_held_locks - HF_LOCK_DEFICIT;
-    }
-}
-
-/// Counts a thing as let go, if the thread held it.
-static void give_up(const void *thing) {
-    if (disown(thing)) {
-        hf_held_locks -= 1;
-        note_deficit();
-    }
 }
 
 // Before it is let go: between the two the count is too low only for a lock that is free already.
 #define LET_GO(name, lock, success)             \
     do {                                        \
-        hf_held_locks -= 1;                     \
-        int result = HF_NEXT(name)(lock);          \
+        hf_held_locks -= hf_lock_key(lock);     \
+        int result = HF_NEXT(name)(lock);       \
         if (result != (success)) {              \
-            hf_held_locks += 1;                 \
-        } else {                                \
-            note_deficit();                     \
+            hf_held_locks += hf_lock_key(lock); \
         }                                       \
         return result;                          \
     } while (0)
 
 int pthread_mutex_lock(pthread_mutex_t *mutex) {
     newest_mutex = mutex;
-    return count_taken(HF_NEXT(pthread_mutex_lock)(mutex));
+    return count_taken(HF_NEXT(pthread_mutex_lock)(mutex), mutex);
 }
 
-int pthread_mutex_trylock(pthread_mutex_t *mutex) { return count_taken(HF_NEXT(pthread_mutex_trylock)(mutex)); }
+int pthread_mutex_trylock(pthread_mutex_t *mutex) { return count_taken(HF_NEXT(pthread_mutex_trylock)(mutex), mutex); }
 
 int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until) {
-    return count_taken(HF_NEXT(pthread_mutex_timedlock)(mutex, until));
+    return count_taken(HF_NEXT(pthread_mutex_timedlock)(mutex, until), mutex);
 }
 
 int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until) {
-    return count_taken(HF_NEXT(pthread_mutex_clocklock)(mutex, clock, until));
+    return count_taken(HF_NEXT(pthread_mutex_clocklock)(mutex, clock, until), mutex);
 }
 
 int pthread_mutex_unlock(pthread_mutex_t *mutex) { LET_GO(pthread_mutex_unlock, mutex, 0); }
 
-int pthread_rwlock_rdlock(pthread_rwlock_t *lock) { return count_taken(HF_NEXT(pthread_rwlock_rdlock)(lock)); }
+int pthread_rwlock_rdlock(pthread_rwlock_t *lock) { return count_taken(HF_NEXT(pthread_rwlock_rdlock)(lock), lock); }
 
-int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock) { return count_taken(HF_NEXT(pthread_rwlock_tryrdlock)(lock)); }
+int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock) { return count_taken(HF_NEXT(pthread_rwlock_tryrdlock)(lock), lock); }
 
 int pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct timespec *until) {
-    return count_taken(HF_NEXT(pthread_rwlock_timedrdlock)(lock, until));
+    return count_taken(HF_NEXT(pthread_rwlock_timedrdlock)(lock, until), lock);
 }
 
 int pthread_rwlock_clockrdlock(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until) {
-    return count_taken(HF_NEXT(pthread_rwlock_clockrdlock)(lock, clock, until));
+    return count_taken(HF_NEXT(pthread_rwlock_clockrdlock)(lock, clock, until), lock);
 }
 
-int pthread_rwlock_wrlock(pthread_rwlock_t *lock) { return count_taken(HF_NEXT(pthread_rwlock_wrlock)(lock)); }
+int pthread_rwlock_wrlock(pthread_rwlock_t *lock) { return count_taken(HF_NEXT(pthread_rwlock_wrlock)(lock), lock); }
 
-int pthread_rwlock_trywrlock(pthread_rwlock_t *lock) { return count_taken(HF_NEXT(pthread_rwlock_trywrlock)(lock)); }
+int pthread_rwlock_trywrlock(pthread_rwlock_t *lock) { return count_taken(HF_NEXT(pthread_rwlock_trywrlock)(lock), lock); }
 
 int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct timespec *until) {
-    return count_taken(HF_NEXT(pthread_rwlock_timedwrlock)(lock, until));
+    return count_taken(HF_NEXT(pthread_rwlock_timedwrlock)(lock, until), lock);
 }
 
 int pthread_rwlock_clockwrlock(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until) {
-    return count_taken(HF_NEXT(pthread_rwlock_clockwrlock)(lock, clock, until));
+    return count_taken(HF_NEXT(pthread_rwlock_clockwrlock)(lock, clock, until), lock);
 }
 
 int pthread_rwlock_unlock(pthread_rwlock_t *lock) { LET_GO(pthread_rwlock_unlock, lock, 0); }
 
-int pthread_spin_lock(pthread_spinlock_t *lock) { return count_taken(HF_NEXT(pthread_spin_lock)(lock)); }
+int pthread_spin_lock(pthread_spinlock_t *lock) { return count_taken(HF_NEXT(pthread_spin_lock)(lock), lock); }
 
-int pthread_spin_trylock(pthread_spinlock_t *lock) { return count_taken(HF_NEXT(pthread_spin_trylock)(lock)); }
+int pthread_spin_trylock(pthread_spinlock_t *lock) { return count_taken(HF_NEXT(pthread_spin_trylock)(lock), lock); }
 
 int pthread_spin_unlock(pthread_spinlock_t *lock) { LET_GO(pthread_spin_unlock, lock, 0); }
 
@@ -153,35 +102,35 @@ int pthread_spin_unlock(pthread_spinlock_t *lock) { LET_GO(pthread_spin_unlock, 
 
 void flockfile(FILE *stream) {
     HF_NEXT(flockfile)(stream);
-    hf_held_locks += 1;
+    hf_held_locks += hf_lock_key(stream);
 }
 
-int ftrylockfile(FILE *stream) { return count_taken(HF_NEXT(ftrylockfile)(stream)); }
+int ftrylockfile(FILE *stream) { return count_taken(HF_NEXT(ftrylockfile)(stream), stream); }
 
 void funlockfile(FILE *stream) {
-    hf_held_locks -= 1;
+    hf_held_locks -= hf_lock_key(stream);
     HF_NEXT(funlockfile)(stream);
-    note_deficit();
 }
 
 // C11's are the same locks, but glibc does not call its own functions by name.
 
-int mtx_lock(mtx_t *mutex) {
-    int result = HF_NEXT(mtx_lock)(mutex);
-    hf_held_locks += result == thrd_success;
+static inline int count_made(int result, const mtx_t *mutex) {
+    if (result == thrd_success) {
+        hf_held_locks += hf_lock_key(mutex);
+    }
     return result;
+}
+
+int mtx_lock(mtx_t *mutex) {
+    return count_made(HF_NEXT(mtx_lock)(mutex), mutex);
 }
 
 int mtx_trylock(mtx_t *mutex) {
-    int result = HF_NEXT(mtx_trylock)(mutex);
-    hf_held_locks += result == thrd_success;
-    return result;
+    return count_made(HF_NEXT(mtx_trylock)(mutex), mutex);
 }
 
 int mtx_timedlock(mtx_t *restrict mutex, const struct timespec *restrict until) {
-    int result = HF_NEXT(mtx_timedlock)(mutex, until);
-    hf_held_locks += result == thrd_success;
-    return result;
+    return count_made(HF_NEXT(mtx_timedlock)(mutex, until), mutex);
 }
 
 int mtx_unlock(mtx_t *mutex) { LET_GO(mtx_unlock, mutex, thrd_success); }
@@ -195,20 +144,20 @@ extern void __cxa_guard_abort(uint64_t *guard);
 
 int __cxa_guard_acquire(uint64_t *guard) {
     int is_ours = HF_NEXT(__cxa_guard_acquire)(guard);
-    hf_held_locks += is_ours != 0;
+    if (is_ours != 0) {
+        hf_held_locks += hf_lock_key(guard);
+    }
     return is_ours;
 }
 
 void __cxa_guard_release(uint64_t *guard) {
-    hf_held_locks -= 1;
+    hf_held_locks -= hf_lock_key(guard);
     HF_NEXT(__cxa_guard_release)(guard);
-    note_deficit();
 }
 
 void __cxa_guard_abort(uint64_t *guard) {
-    hf_held_locks -= 1;
+    hf_held_locks -= hf_lock_key(guard);
     HF_NEXT(__cxa_guard_abort)(guard);
-    note_deficit();
 }
 
 // Foundation's NSConditionLock takes a mutex, waits until nobody is noted as its owner, notes the calling thread, and lets the mutex go;
@@ -218,37 +167,44 @@ void __cxa_guard_abort(uint64_t *guard) {
 /// The functions of NSConditionLock that lock: from … to.
 static struct { uintptr_t low, high; } condition_locks[2];
 
-static void find_function(int index, const char *name) {
+static bool find_function(int index, const char *name) {
     void *function = dlsym(RTLD_DEFAULT, name);
     Dl_info info;
     ElfW(Sym) *symbol = NULL;
-    if (function != NULL && dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) != 0 && symbol != NULL) {
-        condition_locks[index].low = (uintptr_t)function;
-        condition_locks[index].high = (uintptr_t)function + symbol->st_size;
+    if (function == NULL || dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL) {
+        return false;
     }
+    condition_locks[index].low = (uintptr_t)function;
+    condition_locks[index].high = (uintptr_t)function + symbol->st_size;
+    return symbol->st_size > 0;
+}
+
+static bool find_condition_locks(void) {
+    bool has_first = find_function(0, "$s10Foundation15NSConditionLockC4lock6beforeSb0A10Essentials4DateV_tF");
+    bool has_second = find_function(1, "$s10Foundation15NSConditionLockC4lock13whenCondition6beforeSbSi_0A10Essentials4DateVtF");
+    return has_first && has_second;
 }
 
 /// Before main: a program that uses the class has Foundation by then. And pthread_self() may be called in a handler (signal-safety(7)):
 /// what ours stands before is looked for now.
-__attribute__((constructor)) static void find_condition_locks(void) {
+__attribute__((constructor)) static void find_functions(void) {
     volatile pthread_t self = pthread_self();
     (void)self;
-    find_function(0, "$s10Foundation15NSConditionLockC4lock6beforeSb0A10Essentials4DateV_tF");
-    find_function(1, "$s10Foundation15NSConditionLockC4lock13whenCondition6beforeSbSi_0A10Essentials4DateVtF");
+    (void)find_condition_locks();
 }
 
 pthread_t pthread_self(void) {
     uintptr_t caller = (uintptr_t)__builtin_return_address(0);
     for (int i = 0; i < 2; i += 1) {
         if (caller >= condition_locks[i].low && caller < condition_locks[i].high) {
-            own(newest_mutex);
+            hf_own(newest_mutex);
         }
     }
     return HF_NEXT(pthread_self)();
 }
 
 int pthread_cond_broadcast(pthread_cond_t *condition) {
-    give_up(newest_mutex);
+    hf_disown(newest_mutex);
     return HF_NEXT(pthread_cond_broadcast)(condition);
 }
 
@@ -267,32 +223,20 @@ int pthread_cond_timedwait(
     return result;
 }
 
-// A semaphore of libdispatch that a callout has waited for is a lock that it holds, until it signals the same one. One that another
-// thread signals looks alike: then the callout is not resumed that has waited.
-
-extern intptr_t dispatch_semaphore_wait(void *semaphore, uint64_t timeout);
-extern intptr_t dispatch_semaphore_signal(void *semaphore);
-
-intptr_t dispatch_semaphore_wait(void *semaphore, uint64_t timeout) {
-    intptr_t result = HF_NEXT(dispatch_semaphore_wait)(semaphore, timeout);
-    if (result == 0) {
-        own(semaphore);
-    }
-    return result;
-}
-
-intptr_t dispatch_semaphore_signal(void *semaphore) {
-    give_up(semaphore);
-    return HF_NEXT(dispatch_semaphore_signal)(semaphore);
-}
-
 #pragma clang section text = ""
+
+bool hf_capture_counts_condition_locks(void) {
+    // Only looks whether it is there, and keeps it: no library of the toolchain is ever unloaded.
+    return dlopen("libFoundation.so", RTLD_LAZY | RTLD_NOLOAD) == NULL || find_condition_locks();
+}
 
 bool hf_is_in_lock_function(uint64_t address) {
     return address >= (uint64_t)__start_holdfast_locks && address < (uint64_t)__stop_holdfast_locks;
 }
 
 #else
+
+bool hf_capture_counts_condition_locks(void) { return true; }
 
 bool hf_is_in_lock_function(uint64_t address) {
     (void)address;

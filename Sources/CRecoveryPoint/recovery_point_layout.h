@@ -27,7 +27,4 @@
 #define HF_THREAD_CONTROL_WORDS 16
 #define HF_THREAD_ACCESS_LIST 24
 
-// Added to an address (below 2^47 on x86-64) up to 65,535 times, it is none.
-#define HF_NO_ADDRESS 0x0101000000000000
-
 #endif

@@ -59,16 +59,6 @@ hf_recovery_switch:
     movq    (%r8), %xmm0            // and zero above it
     movaps  %xmm0, HF_POINT_EXCLUSIVITY(%rsp)
 1:
-    // The body saves these on the callout stack, where every word that could be a pointer is taken for the callout's when a held
-    // Mutex is looked for. What the loop has in them is none of it, so they are no addresses meanwhile. Added, as guarded calls
-    // nest: inverting twice would undo it.
-    movabsq $HF_NO_ADDRESS, %rax
-    addq    %rax, %rbx
-    addq    %rax, %r12
-    addq    %rax, %r13
-    addq    %rax, %r14
-    // Nor does the search, which begins with the registers, need the way to the runtime's storage.
-    xorl    %r8d, %r8d
     movq    %rsp, %fs:(%r9)
     movq    HF_STACK_HIGH(%rdi), %rsp
     movq    %rcx, %rdi
@@ -76,11 +66,6 @@ hf_recovery_switch:
 
     movq    hf_current_recovery_point@GOTTPOFF(%rip), %rcx
     movq    %r15, %fs:(%rcx)
-    movabsq $HF_NO_ADDRESS, %rax
-    subq    %rax, %rbx
-    subq    %rax, %r12
-    subq    %rax, %r13
-    subq    %rax, %r14
     movq    -40(%rbp), %r15
     xorl    %eax, %eax              // HFOutcomeReturned
     leave

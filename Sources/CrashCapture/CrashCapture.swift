@@ -116,14 +116,17 @@ public final class CrashCapture: Sendable {
 
     /// Whether faults can be resumed in this process at all, and if not, why.
     ///
-    /// Needs libswiftCore as a library of its own, which is what tells the runtime's frames from the application's, and the
-    /// runtime functions that keep exclusivity accesses apart.
+    /// Needs libswiftCore as a library of its own, which is what tells the runtime's frames from the application's, the
+    /// runtime functions that keep exclusivity accesses apart, and a Foundation whose locks are known, if there is one.
     public static var obstacleToResuming: StaticString? {
         if !hf_capture_runtime_is_dynamic() {
             return "the Swift runtime is linked statically, so its frames cannot be told from the application's"
         }
         if !hf_recovery_tracks_exclusivity() {
             return "this Swift runtime lacks the functions that keep exclusivity accesses apart"
+        }
+        if !hf_capture_counts_condition_locks() {
+            return "this Foundation has another NSConditionLock, so nobody knows whether one is held"
         }
         return nil
     }

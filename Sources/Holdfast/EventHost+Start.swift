@@ -51,7 +51,7 @@ extension EventHost {
         guard configuration.afterFault != .restart, configuration.policy != .never else { return nil }
         if let obstacle {
             return """
-                no fault will be resumed: \(obstacle); build without -static-stdlib and -static-executable, with a toolchain that \
+                no fault will be resumed: \(obstacle); build without -static-stdlib, with a toolchain that \
                 Holdfast names as supported
                 """
         }

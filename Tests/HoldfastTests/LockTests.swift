@@ -4,7 +4,7 @@ import Testing
 
 /// A lock that the abandoned callout holds would never be let go.
 @Suite(.timeLimit(.minutes(10))) struct LockTests {
-    @Test(arguments: ["held-mutex", "held-read-lock", "exchanged-locks"])
+    @Test(arguments: ["held-mutex", "held-read-lock", "exchanged-locks", "crossed-locks"])
     func `A fault with a lock of the threads library held is not resumed`(scenario: String) throws {
         let run = try ProbeRun(scenario)
         #expect(run.end == .exited(0))
@@ -30,7 +30,7 @@ import Testing
         #expect(run.lines == ["entries 1", "locks are free", "resumed 1"])
     }
 
-    @Test(arguments: ["used-mutex", "used-mutex-again", "used-mutex-in-nested-run"])
+    @Test(arguments: ["used-mutex", "used-mutex-again", "used-mutex-in-nested-run", "used-mutex-beside-flags"])
     func `A Mutex that is free is no obstacle where it was used before`(scenario: String) throws {
         let run = try ProbeRun(scenario)
         #expect(run.end == .exited(0))

@@ -246,6 +246,9 @@ void hf_capture_clear_messages(void);
 /// Whether the standard library is a library of its own, which is what tells its frames from the application's.
 bool hf_capture_runtime_is_dynamic(void);
 
+/// Whether Foundation's NSConditionLock is counted as a lock, or there is no Foundation: it is known by its functions' names.
+bool hf_capture_counts_condition_locks(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -79,8 +79,8 @@ typedef struct HFCalloutNote {
     const struct HFCalloutNote *_Nullable next;
 } HFCalloutNote;
 
-/// More locks than anybody holds.
-enum { HF_LOCK_DEFICIT = 1 << 30 };
+/// How many of the lowest bits of hf_held_locks are a number of locks; more than that many nobody holds.
+enum { HF_LOCK_COUNT_BITS = 10 };
 
 /// The control words of a thread's floating-point units.
 typedef struct HFControlWords {
@@ -102,8 +102,7 @@ typedef struct HFRecoveryPoint {
     struct HFRecoveryPoint *_Nullable previous;
     /// The depth of critical sections at entry.
     uint32_t critical_depth;
-    /// How many locks the thread held at entry: see hf_held_locks. HF_LOCK_DEFICIT below the count that was reached, once the
-    /// callout has let go of one that it did not take.
+    /// Which locks the thread held at entry: see hf_held_locks.
     uint32_t held_locks;
     /// The Swift runtime's exclusivity accesses at entry: swift_task_enterThreadLocalContext() keeps them here.
     uintptr_t exclusivity[2];
@@ -152,8 +151,8 @@ extern _Thread_local HFRecoveryPoint *_Nullable hf_current_recovery_point
 /// How many critical sections the running thread is in: while it is not that of the recovery point, nothing is abandoned.
 extern _Thread_local uint32_t hf_critical_depth __attribute__((tls_model("initial-exec")));
 
-/// How many locks of the POSIX threads library the running thread holds, as far as they were counted: while it is not that of
-/// the recovery point, nothing is abandoned.
+/// Which locks the running thread holds, as far as they are counted: the sum of a number for each. While it is not that of the recovery
+/// point, nothing is abandoned. The lowest HF_LOCK_COUNT_BITS bits say how many, the others tell one lock from another.
 extern _Thread_local uint32_t hf_held_locks __attribute__((tls_model("initial-exec")));
 
 /// Whether a Swift task was current when the running thread began its innermost run: see hf_recovery_begin_run().

@@ -22,7 +22,9 @@ package enum FrameOwner: Sendable, Hashable {
     /// Functions of Holdfast that stand before those of the C library of the same name (lock_tracking.c, signal_mask.c, …).
     private static let standIns: Set<String> = [
         "dlclose", "flockfile", "ftrylockfile", "funlockfile", "sigaction", "signal", "sigprocmask", "sigwait",
-        "sigwaitinfo", "sigtimedwait",
+        "sigwaitinfo", "sigtimedwait", "sem_wait", "sem_trywait", "sem_timedwait", "sem_clockwait", "sem_post",
+        "dispatch_semaphore_wait", "dispatch_semaphore_signal", "dispatch_group_enter", "dispatch_group_leave",
+        "dispatch_suspend", "dispatch_resume",
     ]
     private static let standInPrefixes = ["hf_", "pthread_", "mtx_"]
 

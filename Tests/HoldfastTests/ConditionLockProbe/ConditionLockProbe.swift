@@ -1,12 +1,13 @@
 import Dispatch
 import FaultInjection
 import Foundation
+import Glibc
 import Holdfast
 import SystemPackage
 
-/// Locks that are held by a field of an object: `condition-lock-probe SCENARIO STORE`.
+/// Locks that are held by a field of an object, or by a count: `condition-lock-probe SCENARIO STORE`.
 ///
-/// Each scenario faults in a callout, and then looks whether the lock is free, unless the process was restarted.
+/// Each scenario faults in a callout, and then looks whether all locks are free, unless the process was restarted.
 @main
 enum ConditionLockProbe {
     static func main() throws {
@@ -29,6 +30,7 @@ enum ConditionLockProbe {
         }
         let lock = NSConditionLock(condition: 1)
         let semaphore = DispatchSemaphore(value: 1)
+        let counts = Counts()
         host.loop.perform(in: .default, label: "fault") {
             switch scenario {
             case "lock": lock.lock()
@@ -54,7 +56,7 @@ enum ConditionLockProbe {
                 semaphore.signal()
             case "semaphore": semaphore.wait()
             case "signalled": semaphore.signal()
-            default: exit(64)
+            default: counts.use(scenario)
             }
             Fault.nilUnwrap.commit()
         }
@@ -62,7 +64,7 @@ enum ConditionLockProbe {
             let isSemaphoreFree = semaphore.wait(timeout: .now()) == .success
             // It must not go with less than it began with.
             if isSemaphoreFree { semaphore.signal() }
-            say("free \(lock.try()) \(isSemaphoreFree)")
+            say("free \(lock.try()) \(isSemaphoreFree)\(counts.held.map { " but \($0)" }.joined())")
             MainActor.assumeIsolated { host.stop() }
         }
         host.run()

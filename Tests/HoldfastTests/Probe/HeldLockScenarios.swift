@@ -17,6 +17,10 @@ private func under(_ frames: Int, _ body: () -> Void) -> Int {
     return under(frames - 1, body) + 1
 }
 
+/// Something that the compiler does not see through.
+@inline(never) @_optimize(none)
+private func keep(_ place: UnsafeMutableRawPointer) {}
+
 /// Locks that are easily overlooked.
 extension Probe {
     /// The function that holds it is neither among the innermost frames nor among the outermost ones.
@@ -47,6 +51,48 @@ extension Probe {
                 Fault.nilUnwrap.commit()
                 pthread_mutex_unlock(second)
             }
+        )
+        finish()
+    }
+
+    /// The same, but the second one is taken before the first one is let go.
+    func crossedLocks() {
+        let first = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+        let second = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+        pthread_mutex_init(first, nil)
+        pthread_mutex_init(second, nil)
+        perform(
+            { pthread_mutex_lock(first) },
+            {
+                pthread_mutex_lock(second)
+                pthread_mutex_unlock(first)
+                Fault.nilUnwrap.commit()
+                pthread_mutex_unlock(second)
+            }
+        )
+        finish()
+    }
+
+    /// A function with a large frame sets flags of its own, which is no variable of the thread, and used a lock.
+    func usedMutexBesideFlags() {
+        let register = Register()
+        perform(
+            {
+                var first = false
+                var second = false
+                var large: InlineArray<64, Int> = .init(repeating: 0)
+                withUnsafeMutablePointer(to: &large) { keep($0) }
+                withUnsafeMutablePointer(to: &first) { keep($0) }
+                withUnsafeMutablePointer(to: &second) { keep($0) }
+                register.entries.withLock { $0.append(1) }
+                first = true
+                second = true
+                withUnsafeMutablePointer(to: &first) { keep($0) }
+                withUnsafeMutablePointer(to: &second) { keep($0) }
+                Fault.nilUnwrap.commit()
+                withUnsafeMutablePointer(to: &large) { keep($0) }
+            },
+            { Probe.say("entries \(register.entries.withLock { $0.count })") }
         )
         finish()
     }

@@ -88,6 +88,8 @@ enum Scenario: String {
     case descriptorBudget = "descriptor-budget"
     case heldSwiftMutexDeepDown = "held-swift-mutex-deep-down"
     case exchangedLocks = "exchanged-locks"
+    case crossedLocks = "crossed-locks"
+    case usedMutexBesideFlags = "used-mutex-beside-flags"
     case quarantineEndedEarly = "quarantine-ended-early"
     case ownAbandonHandler = "own-abandon-handler"
     case faultsInSignalHandler = "faults-in-signal-handler"
@@ -249,6 +251,8 @@ final class Probe {
         case .descriptorBudget: descriptorBudget()
         case .heldSwiftMutexDeepDown: heldSwiftMutexDeepDown()
         case .exchangedLocks: exchangedLocks()
+        case .crossedLocks: crossedLocks()
+        case .usedMutexBesideFlags: usedMutexBesideFlags()
         case .quarantineEndedEarly: quarantineEndedEarly()
         case .ownAbandonHandler: try ownAbandonHandler()
         case .faultsInSignalHandler: try faultsInSignalHandler()

@@ -23,11 +23,9 @@ uintptr_t hf_test_current_callout_stack(void);
 /// Returns its length, or -1 if there is none, or no callout.
 int hf_test_copy_note(int place, char *_Nonnull buffer, int size);
 
-/// Makes a guarded call with `value` in the registers that a callee preserves, and another one inside it.
-///
-/// Writes what the two bodies find in %rbx, %r12, %r13 and %r14 to `found`, room for eight. Returns whether they and %r15 have the
-/// value afterwards.
-bool hf_test_guarded_registers(uint64_t value, uint64_t *_Nonnull found);
+/// Makes a guarded call with `value` in the registers that a callee preserves, and another one inside it, and returns whether they have
+/// the value afterwards.
+bool hf_test_registers_after_calls(uint64_t value);
 
 /// Makes a guarded call that is abandoned, and returns whether those registers have the value afterwards.
 bool hf_test_registers_after_abandoned_call(uint64_t value);
