@@ -60,6 +60,22 @@ import Testing
         }
     }
 
+    @Test func `Processes with one store and other arguments do not count each other's ends, also when they are gone`()
+        throws
+    {
+        let store = try StoreReader()
+        func start(_ name: String, looks: Bool) throws -> (end: ChildProcess.End, output: String, errors: String) {
+            try ProgramRun.run(
+                BuiltProduct.path(of: "recovery-probe"),
+                ["crash-loops", store.path, "gone", name],
+                environment: looks ? ["PROBE_LOOKS": "1"] : [:]
+            )
+        }
+        for _ in 0..<5 { #expect(try start("one", looks: false).end == .exited(42)) }
+        #expect(try start("one", looks: true).output == "ready 0 safe\n", "it is counted")
+        #expect(try start("two", looks: true).output == "ready 0 normal\n")
+    }
+
     @Test func `One client's faults do not cost the others their connections, whatever those are called`() throws {
         let run = try HostRun("crash-loops", "connections")
         var port: UInt16?

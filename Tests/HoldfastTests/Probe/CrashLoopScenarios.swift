@@ -18,6 +18,10 @@ enum CrashLoopScenarios {
         case "threads":
             configuration.restart = .exit(42)
             try threads(EventHost(configuration))
+        case "gone":
+            configuration.restart = .exit(42)
+            configuration.crashLoop?.backOff = .none
+            try gone(EventHost(configuration))
         case "connections": try connections(EventHost(configuration))
         case "labels":
             configuration.crashLoop?.probation = .milliseconds(50)
@@ -84,6 +88,13 @@ enum CrashLoopScenarios {
             pthread_barrier_wait(go)
             Fault.wildPointer.commit()
         }
+        host.run()
+    }
+
+    /// Faults once, and is gone, unless a variable says that this process is to look.
+    private static func gone(_ host: EventHost) throws {
+        tell(host)
+        host.perform { if getenv("PROBE_LOOKS") == nil { Fault.wildPointer.commit() } else { host.stop() } }
         host.run()
     }
 
