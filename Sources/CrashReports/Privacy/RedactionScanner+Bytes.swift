@@ -63,12 +63,12 @@ extension RedactionScanner {
         isLocalByte(byte) || byte == UInt8(ascii: "/") || byte == UInt8(ascii: "=")
     }
 
-    static func isStartOfWord(_ bytes: [UInt8], _ place: Int) -> Bool {
+    static func isStartOfWord(_ bytes: ScannedText, _ place: Int) -> Bool {
         place == 0 || !isAlphanumeric(bytes[place - 1])
     }
 
     /// Whether lowercase bytes stand there, in any case.
-    static func hasPrefix(_ prefix: [UInt8], _ bytes: [UInt8], at place: Int) -> Bool {
+    static func hasPrefix(_ prefix: [UInt8], _ bytes: ScannedText, at place: Int) -> Bool {
         guard prefix.count <= bytes.count - place else { return false }
         for (offset, byte) in prefix.enumerated() {
             let other = bytes[place + offset]

@@ -11,7 +11,7 @@ extension RedactionScanner {
     /// The value behind a sign: in quotes, or up to the next space or the end of what holds it.
     ///
     /// That of a header goes to the end of its line.
-    static func value(in bytes: [UInt8], after place: Int, isHeader: Bool) -> Range<Int>? {
+    static func value(in bytes: ScannedText, after place: Int, isHeader: Bool) -> Range<Int>? {
         guard let start = startOfValue(in: bytes, after: place) else { return nil }
         guard isHeader else {
             if isQuote(bytes[start]) { return quotation(in: bytes, from: start) }
@@ -27,7 +27,7 @@ extension RedactionScanner {
     }
 
     /// What stands up to a space or a mark that ends a value.
-    static func word(in bytes: [UInt8], from start: Int) -> Range<Int> {
+    static func word(in bytes: ScannedText, from start: Int) -> Range<Int> {
         var end = start
         while end < bytes.count, bytes[end] > 0x20, !isEnd(bytes[end]) { end += 1 }
         return min(start, bytes.count)..<max(min(start, bytes.count), end)
@@ -36,7 +36,7 @@ extension RedactionScanner {
     /// Behind all spaces and further signs, as in `name == value` and `name => value`; nil for none.
     ///
     /// It may be on the next line, but not where that begins with a name of its own.
-    private static func startOfValue(in bytes: [UInt8], after place: Int) -> Int? {
+    private static func startOfValue(in bytes: ScannedText, after place: Int) -> Int? {
         var start = place
         var isOnNextLine = false
         while start < bytes.count, bytes[start] <= 0x20 || isSign(bytes[start]) {
@@ -47,7 +47,7 @@ extension RedactionScanner {
     }
 
     /// Whether a name and a sign stand there, `name: ` or `name=value`, and not something like the `c2VjcmV0==` of base64.
-    private static func isNamed(in bytes: [UInt8], from start: Int) -> Bool {
+    private static func isNamed(in bytes: ScannedText, from start: Int) -> Bool {
         var end = start
         while end < bytes.count, end - start < 100, isNameByte(bytes[end]) { end += 1 }
         guard end > start else { return false }
@@ -60,7 +60,7 @@ extension RedactionScanner {
     }
 
     /// "Authorization: Bearer …": the scheme may stay, what follows it must not.
-    private static func credentials(in bytes: [UInt8], of value: Range<Int>, isHeader: Bool) -> Range<Int>? {
+    private static func credentials(in bytes: ScannedText, of value: Range<Int>, isHeader: Bool) -> Range<Int>? {
         guard !value.isEmpty else { return nil }
         let first = word(in: bytes, from: value.lowerBound)
         // Of the first two it is one word: RFC 6750, section 2.1, and RFC 7617, section 2.
@@ -79,7 +79,7 @@ extension RedactionScanner {
     // MARK: What is closed again
 
     /// What stands up to a space or a mark that ends a value, with all that is opened in it.
-    private static func expression(in bytes: [UInt8], from start: Int) -> Range<Int> {
+    private static func expression(in bytes: ScannedText, from start: Int) -> Range<Int> {
         var end = start
         while end < bytes.count, bytes[end] > 0x20 {
             if closingBracket(of: bytes[end]) != nil {
@@ -98,12 +98,12 @@ extension RedactionScanner {
     }
 
     /// What stands in quotes, without them; to the end of the text where that was cut off.
-    private static func quotation(in bytes: [UInt8], from start: Int) -> Range<Int> {
+    private static func quotation(in bytes: ScannedText, from start: Int) -> Range<Int> {
         start + 1..<(endOfQuotation(in: bytes, from: start).map { $0 - 1 } ?? bytes.count)
     }
 
     /// A value that says itself where it ends, and what is behind it: quotes, brackets, and what was taken out before.
-    private static func enclosed(in bytes: [UInt8], from start: Int) -> (value: Range<Int>, end: Int)? {
+    private static func enclosed(in bytes: ScannedText, from start: Int) -> (value: Range<Int>, end: Int)? {
         if isQuote(bytes[start]) {
             let value = quotation(in: bytes, from: start)
             return (value, min(value.upperBound + 1, bytes.count))
@@ -114,7 +114,7 @@ extension RedactionScanner {
 
     /// Behind the quote that closes the one at a place; nil when there is none.
     private static func endOfQuotation(
-        in bytes: [UInt8],
+        in bytes: ScannedText,
         from place: Int,
         limit: Int = .max,
         isOneLine: Bool = false
@@ -130,7 +130,7 @@ extension RedactionScanner {
     }
 
     /// Behind the bracket that closes the one at a place, on whatever line; nil when there is none, or none within reach.
-    private static func endOfBrackets(in bytes: [UInt8], from place: Int) -> Int? {
+    private static func endOfBrackets(in bytes: ScannedText, from place: Int) -> Int? {
         guard let closing = closingBracket(of: bytes[place]) else { return nil }
         let limit = min(bytes.count, place + reach)
         var depth = 0
@@ -150,12 +150,14 @@ extension RedactionScanner {
     }
 
     /// Where the line of a place ends.
-    private static func endOfLine(in bytes: [UInt8], from place: Int) -> Int {
-        bytes[place...].firstIndex(where: isLineEnd) ?? bytes.count
+    private static func endOfLine(in bytes: ScannedText, from place: Int) -> Int {
+        var end = place
+        while end < bytes.count, !isLineEnd(bytes[end]) { end += 1 }
+        return end
     }
 
     /// Whether a quote opens something, by what is next to it: the one behind `password=x` in quotes closes what is around it.
-    private static func isOpeningQuote(in bytes: [UInt8], at place: Int, ofValueFrom start: Int) -> Bool {
+    private static func isOpeningQuote(in bytes: ScannedText, at place: Int, ofValueFrom start: Int) -> Bool {
         guard isQuote(bytes[place]), place + 1 < bytes.count else { return false }
         let next = bytes[place + 1]
         guard next > 0x20, !isEnd(next), !isBehindQuotation(next) else { return false }
@@ -165,12 +167,12 @@ extension RedactionScanner {
     }
 
     /// Whether a single quote stands behind a letter or a digit: it opens nothing.
-    private static func isApostrophe(in bytes: [UInt8], at place: Int) -> Bool {
+    private static func isApostrophe(in bytes: ScannedText, at place: Int) -> Bool {
         bytes[place] == UInt8(ascii: "'") && place > 0 && isAlphanumeric(bytes[place - 1])
     }
 
     /// Whether it is that of "don't".
-    private static func isInWord(in bytes: [UInt8], at place: Int) -> Bool {
+    private static func isInWord(in bytes: ScannedText, at place: Int) -> Bool {
         isApostrophe(in: bytes, at: place) && place + 1 < bytes.count && isAlphanumeric(bytes[place + 1])
     }
 }

@@ -4,10 +4,14 @@ struct RedactionScanner {
     /// Whether anything was replaced.
     private(set) var isChanged = false
 
+    private let counter: ScannedText.LookCounter?
+
     static let mark = Array(TextRedaction.mark.utf8)
 
-    init(_ bytes: [UInt8]) {
+    /// Takes a text, and who counts how often its bytes are looked at.
+    init(_ bytes: [UInt8], counting counter: ScannedText.LookCounter?) {
         self.bytes = bytes
+        self.counter = counter
     }
 
     // MARK: Rules
@@ -130,19 +134,20 @@ struct RedactionScanner {
     /// A pattern of the program's.
     mutating func redact(_ pattern: TextPattern) {
         replace { bytes, place in
-            pattern.match(bytes, at: place).map { place..<place + $0 }
+            pattern.match(bytes.bytes, at: place).map { place..<place + $0 }
         }
     }
 
     // MARK: Replacing
 
     /// Replaces what `find` returns for each place; what it returns may begin before the place or behind it, and is not looked at again.
-    private mutating func replace(_ find: ([UInt8], Int) -> Range<Int>?) {
+    private mutating func replace(_ find: (ScannedText, Int) -> Range<Int>?) {
+        let text = ScannedText(bytes: bytes, counter: counter)
         var result: [UInt8] = []
         var copied = 0
         var place = 0
         while place < bytes.count {
-            guard let range = find(bytes, place), !range.isEmpty, range.lowerBound >= copied,
+            guard let range = find(text, place), !range.isEmpty, range.lowerBound >= copied,
                 bytes[range] != Self.mark[...]
             else {
                 place += 1

@@ -44,9 +44,12 @@ public struct TextRedaction: Sendable, Hashable {
     }
 
     /// The text without what the rules find.
-    public func redact(_ text: String) -> String {
+    public func redact(_ text: String) -> String { redact(text, counting: nil) }
+
+    /// The same, with a count of how often bytes of the text are looked at.
+    func redact(_ text: String, counting counter: ScannedText.LookCounter?) -> String {
         guard !text.isEmpty else { return text }
-        var scanner = RedactionScanner(Array(text.utf8))
+        var scanner = RedactionScanner(Array(text.utf8), counting: counter)
         if credentials || !secretNames.isEmpty {
             let ownWords = ownWords
             scanner.redactNamedValues { isSecretName($0, ownWords) }
