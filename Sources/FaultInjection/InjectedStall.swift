@@ -72,7 +72,8 @@ private func stallRead(_ milliseconds: Int) {
 private final class LateThread: @unchecked Sendable {
     private let milliseconds: Int
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private let isLocked = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+    // No semaphore: one that another thread posts counts as a lock.
+    private let isLocked = UnsafeMutablePointer<pthread_barrier_t>.allocate(capacity: 1)
     private var pipe: [CInt] = [-1, -1]
     private var thread = pthread_t()
 
@@ -80,7 +81,7 @@ private final class LateThread: @unchecked Sendable {
         self.milliseconds = milliseconds
         unsafe mutex.initialize(to: pthread_mutex_t())
         unsafe pthread_mutex_init(mutex, nil)
-        unsafe sem_init(isLocked, 0, 0)
+        unsafe pthread_barrier_init(isLocked, nil, 2)
         let isOpen = unsafe Glibc.pipe(&pipe) == 0
         precondition(isOpen, "no pipe for a stall")
         let argument = unsafe Unmanaged.passRetained(self).toOpaque()
@@ -95,12 +96,12 @@ private final class LateThread: @unchecked Sendable {
             argument
         )
         precondition(error == 0, "no thread for a stall")
-        while unsafe sem_wait(isLocked) != 0, errno == EINTR {}
+        unsafe pthread_barrier_wait(isLocked)
     }
 
     deinit {
         for descriptor in pipe { close(descriptor) }
-        unsafe sem_destroy(isLocked)
+        unsafe pthread_barrier_destroy(isLocked)
         unsafe isLocked.deallocate()
         unsafe pthread_mutex_destroy(mutex)
         unsafe mutex.deallocate()
@@ -108,7 +109,7 @@ private final class LateThread: @unchecked Sendable {
 
     private func run() {
         unsafe pthread_mutex_lock(mutex)
-        unsafe sem_post(isLocked)
+        unsafe pthread_barrier_wait(isLocked)
         stallSleep(milliseconds)
         unsafe pthread_mutex_unlock(mutex)
         let byte: [UInt8] = [1]

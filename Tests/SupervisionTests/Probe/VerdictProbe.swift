@@ -102,7 +102,8 @@ enum Scenario: String {
         case .stopping:
             return supervisor.decide(fault).verdict == .terminate
         case .itemBudget:
-            fault.item = 1 + (number - 1) / 2
+            // Even: odd ones are the host's own, which have no budget.
+            fault.item = 2 * (1 + (number - 1) / 2)
             return (supervisor.decide(fault).verdict == .resume) == (number % 2 == 1)
         case .quarantine:
             // Two faults each: the second takes the item out, and it is put back at once, which makes room.

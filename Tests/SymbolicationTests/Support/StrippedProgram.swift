@@ -65,9 +65,23 @@ final class StrippedProgram {
     /// An address at which a check of the compiler has failed.
     var failedCheck: UInt64? {
         let symbolicator = Symbolicator(images: [Self.image(built, buildID)])
-        return addresses.lazy.flatMap { $0..<$0 + 97 }.first {
+        return traps.first {
             symbolicator.symbolicate(address: $0, isReturnAddress: false).first?.isRuntimeFailure == true
         }
+    }
+
+    /// Where the code may have a ud2, with which a check fails: there are too many other addresses to ask of each.
+    private var traps: [UInt64] {
+        guard let sections = try? ProgramRun.run("/usr/bin/env", ["readelf", "-SW", built]).output,
+            let file = FileManager.default.contents(atPath: built),
+            let line = sections.split(separator: "\n").first(where: { $0.contains(" .text ") }),
+            case let numbers = line.split(separator: " ").drop(while: { $0 != "PROGBITS" }).dropFirst().prefix(3)
+                .compactMap({ Int($0, radix: 16) }),
+            numbers.count == 3
+        else { return [] }
+        let code = file.dropFirst(numbers[1]).prefix(numbers[2])
+        return zip(code.indices, zip(code, code.dropFirst())).filter { $0.1 == (0x0f, 0x0b) }
+            .map { Self.base + UInt64($0.0 - numbers[1] + numbers[0]) }
     }
 
     /// Puts a link to a debug file into the stripped program.
