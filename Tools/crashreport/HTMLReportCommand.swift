@@ -40,7 +40,8 @@ struct HTMLReportCommand: ParsableCommand {
         try found.requireSome()
         var limits = HTMLReportPage.Limits()
         limits.reportsPerGroup = perCause
-        let page = HTMLReportPage(found.summaries, origin: found.store.path.string, limits: limits)
+        let origin = found.store.path.string
+        let page = HTMLReportPage(found.summaries, origin: origin, limits: limits, zone: filter.times.zone)
         let text = page.html { read($0, of: found.store) }
         try OutputFile(html).write(Array(text.utf8))
     }

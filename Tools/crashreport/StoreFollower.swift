@@ -28,7 +28,9 @@ struct StoreFollower {
         if looks == 0 { _ = try store.reportFiles() }
         // A process that died leaves its records to whoever comes.
         if looks % Self.finishingInterval == 0 {
-            for problem in SpoolFinisher(store: store).finish().problems { complain(problem) }
+            let outcome = SpoolFinisher(store: store).finish()
+            for end in outcome.silentEnds { complain(end.text) }
+            for problem in outcome.problems { complain(problem) }
         }
         looks += 1
         guard let status = try? FileStatus(of: store.reportsPath) else {

@@ -52,8 +52,8 @@ struct StoreOptions: ParsableArguments {
         let progress = Progress("finishing the reports of dead processes")
         let outcome = SpoolFinisher(store: store).finish { progress.update(done: $0) }
         progress.end()
-        // For a person: a program that calls this one looks at errors.
-        if isatty(STDERR_FILENO) == 1 { for end in outcome.silentEnds { Output.complain(end.text) } }
+        // Always: with the file of the spool this is the last that is known of them.
+        for end in outcome.silentEnds { Output.complain(end.text) }
         for problem in outcome.problems { Output.complain(problem) }
     }
 

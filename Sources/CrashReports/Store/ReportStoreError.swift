@@ -77,7 +77,11 @@ extension ReportStoreError: CustomStringConvertible {
     public var description: String {
         let cause = detail ?? underlyingError.map(String.init(describing:)) ?? "unknown cause"
         return switch code.value {
-        case .noLocation: "no store: set HOLDFAST_STORE or HOME, or name a directory"
+        case .noLocation:
+            """
+            no store: neither HOLDFAST_STORE, STATE_DIRECTORY, XDG_STATE_HOME nor HOME is set: set HOLDFAST_STORE or HOME, or name a \
+            directory
+            """
         case .noSuchReport: "no report in \(path) is called \(cause): list the reports to see their identifiers"
         case .ambiguous: "more than one report in \(path) \(cause): give more digits"
         case .symbolicLink:

@@ -30,7 +30,7 @@ extension HTMLReportPage {
 
     func addGroups(_ shown: [Group], _ full: FullReports, to html: inout HTMLText) {
         guard let first = entries.map(\.time).min(), let last = entries.map(\.last).max() else { return }
-        let scale = HTMLTimeScale(first: first, last: last, left: 0, width: 120)
+        let scale = HTMLTimeScale(first: first, last: last, left: 0, width: 120, zone: zone)
         html.element("section", ["aria-labelledby": "groups"]) { html in
             html.element("h2", ["id": "groups", "tabindex": "-1"], text: "Causes")
             for group in shown {
@@ -84,7 +84,7 @@ extension HTMLReportPage {
                     html.element("span", text: group.count == 1 ? " \(group.event)" : " \(group.event)s")
                 }
                 addSparkline(group, scale, to: &html)
-                html.element("p", ["class": "quiet"], text: "last \(group.last.brief)")
+                html.element("p", ["class": "quiet"], text: "last \(zone.brief(group.last))")
             }
         }
     }
@@ -128,7 +128,7 @@ extension HTMLReportPage {
             html.element("p", ["class": "quiet"]) { html in
                 html.text("Fingerprint ")
                 html.element("code", text: group.newest.fingerprint)
-                html.text(", first \(group.first.brief), last \(group.last.brief)")
+                html.text(", first \(zone.brief(group.first)), last \(zone.brief(group.last))")
                 let builds = Set(group.entries.compactMap(\.build)).sorted()
                 if !builds.isEmpty {
                     html.text(", \(builds.count == 1 ? "build" : "builds") \(builds.prefix(5).joined(separator: ", "))")
@@ -160,7 +160,7 @@ extension HTMLReportPage {
                     for entry in shown {
                         html.element("tr") { html in
                             html.element("td") { $0.element("code", text: String(entry.id.rawValue.prefix(16))) }
-                            html.element("td", text: entry.time.brief)
+                            html.element("td", text: zone.brief(entry.time))
                             html.element("td", text: "\(entry.process) \(entry.pid)")
                             html.element("td", text: HTMLWords.count(entry.count))
                             html.element("td") { addChip(entry.decision, 1, to: &$0) }

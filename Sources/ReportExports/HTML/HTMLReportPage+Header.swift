@@ -36,10 +36,12 @@ extension HTMLReportPage {
 
     /// From the first to the last fault.
     private var span: String? {
-        guard let first = entries.map(\.time).min(), let last = entries.map(\.last).max() else { return nil }
-        guard first.brief.prefix(16) != last.brief.prefix(16) else { return "\(first.brief) UTC" }
+        guard let begin = entries.map(\.time).min(), let end = entries.map(\.last).max() else { return nil }
+        let (first, last) = (zone.civil(begin), zone.civil(end))
+        guard first.brief.prefix(16) != last.brief.prefix(16) else { return zone.stamp(begin) }
         let sameDay = first.brief.prefix(10) == last.brief.prefix(10)
-        return "\(first.brief.dropLast(3)) to \((sameDay ? HTMLWords.clock(last) : last.brief).dropLast(3)) UTC"
+        let ending = (sameDay ? HTMLWords.clock(last) : last.brief).dropLast(3)
+        return "\(first.brief.dropLast(3)) to \(ending) \(zone.name(at: end))"
     }
 
     /// A kelp on its rock, in a storm.

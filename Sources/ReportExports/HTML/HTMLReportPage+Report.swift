@@ -6,7 +6,7 @@ extension HTMLReportPage {
         html.element("details", ["class": "report", "id": "r-\(report.id)", "open": isOpen ? "" : nil]) { html in
             html.element("summary") { html in
                 html.element("h4") { html in
-                    html.element("time", ["datetime": report.timestamp.description], text: report.timestamp.brief)
+                    html.element("time", ["datetime": report.timestamp.description], text: zone.brief(report.timestamp))
                     html.text(" \(report.process.name) \(report.process.pid) on \(report.host.name)", limit: 200)
                 }
                 addChip(report.verdict.decision, 1, to: &html)

@@ -17,7 +17,13 @@ extension HTMLReportPage {
             html.element("p", ["class": "empty", "id": "groups"], text: "There are no reports: nothing has crashed.")
             return
         }
-        let scale = HTMLTimeScale(first: first, last: last, left: Self.left, width: Self.width - Self.left - Self.right)
+        let scale = HTMLTimeScale(
+            first: first,
+            last: last,
+            left: Self.left,
+            width: Self.width - Self.left - Self.right,
+            zone: zone
+        )
         let lanes = Lane.lanes(of: entries)
         let shown = Array(lanes.prefix(Self.mostLanes))
         html.element("section", ["class": "card timeline", "aria-labelledby": "timeline"]) { html in
@@ -191,7 +197,7 @@ extension HTMLReportPage {
         html.element("line", ["class": "life", "x1": from, "x2": to, "y1": row, "y2": row]) { _ in }
         for entry in lane.entries.prefix(Self.mostMarks).reversed() {
             let words =
-                "\(HTMLWords.clock(entry.time)) \(entry.process) \(entry.pid): \(entry.reason.limited(to: 120)), "
+                "\(HTMLWords.clock(zone.civil(entry.time))) \(entry.process) \(entry.pid): \(entry.reason.limited(to: 120)), "
                 + HTMLWords.outcome(entry.decision)
             let target = full.html[entry.id] != nil ? "#r-\(entry.id)" : nil
             // Without a target it is a place holder for a link, which nothing can follow.

@@ -30,6 +30,8 @@ public struct HTMLReportPage: Sendable {
     let created: Timestamp
     let origin: String
     let limits: Limits
+    /// Whose clocks the times are those of.
+    let zone: DisplayZone
     /// What the script and the style of this page are known by, and nothing else in it can know.
     let nonce: String
 
@@ -40,17 +42,32 @@ public struct HTMLReportPage: Sendable {
     ///   - origin: Where they are from, such as the path of the store.
     ///   - created: When the page was made.
     ///   - limits: How much goes into the page.
-    public init(_ summaries: [ReportSummary], origin: String, created: Timestamp = .now, limits: Limits = Limits()) {
-        self.init(summaries, origin: origin, created: created, limits: limits, nonce: Self.randomNonce())
+    ///   - zone: In which time zone people are shown times.
+    public init(
+        _ summaries: [ReportSummary],
+        origin: String,
+        created: Timestamp = .now,
+        limits: Limits = Limits(),
+        zone: DisplayZone = .utc
+    ) {
+        self.init(summaries, origin: origin, created: created, limits: limits, zone: zone, nonce: Self.randomNonce())
     }
 
-    init(_ summaries: [ReportSummary], origin: String, created: Timestamp, limits: Limits, nonce: String) {
+    init(
+        _ summaries: [ReportSummary],
+        origin: String,
+        created: Timestamp,
+        limits: Limits,
+        zone: DisplayZone = .utc,
+        nonce: String
+    ) {
         entries = summaries.map(Entry.init).sorted { ($0.time, $0.id.rawValue) > ($1.time, $1.id.rawValue) }
         groups = Group.groups(of: entries)
         times = Self.times(of: entries)
         self.origin = origin
         self.created = created
         self.limits = limits
+        self.zone = zone
         self.nonce = nonce
     }
 
@@ -160,9 +177,9 @@ public struct HTMLReportPage: Sendable {
     private func addFooter(to html: inout HTMLText) {
         html.element("footer") { html in
             html.element("p") { html in
-                html.text("Made by Holdfast \(HoldfastVersion.current) at \(created.brief) UTC from ")
+                html.text("Made by Holdfast \(HoldfastVersion.current) at \(zone.stamp(created)) from ")
                 html.element("code", text: origin, limit: 300)
-                html.text(". All times are UTC.")
+                html.text(zone == .utc ? ". All times are UTC." : ". All times are those of the machine's time zone.")
             }
         }
     }

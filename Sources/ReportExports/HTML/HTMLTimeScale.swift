@@ -8,9 +8,11 @@ struct HTMLTimeScale {
     /// Where the axis is drawn.
     let left: Double
     let width: Double
+    /// By whose clocks times are round.
+    let zone: DisplayZone
 
     /// Makes an axis for some times, with a little room on both sides.
-    init(first: Timestamp, last: Timestamp, left: Double, width: Double) {
+    init(first: Timestamp, last: Timestamp, left: Double, width: Double, zone: DisplayZone) {
         let from = first.microsecondsSinceEpoch
         let to = max(from, last.microsecondsSinceEpoch)
         // Times are below 2^58: sums of a few of them do not overflow.
@@ -19,6 +21,7 @@ struct HTMLTimeScale {
         end = to + room
         self.left = left
         self.width = width
+        self.zone = zone
     }
 
     /// The place of a time; one that lies before or after is at that end.
@@ -53,17 +56,21 @@ struct HTMLTimeScale {
         let step = Self.steps.first { (end - start) / ($0 * 1_000_000) < 8 } ?? (end - start) / 8_000_000 + 1
         let micros = step * 1_000_000
         var ticks: [Tick] = []
-        var time = (start / micros + 1) * micros
-        while time < end, ticks.count < 9 {
-            ticks.append(Tick(place: place(ofMicroseconds: time), text: text(time, step)))
-            time += micros
+        // What is round by a clock of the zone; where the clock is changed between two of them, that moves.
+        let civilStart = zone.civil(Timestamp(microsecondsSinceEpoch: start)).microsecondsSinceEpoch
+        var civil = (civilStart / micros + 1) * micros
+        while ticks.count < 9 {
+            let time = zone.time(ofCivil: Timestamp(microsecondsSinceEpoch: civil)).microsecondsSinceEpoch
+            guard time < end else { break }
+            ticks.append(Tick(place: place(ofMicroseconds: time), text: text(civil, step)))
+            civil += micros
         }
         return ticks
     }
 
     /// The day at midnight, else the hour as exactly as the steps are.
-    private func text(_ micros: Int64, _ step: Int64) -> String {
-        let time = Timestamp(microsecondsSinceEpoch: micros)
+    private func text(_ civil: Int64, _ step: Int64) -> String {
+        let time = Timestamp(microsecondsSinceEpoch: civil)
         let clock = HTMLWords.clock(time)
         if step >= 86400 || clock == "00:00:00" { return HTMLWords.day(time) }
         return step >= 60 ? String(clock.prefix(5)) : clock

@@ -66,10 +66,11 @@ public struct SpoolFinisher: Sendable {
         var outcome = Outcome()
         do {
             let folder = try FileDirectory(at: store.spoolPath)
-            guard try FileStatus(of: folder.descriptor).owner == geteuid() else {
+            let status = try FileStatus(of: folder.descriptor)
+            guard status.owner == geteuid() else {
                 // Root reads the store of any user; the records in it are finished by that user's processes.
                 if geteuid() != 0 {
-                    outcome.problems.append("\(store.spoolPath): not a folder of yours; name another store")
+                    outcome.problems.append(refusal(status))
                 }
                 return outcome
             }
@@ -79,9 +80,21 @@ public struct SpoolFinisher: Sendable {
                 finish(store.spoolPath.appending(name), files, &outcome, progress)
             }
         } catch {
-            if error != .noSuchFileOrDirectory { outcome.problems.append("\(store.spoolPath): \(error)") }
+            if error != .noSuchFileOrDirectory {
+                let hint = error == .permissionDenied ? "; only its owner and root may read it" : ""
+                outcome.problems.append("\(store.spoolPath): \(error)\(hint)")
+            }
         }
         return outcome
+    }
+
+    /// Says whose spool it is, and what to do: its mode may let this user read it, but the records are not this user's to remove.
+    private func refusal(_ status: FileStatus) -> String {
+        let mode = String(status.permissions, radix: 8)
+        return """
+            \(store.spoolPath) belongs to another user (uid \(status.owner), not \(geteuid()); mode \(mode)), who alone can finish the \
+            records in it: sudo -u '#\(status.owner)' crashreport list --store \(store.path)
+            """
     }
 
     private func finish(

@@ -109,6 +109,10 @@ import Testing
             stats.contains("2026-11-15 05:00:00 to 2026-11-21 03:00:00 CET")
                 && stats.contains("(local)\n2026-11-15 05:00  ")
         )
+        let page = try run("report", "--html", "-", "--local", environment: Self.zone).output
+        #expect(page.contains(">2026-11-21 03:00:00<") && page.contains("2026-11-21 03:00 CET"))
+        #expect(page.contains("All times are those of the machine"))
+        #expect(try run("report", "--html", "-", environment: Self.zone).output.contains("All times are UTC."))
         // What a program reads is UTC.
         #expect(try run("list", "--json", "--local", environment: Self.zone).output == run("list", "--json").output)
     }
@@ -201,6 +205,20 @@ import Testing
     }
 
     // MARK: Stores of others
+
+    @Test(.enabled(if: geteuid() == 0, "needs root, who can become another user"))
+    func `Who may read the spool of another user is told whose it is, and how its records are finished`() throws {
+        let parent = store.path.removingLastComponent()
+        for path in [parent, store.path, store.spoolPath] {
+            try FileManager.default.createDirectory(atPath: path.string, withIntermediateDirectories: true)
+            #expect(chmod(path.string, 0o755) == 0)
+        }
+        let crashreport = try ChildProcess.path(of: "crashreport")
+        let reader = ["--reuid", "65534", "--clear-groups", crashreport, "list", "--store", store.path.string]
+        let errors = try ChildProcess("/usr/bin/setpriv", reader).errors
+        #expect(errors.contains("\(store.spoolPath) belongs to another user (uid 0, not 65534; mode 755)"), "\(errors)")
+        #expect(errors.contains("sudo -u '#0' crashreport list --store \(store.path)\n"))
+    }
 
     @Test(.enabled(if: geteuid() == 0, "needs root, who can give files away"))
     func `Root reads the store of another user, and leaves nothing in it`() throws {
