@@ -293,11 +293,17 @@ let package = Package(
             path: "Tests/HoldfastTests/ConditionLockProbe",
             swiftSettings: swiftSettings
         ),
-        // README's example, and the same with the line that lets it give up.
+        // README's examples, and the first with the line that lets it give up.
         .executableTarget(
             name: "greeter",
             dependencies: ["Holdfast"],
             path: "Tests/HoldfastTests/Greeter",
+            swiftSettings: [.treatAllWarnings(as: .error)]
+        ),
+        .executableTarget(
+            name: "echo",
+            dependencies: ["Holdfast"],
+            path: "Tests/HoldfastTests/Echo",
             swiftSettings: [.treatAllWarnings(as: .error)]
         ),
         .executableTarget(
@@ -310,9 +316,9 @@ let package = Package(
             name: "HoldfastTests",
             dependencies: [
                 "TestSupport", "Holdfast", "CrashCapture", "CrashReports", "LinuxSystem", "Symbolication",
-                "recovery-probe", "condition-lock-probe", "greeter", "mortal-greeter",
+                "recovery-probe", "condition-lock-probe", "greeter", "mortal-greeter", "echo",
             ],
-            exclude: ["Probe", "ConditionLockProbe", "Greeter", "MortalGreeter"],
+            exclude: ["Probe", "ConditionLockProbe", "Greeter", "MortalGreeter", "Echo"],
             swiftSettings: swiftSettings
         ),
         .executableTarget(

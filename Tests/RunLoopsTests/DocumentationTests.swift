@@ -68,6 +68,28 @@ struct DocumentationTests {
         #expect(!lines.isEmpty)
     }
 
+    @Test("A port says what can be read")
+    func ports() throws {
+        let lines = try lines { loop, print in
+            var ends: [CInt] = [0, 0]
+            pipe(&ends)
+            let reader = ends[0]
+            let input = HostRunLoop.PortSource(label: "input", descriptor: reader) { readiness in
+                var bytes = [UInt8](repeating: 0, count: 4096)
+                let count = read(reader, &bytes, bytes.count)
+                print("\(count) bytes, ended: \(readiness.contains(.hangUp))")
+            }
+            try loop.add(input, to: .common)
+            write(ends[1], "abc", 3)
+            loop.run(for: .zero)
+            close(ends[1])
+            loop.run(for: .zero)
+            input.invalidate()
+            close(reader)
+        }
+        #expect(lines == ["3 bytes, ended: false", "0 bytes, ended: true"])
+    }
+
     @Test("Performs run in the order of their numbers, and not when they were cancelled")
     func performs() throws {
         let lines = try lines { loop, print in
