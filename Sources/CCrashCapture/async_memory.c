@@ -8,7 +8,9 @@
 /// The memory of the process that opened it, or less than 0.
 static _Atomic(int) memory_file = -1;
 
-void hf_async_set_memory_file(int file) { atomic_store_explicit(&memory_file, file, memory_order_release); }
+int hf_async_exchange_memory_file(int file) {
+    return atomic_exchange_explicit(&memory_file, file, memory_order_acq_rel);
+}
 
 /// Whether a file is the memory that this very code runs in: a forked child has its parent's, and somebody may have closed it.
 static bool is_own_memory(int file) {

@@ -165,8 +165,8 @@ void hf_async_end_waiting(uint32_t slot);
 /// a signal handler.
 size_t hf_async_copy_text(char *destination, size_t size, uint64_t source);
 
-/// Gives the file of proc_pid_mem(5) that memory is read from where process_vm_readv(2) is refused, or -1.
-void hf_async_set_memory_file(int file);
+/// Sets the file of proc_pid_mem(5) that memory is read from where process_vm_readv(2) is refused, or -1; returns the one before.
+int hf_async_exchange_memory_file(int file);
 
 /// Copies pieces of memory that may not be there, up to the first that is not, and returns how many bytes it copied: a call of the
 /// kernel costs more than what it copies. Safe to call from a signal handler.

@@ -1,6 +1,7 @@
 // Putting the handlers in place and taking them away. Ordinary code: nothing here runs in a crashed context.
 
 #include "async_handler.h"
+#include "async_sample.h"
 #include "async_spool.h"
 #include "async_state.h"
 #include "crash_context.h"
@@ -124,8 +125,8 @@ int hf_capture_install(const HFCaptureConfiguration *configuration) {
     resolve_runtime();
     hf_context_install(spool);
     hf_prepare_for_fork();
-    // Now, because a process may have no descriptor left, or no proc(5), when it faults; for ever, as there is no second install.
-    hf_async_set_memory_file(open("/proc/self/mem", O_RDONLY | O_CLOEXEC));
+    // Now, because a process may have no descriptor left, or no proc(5), when it faults.
+    hf_async_exchange_memory_file(open("/proc/self/mem", O_RDONLY | O_CLOEXEC));
 
     sigset_t mask;
     sigset_t faults;
@@ -172,6 +173,12 @@ void hf_capture_uninstall(void) {
     __atomic_store_n(&hf_capture_state.configuration.spool->end, HF_END_CLOSED, __ATOMIC_RELAXED);
 }
 
+static void close_if_open(int descriptor) {
+    if (descriptor >= 0) {
+        close(descriptor);
+    }
+}
+
 void hf_capture_withdraw(void) {
     hf_capture_uninstall();
     atomic_store(&hf_capture_state.withdrawn, true);
@@ -180,10 +187,11 @@ void hf_capture_withdraw(void) {
     while (hf_capture_has_decider()) {
         sched_yield();
     }
-    if (hf_capture_state.configuration.spool_descriptor >= 0) {
-        close(hf_capture_state.configuration.spool_descriptor);
-        hf_capture_state.configuration.spool_descriptor = -1;
-    }
+    // Nobody reads them any more: who walked stacks and looked at threads has ended.
+    close_if_open(hf_capture_state.configuration.spool_descriptor);
+    hf_capture_state.configuration.spool_descriptor = -1;
+    close_if_open(hf_async_exchange_memory_file(-1));
+    close_if_open(atomic_exchange(&hf_sample_state.tasks, -1));
     atomic_store(&hf_capture_state.withdrawn, false);
     hf_capture_state.pid = 0;
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -25,6 +26,12 @@ int hf_kept_is_table(int descriptor) {
 int hf_kept_is_frozen(int table) {
     int seals = fcntl(table, F_GET_SEALS);
     return seals >= 0 && (seals & (F_SEAL_FUTURE_WRITE | F_SEAL_WRITE)) != 0;
+}
+
+bool hf_kept_is_trusted(unsigned int owner) {
+    // What the kernel said when it executed the program: the user may have changed since.
+    bool has_gained_rights = getauxval(AT_SECURE) != 0 && getauxval(AT_UID) != 0;
+    return !has_gained_rights || owner == geteuid();
 }
 
 /// Returns 0 or the `errno`.

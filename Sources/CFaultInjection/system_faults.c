@@ -57,6 +57,18 @@ HF_FAULT_FUNCTION void faultForbiddenCall(void) {
     hf_fault_returned();
 }
 
+bool hf_sandbox_become(unsigned user) {
+    // Nobody may trace a process that has changed its user (proc(5)), until it says otherwise.
+    return setuid(user) == 0 && prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0;
+}
+
+bool hf_sandbox_refuse_threads(bool refuse) {
+    struct rlimit limit;
+    getrlimit(RLIMIT_NPROC, &limit);
+    limit.rlim_cur = refuse ? 0 : limit.rlim_max;
+    return setrlimit(RLIMIT_NPROC, &limit) == 0;
+}
+
 bool hf_sandbox_hide_processes(void) { return umount2("/proc", MNT_DETACH) == 0; }
 
 HF_FAULT_FUNCTION void faultHalt(void) {

@@ -200,6 +200,7 @@ public final class CrashCapture: Sendable {
         )
         let error = unsafe hf_capture_install(&settings)
         guard error == 0 else {
+            if error == EALREADY { spool.closeFile() } else { hf_capture_withdraw() }
             spool.remove()
             throw CrashCaptureError(error == EALREADY ? .alreadyInstalled : .handlers, Errno(rawValue: error))
         }

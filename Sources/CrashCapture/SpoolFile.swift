@@ -135,6 +135,11 @@ struct SpoolFile {
         _ = unsafe unlink(path)
     }
 
+    /// Closes the file: for a capture that does not take it over.
+    func closeFile() {
+        if descriptor >= 0 { close(descriptor) }
+    }
+
     /// Removes the file: for a process that ends in order and left no record.
     func remove() {
         guard isPersistent else { return }

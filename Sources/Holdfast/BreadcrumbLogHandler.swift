@@ -35,16 +35,8 @@ public struct BreadcrumbLogHandler: LogHandler {
 
     /// Keeps a line.
     public func log(event: LogEvent) {
-        var line = label.isEmpty ? "\(event.message)" : "\(label): \(event.message)"
-        if let error = event.error { line += ": \(error)" }
-        var all = metadata
-        if let provided = metadataProvider?.get() { all.merge(provided) { $1 } }
-        if let own = event.metadata { all.merge(own) { $1 } }
-        if !all.isEmpty {
-            let redaction = CrashContext.redaction
-            for (key, value) in all.sorted(by: { $0.key < $1.key }) {
-                line += " \(key)=\(redaction.isSecretName(key) ? TextRedaction.mark : "\(value)")"
-            }
+        let line = text(of: event, label: label) { key, value in
+            CrashContext.redaction.isSecretName(key) ? TextRedaction.mark : "\(value)"
         }
         CrashContext.note(line, level: event.level)
     }

@@ -9,7 +9,9 @@ extension EventHost {
         let logger = configuration.logger
         // Once: a process that took the place of another is the same program, started in the same way.
         if history.restarts == 0 { for warning in startWarnings { logger.warning("\(warning)") } }
-        if let problem = capture.spoolProblem {
+        if let problem = storePlace.problem {
+            logger.error("faults without a report are lost with the process: \(problem)")
+        } else if let problem = capture.spoolProblem {
             logger.error("faults without a report are lost with the process: \(problem)")
         } else if !capture.isPersistent {
             logger.error("no room for the spool file: faults without a report are lost with the process")

@@ -113,7 +113,7 @@ public final class EventHost {
             isRestarted: history.restarts > 0,
             limits: configuration.reportLimits
         )
-        storeHealth = StoreHealth(logger: configuration.logger)
+        storeHealth = StoreHealth(cause: storePlace.problem?.description, logger: configuration.logger)
         signalWarden = SignalWarden(patience: configuration.signalPatience, logger: configuration.logger)
         let store = storePlace.store
         try Self.open(storePlace, storeHealth, configuration)
@@ -235,7 +235,7 @@ public final class EventHost {
             loop.withhold(itemsLabelled: labels)
         }
         do {
-            messagePort = try supervisor.attachPort(to: loop) { [weak self] message in
+            messagePort = try supervisor.attach(to: loop) { [weak self] message in
                 MainActor.assumeIsolated { self?.receive(message) }
             }
             try signalPort.attach(to: loop, of: self)

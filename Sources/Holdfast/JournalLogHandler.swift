@@ -40,14 +40,8 @@ public struct JournalLogHandler: LogHandler {
     }
 
     func line(of event: LogEvent) -> String {
-        var text = "\(label): \(event.message)"
-        if let error = event.error { text += ": \(error)" }
-        var all = metadata
-        if let provided = metadataProvider?.get() { all.merge(provided) { $1 } }
-        if let own = event.metadata { all.merge(own) { $1 } }
-        for (key, value) in all.sorted(by: { $0.key < $1.key }) { text += " \(key)=\(value)" }
         // A line of the journal's ends where one of the text does, and the next would have no priority.
-        let line = text.split(whereSeparator: \.isNewline).joined(separator: " ")
+        let line = text(of: event, label: label).split(whereSeparator: \.isNewline).joined(separator: " ")
         return "<\(Self.priority(of: event.level))>\(line)\n"
     }
 

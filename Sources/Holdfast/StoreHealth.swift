@@ -6,9 +6,12 @@ final class StoreHealth: Sendable {
     /// Protected by its lock.
     private let present: Mutex<EventHost.StoreState>
     private let logger: Logger
+    /// Why there is no store, whatever fails; nil where one was named.
+    private let cause: String?
 
-    init(logger: Logger) {
+    init(cause: String?, logger: Logger) {
         present = Mutex(.usable)
+        self.cause = cause
         self.logger = logger
     }
 
@@ -20,8 +23,9 @@ final class StoreHealth: Sendable {
 
     /// Notes that something could not be written.
     ///
-    /// On any thread.
+    /// On any thread. Where there is no store, the errors would be those of a path that nobody has named.
     func failed(_ error: String) {
+        let error = cause ?? error
         let isNews = present.withLock { state in
             defer { state = .unusable(error) }
             return state != .unusable(error)

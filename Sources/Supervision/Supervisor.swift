@@ -246,16 +246,10 @@ public final class Supervisor: Sendable {
     /// - Parameters:
     ///   - loop: The main loop.
     ///   - receive: Called on the loop's thread for each message.
+    /// - Returns: The port source, which may be added to other modes, too.
     /// - Throws: `RunLoopError`.
-    public func attach(
-        to loop: HostRunLoop,
-        receive: @escaping @Sendable (CrashMessage) -> Void
-    ) throws(RunLoopError) {
-        _ = try attachPort(to: loop, receive: receive)
-    }
-
-    /// The same, and returns the port source, which may be added to other modes, too.
-    package func attachPort(
+    @discardableResult
+    package func attach(
         to loop: HostRunLoop,
         receive: @escaping @Sendable (CrashMessage) -> Void
     ) throws(RunLoopError) -> HostRunLoop.PortSource {
@@ -272,9 +266,13 @@ public final class Supervisor: Sendable {
         return port
     }
 
-    /// Undoes `attach`.
-    public func detach() {
-        port.withLock { $0?.invalidate() }
+    /// Undoes `attach`, and lets go of the port source, which holds the supervisor.
+    package func detach() {
+        let source = port.withLock { port in
+            defer { port = nil }
+            return port
+        }
+        source?.invalidate()
     }
 
     /// A function of its own: one that uses a `Mutex` and then calls the program's code would be suspected of holding it.

@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct HostStartTests {
     @Test func `A host that cannot be made leaves no handler, thread, descriptor or spool file`() throws {
         let run = try HostRun("failed-start")
-        #expect(try run.lines() == ["made"])
+        #expect(try run.lines() == ["made, another left 0"])
         #expect(try run.process.wait() == .exited(0))
     }
 
@@ -31,6 +31,12 @@ import Testing
         #expect(try run.process.wait() == .exited(0))
     }
 
+    @Test func `Hosts whose last thread is refused leave no descriptors, however many there are`() throws {
+        let run = try HostRun("refused-writers")
+        let lines = try run.lines()
+        #expect(lines == Array(repeating: "refused true left []", count: 4))
+    }
+
     @Test func `A signal that nobody will serve keeps its effect, also where it came before`() throws {
         let run = try HostRun("unserved", "never")
         #expect(try run.line() == "ready")
@@ -38,6 +44,16 @@ import Testing
         #expect(try run.lines() == [])
         #expect(try run.process.wait() == .signalled(SIGTERM))
         #expect(run.process.errors.contains("call host.run()"))
+    }
+
+    @Test func `Who finishes the spool of a process that was killed says that it was, also to a program`() throws {
+        let run = try HostRun("unserved", "never")
+        #expect(try run.line() == "ready")
+        run.process.kill(SIGKILL)
+        #expect(try run.process.wait() == .signalled(SIGKILL))
+        let list = try run.store.crashreport(["list"])
+        #expect(list.errors.contains("the process \(run.process.pid) of recovery-probe ended without a word at "))
+        #expect(try !run.store.crashreport(["list"]).errors.contains("without a word"), "once")
     }
 
     @Test func `Signals are delivered once the loop runs after all`() throws {
@@ -104,6 +120,8 @@ import Testing
         #expect(try run.lines() == ["resumed 1 unusable"])
         #expect(try run.process.wait() == .exited(0))
         #expect(run.process.errors.contains("set HOLDFAST_STORE or HOME"))
+        // Nobody has named that path.
+        #expect(!run.process.errors.contains("/dev/null"), "\(run.process.errors)")
     }
 
     @Test func `Who asks for a store does not start without one`() throws {

@@ -144,6 +144,34 @@ import Testing
         #expect(try run.process.wait() == .exited(0))
     }
 
+    // MARK: Users
+
+    @Test(.enabled(if: geteuid() == 0, "only root can become another user"), arguments: ["setuid", "seteuid"])
+    func `A process that became another user hands over what it kept`(call: String) throws {
+        let run = try HostRun("other-user", call)
+        let port = try #require(try run.line()?.split(separator: " ").last)
+        let restarted = "user 65534 port \(port) state [1, 2]"
+        #expect(try run.lines() == [restarted, restarted])
+        #expect(try run.process.wait() == .exited(0))
+        #expect(!run.process.errors.contains("the table of kept descriptors"), "\(run.process.errors)")
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can make a set-user-ID program of another user"))
+    func `A program with more rights than who executed it takes over nothing that they made up`() throws {
+        let folder = try TemporaryFolder()
+        #expect(chmod(folder.path, 0o755) == 0)
+        let probe = folder.path + "/probe"
+        try FileManager.default.copyItem(atPath: BuiltProduct.path(of: "recovery-probe"), toPath: probe)
+        #expect(chmod(probe, 0o755) == 0)
+        // Who has the same rights may hand over anything: this is what the table would do.
+        var run = try HostRun("made-up-table", probe, "65534")
+        #expect(try run.lines() == [#"kept ["listener"] user 65534"#])
+        #expect(chown(probe, 1, 1) == 0 && chmod(probe, 0o4755) == 0)
+        run = try HostRun("made-up-table", probe, "65534")
+        #expect(try run.lines() == ["kept [] user 1"])
+        #expect(run.process.errors.contains("the table of kept descriptors is damaged or another's"))
+    }
+
     // MARK: At any moment
 
     @Test(arguments: 0..<4)

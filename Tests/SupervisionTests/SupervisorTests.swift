@@ -27,7 +27,7 @@ import Testing
         await withCheckedContinuation { continuation in
             LoopThread.run { loop in
                 let received = Mutex<[CrashMessage]>([])
-                try? supervisor.attach(to: loop) { message in
+                _ = try? supervisor.attach(to: loop) { message in
                     let isLast = received.withLock { received in
                         received.append(message)
                         return received.count == count
@@ -61,7 +61,7 @@ import Testing
             LoopThread.run { loop in
                 let received = Mutex<[Int]>([])
                 for number in 1...3 { supervisor.post(CrashMessage(number: number, signal: SIGILL, item: 1)) }
-                try? supervisor.attach(to: loop) { message in
+                _ = try? supervisor.attach(to: loop) { message in
                     received.withLock { $0.append(message.number) }
                     // One more comes while one is received.
                     if message.number == 2 { supervisor.post(CrashMessage(number: 4, signal: SIGSEGV, item: 2)) }

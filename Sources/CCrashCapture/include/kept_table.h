@@ -69,4 +69,12 @@ int hf_kept_is_table(int descriptor);
 /// Whether a table was frozen, as a restart leaves it, and nobody but that does.
 int hf_kept_is_frozen(int table);
 
+/// Whether a table that belongs to a user may be believed.
+///
+/// Whoever executes a program chooses its environment and descriptors, and so its table. That is only a danger where the program has
+/// rights that they have not: a set-user-ID program, say, that another user than root executed (getauxval(3), AT_SECURE). It believes no
+/// table but one of its own user. For all others the owner says nothing: a process that called setuid(2) before its restart left a table of the
+/// user that it was.
+bool hf_kept_is_trusted(unsigned int owner);
+
 #endif

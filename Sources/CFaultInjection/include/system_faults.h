@@ -31,6 +31,12 @@ bool hf_sandbox_refuse(int number, int error);
 /// Has a process that calls fcntl(2) with a descriptor of `first` or above be killed. Returns whether the kernel took the filter.
 bool hf_sandbox_forbid_descriptors(unsigned first);
 
+/// Becomes another user for good, who may still read the memory of this process. Returns whether it did.
+bool hf_sandbox_become(unsigned user);
+
+/// Has the kernel refuse new threads (RLIMIT_NPROC), or not any more; not for root. Returns whether the limit was set.
+bool hf_sandbox_refuse_threads(bool refuse);
+
 #ifdef __cplusplus
 }
 #endif

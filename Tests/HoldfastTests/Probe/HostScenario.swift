@@ -27,6 +27,9 @@ enum HostScenario: String {
     case system
     case oldKernel = "old-kernel"
     case foreignTable = "foreign-table"
+    case otherUser = "other-user"
+    case madeUpTable = "made-up-table"
+    case whoseTable = "whose-table"
     case samples
     case context
     case stalls
@@ -45,6 +48,7 @@ enum HostScenario: String {
     case sweep
     case refusedWriter = "refused-writer"
     case order
+    case refusedWriters = "refused-writers"
 
     /// Runs the scenario that the arguments name, if it is one of these, and ends the process, or says that `main` is to return.
     @MainActor
@@ -87,6 +91,9 @@ enum HostScenario: String {
         case .system: try SystemScenarios.run(store, arguments)
         case .oldKernel: try RestartScenarios.oldKernel(Self.host(store), arguments)
         case .foreignTable: try RestartScenarios.foreignTable(Self.host(store))
+        case .otherUser: try RestartScenarios.otherUser(Self.host(store), arguments)
+        case .madeUpTable: try RestartScenarios.madeUpTable(arguments)
+        case .whoseTable: RestartScenarios.whoseTable(try Self.host(store))
         case .stalls: try StallScenarios.run(store, arguments)
         case .deadline: try DeadlineScenarios.run(store, arguments)
         case .crashLoops: try CrashLoopScenarios.run(store, arguments)
@@ -103,6 +110,7 @@ enum HostScenario: String {
         case .cutSpool: try CutSpoolScenarios.run(store, arguments)
         case .refusedWriter: try StartScenarios.refusedWriter(store)
         case .order: try OrderScenarios.run(store, arguments)
+        case .refusedWriters: try StartScenarios.refusedWriters(store)
         case .samples: try SampleScenarios.run(store, arguments)
         }
     }

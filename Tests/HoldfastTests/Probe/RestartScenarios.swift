@@ -338,6 +338,49 @@ enum RestartScenarios {
         host.close()
     }
 
+    // MARK: Users
+
+    /// A process that becomes another user, and then faults hard: `CALL`.
+    static func otherUser(_ host: EventHost, _ arguments: [String]) throws {
+        if host.history.restarts > 0 {
+            let listener = host.keptDescriptor(named: "listener")
+            let state = host.keptState(named: "listener") ?? []
+            Probe.say("user \(geteuid()) port \(listener.map(port(of:)) ?? 0) state \(state)")
+        } else {
+            let (listener, port) = listen()
+            try host.keepAcrossRestart(listener, as: "listener", state: [1, 2])
+            Probe.say("port \(port)")
+            let result = arguments[0] == "seteuid" ? seteuid(65_534) : setuid(65_534)
+            guard result == 0 else { return Probe.say("still user \(geteuid())") }
+        }
+        // The second one has to hand over what it took over.
+        guard host.history.restarts < 2 else { return host.close() }
+        host.perform { Fault.wildPointer.commit() }
+        host.run()
+    }
+
+    /// Executes a program with a table of kept descriptors that it has made up, for that very process: `PROGRAM USER`.
+    static func madeUpTable(_ arguments: [String]) throws {
+        guard let user = uid_t(arguments[1]), setuid(user) == 0 else { return Probe.say("still user \(geteuid())") }
+        let (listener, _) = listen()
+        let table = try KeptTable()
+        try table.keep(KeptEntry(descriptor: listener, state: [1, 2]), as: "listener")
+        for descriptor in [listener, table.descriptor] { _ = fcntl(descriptor, F_SETFD, 0) }
+        setenv("HOLDFAST_PID", "\(getpid())", 1)
+        setenv("HOLDFAST_RESTARTS", "1", 1)
+        setenv("HOLDFAST_KEPT_TABLE", "\(table.descriptor)", 1)
+        let names: [String] = [arguments[0], "whose-table", "/dev/null/none"]
+        var words = names.map { strdup($0) } + [nil]
+        execv(arguments[0], &words)
+        Probe.say("not executed: \(errno)")
+    }
+
+    /// Says what was taken over, in a process that may have gained rights.
+    static func whoseTable(_ host: EventHost) {
+        Probe.say("kept \(host.keptNames) user \(geteuid())")
+        host.close()
+    }
+
     // MARK: Signals
 
     /// Signals that have arrived and were not delivered when the restart comes.

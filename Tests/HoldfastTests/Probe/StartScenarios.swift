@@ -26,8 +26,16 @@ enum StartScenarios {
             limit.rlim_cur = usual
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             if case .success(let host) = result {
-                host.close()
-                return Probe.say("made")
+                var open = 0
+                // What is made when it is used first, and then stays, is the first one's.
+                for _ in 0..<2 {
+                    open = names(in: "/proc/self/fd").count
+                    if case .success = Result(catching: { try EventHost(configuration) }) {
+                        return Probe.say("made twice")
+                    }
+                }
+                Probe.say("made, another left \(names(in: "/proc/self/fd").count - open)")
+                return host.close()
             }
             var action = sigaction()
             for signal in [SIGSEGV, SIGPIPE] {
@@ -77,6 +85,45 @@ enum StartScenarios {
         Probe.say("threads \(names(in: "/proc/self/task").count - threads)")
     }
 
+    /// Makes hosts whose report writers are refused their threads, one after the other, and says what each of them leaves open.
+    static func refusedWriters(_ store: String) throws {
+        // Limits of the number of threads are not for root.
+        if getuid() == 0 {
+            chown(store, 65_534, 65_534)
+            guard hf_sandbox_become(65_534) else { return Probe.say("still root") }
+        }
+        var configuration = EventHost.Configuration()
+        configuration.store = FilePath(store)
+        configuration.crashLoop = CrashLoopPolicy(earlyEnds: 1)
+        configuration.stalls = nil
+        RefusingLog.setsLimit = true
+        configuration.logger = Logger(label: "probe") { _ in RefusingLog() }
+        _ = HostRunLoop.main
+        for number in 0..<4 {
+            let before = openFiles
+            let history = ["PID": "\(getpid())", "RESTARTS": "5", "EARLY_RESTARTS": "5", "LAST_PHASE": "running"]
+            for (name, value) in history { setenv("HOLDFAST_\(name)", value, 1) }
+            let result = Result { try EventHost(configuration) }
+            _ = hf_sandbox_refuse_threads(false)
+            guard case .failure = result else { return Probe.say("made") }
+            // libunwind makes a pipe when it is used first, and keeps it.
+            let new = openFiles.filter { before[$0.key] != $0.value && !(number == 0 && $0.value.hasPrefix("pipe:")) }
+            Probe.say("refused \(RefusingLog.hasRefused) left \(new.values.sorted())")
+            RefusingLog.hasRefused = false
+        }
+    }
+
+    /// What each descriptor is open on.
+    private static var openFiles: [String: String] {
+        var files: [String: String] = [:]
+        for name in names(in: "/proc/self/fd") {
+            var bytes = [CChar](repeating: 0, count: 4096)
+            let count = readlink("/proc/self/fd/\(name)", &bytes, bytes.count)
+            if count > 0 { files[name] = String(decoding: bytes[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self) }
+        }
+        return files
+    }
+
     static func names(in folder: String) -> [String] {
         guard let directory = opendir(folder) else { return [] }
         defer { closedir(directory) }
@@ -120,6 +167,8 @@ enum StartScenarios {
 private struct RefusingLog: LogHandler {
     /// Set on the main thread, before any other reads it.
     nonisolated(unsafe) static var hasRefused = false
+    /// Whether it does so by a limit, which can be lifted again.
+    nonisolated(unsafe) static var setsLimit = false
     var metadata: Logger.Metadata = [:]
     var logLevel = Logger.Level.info
 
@@ -130,6 +179,10 @@ private struct RefusingLog: LogHandler {
 
     func log(event: LogEvent) {
         guard !Self.hasRefused, "\(event.message)".contains("safe mode") else { return }
+        if Self.setsLimit {
+            Self.hasRefused = hf_sandbox_refuse_threads(true)
+            return
+        }
         // SYS_clone3 and SYS_clone of unistd.h, which Swift does not import.
         Self.hasRefused = hf_sandbox_refuse(435, EAGAIN) && hf_sandbox_refuse(56, EAGAIN)
     }
