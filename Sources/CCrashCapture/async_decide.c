@@ -1,5 +1,6 @@
 // The deciding thread's side of the hand-over.
 
+#include "async_park.h"
 #include "async_state.h"
 #include "async_syscalls.h"
 #include "thread_look.h"
@@ -72,7 +73,12 @@ bool hf_capture_decide(uint32_t slot, uint32_t verdict) {
 }
 
 void hf_capture_wake(uint32_t slot) {
-    HF_SYSCALL3(SYS_futex, &hf_capture_state.slots[slot].verdict, FUTEX_WAKE, 1);
+    HFRecord *record = &hf_capture_state.slots[slot];
+    if (hf_async_ends_process(record, __atomic_load_n(&record->verdict, __ATOMIC_ACQUIRE))) {
+        atomic_store_explicit(&hf_capture_state.ender, slot + 1, memory_order_release);
+        HF_SYSCALL3(SYS_futex, &hf_capture_state.ender, FUTEX_WAKE_PRIVATE, INT32_MAX);
+    }
+    HF_SYSCALL3(SYS_futex, &record->verdict, FUTEX_WAKE, 1);
 }
 
 void hf_capture_set_verdict_without_decision(uint32_t verdict) {

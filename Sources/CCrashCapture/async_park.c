@@ -50,6 +50,28 @@ static bool note_decider(HFRecord *record, const struct timespec *deadline) {
     return stood_still || (decider.kernel_state != 0 && decider.kernel_state != 'S');
 }
 
+bool hf_async_ends_process(const HFRecord *record, uint32_t verdict) {
+    return (verdict == HF_VERDICT_RESTART || verdict == HF_VERDICT_TERMINATE) &&
+           (__atomic_load_n(&record->facts, __ATOMIC_ACQUIRE) & HF_FACT_DRAINED) == 0;
+}
+
+/// Waits until the deciding thread has let this one go.
+///
+/// The verdict is there before: who acted on it as soon as it is seen would end the process before the other threads' faults, which wait
+/// too, have been walked. Those are given the same verdict, and are not let go.
+static void await_release(const HFRecord *record) {
+    uint32_t own = (uint32_t)(record - hf_capture_state.slots) + 1;
+    struct timespec until = time_after(hf_capture_state.configuration.deadline_nanoseconds);
+    uint32_t seen;
+    while ((seen = atomic_load_explicit(&hf_capture_state.ender, memory_order_acquire)) != own) {
+        long result = HF_SYSCALL6(
+            SYS_futex, &hf_capture_state.ender, FUTEX_WAIT_BITSET_PRIVATE, seen, &until, 0, FUTEX_BITSET_MATCH_ANY);
+        if (result == -ETIMEDOUT) {
+            return;
+        }
+    }
+}
+
 uint32_t hf_async_park(HFRecord *record) {
     HFSnapshot *snapshot = hf_async_claim_context(record->number);
     hf_async_await_verdict(record);
@@ -65,6 +87,9 @@ uint32_t hf_async_park(HFRecord *record) {
         hf_async_check_spool();
         uint32_t verdict = __atomic_load_n(&record->verdict, __ATOMIC_ACQUIRE);
         if (verdict != HF_VERDICT_PENDING) {
+            if (hf_async_ends_process(record, verdict)) {
+                await_release(record);
+            }
             return verdict;
         }
         if (wait_while(&record->verdict, HF_VERDICT_PENDING, &until)) {

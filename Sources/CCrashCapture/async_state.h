@@ -82,6 +82,8 @@ typedef struct HFCaptureState {
     _Atomic(uint32_t) process_facts;
     /// NULL until they are known.
     const HFStartItems *_Atomic start_items;
+    /// One more than the slot whose fault may end the process now: every record is complete. 0 for none. Its thread sleeps on it (futex(2)).
+    _Atomic(uint32_t) ender;
     /// Set to 1 when the main loop has drained.
     _Atomic(uint32_t) drained;
     /// When the main loop must have drained, in nanoseconds of CLOCK_MONOTONIC; 0 until a thread waits for it. All go by this one.
