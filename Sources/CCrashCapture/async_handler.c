@@ -119,8 +119,7 @@ static void judge(int signal, siginfo_t *info, void *context) {
     if (verdict == HF_VERDICT_RESTART && !hf_async_await_turn(record)) {
         if (record != NULL && (__atomic_load_n(&record->facts, __ATOMIC_ACQUIRE) & HF_FACT_DRAINED) != 0) {
             hf_async_stand_still(record);
-        }
-        if (record != NULL) {
+        } else if (record != NULL) {
             __atomic_store_n(&record->verdict, HF_VERDICT_TERMINATE, __ATOMIC_RELEASE);
         }
     } else if (verdict == HF_VERDICT_RESTART) {

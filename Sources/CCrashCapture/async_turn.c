@@ -1,8 +1,8 @@
 // When a thread whose fault restarts the process may do so, and that it never does once the process was told to end.
 //
 // Two have a say: the main loop, which drains first, and the back-off after early ends, which holds whatever thread faults. A process
-// that is told to end while threads wait for their turn ends as its program wants: those that waited for the drain hold nothing that
-// others need, and stand still; what cannot drain has a broken heap, perhaps, and ends the process by its signal.
+// that is told to end while threads wait for their turn ends as its program wants: those that waited for the drain stand still for as long as
+// an end may take; what cannot drain has a broken heap, perhaps, and ends the process by its signal.
 
 #include "async_turn.h"
 #include "async_signals.h"
@@ -19,6 +19,9 @@ enum {
     /// How often the main thread looks for an order to end: its own handlers take signals meanwhile, and wake nobody.
     look = 50 * 1000 * 1000,
 };
+
+/// How long a program that was told to end has for that, in nanoseconds: it may wait for a lock that the thread holds, or for the thread.
+static const uint64_t patience = 90ULL * second;
 
 static uint64_t now(void) {
     struct timespec time = {0, 0};
@@ -59,8 +62,21 @@ static uint64_t turn(bool drains) {
     return latest > earliest ? latest : earliest;
 }
 
+/// Whether an order to end came to a process that does not run yet: where each faults as it starts, none would ever carry it out.
+static bool has_unheard_order(void) {
+    if ((atomic_load_explicit(&hf_capture_state.process_facts, memory_order_relaxed) & HF_FACT_RUNNING) != 0) {
+        return false;
+    }
+    uint64_t pending = 0;
+    HF_SYSCALL2(SYS_rt_sigpending, &pending, HF_KERNEL_SIGSET_SIZE);
+    return hf_async_has_order() || (pending & (1ULL << (SIGTERM - 1) | 1ULL << (SIGINT - 1) | 1ULL << (SIGQUIT - 1))) != 0;
+}
+
 bool hf_async_await_turn(HFRecord *record) {
     bool drains = is_drained_for(record);
+    if (has_unheard_order()) {
+        return false;
+    }
     // Nobody takes its signals meanwhile: an order to end is for the next process, which delivers it while it waits.
     bool is_main = HF_SYSCALL0(SYS_gettid) == HF_SYSCALL0(SYS_getpid);
     atomic_fetch_add(&hf_capture_state.restart_waiters, 1);
@@ -81,9 +97,12 @@ bool hf_async_await_turn(HFRecord *record) {
 
 void hf_async_stand_still(HFRecord *record) {
     hf_async_leave_record(record);
-    static const uint32_t never = 0;
-    for (;;) {
-        HF_SYSCALL4(SYS_futex, &never, FUTEX_WAIT_PRIVATE, 0, 0);
+    uint64_t until = now() + patience;
+    for (uint64_t present = now(); present < until; present = now()) {
+        static const uint32_t never = 0;
+        uint64_t left = until - present;
+        struct timespec time = {(time_t)(left / second), (long)(left % second)};
+        HF_SYSCALL4(SYS_futex, &never, FUTEX_WAIT_PRIVATE, 0, &time);
     }
 }
 

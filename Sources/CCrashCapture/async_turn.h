@@ -11,8 +11,11 @@
 /// from a signal handler.
 bool hf_async_await_turn(HFRecord *record);
 
-/// Lets go of a thread's record, and stands still until the process ends, as its program wants. Safe to call from a signal handler.
-_Noreturn void hf_async_stand_still(HFRecord *record);
+/// Lets go of a thread's record, which is not to be touched any more, and stands still until the process ends, as its program wants.
+///
+/// Returns after 90 seconds, as systemd.service(5) gives them by TimeoutStopSec: the process hangs, perhaps for a lock of this thread's.
+/// Safe to call from a signal handler.
+void hf_async_stand_still(HFRecord *record);
 
 /// Tells the threads that wait for their turn to look again. Safe to call from a signal handler.
 void hf_async_note_turn(void);

@@ -326,7 +326,7 @@ public final class CrashCapture: Sendable {
         var status = stat()
         // Above the standard three, and never of another kind of file: the environment is everybody's to write.
         guard descriptor > 2, unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-            status.st_nlink == 0, status.st_size > 0, status.st_size < 1 << 28
+            status.st_nlink == 0, status.st_size > 0, status.st_size < 1 << 28, hf_kept_is_trusted(status.st_uid)
         else { return nil }
         defer { close(descriptor) }
         var bytes = [UInt8](repeating: 0, count: Int(status.st_size))

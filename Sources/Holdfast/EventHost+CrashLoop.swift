@@ -52,7 +52,7 @@ extension EventHost {
 
     /// How long `run()` has to wait; waits here where the process before did not come so far.
     ///
-    /// A signal that was held back for this process ends that wait: it may be one to end.
+    /// An order to end that was held back for this process ends that wait.
     static func waitBeforeStart(
         _ assessment: StartAssessment,
         _ configuration: Configuration,
@@ -67,19 +67,19 @@ extension EventHost {
         )
         guard assessment.lastPhase == .starting else { return wait }
         let end = HostRunLoop.Instant.now.advanced(by: wait)
-        while HostRunLoop.Instant.now < end, !isPending(oneOf: signals) {
+        while HostRunLoop.Instant.now < end, !isOrderPending(among: signals) {
             let slice = min(HostRunLoop.Instant.now.duration(to: end), .milliseconds(50))
             usleep(UInt32(max(1, slice / .microseconds(1))))
         }
         return .zero
     }
 
-    private static func isPending(oneOf signals: UInt64) -> Bool {
+    private static func isOrderPending(among signals: UInt64) -> Bool {
         var pending = sigset_t()
         guard unsafe sigpending(&pending) == 0 else { return false }
         return (1...64).contains { number in
             let isPending = unsafe sigismember(&pending, CInt(number)) == 1
-            return isPending && signals & 1 << UInt64(number - 1) != 0
+            return isPending && signals & 1 << UInt64(number - 1) != 0 && SignalEvents.isOrder(CInt(number))
         }
     }
 

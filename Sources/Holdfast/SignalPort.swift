@@ -125,8 +125,10 @@ final class SignalPort {
         running.append((observation, HostRunLoop.main.nesting))
         if isOrder { host?.beginOrder() }
         observation.call(signal)
-        if isOrder { host?.endOrder() }
         running.removeLast()
+        // Not where this one was called in a run of the loop within the handler of another order.
+        let isWithinOrder = running.contains { SignalEvents.isOrder($0.observation.signal) }
+        if isOrder, !isWithinOrder { host?.endOrder() }
     }
 
     /// Notes that a callout of the port was abandoned: if a handler ran in it, that one has faulted.

@@ -55,6 +55,19 @@ import Testing
         #expect(try run.process.wait() == .exited(0))
     }
 
+    @Test func `A process that was told to end and faults before it runs is not restarted`() throws {
+        let run = try HostRun("order", "early")
+        #expect(try run.lines() == [])
+        #expect(try run.process.wait() == .signalled(SIGSEGV))
+        #expect(try run.store.onlyReport().verdict.decision == .terminate)
+    }
+
+    @Test func `An order within the handler of another one does not end what that one means`() throws {
+        let run = try HostRun("order", "nested")
+        #expect(try run.lines() == ["nested"])
+        #expect(try run.process.wait() == .signalled(SIGSEGV))
+    }
+
     @Test(arguments: [("handler", ["first"]), ("two-handlers", ["first", "second"])])
     func `Where a handler of SIGTERM faults, the host stops`(scenario: String, lines: [String]) throws {
         let run = try HostRun("order", scenario)

@@ -44,6 +44,8 @@ enum OrderScenarios {
             host.close()
             awaitStandstill()
             return Probe.say("closed")
+        case "early": try faultBeforeRun(host)
+        case "nested": try faultAfterNestedOrder(host)
         case "handler", "hard-handler", "two-handlers": try faultInHandler(host, what)
         default: exit(64)
         }
@@ -61,6 +63,27 @@ enum OrderScenarios {
     /// Until no thread waits to restart the process; a drain's deadline ends the wait, too, if the order was lost.
     nonisolated private static func awaitStandstill() {
         while Probe.awaitsRestart { usleep(1000) }
+    }
+
+    /// The order is there, and nobody serves it yet.
+    private static func faultBeforeRun(_ host: EventHost) throws {
+        try stopWhenTold(host)
+        kill(getpid(), SIGTERM)
+        Fault.wildPointer.commit()
+    }
+
+    /// A handler of an order runs the loop, where another order comes and is over; then it faults hard.
+    private static func faultAfterNestedOrder(_ host: EventHost) throws {
+        try host.onSignal(SIGINT) { _ in
+            Probe.say("nested")
+            host.loop.stop()
+        }
+        try host.onSignal(SIGTERM) { _ in
+            kill(getpid(), SIGINT)
+            _ = host.loop.run(in: .default, for: .seconds(3600))
+            Fault.wildPointer.commit()
+        }
+        kill(getpid(), SIGTERM)
     }
 
     private static func stopWhenTold(_ host: EventHost) throws {
