@@ -169,6 +169,9 @@ import Testing
         let (run, port) = try faultInWait("waiting-thread")
         // It is queued in the backlog.
         _ = try LineClient(port: port)
+        // The thread waits before the main loop has heard of it, and an order may come between the two.
+        let limit = Deadline()
+        while !run.process.errors.contains("restarts when its wait is over"), !limit.hasPassed { usleep(10_000) }
         run.process.kill(SIGTERM)
         #expect(try run.lines().filter { !$0.hasPrefix("waits") } == ["told to end"])
         #expect(try run.process.wait() == .exited(0))
