@@ -43,8 +43,13 @@ extension EventHost {
 
     private func setStopping(_ isStopping: Bool) {
         supervisor.isStopping = isStopping
-        supervisor.isEnding = isStopping
-        capture.setVerdictWithoutDecision(isStopping ? .terminate : configuration.restart.verdict)
+        setEnding(isStopping)
+    }
+
+    /// Has what would restart the process end it, or restart it again.
+    private func setEnding(_ isEnding: Bool) {
+        supervisor.isEnding = isEnding
+        capture.setVerdictWithoutDecision(isEnding ? .terminate : configuration.restart.verdict)
     }
 
     /// Ends `run()` after the callout that is running; before `run()`, the next one ends at once.
@@ -61,15 +66,13 @@ extension EventHost {
 
     /// A handler of an order to end is about to be called: what would restart the process ends it.
     func beginOrder() {
-        supervisor.isEnding = true
-        capture.setVerdictWithoutDecision(.terminate)
+        setEnding(true)
     }
 
     /// That handler has returned.
     func endOrder() {
         guard !isStopping, !supervisor.isStopping else { return }
-        supervisor.isEnding = false
-        capture.setVerdictWithoutDecision(configuration.restart.verdict)
+        setEnding(false)
     }
 
     /// A handler of an order to end has faulted: the order is carried out without it.
@@ -83,8 +86,7 @@ extension EventHost {
 
     /// Has nothing restart the process any more, and what was to be restarted for reported.
     func forgoRestart() {
-        supervisor.isEnding = true
-        capture.setVerdictWithoutDecision(.terminate)
+        setEnding(true)
         forgoDrain()
         for slot in capture.forgoRestart() { writer.enqueue(slot: slot) }
     }
