@@ -3,6 +3,7 @@
 // What is copied may be written meanwhile, by other threads or by the very one that faulted: the number of an entry is read before and
 // after, and an entry that changed in between is left out.
 
+#include "async_sleep.h"
 #include "async_state.h"
 #include "async_syscalls.h"
 #include "crash_context.h"
@@ -17,12 +18,6 @@ HFContextSection *hf_async_context(void) { return atomic_load_explicit(&in_use, 
 /// What context_install.c sets.
 void hf_async_set_context(HFContextSection *section) {
     atomic_store_explicit(&in_use, section, memory_order_release);
-}
-
-static int64_t now(void) {
-    struct timespec time = {0, 0};
-    HF_SYSCALL2(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
 /// Copies an entry that begins with its number; false if it was written meanwhile.
@@ -126,7 +121,7 @@ void hf_async_keep_context(HFSnapshot *snapshot) {
     if (section == NULL || snapshot == NULL) {
         return;
     }
-    snapshot->time = now();
+    snapshot->time = (int64_t)hf_async_monotonic_nanoseconds();
     keep_events(snapshot, ring_for(section));
     keep_notes(snapshot, section);
     keep_values(snapshot, section);
@@ -165,7 +160,7 @@ bool hf_async_add_note(uint32_t kind, int32_t code, int32_t detail, const char *
         __atomic_fetch_add(&section->area.notes_dropped, 1, __ATOMIC_RELAXED);
         return false;
     }
-    note->time = now();
+    note->time = (int64_t)hf_async_monotonic_nanoseconds();
     // What the loop does next comes after it.
     hf_loop_events_note_time(note->time);
     note->kind = kind;

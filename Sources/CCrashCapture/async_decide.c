@@ -1,6 +1,7 @@
 // The deciding thread's side of the hand-over.
 
 #include "async_park.h"
+#include "async_sleep.h"
 #include "async_state.h"
 #include "async_syscalls.h"
 #include "thread_look.h"
@@ -76,9 +77,9 @@ void hf_capture_wake(uint32_t slot) {
     HFRecord *record = &hf_capture_state.slots[slot];
     if (hf_async_ends_process(record, __atomic_load_n(&record->verdict, __ATOMIC_ACQUIRE))) {
         atomic_store_explicit(&hf_capture_state.ender, slot + 1, memory_order_release);
-        HF_SYSCALL3(SYS_futex, &hf_capture_state.ender, FUTEX_WAKE_PRIVATE, INT32_MAX);
+        hf_async_wake(&hf_capture_state.ender);
     }
-    HF_SYSCALL3(SYS_futex, &record->verdict, FUTEX_WAKE, 1);
+    hf_async_wake(&record->verdict);
 }
 
 void hf_capture_set_verdict_without_decision(uint32_t verdict) {
@@ -94,10 +95,7 @@ void hf_capture_set_start_items(const HFStartItems *items) {
 }
 
 uint64_t hf_capture_begin_drain(void) {
-    struct timespec now = {0, 0};
-    HF_SYSCALL2(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
-    uint64_t deadline = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec +
-                        hf_capture_state.configuration.drain_nanoseconds;
+    uint64_t deadline = hf_async_monotonic_nanoseconds() + hf_capture_state.configuration.drain_nanoseconds;
     uint64_t before = 0;
     // One for all: the process is replaced once, whichever of its threads faulted first.
     return atomic_compare_exchange_strong(&hf_capture_state.drain_deadline, &before, deadline) ? deadline : before;

@@ -49,6 +49,20 @@ static void call_previous_handler(int signal, siginfo_t *info, void *context) {
     }
 }
 
+/// Ends the process by the default action of a signal.
+_Noreturn static void end_by(int signal, const siginfo_t *info) {
+    set_default_action(signal);
+    long pid = HF_SYSCALL0(SYS_getpid);
+    long thread = HF_SYSCALL0(SYS_gettid);
+    HF_SYSCALL4(SYS_rt_tgsigqueueinfo, pid, thread, signal, info);
+    uint64_t mask = ~(1ULL << (signal - 1));
+    HF_SYSCALL4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, HF_KERNEL_SIGSET_SIZE);
+    // Only process 1 of a container comes here: for it the default action of a signal from itself is nothing
+    // (pid_namespaces(7)).
+    HF_SYSCALL1(SYS_exit_group, 128 + signal);
+    __builtin_unreachable();
+}
+
 bool hf_async_is_exiting(void) {
     return atomic_load_explicit(&hf_capture_state.exiting, memory_order_acquire) == (int32_t)HF_SYSCALL0(SYS_getpid);
 }
@@ -62,13 +76,15 @@ void hf_async_terminate(int signal, siginfo_t *info, void *context) {
     // Whatever that handler did, the process ends now, and as the signal says: an outer supervisor and a core dump see the
     // truth. A re-executed fault could be repaired by another thread meanwhile, so the siginfo is queued again instead;
     // the kernel lets a process send itself any code (kernel/signal.c, do_rt_tgsigqueueinfo).
-    set_default_action(signal);
-    long thread = HF_SYSCALL0(SYS_gettid);
-    HF_SYSCALL4(SYS_rt_tgsigqueueinfo, pid, thread, signal, info);
-    uint64_t mask = ~(1ULL << (signal - 1));
-    HF_SYSCALL4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, HF_KERNEL_SIGSET_SIZE);
-    // Only process 1 of a container comes here: for it the default action of a signal from itself is nothing
-    // (pid_namespaces(7)).
-    HF_SYSCALL1(SYS_exit_group, 128 + signal);
-    __builtin_unreachable();
+    end_by(signal, info);
+}
+
+void hf_async_end_by_order(int signal) {
+    siginfo_t info;
+    __builtin_memset(&info, 0, sizeof info);
+    info.si_signo = signal;
+    info.si_code = SI_TKILL;
+    info.si_pid = (int32_t)HF_SYSCALL0(SYS_getpid);
+    info.si_uid = (uint32_t)HF_SYSCALL0(SYS_getuid);
+    end_by(signal, &info);
 }

@@ -6,6 +6,7 @@
 
 #include "async_handler.h"
 #include "async_park.h"
+#include "async_signals.h"
 #include "async_spool.h"
 #include "async_state.h"
 #include "async_turn.h"
@@ -106,6 +107,18 @@ static uint32_t capture(int signal, const siginfo_t *info, void *context, HFReco
     return hf_async_park(*record);
 }
 
+/// Ends the process with the status that has it started again; by the order to end that it has not carried out, if there is one.
+static void leave(HFRecord *record, int32_t status) {
+    int order = hf_async_due_order();
+    if (order == 0) {
+        HF_SYSCALL1(SYS_exit_group, status);
+    }
+    if (record != NULL) {
+        __atomic_store_n(&record->verdict, HF_VERDICT_TERMINATE, __ATOMIC_RELEASE);
+    }
+    hf_async_end_by_order(order);
+}
+
 /// Captures the fault and acts on the verdict; returns when that is to resume.
 static void judge(int signal, siginfo_t *info, void *context) {
     HFRecord *record;
@@ -117,7 +130,7 @@ static void judge(int signal, siginfo_t *info, void *context) {
         return;
     }
     if (verdict == HF_VERDICT_RESTART && !hf_async_await_turn(record)) {
-        if (record != NULL && (__atomic_load_n(&record->facts, __ATOMIC_ACQUIRE) & HF_FACT_DRAINED) != 0) {
+        if (hf_async_is_drained_for(record)) {
             hf_async_stand_still(record);
         } else if (record != NULL) {
             __atomic_store_n(&record->verdict, HF_VERDICT_TERMINATE, __ATOMIC_RELEASE);
@@ -125,7 +138,7 @@ static void judge(int signal, siginfo_t *info, void *context) {
     } else if (verdict == HF_VERDICT_RESTART) {
         int32_t code = hf_capture_state.configuration.restart_exit_code;
         if (code >= 0) {
-            HF_SYSCALL1(SYS_exit_group, code);
+            leave(record, code);
         }
         hf_async_restart();
         if (record != NULL) {

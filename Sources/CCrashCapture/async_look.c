@@ -1,6 +1,7 @@
 // The two sides of a look at a thread: the one who wants to know, and the crash thread.
 
 #include "thread_look.h"
+#include "async_sleep.h"
 #include "async_state.h"
 #include "async_syscalls.h"
 
@@ -17,12 +18,8 @@ bool hf_capture_look(HFThreadLook *look, uint64_t until) {
     atomic_store_explicit(&wanted, look, memory_order_release);
     atomic_fetch_add_explicit(&hf_capture_state.pending, 1, memory_order_release);
     HF_SYSCALL3(SYS_futex, &hf_capture_state.pending, FUTEX_WAKE_PRIVATE, 1);
-    struct timespec time = {.tv_sec = (time_t)(until / 1000000000), .tv_nsec = (long)(until % 1000000000)};
-    const struct timespec *limit = &time;
     while (atomic_load_explicit(&ended, memory_order_acquire) == seen) {
-        long result = HF_SYSCALL6(
-            SYS_futex, &ended, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, seen, limit, 0, FUTEX_BITSET_MATCH_ANY);
-        if (result != -ETIMEDOUT) {
+        if (hf_async_sleep_while(&ended, seen, until)) {
             continue;
         }
         HFThreadLook *expected = look;
@@ -31,7 +28,7 @@ bool hf_capture_look(HFThreadLook *look, uint64_t until) {
             return false;
         }
         // It has begun, and writes into our memory: that takes no longer than a thread is waited for.
-        limit = NULL;
+        until = INT64_MAX;
     }
     return true;
 }
@@ -44,5 +41,5 @@ HFThreadLook *hf_capture_take_look(void) {
 
 void hf_capture_end_look(void) {
     atomic_fetch_add_explicit(&ended, 1, memory_order_release);
-    HF_SYSCALL3(SYS_futex, &ended, FUTEX_WAKE_PRIVATE, INT32_MAX);
+    hf_async_wake(&ended);
 }

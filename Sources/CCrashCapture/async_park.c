@@ -1,45 +1,24 @@
 // Parks a thread that faulted until the verdict. It keeps the time itself.
 
 #include "async_park.h"
+#include "async_sleep.h"
 #include "async_spool.h"
 #include "async_state.h"
 #include "async_syscalls.h"
 #include "async_tracer.h"
+#include "async_turn.h"
 #include "thread_sampling.h"
 
 #include <linux/futex.h>
-#include <time.h>
 
 /// Who wakes later than this after its time did not get a processor, or was stopped.
 enum { late_nanoseconds = 100 * 1000 * 1000 };
 
-/// An absolute CLOCK_MONOTONIC time: interruptions do not move it (futex(2), FUTEX_WAIT_BITSET).
-static struct timespec time_after(uint64_t nanoseconds) {
-    struct timespec until = {0, 0};
-    HF_SYSCALL2(SYS_clock_gettime, CLOCK_MONOTONIC, &until);
-    nanoseconds += (uint64_t)until.tv_nsec;
-    until.tv_sec += (time_t)(nanoseconds / 1000000000);
-    until.tv_nsec = (long)(nanoseconds % 1000000000);
-    return until;
-}
-
-static bool is_long_past(const struct timespec *time) {
-    struct timespec now = {0, 0};
-    HF_SYSCALL2(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
-    return (int64_t)(now.tv_sec - time->tv_sec) * 1000000000 + (now.tv_nsec - time->tv_nsec) > late_nanoseconds;
-}
-
-/// Sleeps while a word has a value; false when the time has passed.
-static bool wait_while(const void *word, uint32_t value, const struct timespec *until) {
-    long result = HF_SYSCALL6(SYS_futex, word, FUTEX_WAIT_BITSET, value, until, 0, FUTEX_BITSET_MATCH_ANY);
-    return result != -ETIMEDOUT;
-}
-
 /// Notes what the deciding thread does instead of deciding, and returns whether that passes by itself.
 ///
 /// Whoever waits for a lock sleeps. Who is at work, is stopped (proc_pid_stat(5)) or has just been so as all others is not kept by one.
-static bool note_decider(HFRecord *record, const struct timespec *deadline) {
-    bool stood_still = is_long_past(deadline);
+static bool note_decider(HFRecord *record, uint64_t deadline) {
+    bool stood_still = hf_async_monotonic_nanoseconds() > deadline + late_nanoseconds;
     HFThreadEntry decider;
     decider.id = hf_capture_decider();
     decider.kernel_state = 0;
@@ -51,8 +30,7 @@ static bool note_decider(HFRecord *record, const struct timespec *deadline) {
 }
 
 bool hf_async_ends_process(const HFRecord *record, uint32_t verdict) {
-    return (verdict == HF_VERDICT_RESTART || verdict == HF_VERDICT_TERMINATE) &&
-           (__atomic_load_n(&record->facts, __ATOMIC_ACQUIRE) & HF_FACT_DRAINED) == 0;
+    return (verdict == HF_VERDICT_RESTART || verdict == HF_VERDICT_TERMINATE) && !hf_async_is_drained_for(record);
 }
 
 /// Waits until the deciding thread has let this one go.
@@ -61,14 +39,10 @@ bool hf_async_ends_process(const HFRecord *record, uint32_t verdict) {
 /// too, have been walked. Those are given the same verdict, and are not let go.
 static void await_release(const HFRecord *record) {
     uint32_t own = (uint32_t)(record - hf_capture_state.slots) + 1;
-    struct timespec until = time_after(hf_capture_state.configuration.deadline_nanoseconds);
+    uint64_t until = hf_async_monotonic_nanoseconds() + hf_capture_state.configuration.deadline_nanoseconds;
     uint32_t seen;
-    while ((seen = atomic_load_explicit(&hf_capture_state.ender, memory_order_acquire)) != own) {
-        long result = HF_SYSCALL6(
-            SYS_futex, &hf_capture_state.ender, FUTEX_WAIT_BITSET_PRIVATE, seen, &until, 0, FUTEX_BITSET_MATCH_ANY);
-        if (result == -ETIMEDOUT) {
-            return;
-        }
+    while ((seen = atomic_load_explicit(&hf_capture_state.ender, memory_order_acquire)) != own &&
+           hf_async_sleep_while(&hf_capture_state.ender, seen, until)) {
     }
 }
 
@@ -81,7 +55,7 @@ uint32_t hf_async_park(HFRecord *record) {
     hf_async_keep_context(snapshot);
 
     uint64_t patience = hf_capture_state.configuration.deadline_nanoseconds;
-    struct timespec until = time_after(patience);
+    uint64_t until = hf_async_monotonic_nanoseconds() + patience;
     bool is_extended = false;
     for (;;) {
         hf_async_check_spool();
@@ -92,10 +66,10 @@ uint32_t hf_async_park(HFRecord *record) {
             }
             return verdict;
         }
-        if (wait_while(&record->verdict, HF_VERDICT_PENDING, &until)) {
+        if (hf_async_sleep_while(&record->verdict, HF_VERDICT_PENDING, until)) {
             continue;
         }
-        bool may_pass = note_decider(record, &until);
+        bool may_pass = note_decider(record, until);
         // A debugger may have stopped the deciding thread: that says nothing of locks.
         if (!hf_async_is_traced()) {
             if (!may_pass || is_extended) {
@@ -103,7 +77,7 @@ uint32_t hf_async_park(HFRecord *record) {
             }
             is_extended = true;
         }
-        until = time_after(patience);
+        until = hf_async_monotonic_nanoseconds() + patience;
     }
     // It is ours: what keeps the deciding thread may be a lock that this very thread holds.
     uint32_t expected = HF_VERDICT_PENDING;

@@ -6,6 +6,7 @@
 #include "async_sample.h"
 #include "async_handler.h"
 #include "async_registers.h"
+#include "async_sleep.h"
 #include "async_state.h"
 #include "async_syscalls.h"
 #include "async_tracer.h"
@@ -54,20 +55,6 @@ static Request *const requests = own.requests;
 
 /// How many threads have answered; the crash thread sleeps on it (futex(2)).
 static _Atomic(uint32_t) answers;
-
-uint64_t hf_async_monotonic_nanoseconds(void) {
-    struct timespec time = {0, 0};
-    HF_SYSCALL2(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
-/// Sleeps while a word has a value; false when the time has come. The time is absolute: interruptions do not move it.
-static bool wait_while(const void *word, uint32_t value, uint64_t until) {
-    struct timespec time = {.tv_sec = (time_t)(until / 1000000000), .tv_nsec = (long)(until % 1000000000)};
-    long result = HF_SYSCALL6(
-        SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, value, &time, 0, FUTEX_BITSET_MATCH_ANY);
-    return result != -ETIMEDOUT;
-}
 
 static bool is_ours(void) {
     HFKernelAction action;
@@ -123,7 +110,7 @@ static bool stand_still(Request *request, uint32_t word, int signal, const sigin
     atomic_fetch_add_explicit(&answers, 1, memory_order_release);
     HF_SYSCALL3(SYS_futex, &answers, FUTEX_WAKE_PRIVATE, 1);
     while (atomic_load_explicit(&request->word, memory_order_acquire) == standing) {
-        if (!wait_while(&request->word, standing, limit)) {
+        if (!hf_async_sleep_while(&request->word, standing, limit)) {
             uint32_t expected = standing;
             if (atomic_compare_exchange_strong_explicit(
                     &request->word, &expected, with_phase(standing, idle), memory_order_acq_rel, memory_order_relaxed)) {
@@ -218,7 +205,7 @@ bool hf_async_await_threads(uint32_t first, uint32_t count, uint64_t until) {
         if (all) {
             return true;
         }
-        if (!wait_while(&answers, seen, until)) {
+        if (!hf_async_sleep_while(&answers, seen, until)) {
             return false;
         }
     }
@@ -322,7 +309,7 @@ void hf_async_suspend_sampling(void) {
     uint64_t until = hf_async_monotonic_nanoseconds() + 100 * 1000 * 1000;
     bool may_send = true;
     while ((may_send = atomic_load_explicit(&hf_sample_state.sending, memory_order_seq_cst) != 0) &&
-           wait_while(&hf_sample_state.sending, 1, until)) {
+           hf_async_sleep_while(&hf_sample_state.sending, 1, until)) {
     }
     if (!atomic_load_explicit(&hf_sample_state.installed, memory_order_acquire) || !is_ours()) {
         return;

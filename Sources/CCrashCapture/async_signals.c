@@ -2,13 +2,18 @@
 
 #include "async_signals.h"
 #include "async_restart.h"
+#include "async_sleep.h"
 #include "async_state.h"
 #include "async_syscalls.h"
 #include "signal_events.h"
 
 #include <time.h>
 
-enum { ring_size = 4096 };
+enum {
+    ring_size = 4096,
+    /// The `si_errno` of an order that a process before this one took. Linux does not use the field (sigaction(2)), and hands it on.
+    repeated = EALREADY,
+};
 
 /// What the kernel tells of a signal: the used part of siginfo_t (asm-generic/siginfo.h).
 typedef struct Information {
@@ -136,6 +141,7 @@ static void decode(HFSignalEvent *event, const Information *information) {
     __builtin_memcpy(&info, information, sizeof *information);
     event->signal = info.si_signo;
     event->code = info.si_code;
+    event->is_repeated = hf_async_is_order(info.si_signo) && info.si_errno == repeated;
     if (info.si_code > SI_USER && info.si_code < SI_KERNEL) {
         if (info.si_signo == SIGCHLD) {
             event->sender_pid = info.si_pid;
@@ -198,6 +204,8 @@ bool hf_signal_next(HFSignalEvent *event) {
     if (hf_async_is_order(event->signal)) {
         // Before the event is gone: a restart that comes between the two finds it in one of the places.
         state.orders[event->signal] = cell->information;
+        atomic_store_explicit(
+            &hf_signal_state.order_times[event->signal], hf_async_monotonic_nanoseconds(), memory_order_relaxed);
         atomic_fetch_or_explicit(&hf_signal_state.taken_orders, bit(event->signal), memory_order_release);
     }
     // Before the cell is free: a restart that comes between the two queues this one again rather than lose it.
@@ -213,9 +221,11 @@ void hf_signal_reset_ring(void) {
 
 // MARK: Orders to end
 
-bool hf_async_is_order(int signal) { return signal == SIGTERM || signal == SIGINT || signal == SIGQUIT; }
+// Not SIGQUIT: as many programs say by it what they are doing as end by it.
+bool hf_async_is_order(int signal) { return signal == SIGTERM || signal == SIGINT; }
 
-bool hf_async_has_order(void) {
+/// 0 for none.
+static int first_order_in_ring(void) {
     uint64_t head = atomic_load_explicit(&state.head, memory_order_acquire);
     for (uint64_t ticket = atomic_load_explicit(&state.tail, memory_order_acquire); ticket != head; ticket += 1) {
         uint64_t index = ticket % ring_size;
@@ -224,10 +234,39 @@ bool hf_async_has_order(void) {
         __builtin_memcpy(&info, &cell->information, sizeof cell->information);
         if (atomic_load_explicit(&cell->turn, memory_order_acquire) + index == ticket + 1 &&
             hf_async_is_order(info.si_signo)) {
-            return true;
+            return info.si_signo;
         }
     }
-    return false;
+    return 0;
+}
+
+bool hf_async_has_order(void) { return first_order_in_ring() != 0; }
+
+/// The orders that were taken so lately that the program may still be about to end, as bits.
+static uint64_t orders_under_way(void) {
+    uint64_t taken = atomic_load_explicit(&hf_signal_state.taken_orders, memory_order_acquire);
+    uint64_t now = hf_async_monotonic_nanoseconds();
+    for (int signal = 1; signal <= SIGTERM; signal += 1) {
+        uint64_t time = atomic_load_explicit(&hf_signal_state.order_times[signal], memory_order_relaxed);
+        if (now > time + hf_order_patience) {
+            taken &= ~bit(signal);
+        }
+    }
+    return taken;
+}
+
+int hf_async_due_order(void) {
+    uint64_t pending = 0;
+    HF_SYSCALL2(SYS_rt_sigpending, &pending, HF_KERNEL_SIGSET_SIZE);
+    uint64_t observed = atomic_load_explicit(&hf_capture_state.observed_signals, memory_order_relaxed);
+    uint64_t due = orders_under_way() | (pending & observed);
+    if ((due & bit(SIGTERM)) != 0) {
+        return SIGTERM;
+    }
+    if ((due & bit(SIGINT)) != 0) {
+        return SIGINT;
+    }
+    return first_order_in_ring();
 }
 
 void hf_signal_settle_orders(void) { atomic_store(&hf_signal_state.taken_orders, 0); }
@@ -266,13 +305,14 @@ void hf_async_hold_signals(void) {
         }
     }
     atomic_store_explicit(&state.held, head, memory_order_relaxed);
-    // What was taken, too: its handlers may have begun to end the process. One that is pending already stays one (signal(7)).
-    uint64_t orders = atomic_load_explicit(&hf_signal_state.taken_orders, memory_order_acquire) & observed;
+    // What was taken, too, and marked: its handlers may have begun to end the process. One that is pending already stays one (signal(7)).
+    uint64_t orders = orders_under_way() & observed;
     for (int signal = 1; signal <= SIGTERM; signal += 1) {
         if ((orders & bit(signal)) != 0) {
             siginfo_t info;
             __builtin_memset(&info, 0, sizeof info);
             __builtin_memcpy(&info, &state.orders[signal], sizeof state.orders[signal]);
+            info.si_errno = repeated;
             queue_again(signal, &info);
         }
     }

@@ -8,6 +8,9 @@
 
 enum { HF_HIGHEST_SIGNAL = 64 };
 
+/// How long a program that was told to end has for that, in nanoseconds, as systemd.service(5) gives it by TimeoutStopSec.
+static const uint64_t hf_order_patience = 90ULL * 1000 * 1000 * 1000;
+
 /// The layout that rt_sigaction(2) takes, which is not that of glibc.
 typedef struct HFKernelAction {
     /// The address of a function, or SIG_DFL or SIG_IGN.
@@ -37,6 +40,8 @@ typedef struct HFSignalState {
     uint64_t discarded;
     /// Orders to end that were taken, and that the process has not carried out, as bits.
     _Atomic(uint64_t) taken_orders;
+    /// When each of them was taken last, in nanoseconds of CLOCK_MONOTONIC, by signal.
+    _Atomic(uint64_t) order_times[SIGTERM + 1];
 } HFSignalState;
 
 extern HFSignalState hf_signal_state;
@@ -55,8 +60,13 @@ void hf_signal_reset_ring(void);
 /// Safe to call from a signal handler.
 void hf_async_hold_signals(void);
 
-/// Whether a signal is an order to end: SIGTERM, SIGINT or SIGQUIT. Safe to call from a signal handler.
+/// Whether a signal is an order to end: SIGTERM or SIGINT. Safe to call from a signal handler.
 bool hf_async_is_order(int signal);
+
+/// The order to end that the process has yet to carry out: one that waits, or that was taken within `hf_order_patience`; 0 for none.
+///
+/// Safe to call from a signal handler.
+int hf_async_due_order(void);
 
 /// Whether an order to end waits for the thread that takes events. Safe to call from a signal handler.
 bool hf_async_has_order(void);

@@ -94,6 +94,8 @@ typedef struct HFCaptureState {
     _Atomic(uint64_t) earliest_restart;
     /// Threads that wait until they may restart the process.
     _Atomic(uint32_t) restart_waiters;
+    /// Threads that faulted, and stand still because the process was told to end.
+    _Atomic(uint32_t) standing;
     /// Grows when `drained`, `forgone` or `exiting` changes; threads that wait until they may restart the process sleep on it (futex(2)).
     _Atomic(uint32_t) restart_changes;
     /// What a forked child needs for a record of its own, in memory that fork(2) copies: NULL where there is no spool file.
@@ -187,5 +189,8 @@ void hf_async_copy_texts(HFText first, HFText second);
 /// Ends the process as the signal would have without us. Returns to let the fault happen again, or not at all.
 /// Safe to call from a signal handler.
 void hf_async_terminate(int signal, siginfo_t *info, void *context);
+
+/// Ends the process as an order to end does by default. Safe to call from a signal handler.
+_Noreturn void hf_async_end_by_order(int signal);
 
 #endif

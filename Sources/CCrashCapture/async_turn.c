@@ -6,38 +6,18 @@
 
 #include "async_turn.h"
 #include "async_signals.h"
+#include "async_sleep.h"
 #include "async_state.h"
 #include "async_syscalls.h"
 
-#include <linux/futex.h>
-#include <time.h>
-
 enum {
-    second = 1000 * 1000 * 1000,
     /// What the main loop has after the deadline of a drain, for the handlers of a restart.
-    handover = second,
-    /// How often the main thread looks for an order to end: its own handlers take signals meanwhile, and wake nobody.
+    handover = 1000 * 1000 * 1000,
+    /// How often a thread looks for an order to end where the main loop takes none meanwhile: handlers wake nobody.
     look = 50 * 1000 * 1000,
 };
 
-/// How long a program that was told to end has for that, in nanoseconds: it may wait for a lock that the thread holds, or for the thread.
-static const uint64_t patience = 90ULL * second;
-
-static uint64_t now(void) {
-    struct timespec time = {0, 0};
-    HF_SYSCALL2(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * second + (uint64_t)time.tv_nsec;
-}
-
-/// Sleeps until a time, or until something has changed since `seen`.
-static void wait_for_change(uint32_t seen, uint64_t until) {
-    struct timespec time = {(time_t)(until / second), (long)(until % second)};
-    HF_SYSCALL6(
-        SYS_futex, &hf_capture_state.restart_changes, FUTEX_WAIT_BITSET_PRIVATE, seen, &time, 0,
-        FUTEX_BITSET_MATCH_ANY);
-}
-
-static bool is_drained_for(const HFRecord *record) {
+bool hf_async_is_drained_for(const HFRecord *record) {
     return record != NULL && (__atomic_load_n(&record->facts, __ATOMIC_ACQUIRE) & HF_FACT_DRAINED) != 0;
 }
 
@@ -69,46 +49,48 @@ static bool has_unheard_order(void) {
     }
     uint64_t pending = 0;
     HF_SYSCALL2(SYS_rt_sigpending, &pending, HF_KERNEL_SIGSET_SIZE);
-    return hf_async_has_order() || (pending & (1ULL << (SIGTERM - 1) | 1ULL << (SIGINT - 1) | 1ULL << (SIGQUIT - 1))) != 0;
+    return hf_async_has_order() || (pending & (1ULL << (SIGTERM - 1) | 1ULL << (SIGINT - 1))) != 0;
 }
 
 bool hf_async_await_turn(HFRecord *record) {
-    bool drains = is_drained_for(record);
+    bool drains = hf_async_is_drained_for(record);
     if (has_unheard_order()) {
         return false;
     }
-    // Nobody takes its signals meanwhile: an order to end is for the next process, which delivers it while it waits.
-    bool is_main = HF_SYSCALL0(SYS_gettid) == HF_SYSCALL0(SYS_getpid);
+    // The main loop takes no orders while its own thread waits here, nor perhaps where it cannot drain: it may wait for the heap. Then an
+    // order to end is for the next process, which delivers it while it waits.
+    bool looks = !drains || HF_SYSCALL0(SYS_gettid) == HF_SYSCALL0(SYS_getpid);
     atomic_fetch_add(&hf_capture_state.restart_waiters, 1);
     for (;;) {
         uint32_t seen = atomic_load(&hf_capture_state.restart_changes);
         if (is_over(record)) {
+            if (drains) {
+                atomic_fetch_add(&hf_capture_state.standing, 1);
+            }
             atomic_fetch_sub(&hf_capture_state.restart_waiters, 1);
             return false;
         }
         uint64_t until = turn(drains);
-        uint64_t present = now();
-        if (present >= until || (is_main && hf_async_has_order())) {
+        uint64_t present = hf_async_monotonic_nanoseconds();
+        if (present >= until || (looks && hf_async_has_order())) {
             return true;
         }
-        wait_for_change(seen, is_main && until > present + look ? present + look : until);
+        hf_async_sleep_while(&hf_capture_state.restart_changes, seen, looks && until > present + look ? present + look : until);
     }
 }
 
 void hf_async_stand_still(HFRecord *record) {
     hf_async_leave_record(record);
-    uint64_t until = now() + patience;
-    for (uint64_t present = now(); present < until; present = now()) {
-        static const uint32_t never = 0;
-        uint64_t left = until - present;
-        struct timespec time = {(time_t)(left / second), (long)(left % second)};
-        HF_SYSCALL4(SYS_futex, &never, FUTEX_WAIT_PRIVATE, 0, &time);
+    static const uint32_t never = 0;
+    // The program may wait for a lock that the thread holds, or for the thread.
+    uint64_t until = hf_async_monotonic_nanoseconds() + hf_order_patience;
+    while (hf_async_sleep_while(&never, 0, until)) {
     }
 }
 
 void hf_async_note_turn(void) {
     atomic_fetch_add(&hf_capture_state.restart_changes, 1);
-    HF_SYSCALL3(SYS_futex, &hf_capture_state.restart_changes, FUTEX_WAKE_PRIVATE, INT32_MAX);
+    hf_async_wake(&hf_capture_state.restart_changes);
 }
 
 void hf_capture_end_drain(void) {
@@ -120,10 +102,12 @@ void hf_capture_set_earliest_restart(uint64_t time) { atomic_store(&hf_capture_s
 
 bool hf_capture_awaits_restart(void) { return atomic_load(&hf_capture_state.restart_waiters) != 0; }
 
+bool hf_capture_stands_still(void) { return atomic_load(&hf_capture_state.standing) != 0; }
+
 bool hf_capture_forgo_restart_of(uint32_t slot) {
     HFRecord *record = &hf_capture_state.slots[slot];
     uint32_t expected = HF_VERDICT_RESTART;
-    if (!hf_capture_is_restart_forgone() || !is_drained_for(record) ||
+    if (!hf_capture_is_restart_forgone() || !hf_async_is_drained_for(record) ||
         !__atomic_compare_exchange_n(
             &record->verdict, &expected, HF_VERDICT_TERMINATE, false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE)) {
         return false;

@@ -5,6 +5,9 @@
 
 #include "crash_record.h"
 
+/// Whether the main loop drains before this fault restarts the process; false for NULL. Safe to call from a signal handler.
+bool hf_async_is_drained_for(const HFRecord *record);
+
 /// Parks a thread whose fault restarts the process until it may do that: while the main loop drains, and while a back-off lasts.
 ///
 /// Returns false where the process is to end instead: it was told to, or has called exit(3). The record may be NULL. Safe to call

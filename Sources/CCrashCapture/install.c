@@ -100,9 +100,20 @@ static void note_exit(void) {
     }
 }
 
+enum { memory_spool_seals = F_SEAL_SHRINK };
+
+bool hf_capture_is_memory_spool(int descriptor) {
+    HFSpoolHeader header;
+    return fcntl(descriptor, F_GET_SEALS) == memory_spool_seals &&
+           pread(descriptor, &header, sizeof header, 0) == (ssize_t)sizeof header &&
+           memcmp(header.magic, "HFSPOOL", sizeof header.magic) == 0;
+}
+
 int hf_capture_make_memory_spool(uint64_t size) {
-    int descriptor = memfd_create("holdfast-spool", MFD_CLOEXEC);
-    if (descriptor >= 0 && ftruncate(descriptor, (off_t)size) != 0) {
+    // Nobody can cut it, who could open it by proc_pid_fd(5).
+    int descriptor = memfd_create("holdfast-spool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (descriptor >= 0 &&
+        (ftruncate(descriptor, (off_t)size) != 0 || fcntl(descriptor, F_ADD_SEALS, memory_spool_seals) != 0)) {
         close(descriptor);
         return -1;
     }

@@ -28,10 +28,17 @@ int hf_kept_is_frozen(int table) {
     return seals >= 0 && (seals & (F_SEAL_FUTURE_WRITE | F_SEAL_WRITE)) != 0;
 }
 
-bool hf_kept_is_trusted(unsigned int owner) {
-    // What the kernel said when it executed the program: the user may have changed since.
-    bool has_gained_rights = getauxval(AT_SECURE) != 0 && getauxval(AT_UID) != 0;
-    return !has_gained_rights || owner == geteuid();
+// What the kernel said when it executed the program (getauxval(3)): the user may have changed since.
+
+static bool is_set_user(void) { return getauxval(AT_UID) != 0 && getauxval(AT_UID) != getauxval(AT_EUID); }
+
+static bool is_set_group(void) { return getauxval(AT_UID) != 0 && getauxval(AT_GID) != getauxval(AT_EGID); }
+
+bool hf_acts_for_another(void) { return is_set_user() || is_set_group(); }
+
+bool hf_kept_is_trusted(unsigned int owner, unsigned int group) {
+    // Whoever made it with both has the rights of both.
+    return (!is_set_user() || owner == geteuid()) && (!is_set_group() || group == getegid());
 }
 
 /// Returns 0 or the `errno`.

@@ -100,7 +100,7 @@ int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict before
     return change_mask(HF_NEXT(sigprocmask), how, set, before);
 }
 
-// The C library's older ones call its own sigprocmask, and not the one above (signal/sigblock.c, sigsetmask.c, sighold.c).
+// The C library's older ones call its own sigprocmask, and not the one above (signal/sigblock.c, sigsetmask.c, sighold.c, sigset.c).
 
 /// Takes a mask as 4.2BSD has it, of the first 32 signals; returns the one before, or -1.
 static int change_old_mask(int how, int mask) {
@@ -119,6 +119,23 @@ int sighold(int signal) {
     sigset_t set;
     sigemptyset(&set);
     return sigaddset(&set, signal) == 0 ? sigprocmask(SIG_BLOCK, &set, NULL) : -1;
+}
+
+void (*sigset(int signal, void (*handler)(int)))(int) {
+    sigset_t set;
+    sigset_t before;
+    sigemptyset(&set);
+    if (sigaddset(&set, signal) != 0) {
+        return SIG_ERR;
+    }
+    bool holds = handler == SIG_HOLD;
+    struct sigaction action = {.sa_handler = handler};
+    struct sigaction old;
+    if (sigaction(signal, holds ? NULL : &action, &old) != 0 ||
+        sigprocmask(holds ? SIG_BLOCK : SIG_UNBLOCK, &set, &before) != 0) {
+        return SIG_ERR;
+    }
+    return sigismember(&before, signal) == 1 ? SIG_HOLD : old.sa_handler;
 }
 
 // The masks of handlers, and those of waits, in which handlers run.

@@ -56,6 +56,7 @@ void blockSignalsByOldCalls(void) {
     sigblock(-1);
     sigsetmask(-1);
     sighold(SIGSEGV);
+    sigset(SIGSEGV, SIG_HOLD);
 }
 #pragma clang diagnostic pop
 

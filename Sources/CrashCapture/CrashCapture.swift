@@ -81,8 +81,8 @@ public final class CrashCapture: Sendable {
     /// Whether stacks can be walked: where they cannot, nothing is resumed.
     public let walksStacks: Bool
     /// Written by handlers; read by copying alone.
-    private nonisolated(unsafe) let spool: UnsafeRawPointer
-    private let spoolSize: Int
+    nonisolated(unsafe) let spool: UnsafeRawPointer
+    let spoolSize: Int
 
     /// The path of the executable of this process, as reports have it; "" where it cannot be had.
     public static var executable: String {
@@ -108,6 +108,9 @@ public final class CrashCapture: Sendable {
         guard let own = ProcessImage.executable(of: "self") else { return kill(pid, 0) == 0 }
         return ProcessImage.executable(of: "\(pid)") == own
     }
+
+    /// Whether this is a set-user-ID or set-group-ID program that another user than root executed: its environment is theirs.
+    public static var actsForAnother: Bool { hf_acts_for_another() }
 
     /// The path by which the file of the executable can be read; nil where there is none.
     ///
@@ -273,75 +276,6 @@ public final class CrashCapture: Sendable {
     /// A number that changes when the spool's table of images does.
     public var imagesVersion: UInt32 { hf_loaded_images_version() }
 
-    /// The bytes of the whole spool file as they are now: the process, its images, and every record.
-    public func spoolBytes() -> [UInt8] {
-        unsafe Array(UnsafeRawBufferPointer(start: spool, count: spoolSize))
-    }
-
-    /// The bytes of a decided record, for the report writer.
-    public func recordBytes(slot: UInt32) -> [UInt8] {
-        let record = unsafe hf_capture_record(slot)
-        return unsafe Array(UnsafeRawBufferPointer(start: record, count: MemoryLayout<HFRecord>.size))
-    }
-
-    /// The bytes of the record of a fault; nil if it was freed.
-    ///
-    /// Callable from any thread, in ordinary code. Whoever frees it meanwhile leaves the bytes of another: look at the number in them.
-    public func recordBytes(ofFault number: Int) -> [UInt8]? {
-        let count = unsafe spool.assumingMemoryBound(to: HFSpoolHeader.self).pointee.slot_count
-        for slot in 0..<count where unsafe Int(hf_capture_record(slot).pointee.number) == number {
-            return recordBytes(slot: slot)
-        }
-        return nil
-    }
-
-    /// The bytes of the snapshot of the other threads that belongs to a decided record, for the report writer; empty if there is none.
-    public func threadBytes(slot: UInt32) -> [UInt8] {
-        let header = unsafe spool.assumingMemoryBound(to: HFSpoolHeader.self)
-        let number = unsafe hf_capture_record(slot).pointee.thread_snapshot
-        guard number > 0, unsafe number <= header.pointee.snapshot_count else { return [] }
-        let size = MemoryLayout<HFThreadSnapshot>.size
-        let start = unsafe spool + Int(header.pointee.snapshot_offset) + (Int(number) - 1) * size
-        let before = unsafe start.load(as: UInt32.self)
-        let bytes = unsafe Array(UnsafeRawBufferPointer(start: start, count: size))
-        // The last fault of a process takes a snapshot whose report is being written.
-        return unsafe start.load(as: UInt32.self) == before ? bytes : []
-    }
-
-    /// The bytes of the memory that belongs to a decided record, for the report writer; empty if there is none.
-    public func memoryBytes(slot: UInt32) -> [UInt8] {
-        let header = unsafe spool.assumingMemoryBound(to: HFSpoolHeader.self)
-        let number = unsafe hf_capture_record(slot).pointee.memory_area
-        guard number > 0, unsafe number <= header.pointee.memory_count else { return [] }
-        let size = MemoryLayout<HFMemoryArea>.size
-        let start = unsafe spool + Int(header.pointee.memory_offset) + (Int(number) - 1) * size
-        return unsafe Array(UnsafeRawBufferPointer(start: start, count: size))
-    }
-
-    /// Takes the records over that the process before this one left in memory, and closes that.
-    ///
-    /// - Parameter descriptor: What `inheritedSpool` was there.
-    /// - Returns: The bytes, as of a spool file; nil where it is nothing like that.
-    public static func takeOverSpool(_ descriptor: CInt) -> [UInt8]? {
-        var status = stat()
-        // Above the standard three, and never of another kind of file: the environment is everybody's to write.
-        guard descriptor > 2, unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-            status.st_nlink == 0, status.st_size > 0, status.st_size < 1 << 28, hf_kept_is_trusted(status.st_uid)
-        else { return nil }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
-        let count = unsafe bytes.withUnsafeMutableBytes { unsafe pread(descriptor, $0.baseAddress, $0.count, 0) }
-        return count == bytes.count ? bytes : nil
-    }
-
-    /// Makes the spool whole again where somebody has cut its file; says how often that was done so far.
-    ///
-    /// Callable from any thread, in ordinary code. Handlers do it by themselves, before they write.
-    public func mendSpool() -> Int {
-        hf_capture_check_spool()
-        return Int(hf_capture_spool_mends())
-    }
-
     /// How many faults have no report yet.
     public var slotsInUse: Int { Int(hf_capture_slots_in_use()) }
 
@@ -431,44 +365,6 @@ public final class CrashCapture: Sendable {
         unsafe list.initialize(to: HFStartItems(items: UnsafePointer(copy.baseAddress), count: UInt64(sorted.count)))
         unsafe hf_capture_set_start_items(list)
     }
-
-    /// When the main loop must have drained, in nanoseconds of the monotonic clock: the threads that wait for it go by the same time.
-    ///
-    /// Meaningful once a decision with `drains` was handed over.
-    public static var drainDeadline: Int64 { Int64(clamping: hf_capture_drain_deadline()) }
-
-    /// Tells the threads whose faults wait for the main loop to drain that it has.
-    ///
-    /// They carry out their verdicts at once.
-    public func endDrain() {
-        hf_capture_end_drain()
-    }
-
-    /// Has no fault restart the process any more, because it was told to end; threads that waited for a drain stand still from then on.
-    ///
-    /// Callable from any thread. A second call finds nothing new.
-    ///
-    /// - Returns: The slots of the faults that were to restart the process after a drain: nobody else makes their reports.
-    public func forgoRestart() -> [UInt32] {
-        hf_capture_forgo_restart()
-        let count = unsafe spool.assumingMemoryBound(to: HFSpoolHeader.self).pointee.slot_count
-        return (0..<count).filter { hf_capture_forgo_restart_of($0) }
-    }
-
-    /// Lets faults to come restart the process again, after a drain of their own.
-    public func allowRestart() {
-        hf_capture_allow_restart()
-    }
-
-    /// Sets how long no fault restarts the process, whatever thread faults: it stands still until then.
-    ///
-    /// - Parameter end: In nanoseconds of the monotonic clock.
-    public func deferRestarts(until end: Int64) {
-        hf_capture_set_earliest_restart(UInt64(max(0, end)))
-    }
-
-    /// Whether a thread that faulted waits until it may restart the process.
-    public var awaitsRestart: Bool { hf_capture_awaits_restart() }
 
     /// Takes everything back, as if there had been no capture: handlers, crash thread and spool file.
     ///

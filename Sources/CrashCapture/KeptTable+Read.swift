@@ -105,9 +105,9 @@ extension KeptTable {
 
     private static func contents(of number: CInt) -> [UInt8]? {
         var status = stat()
-        guard unsafe fstat(number, &status) == 0, hf_kept_is_trusted(status.st_uid), status.st_size < 1 << 40 else {
-            return nil
-        }
+        guard unsafe fstat(number, &status) == 0, hf_kept_is_trusted(status.st_uid, status.st_gid),
+            status.st_size < 1 << 40
+        else { return nil }
         let size = Int(status.st_size)
         var isWhole = true
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: size) { buffer, count in

@@ -31,6 +31,8 @@ public struct SignalEvent: Sendable, Hashable {
     public let lost: UInt64
     /// Whether this is no signal, but tells only how many were lost after the last one.
     public let isCountOnly: Bool
+    /// Whether the process before this one took it, and was replaced before it had ended: SIGTERM and SIGINT.
+    public let isRepeated: Bool
     /// When it arrived, in nanoseconds since 1970.
     public let unixNanoseconds: Int64
 
@@ -123,6 +125,7 @@ public enum SignalEvents {
             descriptorEvents: event.descriptor_events,
             lost: event.lost,
             isCountOnly: event.is_count_only,
+            isRepeated: event.is_repeated,
             unixNanoseconds: event.time_unix_nanoseconds
         )
     }
@@ -134,10 +137,21 @@ public enum SignalEvents {
         hf_signal_let_through()
     }
 
-    /// Whether a signal is an order to end: SIGTERM, SIGINT or SIGQUIT.
+    /// Whether a signal is an order to end: SIGTERM or SIGINT.
     ///
-    /// One that was taken comes again in the next process, should this one be restarted before it has ended.
+    /// One that was taken comes again in the next process, should this one be restarted within 90 seconds and before it has ended.
     public static func isOrder(_ signal: CInt) -> Bool { hf_signal_is_order(signal) }
+
+    /// The order to end that the process has yet to carry out: one that waits, or that was taken within the last 90 seconds.
+    public static var dueOrder: CInt? {
+        let order = hf_signal_due_order()
+        return order == 0 ? nil : order
+    }
+
+    /// Ends the process by the default action of an order to end.
+    public static func end(by order: CInt) -> Never {
+        hf_signal_end_by(order)
+    }
 
     /// Forgets the orders that were taken: they were carried out, or the program itself wants a restart.
     public static func settleOrders() {

@@ -146,7 +146,7 @@ extension EventHost {
         let ports = [signalPort.port, messagePort].compactMap { $0 }
         for port in ports {
             // Without a word from outside nobody could end the wait: then there is none.
-            guard (try? loop.add(port, to: Self.waitingMode)) != nil else { return }
+            guard (try? loop.add(port, to: Self.waitingMode)) != nil else { return capture.deferRestarts(until: 0) }
         }
         while !isStopping, !mustRestart {
             let rest = HostRunLoop.Instant.now.duration(to: end)

@@ -1,3 +1,4 @@
+internal import CrashCapture
 internal import Glibc
 internal import Logging
 internal import RunLoops
@@ -125,7 +126,8 @@ extension EventHost {
     ///
     /// - Parameter mayWait: Whether it is not yet late: what has come meanwhile is waited for, if no handler was told of an end.
     private func planRestart(mayWait: Bool) {
-        guard restartRefusedUntil <= .now else { return }
+        // Who is about to end needs no other process.
+        guard restartRefusedUntil <= .now, SignalEvents.dueOrder == nil else { return }
         startDrain(.planned, until: .now.advanced(by: configuration.drainDeadline)) { [self] in
             drain = nil
             if mayWait, drainHandlers.isEmpty, !isQuiet() { return }

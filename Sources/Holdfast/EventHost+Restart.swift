@@ -26,13 +26,16 @@ extension EventHost {
         mustRestart = false
         for handler in restartHandlers { handler() }
         flushReports(within: .seconds(2))
-        // A handler may have been told to end.
-        if reason == .planned, isStopping { return }
+        // A handler may have been told to end, or will be.
+        if reason == .planned, isStopping || SignalEvents.dueOrder != nil { return }
         // Who restarts by an order wants no second one.
         if reason == .requested { SignalEvents.settleOrders() }
         if let status = configuration.restart.exitCode {
             configuration.logger.notice("exiting for a restart", metadata: ["status": "\(status)"])
+            let order = SignalEvents.dueOrder
             close()
+            // Whoever starts it again by that status does not know of the order.
+            if let order { SignalEvents.end(by: order) }
             exit(status)
         }
         // The environment as it is now: a program may have changed it.

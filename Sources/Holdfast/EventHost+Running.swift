@@ -12,13 +12,16 @@ extension EventHost {
     /// returned, a fault is no longer a reason to go on: it ends the process as its signal says.
     ///
     /// After `stop()` nothing restarts the process. A thread that had faulted, and waited for the main loop to drain, stands still until
-    /// the process ends: do not wait for that thread.
+    /// the process ends: do not wait for that thread. Should the program run again instead, the process is replaced at once.
     public func run() {
         // Kept from before: a service that is told to end while it starts must not serve for ever.
         defer { isStopping = false }
         if hasBegun, !isStopping { SignalEvents.settleOrders() }
         setStopping(false)
+        endsForGood = false
         if isStopping { forgoRestart() } else { capture.allowRestart() }
+        // After the restart is allowed: a thread that begins to stand still restarts the process itself from then on.
+        let isBroken = !isStopping && (hasForgone || capture.hasThreadThatStandsStill)
         supervisor.isServed = true
         defer { supervisor.isServed = false }
         signalWarden.serve()
@@ -26,6 +29,7 @@ extension EventHost {
         // What came while the process before this one was replaced: its observers are in place by now.
         SignalEvents.release(history.heldSignals)
         beginToServe()
+        if isBroken { restartForForgone() }
         while !isStopping {
             if mustRestart {
                 leave(.planned)
@@ -65,13 +69,16 @@ extension EventHost {
     // MARK: Orders to end
 
     /// A handler of an order to end is about to be called: what would restart the process ends it.
-    func beginOrder() {
+    ///
+    /// - Parameter isRepeated: Whether the process before this one was replaced on its way to the end: then nothing replaces this one.
+    func beginOrder(isRepeated: Bool) {
+        if isRepeated { endsForGood = true }
         setEnding(true)
     }
 
     /// That handler has returned.
     func endOrder() {
-        guard !isStopping, !supervisor.isStopping else { return }
+        guard !isStopping, !supervisor.isStopping, !endsForGood else { return }
         setEnding(false)
     }
 
@@ -88,7 +95,18 @@ extension EventHost {
     func forgoRestart() {
         setEnding(true)
         forgoDrain()
-        for slot in capture.forgoRestart() { writer.enqueue(slot: slot) }
+        for slot in capture.forgoRestart() {
+            hasForgone = true
+            writer.enqueue(slot: slot)
+        }
+    }
+
+    /// Carries out a restart that was forgone: the program goes on after all, without the thread that faulted and with all it holds.
+    private func restartForForgone() {
+        configuration.logger.critical(
+            "running again after a fault for which the process was to be replaced: it is replaced now"
+        )
+        leave(.fault)
     }
 
     /// Ends the run at the top: now, or as soon as the runs that are nested in it have ended.

@@ -54,6 +54,10 @@ public final class EventHost {
     var isStopping = false
     var needsSweep = false
     var mustRestart = false
+    /// Whether an end has kept a fault from restarting the process.
+    var hasForgone = false
+    /// Whether an order to end has come for the second time: nothing restarts the process any more.
+    var endsForGood = false
     var restartRefusedUntil = HostRunLoop.Instant.now
     var isTainted = false
     /// How many holds keep a planned restart back.

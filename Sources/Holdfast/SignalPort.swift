@@ -123,7 +123,7 @@ final class SignalPort {
         guard observation.isValid, !observation.isWithheld else { return }
         let isOrder = SignalEvents.isOrder(signal.signal)
         running.append((observation, HostRunLoop.main.nesting))
-        if isOrder { host?.beginOrder() }
+        if isOrder { host?.beginOrder(isRepeated: signal.isRepeated) }
         observation.call(signal)
         running.removeLast()
         // Not where this one was called in a run of the loop within the handler of another order.
@@ -225,10 +225,12 @@ extension EventHost {
     /// them (`SignalEvent.lost`) or in one of its own (`isCountOnly`). A signal that waits while the process is restarted
     /// waits for the next process.
     ///
-    /// SIGTERM, SIGINT and SIGQUIT are orders to end, and are not lost. Where a handler of one faults, the others are called, and then the
-    /// host stops; where that fault is not resumed, the process ends as it says. Where the process is restarted after a handler was
-    /// called and before the host was told to stop, the next process gets the signal, too, unless `restart()` did it. A handler of
-    /// another signal that faults as often as an item may (`FaultBudget.perItem`) is not called for a while (`QuarantinePolicy`).
+    /// SIGTERM and SIGINT are orders to end, and are not lost. Where a handler of one faults, the others are called, and then the
+    /// host stops; where that fault is not resumed, the process ends as it says. Where the process is restarted for a fault within 90
+    /// seconds after a handler was called, and before the host was told to stop, the next process gets the signal, too
+    /// (`SignalEvent.isRepeated`), unless `restart()` did it. From then on nothing restarts that one: it ends in order, or by a fault. A
+    /// planned restart waits for the end, and with `Configuration.restart` `.exit` the process ends by the signal. A handler of another
+    /// signal that faults as often as an item may (`FaultBudget.perItem`) is not called for a while (`QuarantinePolicy`).
     ///
     /// Signals wait for the main loop to run. Where nobody runs it within 10 seconds, as in an `async` main that never calls `run()`, each
     /// has the effect again that it had before, also those that wait, and the log says so; `run()` then delivers them as usual.

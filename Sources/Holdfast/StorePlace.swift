@@ -32,7 +32,10 @@ struct StorePlace {
         var problem: ReportStoreError?
         if given == nil {
             do throws(ReportStoreError) {
-                given = try ReportStore.defaultPath(environment: environment)
+                given = try ReportStore.defaultPath(
+                    environment: environment,
+                    isTrusted: !CrashCapture.actsForAnother
+                )
             } catch {
                 problem = error
             }

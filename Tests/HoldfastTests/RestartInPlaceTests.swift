@@ -166,14 +166,20 @@ import Testing
         #expect(copied.end == .exited(0), "\(copied.errors)")
         #expect(chmod(probe, 0o755) == 0)
         // Who has the same rights may hand over anything: this is what the table would do.
-        var run = try HostRun("made-up-table", probe, "65534")
+        let store = folder.path + "/store"
+        #expect(mkdir(store, 0o700) == 0 && chown(store, 65_534, 0) == 0)
+        var run = try HostRun("made-up-table", probe, "65534", store)
         var lines = try run.lines()
-        #expect(lines == [#"kept ["listener"] user 65534"#])
-        #expect(chown(probe, 1, 1) == 0 && chmod(probe, 0o4755) == 0)
-        run = try HostRun("made-up-table", probe, "65534")
-        lines = try run.lines()
-        #expect(lines == ["kept [] user 1"])
-        #expect(run.process.errors.contains("the table of kept descriptors is damaged or another's"))
+        #expect(lines == [#"kept ["listener"] records true store true user 65534 group 0"#])
+        #expect(chown(probe, 1, 1) == 0)
+        for (mode, user, group) in [(0o4755, 1, 0), (0o2755, 65_534, 1)] {
+            #expect(chmod(probe, mode_t(mode)) == 0 && chown(store, uid_t(user), gid_t(group)) == 0)
+            run = try HostRun("made-up-table", probe, "65534", store)
+            lines = try run.lines()
+            #expect(lines == ["kept [] records false store false user \(user) group \(group)"])
+            #expect(run.process.errors.contains("the table of kept descriptors is damaged or another's"))
+            #expect(run.process.errors.contains("name a directory in the program"), "\(run.process.errors)")
+        }
     }
 
     // MARK: At any moment

@@ -107,6 +107,9 @@ void hf_capture_set_earliest_restart(uint64_t time);
 /// Whether a thread waits until it may restart the process.
 bool hf_capture_awaits_restart(void);
 
+/// Whether a thread that faulted stands still because the process was told to end, with whatever it holds.
+bool hf_capture_stands_still(void);
+
 /// Has no fault restart the process any more: it was told to end. Threads that waited for a drain stand still from then on.
 ///
 /// A restart that has begun goes on. Whoever calls it goes through all slots by hf_capture_forgo_restart_of() then.
@@ -154,6 +157,9 @@ int32_t hf_capture_decider(void);
 ///
 /// Returns its descriptor, or -1. Not safe to call from a signal handler.
 int hf_capture_make_memory_spool(uint64_t size);
+
+/// Whether a descriptor is such memory: any number may be asked for. Not safe to call from a signal handler.
+bool hf_capture_is_memory_spool(int descriptor);
 
 /// Makes the spool whole again where somebody has cut its file. Safe to call from a signal handler.
 void hf_capture_check_spool(void);

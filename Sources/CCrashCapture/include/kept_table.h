@@ -69,12 +69,16 @@ int hf_kept_is_table(int descriptor);
 /// Whether a table was frozen, as a restart leaves it, and nobody but that does.
 int hf_kept_is_frozen(int table);
 
-/// Whether a table that belongs to a user may be believed.
+/// Whether the program acts for another user or group than who executed it: a set-user-ID or set-group-ID program, unless root did.
 ///
-/// Whoever executes a program chooses its environment and descriptors, and so its table. That is only a danger where the program has
-/// rights that they have not: a set-user-ID program, say, that another user than root executed (getauxval(3), AT_SECURE). It believes no
-/// table but one of its own user. For all others the owner says nothing: a process that called setuid(2) before its restart left a table of the
-/// user that it was.
-bool hf_kept_is_trusted(unsigned int owner);
+/// Whoever executes a program chooses its environment and descriptors. One that has its rights from the file's capabilities alone acts for
+/// the very user who chose them, and makes its files as that user.
+bool hf_acts_for_another(void);
+
+/// Whether memory that belongs to a user and a group, and whose number the environment names, may be believed: in a program that acts for
+/// another, only if that one made it.
+///
+/// For all others the owner says nothing: a process that called setuid(2) before its restart left memory of the user that it was.
+bool hf_kept_is_trusted(unsigned int owner, unsigned int group);
 
 #endif

@@ -32,6 +32,8 @@ typedef struct HFSignalEvent {
     uint64_t lost;
     /// Whether this is nothing but that count.
     bool is_count_only;
+    /// Whether it is an order to end that the process before this one took.
+    bool is_repeated;
 } HFSignalEvent;
 
 /// Why a signal cannot be observed.
@@ -94,7 +96,7 @@ void hf_signal_set_mask(uint64_t mask);
 
 /// Takes the oldest event; false when there is none. For one thread at a time.
 ///
-/// An order to end (SIGTERM, SIGINT, SIGQUIT) that was taken comes again in the next process, should this one be restarted.
+/// An order to end (SIGTERM, SIGINT) that was taken comes again in the next process, should this one be restarted within 90 seconds.
 bool hf_signal_next(HFSignalEvent *_Nonnull event);
 
 /// Forgets the orders that were taken: they were carried out, or the program wants a restart.
@@ -102,6 +104,12 @@ void hf_signal_settle_orders(void);
 
 /// Whether a signal is an order to end.
 bool hf_signal_is_order(int signal);
+
+/// The order to end that the process has yet to carry out, or 0.
+int hf_signal_due_order(void);
+
+/// Ends the process by the default action of an order to end.
+__attribute__((noreturn)) void hf_signal_end_by(int signal);
 
 #ifdef __cplusplus
 }

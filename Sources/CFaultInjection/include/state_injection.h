@@ -52,7 +52,7 @@ void blockSignalsByKernel(void);
 void waitWithSignalMask(const void *mask);
 /// Waits like that by epoll_pwait2(2).
 void waitByEpollWithSignalMask(const void *mask);
-/// Blocks the first 32 signals by sigblock(3), sigsetmask(3) and sighold(3).
+/// Blocks the first 32 signals by sigblock(3), sigsetmask(3), sighold(3) and sigset(3).
 void blockSignalsByOldCalls(void);
 /// Whether the calling thread blocks any of SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV and SIGSYS.
 bool blocksFaultSignals(void);

@@ -7,10 +7,16 @@ extension ReportStore {
     /// `holdfast` in `XDG_STATE_HOME`; `.local/state/holdfast` in `HOME`. Empty variables count as unset, and so does a
     /// relative `XDG_STATE_HOME`.
     ///
-    /// - Parameter environment: The environment.
+    /// - Parameters:
+    ///   - environment: The environment.
+    ///   - isTrusted: Whether the environment may say it: not in a set-user-ID program, whose caller writes it.
     /// - Returns: The path of the store.
-    /// - Throws: `ReportStoreError` when none of the variables is set.
-    public static func defaultPath(environment: [String: String]) throws(ReportStoreError) -> FilePath {
+    /// - Throws: `ReportStoreError` when none of the variables is set, or they are not believed.
+    public static func defaultPath(
+        environment: [String: String],
+        isTrusted: Bool = true
+    ) throws(ReportStoreError) -> FilePath {
+        guard isTrusted else { throw ReportStoreError(.untrustedLocation, FilePath()) }
         func value(_ name: String) -> String? {
             guard let value = environment[name], !value.isEmpty else { return nil }
             return value

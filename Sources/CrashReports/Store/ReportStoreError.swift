@@ -6,6 +6,7 @@ public struct ReportStoreError: Error, Sendable, Hashable {
     public struct Code: Sendable, Hashable {
         enum Value {
             case noLocation
+            case untrustedLocation
             case noSuchReport
             case ambiguous
             case symbolicLink
@@ -22,6 +23,8 @@ public struct ReportStoreError: Error, Sendable, Hashable {
 
         /// The environment does not say where the store is.
         public static let noLocation = Code(value: .noLocation)
+        /// The environment is another user's to write, and nothing but it says where the store is.
+        public static let untrustedLocation = Code(value: .untrustedLocation)
         /// No report has the identifier.
         public static let noSuchReport = Code(value: .noSuchReport)
         /// More than one report has an identifier that starts so.
@@ -81,6 +84,11 @@ extension ReportStoreError: CustomStringConvertible {
             """
             no store: neither HOLDFAST_STORE, STATE_DIRECTORY, XDG_STATE_HOME nor HOME is set: set HOLDFAST_STORE or HOME, or name a \
             directory
+            """
+        case .untrustedLocation:
+            """
+            no store: the program acts for another user or group than who started it, whose environment does not choose it: name a \
+            directory in the program
             """
         case .noSuchReport: "no report in \(path) is called \(cause): list the reports to see their identifiers"
         case .ambiguous: "more than one report in \(path) \(cause): give more digits"

@@ -1,19 +1,13 @@
 import FaultInjection
 import Glibc
 import Holdfast
-import SystemPackage
 
 /// Spool files that somebody cuts while their process lives.
 @MainActor
 enum CutSpoolScenarios {
     /// What is cut to: `0` or another size; what happens then: `goes-on`, `at-once`, `next`, `restart` or `closed`.
     static func run(_ store: String, _ arguments: [String]) throws {
-        var configuration = EventHost.Configuration()
-        configuration.store = FilePath(store)
-        configuration.verdictDeadline = .seconds(10)
-        configuration.afterFault = .keepGoing
-        configuration.stalls = nil
-        let host = try EventHost(configuration)
+        let host = try HostScenario.host(store)
         guard host.history.restarts == 0 else {
             host.flushReports(within: .seconds(10))
             Probe.say("restarted \(host.history.restarts)")

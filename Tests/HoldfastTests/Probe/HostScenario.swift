@@ -81,7 +81,8 @@ enum HostScenario: String {
         case .image: try RestartScenarios.image(Self.host(store), arguments)
         case .listener: try RestartScenarios.listener(Self.host(store), arguments)
         case .connections: try RestartScenarios.connections(Self.host(store), arguments)
-        case .torn: try RestartScenarios.torn(Self.host(store, drainDeadline: .milliseconds(20)), arguments)
+        case .torn:
+            try RestartScenarios.torn(Self.host(store) { $0.drainDeadline = .milliseconds(20) }, arguments)
         case .lostDescriptor: try RestartScenarios.lostDescriptor(Self.host(store), arguments)
         case .names: try RestartScenarios.names(Self.host(store), arguments)
         case .stormedRestarts: try RestartScenarios.stormed(Self.host(store), arguments)
@@ -93,7 +94,8 @@ enum HostScenario: String {
         case .foreignTable: try RestartScenarios.foreignTable(Self.host(store))
         case .otherUser: try RestartScenarios.otherUser(Self.host(store), arguments)
         case .madeUpTable: try RestartScenarios.madeUpTable(arguments)
-        case .whoseTable: RestartScenarios.whoseTable(try Self.host(store))
+        // Where reports go is the environment's to say, if it may.
+        case .whoseTable: RestartScenarios.whoseTable(try Self.host(store) { $0.store = nil })
         case .stalls: try StallScenarios.run(store, arguments)
         case .deadline: try DeadlineScenarios.run(store, arguments)
         case .crashLoops: try CrashLoopScenarios.run(store, arguments)
@@ -133,19 +135,18 @@ enum HostScenario: String {
     @MainActor
     static func host(
         _ store: String,
-        drainDeadline: Duration? = nil,
-        restartsWhenQuiet: Bool = false
+        configure: (inout EventHost.Configuration) -> Void = { _ in }
     ) throws -> EventHost {
         var configuration = EventHost.Configuration()
         configuration.store = FilePath(store)
         // What is looked at is not how long a verdict takes on a busy machine.
         configuration.verdictDeadline = .seconds(10)
-        configuration.afterFault = restartsWhenQuiet ? .restartWhenQuiet : .keepGoing
+        configuration.afterFault = .keepGoing
         // Reports are counted, and a busy machine makes stalls.
         configuration.stalls = nil
         // They restart many times in quick succession, on purpose.
         configuration.crashLoop = nil
-        if let drainDeadline { configuration.drainDeadline = drainDeadline }
+        configure(&configuration)
         return try EventHost(configuration)
     }
 }

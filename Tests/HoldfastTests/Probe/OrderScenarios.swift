@@ -9,8 +9,12 @@ enum OrderScenarios {
 
     static func run(_ store: String, _ arguments: [String]) throws {
         guard let what = arguments.first else { exit(64) }
-        let host = try HostScenario.host(store, restartsWhenQuiet: what == "planned")
+        let host = try HostScenario.host(store) { configuration in
+            if what.hasPrefix("planned") { configuration.afterFault = .restartWhenQuiet }
+            if what.hasPrefix("exit-") { configuration.restart = .exit(75) }
+        }
         if what == "asked" { return try asked(host) }
+        if what == "asked-again" { return try askedAgain(host) }
         guard host.history.restarts == 0 else {
             Probe.say("restarted")
             return host.close()
@@ -32,6 +36,8 @@ enum OrderScenarios {
                 kill(getpid(), SIGTERM)
             }
             host.perform { Fault.nilUnwrap.commit() }
+        case "planned-later": try endLater(host)
+        case "exit-taken", "exit-waiting", "exit-requested", "exit-only": try exitForRestart(host, what)
         case "default": drainAfterFault(host) { kill(getpid(), SIGTERM) }
         case "exit":
             drainAfterFault(host) {
@@ -53,7 +59,7 @@ enum OrderScenarios {
         awaitStandstill()
         Probe.say("returned, draining \(host.isDraining)")
         if what == "second-run" {
-            host.perform { Probe.startThread { Fault.wildPointer.commit() } }
+            host.perform { Probe.say("served") }
             holds = []
             host.run()
         }
@@ -124,6 +130,56 @@ enum OrderScenarios {
         if restarts == 0 { kill(getpid(), SIGTERM) }
         host.run()
         host.close()
+    }
+
+    /// A handler of SIGTERM never comes to the end, because something faults each time.
+    private static func askedAgain(_ host: EventHost) throws {
+        let restarts = host.history.restarts
+        try host.onSignal(SIGTERM) { event in
+            Probe.say("told to end \(restarts), repeated \(event.isRepeated)")
+            // Only where nothing else ends it.
+            guard restarts < 3 else { return host.stop() }
+            host.perform { Fault.wildPointer.commit() }
+        }
+        if restarts == 0 { kill(getpid(), SIGTERM) }
+        host.run()
+        host.close()
+    }
+
+    /// A handler of SIGTERM has the process end after a while, in which it is often quiet; a fault has been resumed before.
+    private static func endLater(_ host: EventHost) throws {
+        try host.onSignal(SIGTERM) { _ in
+            Probe.say("told to end")
+            host.perform { Fault.nilUnwrap.commit() }
+            let end = HostRunLoop.Instant.now.advanced(by: .milliseconds(100))
+            let later = HostRunLoop.Timer(label: "later", after: .milliseconds(1), repeating: .milliseconds(1)) { _ in
+                if end <= .now { MainActor.assumeIsolated { host.stop() } }
+            }
+            host.loop.add(later, to: .common)
+        }
+        host.perform { kill(getpid(), SIGTERM) }
+    }
+
+    /// What would be started again by its status has an order that was taken, one that waits, or none.
+    private static func exitForRestart(_ host: EventHost, _ what: String) throws {
+        try host.onSignal(SIGTERM) { _ in
+            Probe.say("told to end")
+            host.perform { Fault.wildPointer.commit() }
+        }
+        switch what {
+        case "exit-taken": kill(getpid(), SIGTERM)
+        case "exit-waiting":
+            host.perform {
+                kill(getpid(), SIGTERM)
+                Fault.wildPointer.commit()
+            }
+        case "exit-requested":
+            host.perform {
+                kill(getpid(), SIGTERM)
+                host.restart()
+            }
+        default: host.perform { Fault.wildPointer.commit() }
+        }
     }
 
     /// A handler of SIGTERM that faults: `handler` is resumed, `hard-handler` is not.

@@ -359,7 +359,8 @@ enum RestartScenarios {
         host.run()
     }
 
-    /// Executes a program with a table of kept descriptors that it has made up, for that very process: `PROGRAM USER`.
+    /// Executes a program with a table of kept descriptors, records and a place of the store that it has made up, for that very process:
+    /// `PROGRAM USER STORE`.
     static func madeUpTable(_ arguments: [String]) throws {
         guard let user = uid_t(arguments[1]), setuid(user) == 0 else { return Probe.say("still user \(geteuid())") }
         let (listener, _) = listen()
@@ -369,6 +370,10 @@ enum RestartScenarios {
         setenv("HOLDFAST_PID", "\(getpid())", 1)
         setenv("HOLDFAST_RESTARTS", "1", 1)
         setenv("HOLDFAST_KEPT_TABLE", "\(table.descriptor)", 1)
+        let spool = Probe.makeUpRecords()
+        setenv("HOLDFAST_SPOOL", "\(spool)", 1)
+        setenv("PROBE_SPOOL", "\(spool)", 1)
+        setenv("HOLDFAST_STORE", arguments[2], 1)
         let names: [String] = [arguments[0], "whose-table", "/dev/null/none"]
         var words = names.map { strdup($0) } + [nil]
         execv(arguments[0], &words)
@@ -377,7 +382,12 @@ enum RestartScenarios {
 
     /// Says what was taken over, in a process that may have gained rights.
     static func whoseTable(_ host: EventHost) {
-        Probe.say("kept \(host.keptNames) user \(geteuid())")
+        let spool = getenv("PROBE_SPOOL").flatMap { CInt(String(cString: $0)) } ?? -1
+        // Another file may have its number since.
+        var status = stat()
+        let isTaken = fstat(spool, &status) != 0 || status.st_size != Probe.madeUpSize
+        let isUsable = if case .usable = host.storeState { true } else { false }
+        Probe.say("kept \(host.keptNames) records \(isTaken) store \(isUsable) user \(geteuid()) group \(getegid())")
         host.close()
     }
 

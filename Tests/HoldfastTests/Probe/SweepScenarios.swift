@@ -1,19 +1,14 @@
 import FaultInjection
 import Holdfast
-import SystemPackage
 
 /// What the way back after a fault serves: `recovery-probe sweep STORE all|used`.
 @MainActor
 enum SweepScenarios {
     /// A callout faults while a timer is due in a mode that the program has never run; ends when the loop would sleep again.
     static func run(_ store: String, _ arguments: [String]) throws {
-        var configuration = EventHost.Configuration()
-        configuration.store = FilePath(store)
-        configuration.verdictDeadline = .seconds(10)
-        configuration.afterFault = .keepGoing
-        configuration.stalls = nil
-        if arguments.first == "used" { configuration.sweep = .usedModes }
-        let host = try EventHost(configuration)
+        let host = try HostScenario.host(store) { configuration in
+            if arguments.first == "used" { configuration.sweep = .usedModes }
+        }
         host.loop.add(HostRunLoop.Timer(label: "dialogue", after: .zero) { _ in Probe.say("dialogue") }, to: "dialogue")
         host.onFault { _ in
             Probe.say("told")

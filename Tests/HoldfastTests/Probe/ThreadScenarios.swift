@@ -10,6 +10,16 @@ extension Probe {
     /// Whether a thread that faulted waits until it may restart the process.
     nonisolated static var awaitsRestart: Bool { hf_capture_awaits_restart() }
 
+    static let madeUpSize = 1_234_567
+
+    /// Memory that looks like the records of a process without a store, and has none; open in programs that are executed.
+    static func makeUpRecords() -> CInt {
+        let spool = hf_capture_make_memory_spool(UInt64(madeUpSize))
+        pwrite(spool, "HFSPOOL", 8, 0)
+        _ = fcntl(spool, F_SETFD, 0)
+        return spool
+    }
+
     /// Starts a thread that the host knows nothing of.
     @discardableResult
     nonisolated static func startThread(_ body: @escaping @Sendable () -> Void) -> pthread_t {
