@@ -68,7 +68,7 @@ let package = Package(
         .target(name: "CrashReports", dependencies: ["LinuxSystem", system], swiftSettings: sourceSettings),
         .target(
             name: "CrashCapture",
-            dependencies: ["CCrashCapture", "CRecoveryPoint", "CLibunwind", system],
+            dependencies: ["CCrashCapture", "CRecoveryPoint", "CLibunwind", "LinuxSystem", system],
             swiftSettings: sourceSettings
         ),
 

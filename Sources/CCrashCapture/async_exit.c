@@ -63,14 +63,20 @@ _Noreturn static void end_by(int signal, const siginfo_t *info) {
     __builtin_unreachable();
 }
 
+int32_t hf_async_process(void) {
+    int32_t pid = (int32_t)HF_SYSCALL0(SYS_getpid);
+    const _Atomic(bool) *is_ours = hf_capture_state.is_ours;
+    return is_ours == NULL || atomic_load_explicit(is_ours, memory_order_relaxed) ? pid : -pid;
+}
+
 bool hf_async_is_exiting(void) {
-    return atomic_load_explicit(&hf_capture_state.exiting, memory_order_acquire) == (int32_t)HF_SYSCALL0(SYS_getpid);
+    return atomic_load_explicit(&hf_capture_state.exiting, memory_order_acquire) == hf_async_process();
 }
 
 void hf_async_terminate(int signal, siginfo_t *info, void *context) {
     // A fault of that handler comes back here, and must not begin again.
-    int32_t pid = (int32_t)HF_SYSCALL0(SYS_getpid);
-    if (atomic_exchange_explicit(&hf_capture_state.terminating, pid, memory_order_acq_rel) != pid) {
+    int32_t process = hf_async_process();
+    if (atomic_exchange_explicit(&hf_capture_state.terminating, process, memory_order_acq_rel) != process) {
         call_previous_handler(signal, info, context);
     }
     // Whatever that handler did, the process ends now, and as the signal says: an outer supervisor and a core dump see the

@@ -151,10 +151,10 @@ static void judge(int signal, siginfo_t *info, void *context) {
 
 void hf_async_handle_overdue(int signal, siginfo_t *info, void *context) {
     end_alignment_checks();
-    int32_t pid = (int32_t)HF_SYSCALL0(SYS_getpid);
+    int32_t process = hf_async_process();
     // Nothing is wrong with the thread: where nobody judges, it goes on.
     if (atomic_load_explicit(&hf_capture_state.installed, memory_order_acquire) &&
-        atomic_load_explicit(&hf_capture_state.terminating, memory_order_acquire) != pid) {
+        atomic_load_explicit(&hf_capture_state.terminating, memory_order_acquire) != process) {
         judge(signal, info, context);
     }
 }
@@ -164,14 +164,14 @@ void hf_async_handle_fault(int signal, siginfo_t *info, void *context) {
     if (hf_async_is_ignored_order(signal, info)) {
         return;
     }
-    int32_t pid = (int32_t)HF_SYSCALL0(SYS_getpid);
+    int32_t process = hf_async_process();
     bool installed = atomic_load_explicit(&hf_capture_state.installed, memory_order_acquire);
     // A forked child has no crash thread, and neither the spool nor the restart is its own.
-    if (installed && pid != hf_capture_state.pid) {
+    if (installed && process != hf_capture_state.pid) {
         hf_async_record_child(signal, info, context);
     }
-    if (!installed || pid != hf_capture_state.pid ||
-        atomic_load_explicit(&hf_capture_state.terminating, memory_order_acquire) == pid) {
+    if (!installed || process != hf_capture_state.pid ||
+        atomic_load_explicit(&hf_capture_state.terminating, memory_order_acquire) == process) {
         hf_async_terminate(signal, info, context);
         return;
     }

@@ -1,5 +1,6 @@
 // Handing descriptors over: what the table names and what is still that file.
 
+#include "async_state.h"
 #include "async_syscalls.h"
 #include "kept_table.h"
 
@@ -21,7 +22,7 @@ static bool is_ours(const HFKeptHeader *header) {
             return false;
         }
     }
-    return header->pid == (int32_t)HF_SYSCALL0(SYS_getpid);
+    return header->pid == hf_async_process();
 }
 
 static bool is_still(const HFKeptRecord *record) {

@@ -124,14 +124,14 @@ static bool stand_still(Request *request, uint32_t word, int signal, const sigin
 }
 
 void hf_async_handle_sample(int signal, siginfo_t *info, void *context) {
-    int32_t pid = (int32_t)HF_SYSCALL0(SYS_getpid);
+    bool is_ours = hf_async_process() == hf_capture_state.pid;
     int32_t self = (int32_t)HF_SYSCALL0(SYS_gettid);
     uint32_t word;
     // A forked child has a copy of the requests, none of which are to its thread.
-    Request *request = pid == hf_capture_state.pid ? request_to(self, &word) : NULL;
+    Request *request = is_ours ? request_to(self, &word) : NULL;
     if (request == NULL) {
         // Nobody else is an answer that came too late.
-        if (pid != hf_capture_state.pid || info->si_code != SI_TKILL || info->si_pid != pid) {
+        if (!is_ours || info->si_code != SI_TKILL || info->si_pid != hf_capture_state.pid) {
             leave_to_default(signal, info);
         }
         return;

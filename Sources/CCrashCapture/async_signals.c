@@ -89,8 +89,7 @@ static bool queue_again(int signal, const siginfo_t *info) {
 
 /// In a forked child: what stood before acts, when this handler has returned.
 static bool leave_to_child(int signal, const siginfo_t *info) {
-    int32_t pid = (int32_t)HF_SYSCALL0(SYS_getpid);
-    if (pid == atomic_load_explicit(&hf_signal_state.pid, memory_order_acquire)) {
+    if (hf_async_process() == atomic_load_explicit(&hf_signal_state.pid, memory_order_acquire)) {
         return false;
     }
     HF_SYSCALL4(SYS_rt_sigaction, signal, &hf_signal_state.previous[signal], 0, HF_KERNEL_SIGSET_SIZE);

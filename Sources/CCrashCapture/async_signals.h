@@ -22,7 +22,7 @@ typedef struct HFKernelAction {
 
 /// What installing and handling share. Written by ordinary code, one thread at a time.
 typedef struct HFSignalState {
-    /// The process that observes: a forked child has a copy, and another pid.
+    /// The process that observes, as hf_async_process() has it: a forked child has a copy.
     _Atomic(int32_t) pid;
     /// The eventfd of each signal, plus 1; 0 for none.
     _Atomic(int) descriptors[HF_HIGHEST_SIGNAL + 1];

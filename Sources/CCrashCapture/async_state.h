@@ -47,8 +47,10 @@ typedef struct HFForkMirror {
 typedef struct HFCaptureState {
     /// Set last at install and cleared first at uninstall.
     _Atomic(bool) installed;
-    /// The process that capture was installed in. In private memory: a forked child has a copy, and another pid.
+    /// The process that capture was installed in, as hf_async_process() has it.
     int32_t pid;
+    /// A page of which a forked child has an empty one (madvise(2), MADV_WIPEONFORK); NULL where the kernel has no such pages.
+    const _Atomic(bool) *is_ours;
     /// The pid of the process that ends as a signal says: a second fault of it skips the handlers that stood before ours. A pid
     /// and no flag, because a vfork(2) child shares this memory.
     _Atomic(int32_t) terminating;
@@ -138,6 +140,12 @@ extern _Thread_local HFUncaughtException hf_uncaught_exception __attribute__((tl
 
 /// Bytes of the kernel's signal set, which is not that of glibc (signal(7)).
 enum { HF_KERNEL_SIGSET_SIZE = 8 };
+
+/// The process that runs: its pid, negated in a forked child that has not executed a program.
+///
+/// The pid alone does not tell a child: in a PID namespace of its own it may have its parent's, which is 1 (pid_namespaces(7)). A child of
+/// vfork(2) shares the memory, and only has another pid. Safe to call from a signal handler.
+int32_t hf_async_process(void);
 
 /// Fills in a claimed slot, as the next fault of a process. Safe to call from a signal handler.
 void hf_async_fill_record(

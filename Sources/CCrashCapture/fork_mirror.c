@@ -17,7 +17,7 @@
 void hf_copy_spool(void) {
     HFForkMirror *mirror = hf_capture_state.fork_mirror;
     // A child that forks has its own copy already.
-    if (mirror == NULL || hf_capture_state.pid != (int32_t)getpid()) {
+    if (mirror == NULL || hf_capture_state.pid != hf_async_process()) {
         return;
     }
     // First: who copies from a file that was cut loses what it is made whole with.

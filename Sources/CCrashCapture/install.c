@@ -94,7 +94,7 @@ static void give_back(int i) {
 /// Notes that the process called exit(3): it has not just vanished.
 static void note_exit(void) {
     uint32_t expected = HF_END_NONE;
-    if (hf_capture_state.pid == (int32_t)getpid() && atomic_load(&hf_capture_state.installed)) {
+    if (hf_capture_state.pid == hf_async_process() && atomic_load(&hf_capture_state.installed)) {
         __atomic_compare_exchange_n(
             &hf_capture_state.configuration.spool->end, &expected, HF_END_EXIT, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     }
@@ -120,12 +120,32 @@ int hf_capture_make_memory_spool(uint64_t size) {
     return descriptor;
 }
 
+/// Makes the page by which a forked child knows that it is one, once.
+static void mark_process(void) {
+    if (hf_capture_state.is_ours != NULL) {
+        return;
+    }
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    _Atomic(bool) *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) {
+        return;
+    }
+    atomic_init(page, true);
+    // Since Linux 4.14.
+    if (madvise((void *)page, size, MADV_WIPEONFORK) == 0) {
+        hf_capture_state.is_ours = page;
+    } else {
+        munmap((void *)page, size);
+    }
+}
+
 int hf_capture_install(const HFCaptureConfiguration *configuration) {
     // Once a process: the crash thread of the first never ends.
     if (hf_capture_state.pid != 0) {
         return EALREADY;
     }
-    hf_capture_state.pid = (int32_t)getpid();
+    mark_process();
+    hf_capture_state.pid = hf_async_process();
     HFSpoolHeader *spool = configuration->spool;
     hf_capture_state.configuration = *configuration;
     hf_capture_state.slots = (HFRecord *)((char *)spool + spool->slot_offset);

@@ -2,6 +2,7 @@
 
 #include "kept_table.h"
 #include "async_restart.h"
+#include "async_state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -64,7 +65,7 @@ int hf_kept_thaw(int table) {
     hf_async_await_restart();
     HFKeptHeader header;
     // A forked child has its parent's table.
-    if (pread(table, &header, sizeof header, 0) != sizeof header || header.pid != (int32_t)getpid()) {
+    if (pread(table, &header, sizeof header, 0) != sizeof header || header.pid != hf_async_process()) {
         return EPERM;
     }
     int replacement = hf_kept_create();

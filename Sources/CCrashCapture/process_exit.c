@@ -15,7 +15,7 @@
 
 static void note_exit(void) {
     // By pid: a forked child that exits shares nothing, but one of vfork(2) does.
-    atomic_store(&hf_capture_state.exiting, (int32_t)getpid());
+    atomic_store(&hf_capture_state.exiting, hf_async_process());
     // What waits for a verdict meanwhile ends, too.
     hf_capture_set_verdict_without_decision(HF_VERDICT_TERMINATE);
     // And what waits for its turn to restart the process.

@@ -52,7 +52,7 @@ static bool is_ours(const HFKernelAction *action) {
 }
 
 static void take_over_in_child(void) {
-    int32_t pid = (int32_t)getpid();
+    int32_t pid = hf_async_process();
     int32_t before = atomic_load(&hf_signal_state.pid);
     if (before == pid) {
         return;
@@ -150,7 +150,7 @@ void hf_signal_stop(int signal) {
         atomic_fetch_and(&hf_capture_state.observed_signals, ~bit(signal));
     }
     // A handler on another thread may be about to write to the eventfd, which its owner may now close.
-    while (atomic_load(&hf_signal_state.pid) == (int32_t)getpid() && atomic_load(&hf_signal_state.running) != 0) {
+    while (atomic_load(&hf_signal_state.pid) == hf_async_process() && atomic_load(&hf_signal_state.running) != 0) {
         sched_yield();
     }
 }

@@ -1,5 +1,5 @@
 // Gives every thread of the process an alternate signal stack and a mask without the signals of faults, by standing before
-// pthread_create(3).
+// pthread_create(3) and what else makes threads.
 //
 // A stack overflow leaves its thread no other stack for a handler to run on. Threads of libdispatch, of Swift's pool and of
 // C libraries are all made by this call, and a symbol of the executable comes before that of a library (ld.so(8)).
@@ -11,7 +11,10 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <threads.h>
+#include <time.h>
 
 #if !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
 
@@ -52,6 +55,83 @@ int pthread_create(
         free(start);
     }
     return error;
+}
+
+// The C library makes the threads below by calls of its own, which do not come by the function above.
+
+typedef struct StandardStart {
+    thrd_start_t function;
+    void *argument;
+} StandardStart;
+
+static void *begin_standard(void *argument) {
+    StandardStart start = *(StandardStart *)argument;
+    free(argument);
+    return (void *)(intptr_t)start.function(start.argument);
+}
+
+// A thread of C11 is one of POSIX that returns an int (nptl/thrd_create.c); thrd_join takes the low half of a pointer, too.
+int thrd_create(thrd_t *thread, thrd_start_t function, void *argument) {
+    StandardStart *start = malloc(sizeof *start);
+    if (start == NULL) {
+        return thrd_nomem;
+    }
+    *start = (StandardStart){function, argument};
+    int error = pthread_create(thread, NULL, begin_standard, start);
+    if (error == 0) {
+        return thrd_success;
+    }
+    free(start);
+    return error == EAGAIN ? thrd_nomem : thrd_error;
+}
+
+/// What a timer calls on a thread of its own.
+typedef struct Notification {
+    void (*function)(union sigval);
+    union sigval value;
+    struct Notification *next;
+} Notification;
+
+/// One for each function and value, for good: a thread may be about to begin when its timer is deleted.
+static _Atomic(Notification *) notifications;
+
+static Notification *notification(void (*function)(union sigval), union sigval value) {
+    Notification *first = atomic_load(&notifications);
+    for (Notification *known = first; known != NULL; known = known->next) {
+        if (known->function == function && known->value.sival_ptr == value.sival_ptr) {
+            return known;
+        }
+    }
+    Notification *new = malloc(sizeof *new);
+    if (new != NULL) {
+        *new = (Notification){function, value, first};
+        // Two that are equal, of two threads, do no harm.
+        while (!atomic_compare_exchange_weak(&notifications, &new->next, new)) {
+        }
+    }
+    return new;
+}
+
+static void notify(union sigval value) {
+    const Notification *notification = value.sival_ptr;
+    (void)hf_capture_prepare_thread();
+    hf_unblock_fault_signals();
+    notification->function(notification->value);
+}
+
+// Its threads block all signals (sysdeps/unix/sysv/linux/timer_routines.c).
+int timer_create(clockid_t clock, struct sigevent *restrict event, timer_t *restrict timer) {
+    if (event == NULL || event->sigev_notify != SIGEV_THREAD) {
+        return HF_NEXT(timer_create)(clock, event, timer);
+    }
+    struct sigevent copy = *event;
+    copy.sigev_notify_function = notify;
+    copy.sigev_value.sival_ptr = notification(event->sigev_notify_function, event->sigev_value);
+    if (copy.sigev_value.sival_ptr == NULL) {
+        errno = EAGAIN;
+        return -1;
+    }
+    return HF_NEXT(timer_create)(clock, &copy, timer);
 }
 
 #else

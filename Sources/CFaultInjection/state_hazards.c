@@ -3,12 +3,15 @@
 #include "fault_function.h"
 #include "state_injection.h"
 
+#include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
+#include <threads.h>
+#include <time.h>
 #include <unistd.h>
 
 // Intel's manual, volume 1, 3.4.3: TF is bit 8, DF bit 10, AC bit 18.
@@ -76,3 +79,27 @@ bool blocksFaultSignals(void) {
     }
     return false;
 }
+
+static int callFunction(void *function) {
+    ((void (*)(void))function)();
+    return 0;
+}
+
+void callOnThreadOfC11(void (*function)(void)) {
+    thrd_t thread;
+    thrd_create(&thread, callFunction, (void *)function);
+}
+
+static void callValue(union sigval value) { ((void (*)(void))value.sival_ptr)(); }
+
+void callOnThreadOfTimer(void (*function)(void)) {
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = callValue};
+    event.sigev_value.sival_ptr = (void *)function;
+    timer_t timer;
+    struct itimerspec soon = {.it_value = {.tv_nsec = 1}};
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) == 0) {
+        timer_settime(timer, 0, &soon, NULL);
+    }
+}
+
+bool beginProcessNamespace(void) { return syscall(SYS_unshare, CLONE_NEWPID) == 0; }

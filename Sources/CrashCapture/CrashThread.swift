@@ -14,6 +14,7 @@ internal import SystemPackage
 final class CrashThread: @unchecked Sendable {
     let walker: StackWalker?
     private let swiftFailures = FunctionRanges.swiftFailures
+    private let errorInMain = FunctionRanges.errorInMain
     private let abortFunctions = FunctionRanges.abortFunctions
     private let waitFunctions = FunctionRanges.waitFunctions
     let addresses = AddressSet()
@@ -93,6 +94,7 @@ final class CrashThread: @unchecked Sendable {
         _ = inspection.origin(0)
         if let walker { _ = unsafe addresses.withAddresses { unsafe initialisers.contain($0, walker) } }
         _ = swiftFailures.contain(0)
+        _ = errorInMain.contain(0)
         _ = abortFunctions.contain(0)
         _ = waitFunctions.contain(0)
         unsafe record.deallocate()
@@ -325,7 +327,9 @@ final class CrashThread: @unchecked Sendable {
                 metPending = true
                 return .application
             }
-        case .swiftCore: return swiftFailures.contain(address) ? .swiftFailure : .swiftCore
+        case .swiftCore:
+            if errorInMain.contain(address) { return .errorInMain }
+            return swiftFailures.contain(address) ? .swiftFailure : .swiftCore
         case .C:
             if abortFunctions.contain(address) { return .abortFunction }
             return waitFunctions.contain(address) ? .waitFunction : .c

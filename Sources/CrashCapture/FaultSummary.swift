@@ -45,6 +45,8 @@ public struct FaultSummary: Sendable {
         public var hasUnknownFrame: Bool
         /// Whether the process was ending itself: `abort` lies above the innermost frame of the application.
         public var hasAbort: Bool
+        /// Whether the runtime was ending the process for an error that nobody caught.
+        public var isUncaughtError: Bool
 
         /// Makes a walk's result.
         public init(
@@ -54,7 +56,8 @@ public struct FaultSummary: Sendable {
             isInsideLibrary: Bool = false,
             hasNativeFrame: Bool = false,
             hasUnknownFrame: Bool = false,
-            hasAbort: Bool = false
+            hasAbort: Bool = false,
+            isUncaughtError: Bool = false
         ) {
             self.end = end
             self.prefix = prefix
@@ -63,6 +66,7 @@ public struct FaultSummary: Sendable {
             self.hasNativeFrame = hasNativeFrame
             self.hasUnknownFrame = hasUnknownFrame
             self.hasAbort = hasAbort
+            self.isUncaughtError = isUncaughtError
         }
     }
 

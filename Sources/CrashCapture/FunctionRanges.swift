@@ -47,7 +47,6 @@ struct FunctionRanges {
             "$ss18_fatalErrorMessage__4file4line5flagss5NeverOs12StaticStringV_A2HSus6UInt32VtF",
             "$ss23_fatalErrorFlagsMessage__4file4line5flagss5NeverOs12StaticStringV_A2HSus6UInt32VtF",
             "swift_unexpectedError",
-            "swift_errorInMain",
             "swift_beginAccess",
             "swift_dynamicCast",
             "swift_dynamicCastClassUnconditional",
@@ -59,6 +58,9 @@ struct FunctionRanges {
             "swift_unownedRetainStrongAndRelease",
         ])
     }
+
+    /// How the Swift runtime ends a program whose main function or top level throws (swift/stdlib/public/core/ErrorType.swift).
+    static var errorInMain: FunctionRanges { FunctionRanges(["swift_errorInMain"]) }
 
     /// Functions of C that ask the kernel to wait or to move bytes and do nothing else: who is interrupted in one holds nothing.
     ///

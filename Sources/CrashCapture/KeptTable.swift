@@ -1,5 +1,6 @@
 internal import CCrashCapture
 internal import Glibc
+internal import LinuxSystem
 public import SystemPackage
 
 /// Descriptors by name, with bytes of the program's, for the process that takes this one's place.
@@ -167,6 +168,10 @@ public final class KeptTable {
     }
 
     private func write(_ bytes: [UInt8], at offset: Int) throws(Errno) {
+        try FileSizeLimit.withoutSignal { () throws(Errno) in try writeAll(bytes, at: offset) }
+    }
+
+    private func writeAll(_ bytes: [UInt8], at offset: Int) throws(Errno) {
         var done = 0
         while done < bytes.count {
             let count = unsafe bytes.withUnsafeBytes { bytes in

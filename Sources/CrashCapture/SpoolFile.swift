@@ -1,5 +1,6 @@
 internal import CCrashCapture
 internal import Glibc
+internal import LinuxSystem
 internal import SystemPackage
 
 /// The file that this process's fault records are written to, mapped so that they outlive it.
@@ -61,7 +62,8 @@ struct SpoolFile {
         }
         let file = folder == nil ? -1 : try Self.makeFile(temporary, size)
         isFile = file >= 0
-        descriptor = isFile ? file : hf_capture_make_memory_spool(UInt64(size))
+        let bytes = UInt64(size)
+        descriptor = isFile ? file : FileSizeLimit.withoutSignal { hf_capture_make_memory_spool(bytes) }
         let flags = descriptor >= 0 ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS
         let mapping = unsafe mmap(nil, size, PROT_READ | PROT_WRITE, flags, descriptor, 0)
         guard let mapping = unsafe mapping, unsafe mapping != MAP_FAILED else {
@@ -100,29 +102,11 @@ struct SpoolFile {
             throw CrashCaptureError(.spool, path: path, error)
         }
         // A page that cannot be written later, because the disk is full, would be a SIGBUS in the handler.
-        let error = allocate(descriptor, size)
+        let error = FileSizeLimit.withoutSignal { posix_fallocate(descriptor, 0, off_t(size)) }
         if error == 0 { return descriptor }
         discard(path, descriptor)
         if isFull(error) { return -1 }
         throw CrashCaptureError(.spool, path: path, Errno(rawValue: error))
-    }
-
-    /// Gives the file its pages; returns 0 or the error.
-    ///
-    /// A limit of the size of files (RLIMIT_FSIZE) is told by a signal that ends the process: it is held back, and taken back.
-    private static func allocate(_ descriptor: CInt, _ size: Int) -> CInt {
-        var signals = sigset_t()
-        var before = sigset_t()
-        unsafe sigemptyset(&signals)
-        unsafe sigaddset(&signals, SIGXFSZ)
-        unsafe pthread_sigmask(SIG_BLOCK, &signals, &before)
-        let error = posix_fallocate(descriptor, 0, off_t(size))
-        if error == EFBIG {
-            var none = timespec()
-            unsafe sigtimedwait(&signals, nil, &none)
-        }
-        unsafe pthread_sigmask(SIG_SETMASK, &before, nil)
-        return error
     }
 
     private static func isFull(_ error: CInt) -> Bool {

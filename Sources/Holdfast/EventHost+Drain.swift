@@ -1,5 +1,6 @@
 internal import Logging
 internal import RunLoops
+internal import Supervision
 
 extension EventHost {
     /// Adds a handler that is called on the main loop before the process is replaced: refuse new work, end what is under way.
@@ -45,7 +46,7 @@ extension EventHost {
         // Nothing has been served yet. The thread goes on waiting for the end of the back-off.
         guard !isWaiting else { return capture.endDrain() }
         startDrain(.fault, until: deadline, parkedThread: parkedThread == 0 ? nil : parkedThread) { [self] in
-            callRestartHandlers(from: 0) { [capture] in
+            callRestartHandlers(from: 0, for: .fault) { [capture] in
                 // The record of that fault is finished by the next process: there is nothing to wait for.
                 capture.endDrain()
             }
@@ -59,15 +60,19 @@ extension EventHost {
     }
 
     /// Calls the handlers of a restart and then `finish`: one that faults costs itself.
-    private func callRestartHandlers(from first: Int, finish: @escaping @MainActor () -> Void) {
-        // One of them may have told the host to stop.
-        guard !isStopping else { return }
+    func callRestartHandlers(
+        from first: Int,
+        for reason: RestartReason,
+        finish: @escaping @MainActor () -> Void
+    ) {
+        // One of them may have told the host to stop. The program's own wish comes after that, or it would not be there.
+        guard reason == .requested || !isStopping else { return }
         guard first < restartHandlers.count else { return finish() }
         let others = HostRunLoop.addCleanup { [weak self] in
-            MainActor.assumeIsolated { self?.callRestartHandlers(from: first + 1, finish: finish) }
+            MainActor.assumeIsolated { self?.callRestartHandlers(from: first + 1, for: reason, finish: finish) }
         }
         restartHandlers[first]()
         others.cancel()
-        callRestartHandlers(from: first + 1, finish: finish)
+        callRestartHandlers(from: first + 1, for: reason, finish: finish)
     }
 }

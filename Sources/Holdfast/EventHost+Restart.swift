@@ -6,7 +6,7 @@ internal import Supervision
 extension EventHost {
     /// Restarts the process now, without draining: same pid, same arguments and environment byte for byte, kept descriptors.
     ///
-    /// `onRestart` handlers are called first, and reports that wait are written. What lies at the executable's path runs: a new
+    /// `onRestart` handlers are called first (one that faults costs itself), and reports that wait are written. What lies at the executable's path runs: a new
     /// version, if it was replaced. If it was deleted, or cannot be executed, the image of this process runs again.
     /// Everything but the standard three descriptors and what is kept is closed. Working directory, umask, limits and what
     /// else execve(2) keeps are as they are. With `Configuration.restart` `.exit` the process exits instead.
@@ -24,9 +24,12 @@ extension EventHost {
     /// Ends this process in favour of another; returns only when that failed.
     func leave(_ reason: RestartReason) {
         mustRestart = false
-        for handler in restartHandlers { handler() }
+        callRestartHandlers(from: 0, for: reason) { [self] in leaveNow(reason) }
+    }
+
+    private func leaveNow(_ reason: RestartReason) {
         flushReports(within: .seconds(2))
-        // A handler may have been told to end, or will be.
+        // The process will be told to end.
         if reason == .planned, isStopping || SignalEvents.dueOrder != nil { return }
         // Who restarts by an order wants no second one.
         if reason == .requested { SignalEvents.settleOrders() }

@@ -20,11 +20,11 @@ public enum SealedMemory {
     ///
     /// - Parameter bytes: The bytes.
     /// - Returns: The descriptor, closed on exec.
-    /// - Throws: The error of a call: `EMFILE`, `ENFILE` or `ENOMEM`.
+    /// - Throws: The error of a call: `EMFILE`, `ENFILE`, `ENOMEM`, or `EFBIG` where RLIMIT_FSIZE is lower.
     public static func make(_ bytes: [UInt8]) throws(Errno) -> OwnedDescriptor {
         let number = try SystemCall.checked { hf_memory_create() }
         let descriptor = OwnedDescriptor(takingOver: number)
-        try descriptor.writeAll(bytes)
+        try FileSizeLimit.withoutSignal { () throws(Errno) in try descriptor.writeAll(bytes) }
         try SystemCall.checked { hf_memory_seal(number) }
         return descriptor
     }

@@ -23,7 +23,7 @@ import Testing
 
     @Test(arguments: [
         ("masked-main", "resumed 1"), ("masked-thread", "restarted"), ("masked-worker", "restarted"),
-        ("masked-task", "restarted"), ("masked-of-old", "restarted"),
+        ("masked-task", "restarted"), ("masked-of-old", "restarted"), ("masked-timer", "restarted"),
     ])
     func `A thread that blocks all signals has a report of its fault`(scenario: String, last: String) throws {
         let run = try HostRun("ending", scenario)
@@ -46,6 +46,35 @@ import Testing
         #expect(try run.lines() == ["restarted"])
         #expect(try run.process.wait() == .exited(0))
         #expect(try run.store.onlyReport().fault.signal.name == "SIGSEGV")
+    }
+
+    @Test(arguments: ["deep-timer", "deep-standard"])
+    func `A stack overflow of a thread that the C library makes by itself is captured`(scenario: String) throws {
+        let run = try HostRun("ending", scenario)
+        #expect(try run.lines() == ["restarted"])
+        #expect(try run.process.wait() == .exited(0))
+        #expect(try run.store.onlyReport().fault.signal.name == "SIGSEGV")
+    }
+
+    @Test(.enabled(if: SentFaultTests.hasNamespaces))
+    func `A child that has the pid of its parent, process 1, ends by its fault`() throws {
+        let run = try HostRun("ending", "child-namespace", prefix: SentFaultTests.unshare + ["--mount-proc"])
+        #expect(try run.lines() == ["child is 1", "parent is 1, child ended by 139", "resumed 0"])
+        #expect(try run.process.wait() == .exited(0))
+        #expect(try run.store.onlyReport().verdict.reason.contains("a forked child"))
+    }
+
+    @Test func `A handler of a restart that faults does not keep the restart from coming`() throws {
+        let run = try HostRun("ending", "restart-handler")
+        #expect(try run.lines() == ["first", "second", "restarted"])
+        #expect(try run.process.wait() == .exited(0))
+    }
+
+    @Test func `A limit of the size of files takes the store, and not the agent`() throws {
+        let run = try HostRun("ending", "file-size", shell: "ulimit -f 64; exec \"$@\"")
+        #expect(try run.lines() == ["all kept false", "resumed 1"])
+        #expect(try run.process.wait() == .exited(0))
+        #expect(run.process.errors.contains("no room for the spool file"), "\(run.process.errors)")
     }
 
     @Test func `A mask that the process began with is no obstacle on any thread`() throws {

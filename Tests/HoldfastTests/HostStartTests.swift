@@ -113,6 +113,11 @@ import Testing
         #expect(line.contains(#"item "greeter" (timer), because "#) && line.hasSuffix("no report"), "\(line)")
     }
 
+    @Test func `Standard descriptors that are closed are opened on nothing`() throws {
+        let run = try HostRun("without-standard", shell: #"exec "$@" 0<&- 1>&- 2>&-"#)
+        #expect(try run.process.wait() == .exited(0))
+    }
+
     @Test func `An agent without a home serves without a store`() throws {
         let names = "HOME HOLDFAST_STORE STATE_DIRECTORY XDG_STATE_HOME"
         let shell = #"unset \#(names); probe=$1; shift 3; exec "$probe" store - resume"#

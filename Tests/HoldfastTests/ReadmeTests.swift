@@ -1,3 +1,4 @@
+import CrashReports
 import Foundation
 import Glibc
 import TestSupport
@@ -49,6 +50,20 @@ import Testing
         )
         #expect(try echo.output.next() == "1: hello")
         #expect(try echo.wait() == .exited(0), "\(echo.errors)")
+    }
+
+    @Test func `A program that throws at its top level ends, and is not restarted`() throws {
+        let store = try StoreReader()
+        let echo = try ChildProcess(
+            "/bin/sh",
+            ["-c", "exec \"$0\" < /dev/null", BuiltProduct.path(of: "echo")],
+            environment: ["HOLDFAST_STORE": store.path]
+        )
+        let end = try echo.wait()
+        #expect(end == .signalled(SIGILL) || end == .signalled(SIGTRAP), "\(end)")
+        #expect(echo.errors.contains("the kernel cannot wait for this kind of file"), "\(echo.errors)")
+        let verdict = try store.onlyReport().verdict
+        #expect(verdict.decision == .terminate && verdict.reason.contains("an error that nobody caught"))
     }
 
     @Test func `It greets, and ends with status 0 when it is told to`() throws {

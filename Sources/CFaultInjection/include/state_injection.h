@@ -57,6 +57,15 @@ void blockSignalsByOldCalls(void);
 /// Whether the calling thread blocks any of SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV and SIGSYS.
 bool blocksFaultSignals(void);
 
+// Threads that the C library makes by itself, in state_hazards.c
+
+/// Calls a function on a thread of C11.
+void callOnThreadOfC11(void (*function)(void));
+/// Calls a function on the thread of a timer (SIGEV_THREAD).
+void callOnThreadOfTimer(void (*function)(void));
+/// Has children begin a PID namespace of their own (unshare(2)); false where that is not allowed.
+bool beginProcessNamespace(void);
+
 #ifdef __cplusplus
 }
 #endif

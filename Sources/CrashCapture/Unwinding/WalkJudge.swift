@@ -14,6 +14,8 @@ struct WalkJudge {
         case unknown
         /// A failure function of the Swift runtime that is on the list.
         case swiftFailure
+        /// The one that ends a program whose error nobody caught.
+        case errorInMain
         /// Any other function of libswiftCore.
         case swiftCore
         /// `abort` or `__assert_fail`.
@@ -39,6 +41,7 @@ struct WalkJudge {
 
     private var state = State.prefix
     private var sawSwiftFailure = false
+    private var sawErrorInMain = false
     private var sawSwiftCore = false
     private var sawOther = false
     private var sawC = false
@@ -76,6 +79,9 @@ struct WalkJudge {
             isEmpty = false
             switch frame {
             case .swiftFailure: sawSwiftFailure = true
+            case .errorInMain:
+                sawSwiftFailure = true
+                sawErrorInMain = true
             case .swiftCore: sawSwiftCore = true
             case .other: sawOther = true
             case .c: sawC = true
@@ -111,7 +117,8 @@ struct WalkJudge {
             isInsideLibrary: isInsideLibrary,
             hasNativeFrame: hasNativeFrame,
             hasUnknownFrame: hasUnknownFrame,
-            hasAbort: sawAbort
+            hasAbort: sawAbort,
+            isUncaughtError: sawErrorInMain
         )
     }
 

@@ -87,6 +87,12 @@ public struct VerdictRule: Sendable {
         if isStopping {
             return Decision(.terminate, because: "the run of the host is over: the process is ending, not restarted")
         }
+        if fault.walk.isUncaughtError {
+            return Decision(
+                .terminate,
+                because: "the program has ended by an error that nobody caught, which a restart would meet again"
+            )
+        }
         if fault.isExiting {
             return Decision(.terminate, because: "the process has called exit: it ends, and is not restarted")
         }

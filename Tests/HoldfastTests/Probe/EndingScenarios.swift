@@ -52,6 +52,18 @@ enum EndingScenarios {
         case "masked-wait": host.perform { faultInMaskedWait(waitWithSignalMask) }
         case "masked-epoll": host.perform { faultInMaskedWait(waitByEpollWithSignalMask) }
         case "masked-by-parent": host.perform { onThread { reportMask() } }
+        case "masked-timer": host.perform { callOnThreadOfTimer { @Sendable in EndingScenarios.reportMask() } }
+        case "deep-timer": host.perform { callOnThreadOfTimer { @Sendable in Fault.stackOverflow.commit() } }
+        case "deep-standard": host.perform { callOnThreadOfC11 { @Sendable in Fault.stackOverflow.commit() } }
+        case "restart-handler":
+            host.onRestart {
+                Probe.say("first")
+                Fault.nilUnwrap.commit()
+            }
+            host.onRestart { Probe.say("second") }
+            host.perform { host.restart() }
+        case "child-namespace": faultInNamespace(host)
+        case "file-size": reachFileSize(host)
         case "descriptor-limit": useUpDescriptors(host)
         default: exit(64)
         }
@@ -94,6 +106,37 @@ enum EndingScenarios {
             Probe.say("child exited \(status >> 8)")
             Fault.wildPointer.commit()
         }
+    }
+
+    /// A child that has its parent's pid, which is 1, because it is the first of a namespace of its own.
+    private static func faultInNamespace(_ host: EventHost) {
+        host.perform {
+            guard beginProcessNamespace() else { return Probe.say("no namespace: \(errno)") }
+            let child = forkProcess()
+            if child == 0 {
+                Probe.say("child is \(getpid())")
+                Fault.wildPointer.commit()
+            }
+            var status: CInt = 0
+            waitpid(child, &status, 0)
+            Probe.say("parent is \(getpid()), child ended by \(status >> 8)")
+            host.stop()
+        }
+    }
+
+    // MARK: Limits
+
+    /// More is kept than a file may hold, and a callout faults.
+    private static func reachFileSize(_ host: EventHost) {
+        host.perform {
+            let isKept = (0..<100).allSatisfy { number in
+                let state = [UInt8](repeating: 1, count: 1000)
+                return (try? host.keepAcrossRestart(STDIN_FILENO, as: "name \(number)", state: state)) != nil
+            }
+            Probe.say("all kept \(isKept)")
+            Fault.nilUnwrap.commit()
+        }
+        host.perform { host.stop() }
     }
 
     // MARK: Masks

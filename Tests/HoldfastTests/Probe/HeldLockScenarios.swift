@@ -37,35 +37,18 @@ extension Probe {
         finish()
     }
 
-    /// A lock that an earlier callout left is let go, and another one is taken: as many as before, and not the same.
-    func exchangedLocks() {
-        let first = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-        let second = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    /// A lock that an earlier callout left is let go, and another one is taken, after that or before: as many as before, and not the same.
+    func exchangedLocks(isCrossed: Bool) {
+        let locks = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 2)
+        let (first, second) = (locks, locks + 1)
         pthread_mutex_init(first, nil)
         pthread_mutex_init(second, nil)
         perform(
             { pthread_mutex_lock(first) },
             {
+                if isCrossed { pthread_mutex_lock(second) }
                 pthread_mutex_unlock(first)
-                pthread_mutex_lock(second)
-                Fault.nilUnwrap.commit()
-                pthread_mutex_unlock(second)
-            }
-        )
-        finish()
-    }
-
-    /// The same, but the second one is taken before the first one is let go.
-    func crossedLocks() {
-        let first = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-        let second = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-        pthread_mutex_init(first, nil)
-        pthread_mutex_init(second, nil)
-        perform(
-            { pthread_mutex_lock(first) },
-            {
-                pthread_mutex_lock(second)
-                pthread_mutex_unlock(first)
+                if !isCrossed { pthread_mutex_lock(second) }
                 Fault.nilUnwrap.commit()
                 pthread_mutex_unlock(second)
             }

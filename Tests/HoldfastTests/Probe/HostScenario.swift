@@ -49,6 +49,7 @@ enum HostScenario: String {
     case refusedWriter = "refused-writer"
     case order
     case refusedWriters = "refused-writers"
+    case withoutStandard = "without-standard"
 
     /// Runs the scenario that the arguments name, if it is one of these, and ends the process, or says that `main` is to return.
     @MainActor
@@ -113,6 +114,7 @@ enum HostScenario: String {
         case .refusedWriter: try StartScenarios.refusedWriter(store)
         case .order: try OrderScenarios.run(store, arguments)
         case .refusedWriters: try StartScenarios.refusedWriters(store)
+        case .withoutStandard: try StartScenarios.withoutStandard(store)
         case .samples: try SampleScenarios.run(store, arguments)
         }
     }

@@ -56,16 +56,36 @@ enum StartScenarios {
         }
     }
 
-    /// Makes a host whose report writer is refused its thread: all else is there by then.
-    static func refusedWriter(_ store: String) throws {
+    /// Of a host whose report writer finds no thread.
+    ///
+    /// Its log sees to that when safe mode is told, where the crash thread runs, and the writer does not yet. The main loop is there by then.
+    private static func refusingConfiguration(_ store: String) -> EventHost.Configuration {
         var configuration = EventHost.Configuration()
         configuration.store = FilePath(store)
         configuration.crashLoop = CrashLoopPolicy(earlyEnds: 1)
         configuration.stalls = nil
-        configuration.calloutDeadline = nil
-        // In safe mode that is said when the crash thread runs, and the writer does not yet.
         configuration.logger = Logger(label: "probe") { _ in RefusingLog() }
         _ = HostRunLoop.main
+        return configuration
+    }
+
+    /// A process that was started without the standard descriptors; ends with 0 where each of them is open on nothing.
+    static func withoutStandard(_ store: String) throws {
+        let host = try HostScenario.host(store)
+        var null = stat()
+        stat("/dev/null", &null)
+        let areOpen = (CInt(0)...2).allSatisfy { descriptor in
+            var status = stat()
+            return fstat(descriptor, &status) == 0 && status.st_mode == null.st_mode && status.st_rdev == null.st_rdev
+        }
+        host.close()
+        exit(areOpen ? 0 : 1)
+    }
+
+    /// Makes a host whose report writer is refused its thread: all else is there by then.
+    static func refusedWriter(_ store: String) throws {
+        var configuration = refusingConfiguration(store)
+        configuration.calloutDeadline = nil
         let threads = names(in: "/proc/self/task").count
         let result = Result { try EventHost(configuration) }
         guard RefusingLog.hasRefused else { return Probe.say("nothing was refused") }
@@ -92,13 +112,8 @@ enum StartScenarios {
             chown(store, 65_534, 65_534)
             guard hf_sandbox_become(65_534) else { return Probe.say("still root") }
         }
-        var configuration = EventHost.Configuration()
-        configuration.store = FilePath(store)
-        configuration.crashLoop = CrashLoopPolicy(earlyEnds: 1)
-        configuration.stalls = nil
         RefusingLog.setsLimit = true
-        configuration.logger = Logger(label: "probe") { _ in RefusingLog() }
-        _ = HostRunLoop.main
+        let configuration = refusingConfiguration(store)
         for number in 0..<4 {
             let before = openFiles
             let history = ["PID": "\(getpid())", "RESTARTS": "5", "EARLY_RESTARTS": "5", "LAST_PHASE": "running"]
