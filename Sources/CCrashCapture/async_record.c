@@ -43,6 +43,9 @@ static void copy_place(HFRecord *record, const HFCalloutInfo *info) {
     record->callout_kind = copy.kind;
     record->activity = copy.activity;
     record->nesting = copy.nesting;
+    if ((copy.traits & HF_TRAIT_SHARED) != 0) {
+        record->facts |= HF_FACT_SHARED_PORT;
+    }
     hf_async_copy_texts(
         (HFText){record->mode, sizeof record->mode, (uint64_t)copy.mode},
         (HFText){record->label, sizeof record->label, (uint64_t)copy.label});

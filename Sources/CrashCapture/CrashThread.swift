@@ -240,6 +240,7 @@ final class CrashThread: @unchecked Sendable {
             isExiting: hf_async_is_exiting(),
             foundNoRoom: facts & UInt32(HF_FACT_NO_ROOM) != 0,
             item: record.pointee.item,
+            isOfSharedPort: facts & UInt32(HF_FACT_SHARED_PORT) != 0,
             walk: walk
         )
     }

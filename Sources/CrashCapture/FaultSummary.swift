@@ -111,6 +111,8 @@ public struct FaultSummary: Sendable {
     public var foundNoRoom: Bool
     /// The identity of the loop item that the callout belongs to, 0 for none.
     public var item: UInt64
+    /// Whether it is a port whose input comes from many peers, so that what one of them does may not cost the others.
+    public var isOfSharedPort: Bool
     /// What the walk found.
     public var walk: Walk
 
@@ -136,6 +138,7 @@ public struct FaultSummary: Sendable {
         isExiting: Bool = false,
         foundNoRoom: Bool = false,
         item: UInt64 = 0,
+        isOfSharedPort: Bool = false,
         walk: Walk = Walk(end: .recoveryPoint)
     ) {
         self.number = number
@@ -158,6 +161,7 @@ public struct FaultSummary: Sendable {
         self.isExiting = isExiting
         self.foundNoRoom = foundNoRoom
         self.item = item
+        self.isOfSharedPort = isOfSharedPort
         self.walk = walk
     }
 }

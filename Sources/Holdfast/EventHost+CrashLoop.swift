@@ -94,7 +94,7 @@ extension EventHost {
             phase = .running
             capture.setProgress(isRunning: true, hasServed: false)
         }
-        let items = loop.itemsByUniqueLabel
+        let items = loop.itemsThatCanBeLeftOut
         capture.setStartItems(items.values)
         if case .safeMode = stage { settleSafeMode(items) }
         prepareRestart(isHealthy: isHealthy)
@@ -163,7 +163,7 @@ extension EventHost {
     /// Logs what a process in safe mode goes without.
     func sayWhatIsLeftOut(_ words: String, _ labels: Set<String>) {
         guard !labels.isEmpty else {
-            configuration.logger.critical("\(words): nothing that faulted can be told apart, so nothing is left out")
+            configuration.logger.critical("\(words): nothing that faulted can be left out")
             return
         }
         configuration.logger.critical("\(words)", metadata: ["without": "\(labels.sorted().joined(separator: ", "))"])
@@ -184,10 +184,14 @@ extension EventHost {
     private func endSafeMode() {
         guard case .safeMode(let labels) = stage else { return }
         stage = .normal
-        configuration.logger.notice(
-            "safe mode is over, what was left out is tried again",
-            metadata: ["items": "\(labels.sorted())"]
-        )
+        if labels.isEmpty {
+            configuration.logger.notice("safe mode is over")
+        } else {
+            configuration.logger.notice(
+                "safe mode is over, what was left out is tried again",
+                metadata: ["items": "\(labels.sorted())"]
+            )
+        }
         loop.withhold(itemsLabelled: [])
         for item in loop.withheldItems { item.putBack() }
         prepareRestart(isHealthy: true)

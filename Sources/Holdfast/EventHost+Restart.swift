@@ -70,7 +70,7 @@ extension EventHost {
             base: [],
             phase: phase,
             isHealthy: isHealthy,
-            isInSafeMode: stage != .normal,
+            isInSafeMode: stage.leavesSomethingOut,
             holding: signalPort.heldSignals,
             pid: getpid(),
             reason: reason

@@ -36,7 +36,7 @@ public final class EventHost {
     /// Whether the process starts as ever, or in safe mode: without what faulted when the processes before it ended.
     ///
     /// In safe mode the main loop withholds the items with these labels (`HostRunLoop.withheldItems`); from `run()` on only those that
-    /// can be told apart are named. After `CrashLoopPolicy.probation` it is over: they are tried again, and the stage is `.normal`.
+    /// can be told apart are named. Ports of sockets and message ports never are: others reach the program by them. After `CrashLoopPolicy.probation` it is over: they are tried again, and the stage is `.normal`.
     public internal(set) var stage: StartStage
 
     let configuration: Configuration
@@ -236,7 +236,7 @@ public final class EventHost {
         installAbandonHandler()
         if case .safeMode(let labels) = stage {
             sayWhatIsLeftOut("starting in safe mode", labels)
-            loop.withhold(itemsLabelled: labels)
+            loop.withhold(itemsLabelled: labels, sparingSockets: true)
         }
         do {
             messagePort = try supervisor.attach(to: loop) { [weak self] message in

@@ -171,15 +171,22 @@ public final class Supervisor: Sendable {
             circumstances.policy = state.policies.value(at: place)
         }
         let allowsQuarantine = circumstances.policy?.allowsQuarantine ?? rule.policy.allowsQuarantine
-        let mayQuarantine = hasQuarantine && fault.item != 0 && allowsQuarantine
-        // Where the item may be taken out, its own budget is the quarantine's limit. Items of the host's own have none: what faults there is
-        // one of many handlers, which the host counts by themselves.
-        let hasOwnBudget = !mayQuarantine && !HostRunLoop.isHostsOwn(item: fault.item)
+        let mayQuarantine = hasQuarantine && fault.item != 0 && !fault.isOfSharedPort && allowsQuarantine
+        // Where the item may be taken out, its own budget is the quarantine's limit.
+        let hasOwnBudget = !mayQuarantine && hasBudget(itemOf: fault)
         circumstances.spent = state.ledger.objection(to: hasOwnBudget ? fault.item : 0, at: now)
         if mayQuarantine, let reason = state.quarantine?.objection(to: fault.item, at: now) {
             circumstances.spent = reason
         }
         return (rule.decide(fault, in: circumstances), mayQuarantine)
+    }
+
+    /// Whether faults are counted for the item, and not only for the process.
+    ///
+    /// Of an item of the host's own, what faults is one of many handlers, which the host counts by themselves. A port that many peers
+    /// share would be taken from all of them by what one of them sends.
+    private static func hasBudget(itemOf fault: FaultSummary) -> Bool {
+        !HostRunLoop.isHostsOwn(item: fault.item) && !fault.isOfSharedPort
     }
 
     private static func decide(
@@ -192,7 +199,7 @@ public final class Supervisor: Sendable {
         state.lastOutcome = .tolerated
         var (decision, mayQuarantine) = judge(fault, by: rule, state, at: now, hasQuarantine: hasQuarantine)
         guard case .resume = decision.verdict else { return decision }
-        state.ledger.spend(on: HostRunLoop.isHostsOwn(item: fault.item) ? 0 : fault.item, at: now)
+        state.ledger.spend(on: hasBudget(itemOf: fault) ? fault.item : 0, at: now)
         if mayQuarantine, let outcome = state.quarantine?.fault(of: fault.item, at: now) {
             state.lastOutcome = outcome
             if case .quarantined = outcome {

@@ -157,7 +157,7 @@ import Testing
             (HF_FACT_FORKED_CHILD, .forkedChild), (HF_FACT_LOCK_HELD, .lockHeld), (HF_FACT_LOCK_FRAME, .lockFrame),
             (HF_FACT_OVERDUE, .overdue), (HF_FACT_NO_ROOM, .noRoom), (HF_FACT_RUNTIME_STATE, .runtimeState),
             (HF_FACT_INITIALISER, .initialiser), (HF_FACT_RUNNING, .running), (HF_FACT_SERVING, .serving),
-            (HF_FACT_START_ITEM, .startItem),
+            (HF_FACT_START_ITEM, .startItem), (HF_FACT_SHARED_PORT, .sharedPort),
         ].map { (UInt32($0.0), $0.1) }
     )
     func `Every fact has its bit`(bit: UInt32, fact: FaultRecord.Facts) {

@@ -6,7 +6,7 @@ import Testing
 /// Crash loops and what looks like one, in processes that fault.
 @Suite(.timeLimit(.minutes(10))) struct CrashLoopProcessTests {
     /// A history that a shell makes for the process that it becomes.
-    private static func shell(earlyRestarts count: Int, phase: String = "running", lastFaults: String = "") -> String {
+    static func shell(earlyRestarts count: Int, phase: String = "running", lastFaults: String = "") -> String {
         """
         export HOLDFAST_PID=$$ HOLDFAST_RESTARTS=\(count) HOLDFAST_EARLY_RESTARTS=\(count) \
         HOLDFAST_LAST_PHASE=\(phase) HOLDFAST_LAST_FAULTS='\(lastFaults)'

@@ -1,4 +1,5 @@
 import Glibc
+import LinuxSystem
 import RunLoops
 import SystemPackage
 import Testing
@@ -29,6 +30,32 @@ struct PortSourceTests {
                 "true", "handledSource", "true", "handledSource", "true", "handledSource", "timedOut", "timedOut",
             ]
         )
+    }
+
+    @Test("Many peers share what listens and what takes datagrams from anybody; nobody else's sockets are shared")
+    func peers() throws {
+        func expect(_ peers: SocketPeers, _ descriptors: [CInt], _ comment: Comment) {
+            #expect(SocketPeers.of(descriptors[0]) == peers, comment)
+            for descriptor in descriptors { close(descriptor) }
+        }
+        func make(_ family: CInt, _ type: __socket_type) -> CInt { socket(family, CInt(type.rawValue), 0) }
+        func pair(_ type: __socket_type) -> [CInt] {
+            var ends: [CInt] = [-1, -1]
+            #expect(socketpair(AF_UNIX, CInt(type.rawValue), 0, &ends) == 0)
+            return ends
+        }
+        for type in [SOCK_STREAM, SOCK_SEQPACKET, SOCK_DGRAM] { expect(.one, pair(type), "\(type)") }
+        let listener = make(AF_INET, SOCK_STREAM)
+        #expect(listen(listener, 1) == 0)
+        expect(.many, [listener], "listens")
+        expect(.many, [make(AF_INET, SOCK_DGRAM)], "internet datagrams")
+        expect(.many, [make(AF_UNIX, SOCK_DGRAM)], "datagrams")
+        expect(.one, [make(AF_INET, SOCK_STREAM)], "about to connect")
+        var ends: [CInt] = [-1, -1]
+        #expect(pipe(&ends) == 0)
+        expect(.notASocket, ends, "pipe")
+        expect(.notASocket, [open("/dev/null", O_RDONLY)], "device")
+        #expect(SocketPeers.of(-1) == .notASocket)
     }
 
     @Test("What is not a pollable descriptor is refused with a clear error")

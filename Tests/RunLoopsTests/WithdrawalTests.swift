@@ -269,6 +269,30 @@ struct WithdrawalTests {
         #expect(entries == expected)
     }
 
+    @Test("A start after faults leaves out no socket and no message port, and names none as what could be left out")
+    func sockets() throws {
+        let (results, items) = try onNewThread { loop in
+            loop.withhold(itemsLabelled: ["socket", "pipe", "timer", "messages"], sparingSockets: true)
+            var ends: [CInt] = [-1, -1]
+            #expect(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0)
+            defer { for end in ends { close(end) } }
+            let pipe = TestPipe()
+            let port = try HostRunLoop.MessagePort(label: "messages") { _ in }
+            let results = [
+                try loop.add(HostRunLoop.PortSource(label: "socket", descriptor: ends[0]) { _ in }, to: .common),
+                try loop.add(pipe.portSource("pipe") { _ in }), loop.add(Timer(label: "timer", after: .zero) { _ in }),
+                try loop.add(port),
+            ]
+            let items = Set(loop.itemsThatCanBeLeftOut.keys)
+            // Who asks for it by hand has it.
+            loop.withhold(itemsLabelled: ["other"])
+            let other = HostRunLoop.PortSource(label: "other", descriptor: ends[1]) { _ in }
+            return (results + [try loop.add(other)], items)
+        }
+        #expect(results == [.added, .withheld, .withheld, .added, .withheld])
+        #expect(items == ["pipe", "timer"])
+    }
+
     @Test("The snapshot shows what is out of the loop")
     func snapshot() throws {
         let snapshot = try onNewThread { loop in

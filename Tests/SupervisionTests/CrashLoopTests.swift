@@ -111,6 +111,17 @@ import Testing
         #expect(Self.assess(safe, now: 7).wait(.default, jitter: 0, now: Self.time(7)) == .zero)
     }
 
+    @Test func `In safe mode with nothing left out, what is served begins the count again`() {
+        let unnamed = (1...5).map { Self.fault(at: Double($0), isOfStartItem: false) }
+        #expect(Self.assess(unnamed, now: 5.5).stage == .safeMode(without: []))
+        let served = unnamed + [Self.fault(at: 6, lived: 0.5, phase: .serving, isOfStartItem: false)]
+        #expect(Self.assess(served, now: 7).stage == .normal)
+        #expect(Self.assess(served, now: 7).earlyEnds == 0)
+        // As over restarts in place.
+        #expect(!StartStage.safeMode(without: []).leavesSomethingOut)
+        #expect(StartStage.safeMode(without: ["timer"]).leavesSomethingOut)
+    }
+
     @Test func `A long life in safe mode ends it`() {
         // 60 seconds of probation, and 15 that it may have waited.
         for (lived, stage) in [(74.0, "safe"), (76.0, "normal")] {

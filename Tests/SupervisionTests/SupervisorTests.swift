@@ -240,6 +240,34 @@ import Testing
         #expect(supervisor.quarantinedItems.isEmpty)
     }
 
+    @Test(arguments: [QuarantinePolicy(faults: 1), nil])
+    func `A port that many peers share counts in the budgets of the process alone`(quarantine: QuarantinePolicy?) throws
+    {
+        let supervisor = try supervisor(
+            FaultBudget(perProcess: 100, perWindow: 4, perItem: 2),
+            quarantine: quarantine
+        )
+        let shared = FaultSummary(signal: SIGILL, code: 2, item: 8, isOfSharedPort: true)
+        let overdue = FaultSummary(
+            signal: SIGSTKFLT,
+            code: -6,
+            sender: getpid(),
+            isOverdue: true,
+            item: 8,
+            isOfSharedPort: true,
+            walk: FaultSummary.Walk(end: .recoveryPoint)
+        )
+        for _ in 0..<4 {
+            #expect(supervisor.mayAbandon(overdue))
+            let decision = supervisor.decide(shared)
+            #expect(decision.verdict == .resume && !decision.quarantines)
+        }
+        #expect(supervisor.quarantinedItems.isEmpty)
+        let last = supervisor.decide(shared)
+        #expect(last.verdict == .restart)
+        #expect(last.reason.description.contains("budget") && !last.reason.description.contains("item"))
+    }
+
     @Test func `Once the process was told to end, what would restart it ends it, and the rest is resumed`() throws {
         let supervisor = try supervisor()
         let worker = FaultSummary(signal: SIGILL, code: 1, hasRecoveryPoint: false, isMainThread: false)

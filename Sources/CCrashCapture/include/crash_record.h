@@ -98,8 +98,10 @@ enum {
     HF_FACT_RUNNING = 1u << 24,
     /// It had served something since.
     HF_FACT_SERVING = 1u << 25,
-    /// The item was in its loop when the host began to run, and had a label that no other item had.
+    /// The item was in its loop when the host began to run, had a label that no other item had, and was no port of a socket.
     HF_FACT_START_ITEM = 1u << 26,
+    /// The item was a port whose input comes from many peers.
+    HF_FACT_SHARED_PORT = 1u << 27,
 };
 
 typedef struct HFImage {

@@ -31,6 +31,12 @@ typedef enum __attribute__((enum_extensibility(closed))) HFCalloutKind : uint32_
     HFCalloutKindMainQueue = 6,
 } HFCalloutKind;
 
+/// What else there is to know of an item, as bits of HFCalloutInfo.traits.
+enum {
+    /// A port whose input comes from many peers, who have nothing to do with each other.
+    HF_TRAIT_SHARED = 1u << 0,
+};
+
 /// What the loop is doing while a callout runs, in a form that a signal handler can read.
 typedef struct HFCalloutInfo {
     /// The mode's name, NUL-terminated UTF-8. Must outlive the guarded call.
@@ -47,7 +53,8 @@ typedef struct HFCalloutInfo {
     uint32_t activity;
     /// How many runs are active on this loop: 1 for a run that is not nested.
     uint32_t nesting;
-    uint32_t reserved;
+    /// HF_TRAIT_…
+    uint32_t traits;
     /// Room for a label of up to fifteen bytes, to which `label` may point.
     uint64_t short_label[2];
 } HFCalloutInfo;

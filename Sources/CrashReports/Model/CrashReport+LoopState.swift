@@ -39,7 +39,8 @@ extension CrashReport.LoopState {
         public var label: String
         /// The number of the item in its loop.
         public var item: Int
-        /// Whether it was in the loop when the host began to run, with a label of its own; nil says that it was not, or is not known.
+        /// Whether it was in the loop when the host began to run, with a label of its own, and no port of a socket, so that a start could do
+        /// without it; nil says that it was not, or is not known.
         public var isFromStart: Bool?
 
         /// Makes the description of a callout.

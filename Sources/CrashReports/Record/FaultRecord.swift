@@ -62,8 +62,10 @@ public struct FaultRecord: Sendable, Hashable {
         public static let running = Facts(rawValue: 1 << 24)
         /// It had served something since.
         public static let serving = Facts(rawValue: 1 << 25)
-        /// The item was in its loop when the host began to run, and had a label of its own.
+        /// The item was in its loop when the host began to run, had a label of its own, and was no port of a socket.
         public static let startItem = Facts(rawValue: 1 << 26)
+        /// The item was a port whose input comes from many peers.
+        public static let sharedPort = Facts(rawValue: 1 << 27)
     }
 
     /// How far the process had come; nil of a record that is too damaged to know.

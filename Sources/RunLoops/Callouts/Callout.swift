@@ -16,6 +16,7 @@ extension HostRunLoop {
         in mode: LoopMode,
         isCleanup: Bool = false,
         isService: Bool = false,
+        traits: UInt32 = 0,
         _ argument: UnsafeMutableRawPointer?,
         _ body: HFBody
     ) {
@@ -31,6 +32,7 @@ extension HostRunLoop {
         unsafe info.pass = passes.load(ordering: .relaxed)
         unsafe info.kind = kind.recoveryKind
         unsafe info.activity = stage.rawValue
+        unsafe info.traits = traits
         unsafe info.nesting = UInt32(truncatingIfNeeded: depth.load(ordering: .relaxed))
         unsafe name.describe(&info)
         unsafe hf_loop_event_callout(&info)
@@ -191,9 +193,18 @@ extension HostRunLoop {
     func callOut(to source: PortSource, _ readiness: PortSource.Readiness, in mode: LoopMode) {
         defer { withExtendedLifetime(source) {} }
         var call = unsafe PortCall(source: .passUnretained(source), readiness: readiness)
+        let traits = source.traits
         unsafe withUnsafeMutablePointer(to: &call) { pointer in
             let argument = UnsafeMutableRawPointer(pointer)
-            unsafe callOut(.port, source.name, source.identifier, in: mode, isService: true, argument) { argument in
+            unsafe callOut(
+                .port,
+                source.name,
+                source.identifier,
+                in: mode,
+                isService: true,
+                traits: traits,
+                argument
+            ) { argument in
                 guard let call = unsafe argument?.assumingMemoryBound(to: PortCall.self).pointee else { return }
                 unsafe call.source.takeUnretainedValue().perform(call.readiness)
             }

@@ -49,6 +49,9 @@ extension LoopItem {
     /// Whether the host made it for itself.
     var isHostsOwn: Bool { HostRunLoop.isHostsOwn(item: identifier) }
 
+    /// Whether its input comes from others: who knows how to make it fault must not be able to have it left out.
+    var isFedByOthers: Bool { (self as? HostRunLoop.PortSource)?.bringsWordsFromOthers == true }
+
     /// What kind of item it is.
     var kind: HostRunLoop.CalloutKind {
         switch self {

@@ -1,3 +1,4 @@
+import CRecoveryPoint
 import LinuxSystem
 import Synchronization
 import SystemPackage
@@ -16,6 +17,9 @@ extension HostRunLoop {
         private let lock = CriticalLock()
         private let valid = Atomic<Bool>(true)
         private let interestBits: Atomic<UInt32>
+        private let peersCode: Atomic<UInt8>
+        /// Whether the descriptor does not tell whose input comes by it.
+        private let hasFixedPeers: Bool
         // Protected by `lock`.
         @safe @exclusivity(unchecked) var memberships = Memberships()
 
@@ -40,7 +44,7 @@ extension HostRunLoop {
             interest: Interest = .readable,
             perform: @escaping @Sendable (Readiness) -> Void
         ) {
-            self.init(ItemIdentifier.next(), label, descriptor, interest, nil, perform)
+            self.init(ItemIdentifier.next(), label, descriptor, interest, nil, nil, perform)
         }
 
         /// Makes one of the host's own, which is never withheld, withdrawn or counted as service.
@@ -49,18 +53,19 @@ extension HostRunLoop {
             descriptor: CInt,
             perform: @escaping @Sendable (Readiness) -> Void
         ) {
-            self.init(ItemIdentifier.nextOfHost(), label, descriptor, .readable, nil, perform)
+            self.init(ItemIdentifier.nextOfHost(), label, descriptor, .readable, .notASocket, nil, perform)
         }
 
-        /// Makes one that says itself whether there is open work behind it.
+        /// Makes one that says itself whose input comes by it, and whether there is open work behind it.
         convenience init(
             label: String,
             descriptor: CInt,
             interest: Interest = .readable,
+            peers: SocketPeers,
             hasOpenWork: (@Sendable () -> Bool)?,
             perform: @escaping @Sendable (Readiness) -> Void
         ) {
-            self.init(ItemIdentifier.next(), label, descriptor, interest, hasOpenWork, perform)
+            self.init(ItemIdentifier.next(), label, descriptor, interest, peers, hasOpenWork, perform)
         }
 
         /// Makes one with an identity.
@@ -69,6 +74,7 @@ extension HostRunLoop {
             _ label: String,
             _ descriptor: CInt,
             _ interest: Interest,
+            _ peers: SocketPeers?,
             _ hasOpenWork: (@Sendable () -> Bool)?,
             _ perform: @escaping @Sendable (Readiness) -> Void
         ) {
@@ -77,6 +83,8 @@ extension HostRunLoop {
             self.descriptor = descriptor
             self.hasOpenWork = hasOpenWork
             interestBits = Atomic(interest.rawValue)
+            peersCode = Atomic((peers ?? .notASocket).rawValue)
+            hasFixedPeers = peers != nil
             self.perform = perform
         }
 
@@ -133,6 +141,26 @@ extension HostRunLoop {
             }
         }
 
+        // MARK: Peers
+
+        /// How many others its input comes from, as far as that was to be seen when it was added last.
+        var peers: SocketPeers { SocketPeers(rawValue: peersCode.load(ordering: .relaxed)) ?? .notASocket }
+
+        /// Whether it is the port of a socket, or one of a message port's.
+        var bringsWordsFromOthers: Bool { peers != .notASocket }
+
+        /// What a fault handler is told of it.
+        @inline(__always)
+        var traits: UInt32 {
+            peersCode.load(ordering: .relaxed) == SocketPeers.many.rawValue ? UInt32(HF_TRAIT_SHARED) : 0
+        }
+
+        /// Looks whose input comes by the descriptor: not at a fault, where nobody may ask.
+        fileprivate func lookAtPeers() {
+            guard !hasFixedPeers else { return }
+            peersCode.store(SocketPeers.of(descriptor).rawValue, ordering: .relaxed)
+        }
+
         // MARK: LoopItem
 
         @inline(__always) func lockItem() { lock.lock() }
@@ -173,7 +201,7 @@ extension HostRunLoop {
 
     /// Adds a port source to a mode; it is served even if the loop is asleep now.
     ///
-    /// Callable from any thread.
+    /// A socket is looked at now, whether many peers share it: have it listening, or connected, before. Callable from any thread.
     ///
     /// - Parameters:
     ///   - source: The source; nothing happens if it is invalid or in the mode already.
@@ -183,7 +211,8 @@ extension HostRunLoop {
     ///   mode already with another source.
     @discardableResult
     public func add(_ source: PortSource, to mode: Mode = .default) throws(RunLoopError) -> AddResult {
-        try insert(source, into: mode).result
+        source.lookAtPeers()
+        return try insert(source, into: mode).result
     }
 
     /// Removes a port source from a mode; it stays valid and can be added again.

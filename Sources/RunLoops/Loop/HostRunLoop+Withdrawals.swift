@@ -54,8 +54,14 @@ extension HostRunLoop {
     /// - Parameter labels: The labels; they take the place of those of the last call, and an empty set ends it. Items that are
     ///   withheld already stay so until they are put back.
     public func withhold(itemsLabelled labels: Set<String>) {
+        withhold(itemsLabelled: labels, sparingSockets: false)
+    }
+
+    /// The same; ports of sockets and message ports are served all the same, if that is asked for.
+    package func withhold(itemsLabelled labels: Set<String>, sparingSockets: Bool) {
         lock.withLock {
             withheldLabels = labels
+            withholdsNoSockets = sparingSockets
             itemsPutBack = []
         }
     }
@@ -79,7 +85,7 @@ extension HostRunLoop {
         }
         guard
             withheldLabels.contains(item.label), !itemsPutBack.contains(item.identifier), item.canBeWithdrawn,
-            !item.isHostsOwn, canTake(item)
+            !item.isHostsOwn, canTake(item), !(withholdsNoSockets && item.isFedByOthers)
         else { return nil }
         let isHere = item.withItemLock {
             item.memberships.wasWithdrawn = true

@@ -32,6 +32,7 @@ public final class HostRunLoop: @unchecked Sendable {
     @safe @exclusivity(unchecked) var withdrawals: [UInt64: Withdrawal] = [:]
     /// Items with these labels are recorded when they are added, and not served.
     @safe @exclusivity(unchecked) var withheldLabels: Set<String> = []
+    @safe @exclusivity(unchecked) var withholdsNoSockets = false
     /// The items that were put back since: their labels do not count any more.
     @safe @exclusivity(unchecked) var itemsPutBack: Set<UInt64> = []
     /// The mode of the innermost run.

@@ -23,6 +23,14 @@ extension HostRunLoop {
             ///
             /// The port takes the socket over: nobody else should read from it.
             case connected(Message.Descriptor)
+
+            /// Whoever has a right may send to a port, all by the same two sources; to a connected one, above all the other side.
+            fileprivate var peers: SocketPeers {
+                switch self {
+                case .process, .listening: .many
+                case .connected: .one
+                }
+            }
         }
 
         private let receiver: MessageReceiver
@@ -80,7 +88,7 @@ extension HostRunLoop {
             guard let descriptors = inbox.openDescriptors else { throw MessageError(code: .portInvalid) }
             // From now on, whatever is thrown closes everything with the receiver.
             receiver = MessageReceiver(inbox: inbox, connectionLimit: connectionLimit, handlers: handlers)
-            (queueSource, socketSource) = receiver.makeSources(label: label, descriptors)
+            (queueSource, socketSource) = receiver.makeSources(label: label, peers: endpoint.peers, descriptors)
             sendRight = SendRight(.local(LocalRight(inbox)))
             switch endpoint {
             case .process:

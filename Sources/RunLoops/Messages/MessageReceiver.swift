@@ -42,17 +42,20 @@ final class MessageReceiver: @unchecked Sendable {
     /// Makes the two sources through which the loop calls this.
     func makeSources(
         label: String,
+        peers: SocketPeers,
         _ descriptors: MessageInbox.Descriptors
     ) -> (queue: HostRunLoop.PortSource, sockets: HostRunLoop.PortSource) {
         let queue = HostRunLoop.PortSource(
             label: label,
             descriptor: descriptors.event.rawValue,
+            peers: peers,
             hasOpenWork: { [inbox] in inbox.holdsMessages },
             perform: { [self] _ in serveQueue() }
         )
         let sockets = HostRunLoop.PortSource(
             label: label,
             descriptor: descriptors.sockets.rawValue,
+            peers: peers,
             hasOpenWork: { [inbox] in inbox.hasConnections },
             perform: { [self] _ in serveSocket() }
         )

@@ -10,8 +10,9 @@ public struct FaultBudget: Sendable, Hashable {
     public var window: Duration
     /// Faults of one item within `window`: one that faults again and again is broken, and not unlucky.
     ///
-    /// Faults of no item, and of blocks, each of which is an item of its own, count in the process alone. Where quarantine is
-    /// on, an item that reaches this is taken out of its loop; else its next fault restarts the process (`QuarantinePolicy`).
+    /// Faults of no item, of a port that many peers share, and of blocks, each of which is an item of its own, count in the process
+    /// alone. Where quarantine is on, an item that reaches this is taken out of its loop; else its next fault restarts the process
+    /// (`QuarantinePolicy`).
     public var perItem: Int
     /// Bytes that abandoned frames have cost so far, as far as the host notes them (`Supervisor.noteCost(bytes:)`).
     public var lostBytes: Int

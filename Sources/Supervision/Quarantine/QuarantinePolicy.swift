@@ -4,7 +4,7 @@
 /// restarts the process. With quarantine, the same count takes the item out of its loop instead: the fault that reaches it is
 /// resumed, and is the last one. So at most `perItem` faults of an item are resumed in a window either way, and every
 /// one counts in the budgets of the process, too. An item that has no identity, or a policy with `allowsQuarantine` off, is
-/// left to the budget.
+/// left to the budget. A port that many peers share (a listening or an unconnected datagram socket, a message port) has neither.
 ///
 /// ```
 ///             the limit is reached             cool-down over

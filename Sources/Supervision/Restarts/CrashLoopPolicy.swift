@@ -108,7 +108,7 @@ public struct CrashLoopPolicy: Sendable, Hashable {
     /// The labels of the items that were quarantined or ended a process, and of the last fault of all.
     ///
     /// Only of processes that had served nothing, and of items that can be told apart: a label that several share says nothing of
-    /// the others, nor does one of an item that was made while the process served.
+    /// the others, nor does one of an item that was made while the process served, and ports of sockets are never left out.
     static func culprits(of faults: [PastFault]) -> Set<String> {
         let faults = faults.filter { $0.phase != .serving }
         var culprits = faults.filter { $0.outcome != .resumed }

@@ -36,9 +36,9 @@ struct EarlyEnds {
         let isKnown = (ends + [lastEnd].compactMap { $0 }).contains { $0.hasSameProcess(as: fault) }
         if !isKnown, wasHealthy(until: fault) { reset() }
         lastEnd = fault
-        // In safe mode what was served says nothing of what was left out.
+        // In safe mode what was served says nothing of what was left out, if anything was.
         if fault.phase == .serving {
-            if phase == .normal { reset() }
+            if phase == .normal || phase == .safe && culprits.isEmpty { reset() }
             return
         }
         faults.append(fault)

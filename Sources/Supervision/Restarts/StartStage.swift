@@ -6,10 +6,15 @@ public enum StartStage: Sendable, Hashable {
     case normal
     /// Without the items that have these labels: they were quarantined, or faulted when the processes ended.
     ///
-    /// There may be none: not everything that faults is an item that can be told apart.
+    /// There may be none: not everything that faults is an item that can be told apart, and a port of a socket is never left out.
     case safeMode(without: Set<String>)
     /// Not at all: end with `CrashLoopPolicy.permanentFailureExitCode`.
     case giveUp
+
+    /// Whether the process goes without something, so that what it serves says nothing of that.
+    package var leavesSomethingOut: Bool {
+        if case .safeMode(let labels) = self { !labels.isEmpty } else { false }
+    }
 }
 
 /// What was found out about the processes before a start.

@@ -23,6 +23,9 @@ enum CrashLoopScenarios {
             configuration.crashLoop?.backOff = .none
             try gone(EventHost(configuration))
         case "connections": try connections(EventHost(configuration))
+        case "datagrams":
+            configuration.crashLoop?.backOff = short
+            try datagrams(EventHost(configuration))
         case "labels":
             configuration.crashLoop?.probation = .milliseconds(50)
             configuration.crashLoop?.backOff = .none
@@ -131,6 +134,31 @@ enum CrashLoopScenarios {
         try host.loop.add(port, to: .common)
         host.onFault { end($0.item) }
         host.perform { Probe.say("port \(RestartScenarios.port(of: listener))") }
+        host.run()
+    }
+
+    /// A server of datagrams on one socket, made at the start and kept: "fault" ends the process, any other comes back.
+    private static func datagrams(_ host: EventHost) throws {
+        try endWhenTold(host)
+        let kept = host.keptDescriptor(named: "datagrams")
+        let receiver = kept ?? SharedPortScenarios.bound().descriptor
+        if kept == nil { Probe.say("port \(RestartScenarios.port(of: receiver))") }
+        try host.keepAcrossRestart(receiver, as: "datagrams")
+        let port = HostRunLoop.PortSource(label: "datagrams", descriptor: receiver) { _ in
+            var bytes = [UInt8](repeating: 0, count: 64)
+            var sender = sockaddr_storage()
+            var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+            withUnsafeMutablePointer(to: &sender) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                    let count = recvfrom(receiver, &bytes, bytes.count, CInt(MSG_DONTWAIT), address, &size)
+                    guard count > 0 else { return }
+                    if bytes.starts(with: "fault".utf8) { Fault.wildPointer.commit() }
+                    _ = sendto(receiver, bytes, count, 0, address, size)
+                }
+            }
+        }
+        try host.loop.add(port, to: .common)
+        tell(host)
         host.run()
     }
 

@@ -50,6 +50,7 @@ enum HostScenario: String {
     case order
     case refusedWriters = "refused-writers"
     case withoutStandard = "without-standard"
+    case sharedPort = "shared-port"
 
     /// Runs the scenario that the arguments name, if it is one of these, and ends the process, or says that `main` is to return.
     @MainActor
@@ -115,6 +116,7 @@ enum HostScenario: String {
         case .order: try OrderScenarios.run(store, arguments)
         case .refusedWriters: try StartScenarios.refusedWriters(store)
         case .withoutStandard: try StartScenarios.withoutStandard(store)
+        case .sharedPort: try SharedPortScenarios.run(store, arguments)
         case .samples: try SampleScenarios.run(store, arguments)
         }
     }
