@@ -103,6 +103,7 @@ public final class EventHost {
     /// - Parameter configuration: What the host is made with.
     /// - Throws: `EventHostError`.
     public init(_ configuration: Configuration = Configuration()) throws(EventHostError) {
+        let configuration = configuration.withPrintableLog
         self.configuration = configuration
         let environment = ProcessEnvironment.values
         var history = RestartHistory(environment: environment, pid: getpid())

@@ -1,3 +1,4 @@
+internal import CrashReports
 internal import Glibc
 public import Logging
 
@@ -40,8 +41,9 @@ public struct JournalLogHandler: LogHandler {
     }
 
     func line(of event: LogEvent) -> String {
-        // A line of the journal's ends where one of the text does, and the next would have no priority.
-        let line = text(of: event, label: label).split(whereSeparator: \.isNewline).joined(separator: " ")
+        // A line of the journal's ends where one of the text does, or at a NUL, and the next would have the priority that it says.
+        let words = text(of: event, label: label).split(whereSeparator: \.isNewline).joined(separator: " ")
+        let line = TerminalText.visible(words)
         return "<\(Self.priority(of: event.level))>\(line)\n"
     }
 

@@ -143,7 +143,7 @@ import Testing
         #expect(list.output.split(separator: "\n").count == 2)
         #expect(list.errors.split(separator: "\n").count == 1)
         #expect(list.errors.contains("\(damaged).json"))
-        #expect(try run("show", "last").exitCode == 65)
+        #expect(try run("show", "last").exitCode == 0)
         #expect(try run("show", "ff").exitCode == 65)
     }
 

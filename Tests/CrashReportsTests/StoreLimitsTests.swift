@@ -106,14 +106,32 @@ import Testing
         #expect(store.verify().findings.isEmpty)
     }
 
-    @Test func `A report of another version and a damaged one count, and go as the oldest groups do`() throws {
+    @Test func `What cannot be read goes first, and a report of a newer version is a group of its own`() throws {
         try fill([("a", 3), ("a", 2), ("b", 1)])
         let old = ReportID(time: now.adding(seconds: -10 * 86400))
-        try temporary.plant("{\"schemaVersion\": 99}".utf8, name: "\(old).json")
-        try temporary.plant("{".utf8, name: "\(ReportID(time: now)).json")
-        #expect(try store.prune(.init(reports: 5), now: now).removed.isEmpty)
-        #expect(try store.prune(.init(reports: 4), now: now).removed.map(\.id) == [old])
+        let young = ReportID(time: now.adding(seconds: 1))
+        let damaged = ReportID(time: now)
+        for id in [old, young] { try temporary.plant("{\"schemaVersion\": 99}".utf8, name: "\(id).json") }
+        try temporary.plant("{".utf8, name: "\(damaged).json")
+        #expect(try store.prune(.init(reports: 6), now: now).removed.isEmpty)
+        let outcome = try store.prune(.init(reports: 4), now: now)
+        #expect(outcome.removed.map(\.id) == [damaged, old])
+        #expect(outcome.removed.map(\.cause.rawValue) == ["unreadable", "oldestGroup"])
         #expect(try left().count == 3)
+        #expect(try store.prune(.init(reports: 1), now: now).removed.count == 3)
+        #expect(try store.reportFiles().map(\.id) == [young])
+    }
+
+    @Test func `Whoever writes gives up no report for files that cannot be read, however young`() throws {
+        try fill([("a", 9), ("b", 8), ("c", 7)])
+        let names = (0..<12).map { ReportID(time: now.adding(seconds: Double(86400 + $0))) }
+        for id in names { try temporary.plant("[".utf8, name: "\(id).json") }
+        let limited = ReportStore(path: store.path, limits: .init(reports: 10))
+        try limited.write(report("d", daysAgo: 1))
+        #expect(try left() == ["a 9.0", "b 8.0", "c 7.0", "d 1.0"])
+        #expect(try store.reportFiles().count == 9)
+        try limited.write(report("e", daysAgo: 0))
+        #expect(try left().count == 5)
     }
 
     @Test func `What is not this user's to remove stays`() throws {

@@ -1,5 +1,6 @@
 import Glibc
 import Logging
+import Synchronization
 import TestSupport
 import Testing
 
@@ -51,6 +52,43 @@ import Testing
         #expect(handler.line(of: event) == "<2>agent: first second a=1 0 b=2\n")
     }
 
+    @Test func `The journal gets no end of a line and no control character from a text`() {
+        let handler = JournalLogHandler(label: "a\u{0}b")
+        let event = LogEvent(
+            level: .error,
+            message: "one\u{0}<2>two\u{1b}[31m\r\n<2>three\u{2028}\u{202e}é",
+            error: nil,
+            metadata: ["k\u{0}": "\u{7f}\u{85}v"],
+            source: "",
+            file: "",
+            function: "",
+            line: 0
+        )
+        let line = handler.line(of: event)
+        #expect(line == #"<3>a\u{0}b: one\u{0}<2>two\u{1b}[31m <2>three \u{202e}é k\u{0}=\u{7f} v"# + "\n")
+    }
+
+    @Test func `Whatever handler a host has, its lines have no text that is not printable`() {
+        struct Broken: Error, CustomStringConvertible { let description = "broken\r" }
+        let inner = LineHandler()
+        let handler = PrintableLogHandler(PrintableLogHandler(inner))
+        let event = LogEvent(
+            level: .error,
+            message: "a\nb",
+            error: Broken(),
+            metadata: ["x": .stringConvertible(Broken()), "y": ["\u{1b}", .dictionary(["\n": "é\u{0}"])]],
+            source: "",
+            file: "",
+            function: "",
+            line: 0
+        )
+        handler.log(event: event)
+        let line = inner.lines.withLock { $0.first }
+        // An array's and a dictionary's own words escape the backslash once more.
+        #expect(line?.hasPrefix(#"a\u{a}b: broken\u{d} x=broken\u{d} y=["#) == true, "\(line ?? "")")
+        #expect(line?.utf8.contains { $0 < 0x20 } == false)
+    }
+
     @Test func `A duration is said without the remains of arithmetic`() {
         let durations: [Duration] = [.milliseconds(200), .seconds(2), .milliseconds(1600), .milliseconds(2005), .zero]
         #expect(durations.map(\.inWords) == ["200 ms", "2 s", "1.6 s", "2.005 s", "0 ms"])
@@ -59,5 +97,28 @@ import Testing
 
     @Test func `Stalls are watched unless somebody says otherwise`() {
         #expect(EventHost.Configuration().stalls?.writesReports == true)
+    }
+}
+
+/// Keeps its lines.
+private final class LineHandler: LogHandler {
+    let lines = Mutex<[String]>([])
+    var metadata: Logger.Metadata {
+        get { [:] }
+        set {}
+    }
+    var logLevel: Logger.Level {
+        get { .info }
+        set {}
+    }
+
+    subscript(metadataKey _: String) -> Logger.Metadata.Value? {
+        get { nil }
+        set {}
+    }
+
+    func log(event: LogEvent) {
+        let line = text(of: event, label: "")
+        lines.withLock { $0.append(line) }
     }
 }

@@ -112,11 +112,13 @@ import Testing
         let run = try HostRun("lost-descriptor", kind)
         #expect(
             try run.lines() == [
-                #"lost ["closed", "replaced"] with [[1], [2]]"#,
+                #"lost ["closed\n<2>agent: all is well\0<3>", "replaced"] with [[1], [2]]"#,
                 #"kept ["kept"] open false false true false"#,
             ]
         )
         #expect(try run.process.wait() == .exited(0))
+        // What others chose to call it makes no line of the log.
+        #expect(run.process.errors.contains(#"name=closed\u{a}<2>agent: all is well\u{0}<3>"#), "\(run.process.errors)")
     }
 
     @Test func `After a restart that the kernel refused, what is kept can be changed as before`() throws {

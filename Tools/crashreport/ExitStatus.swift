@@ -92,7 +92,9 @@ enum Failure {
 
     /// Says why no report is left, and gives the status for it; what could not be read was said before.
     static func nothing(in store: ReportStore, _ problems: [ReportStoreError], _ filter: ReportFilter) -> ExitCode {
-        guard problems.isEmpty else { return ExitStatus.damaged }
+        // Where some can be read, none of them fits; a store of which nothing can be read says nothing about that.
+        let isReadable = problems.isEmpty || (try? store.summaries(limit: 1).summaries.isEmpty) == false
+        guard isReadable else { return ExitStatus.damaged }
         return filter.isEmpty ? noReports(in: store) : noMatch(in: store)
     }
 

@@ -7,8 +7,8 @@ struct PruneCommand: ParsableCommand {
         commandName: "prune",
         abstract: "Remove reports beyond some limits.",
         discussion: """
-            Duplicates go first, the oldest before the others: the first and the last report of each group stay as long as \
-            there is another to remove. Without a limit, those that agents keep by themselves are taken: 1,000 reports, \
+            Files that are no readable reports go first, but for reports of newer versions. Then duplicates go, the oldest before \
+            the others: the first and the last report of each group stay as long as there is another to remove. Without a limit, those that agents keep by themselves are taken: 1,000 reports, \
             256 MiB, 90 days.
 
             EXAMPLES:
@@ -73,6 +73,7 @@ struct PruneCommand: ParsableCommand {
         let lines = outcome.removed.map { removal in
             let cause =
                 switch removal.cause {
+                case .unreadable: "not a readable report"
                 case .duplicate: "a duplicate"
                 case .tooOld: "too old"
                 case .oldestGroup: "of the group that was seen last the longest ago"

@@ -25,6 +25,9 @@ struct ReportSelection: ParsableArguments {
 
 /// What a user typed to name a report.
 struct ReportReference {
+    /// What names the newest report that can be read.
+    private static let last = "last"
+
     private let text: String
     private let zone: DisplayZone
 
@@ -49,6 +52,7 @@ struct ReportReference {
         if isPath { return try loadFile() }
         do {
             let store = try options.openFinished()
+            if text == Self.last { return try newest(in: store) }
             return try store.load(prefix: try identify(in: store).rawValue)
         } catch let error as ReportStoreError {
             throw Failure.exit(for: error, wanted: text, options, zone)
@@ -79,9 +83,14 @@ struct ReportReference {
 
     /// Finds out which report of the store is meant.
     private func identify(in store: ReportStore) throws -> ReportID {
-        if text == "last" {
-            guard let newest = try store.reportFiles().first else { throw Failure.noReports(in: store) }
-            return newest.id
+        if text == Self.last {
+            do {
+                return try newest(in: store).id
+            } catch is ReportStoreError {
+                // Where none can be read, the newest file is what there is.
+                guard let file = try store.reportFiles().first else { throw Failure.noReports(in: store) }
+                return file.id
+            }
         }
         // Identifiers are hexadecimal digits: none begins with a v.
         if text.lowercased().hasPrefix("v") {
@@ -89,6 +98,17 @@ struct ReportReference {
             if let found = try store.summaries(matching: filter, limit: 1).summaries.first { return found.id }
         }
         return try store.identify(prefix: text)
+    }
+
+    /// Reads the newest report that can be read; what is newer and cannot is said in one line.
+    private func newest(in store: ReportStore) throws -> CrashReport {
+        guard let (report, problems) = try store.newest() else { throw Failure.noReports(in: store) }
+        if let first = problems.first {
+            let older = problems.count - 1
+            let more = older == 0 ? "" : ", and \(older) older file\(older == 1 ? "" : "s") cannot be read"
+            Output.complain("\(first)\(more); the newest that can be read is taken")
+        }
+        return report
     }
 
     /// Reads a file that need not be in a store, such as one that came with a mail.

@@ -30,6 +30,8 @@ final class WantedReports {
     /// Looks for the reports of the store that fit a filter; what cannot be read is named.
     init(_ options: StoreOptions, _ filter: ReportFilter) throws {
         let found = try FoundReports(options, filter)
+        // What could not be read may have been wanted: that is another status than that none fits.
+        guard !found.summaries.isEmpty || found.problems.isEmpty else { throw ExitStatus.damaged }
         try found.requireSome()
         ids = found.summaries.map(\.id)
         source = .store(found.store)

@@ -6,8 +6,10 @@ struct PrunePlan {
     struct Item {
         var id: PackedID
         var bytes: Int
-        /// Nil for one that cannot be read: it is a group of its own.
+        /// Nil where it is not known, as in reports of newer versions: each is a group of its own.
         var fingerprint: String?
+        /// Whether it is no report that anybody could read.
+        var isUnreadable = false
         /// When its fault happened last.
         var last: Timestamp
     }
@@ -40,6 +42,7 @@ struct PrunePlan {
         let groups = Self.groups(of: items)
         if let age = limits.age { removeOld(groups, before: now.adding(seconds: -(age / .seconds(1)))) }
         guard exceeds(limits) else { return }
+        removeUnreadable(until: target)
         removeDuplicates(groups, until: target)
         removeGroups(groups, until: target)
     }
@@ -73,6 +76,14 @@ struct PrunePlan {
                     remove(index, .tooOld)
                 }
             }
+        }
+    }
+
+    /// Before any report: however young their names are, they tell nobody anything.
+    private mutating func removeUnreadable(until limits: ReportStore.Limits) {
+        for index in items.indices where items[index].isUnreadable {
+            guard exceeds(limits) else { return }
+            remove(index, .unreadable)
         }
     }
 

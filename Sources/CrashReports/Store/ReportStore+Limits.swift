@@ -1,8 +1,9 @@
 extension ReportStore {
     /// How much a store may hold.
     ///
-    /// When it holds more, duplicates go first, the oldest before the others: reports that are neither the first nor the last
-    /// of their fingerprint. Then whole groups go, beginning with the one whose fault was seen last the longest ago.
+    /// When it holds more, files that are no readable reports go first, but for reports of newer versions. Then duplicates go, the
+    /// oldest before the others: reports that are neither the first nor the last of their fingerprint. Then whole groups go,
+    /// beginning with the one whose fault was seen last the longest ago.
     public struct Limits: Sendable, Hashable {
         /// How many reports; nil for any number.
         public var reports: Int?
@@ -34,6 +35,8 @@ public struct PruneOutcome: Sendable, Hashable {
     public struct Removal: Sendable, Hashable {
         /// Why it went.
         public enum Cause: String, Sendable, Hashable {
+            /// It is no report that can be read, and none of a newer version.
+            case unreadable
             /// Its group has an older and a newer one.
             case duplicate
             /// Its fault did not happen again for longer than the limit.

@@ -107,7 +107,13 @@ extension StoreScan {
         }
         for failure in failures where failure.error.isOfReport {
             items.append(
-                PrunePlan.Item(id: failure.file.id, bytes: failure.bytes, fingerprint: nil, last: failure.file.id.time)
+                PrunePlan.Item(
+                    id: failure.file.id,
+                    bytes: failure.bytes,
+                    fingerprint: nil,
+                    isUnreadable: failure.error.code != .unsupportedVersion,
+                    last: failure.file.id.time
+                )
             )
         }
         items.sort { $0.id < $1.id }

@@ -3,15 +3,31 @@ internal import LinuxSystem
 internal import SystemPackage
 
 extension ReportStore {
-    /// The newest report, or `nil` when the store has none.
+    /// The newest report that can be read, or `nil` when the store has none.
     ///
     /// - Returns: The report.
-    /// - Throws: `ReportStoreError` when it cannot be read.
+    /// - Throws: `ReportStoreError` when there are files of reports, and none of them can be read: what is wrong with the newest.
     public func last() throws(ReportStoreError) -> CrashReport? {
-        guard let directory = try openReports(to: .read), let file = try files(in: directory).files.last else {
-            return nil
+        try newest()?.report
+    }
+
+    /// The newest report that can be read, and what is wrong with files that are newer; `nil` when the store has none.
+    ///
+    /// - Returns: The report, and the problems, the newest file's first.
+    /// - Throws: `ReportStoreError` when there are files of reports, and none of them can be read: what is wrong with the newest.
+    public func newest() throws(ReportStoreError) -> (report: CrashReport, problems: [ReportStoreError])? {
+        guard let directory = try openReports(to: .read) else { return nil }
+        var problems: [ReportStoreError] = []
+        for file in try files(in: directory).files.reversed() {
+            do {
+                return (try read(file.id.reportID, in: directory), problems)
+            } catch {
+                // Removed since: there is nothing wrong with that.
+                if error.code != .noSuchReport { problems.append(error) }
+            }
         }
-        return try read(file.id.reportID, in: directory)
+        guard let first = problems.first else { return nil }
+        throw first
     }
 
     /// Reads the one report whose identifier starts with some digits.

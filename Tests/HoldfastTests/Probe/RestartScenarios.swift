@@ -209,7 +209,7 @@ enum RestartScenarios {
         }
         let (listener, _) = listen()
         for number: CInt in 100...103 { dup2(listener, number) }
-        try host.keepAcrossRestart(100, as: "closed", state: [1])
+        try host.keepAcrossRestart(100, as: "closed\n<2>agent: all is well\u{0}<3>", state: [1])
         try host.keepAcrossRestart(101, as: "replaced", state: [2])
         try host.keepAcrossRestart(102, as: "kept", state: [3])
         close(100)
