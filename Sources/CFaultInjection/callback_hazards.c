@@ -12,6 +12,10 @@ HF_FAULT_FUNCTION void hf_call_back(void (*body)(void *), void *context) {
     hf_fault_returned();
 }
 
+volatile int hf_inlined_calls;
+
+int hf_inlined_calls_under_way(void) { return hf_inlined_calls; }
+
 /// The innermost protected call that is under way: as interpreters and parsers keep it, a chain through the stack.
 static struct Protection {
     jmp_buf buffer;

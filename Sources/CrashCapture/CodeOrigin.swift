@@ -8,10 +8,24 @@ public enum CodeOrigin: UInt8, Sendable {
     case trusted
     /// Another language: C, C++, assembly.
     case native
+    /// Swift, but the very code is of a function in another language that was inlined there.
+    case inlinedNative
+    /// The same, and into that function Swift was inlined in turn, which is the very code.
+    case withinNative
     /// It cannot be told, as in a program without symbols.
     case unknown
-    /// Nobody has looked yet.
+    /// Nobody has looked yet, or nobody could.
     case pending
+}
+
+/// Whether a stack may hold a lock that nobody counts.
+public enum UncountedLock: Sendable {
+    /// It does not.
+    case none
+    /// It may.
+    case mayBeHeld
+    /// It cannot be told: the program's file could not be read.
+    case unread
 }
 
 /// What the crash thread asks about functions of the executable.
@@ -22,28 +36,28 @@ public struct CodeInspection: Sendable {
     /// Has the origins looked up now.
     let prepare: @Sendable () -> Void
     /// Tells whether a stack may hold a lock that nobody counts.
-    let isInLockFrame: @Sendable (UnsafeBufferPointer<UInt64>) -> Bool
+    let uncountedLock: @Sendable (UnsafeBufferPointer<UInt64>) -> UncountedLock
 
     /// Makes one.
     ///
     /// - Parameters:
     ///   - origin: The origin of the function at an address. Called on the crash thread for each frame: must not allocate or lock.
-    ///   - prepare: Makes an end of `pending`. Called on the crash thread while the thread that faulted is parked, after its stack was
-    ///     found to hold no library's frame: may allocate and read files.
-    ///   - isInLockFrame: Whether one of the program counters, innermost first, is in a function that may hold a lock which cannot be
+    ///   - prepare: Makes an end of `pending`, unless the files cannot be read. Called on the crash thread while the thread that
+    ///     faulted is parked, after its stack was found to hold no library's frame: may allocate and read files.
+    ///   - uncountedLock: Whether one of the program counters, innermost first, is in a function that may hold a lock which cannot be
     ///     counted. Called like `prepare`.
     public init(
         origin: @escaping @Sendable (UInt64) -> CodeOrigin,
         prepare: @escaping @Sendable () -> Void = {},
-        isInLockFrame: @escaping @Sendable (UnsafeBufferPointer<UInt64>) -> Bool
+        uncountedLock: @escaping @Sendable (UnsafeBufferPointer<UInt64>) -> UncountedLock
     ) {
         self.origin = origin
         self.prepare = prepare
-        unsafe self.isInLockFrame = isInLockFrame
+        unsafe self.uncountedLock = uncountedLock
     }
 
     /// Takes all code of the executable for Swift's, and clears every lock: for tests of other things.
     package static var trustingAll: CodeInspection {
-        unsafe CodeInspection(origin: { _ in .swift }, isInLockFrame: { _ in false })
+        unsafe CodeInspection(origin: { _ in .swift }, uncountedLock: { _ in .none })
     }
 }

@@ -23,7 +23,7 @@ final class CrashThread: @unchecked Sendable {
     private let inspection: CodeInspection
     /// Whether the last walk met a function whose origin nobody has looked up yet.
     private var metPending = false
-    /// Whether the origins were looked up for this thread: what is pending then stays unknown.
+    /// Whether the origins were just looked up: what is pending still is unknown, for this fault.
     private var isPrepared = false
     private let decide: @Sendable (FaultSummary) -> Decision
     /// Whether the verdict on a callout that is interrupted would be to abandon it.
@@ -201,20 +201,26 @@ final class CrashThread: @unchecked Sendable {
         guard metPending, fault.isOutsideLibraries else { return fault }
         inspection.prepare()
         isPrepared = true
-        return unsafe summary(of: record, walk: walk(record))
+        defer { isPrepared = false }
+        var known = unsafe summary(of: record, walk: walk(record))
+        known.isProgramUnread = metPending
+        return known
     }
 
     /// Denies what may hold a `Mutex`: only after a walk that was found clean, for it reads files and allocates.
     func lookForMutex(_ record: UnsafeMutablePointer<HFRecord>, _ fault: inout FaultSummary) {
-        guard fault.mayBeResumed, mayHoldMutex() else { return }
+        guard fault.mayBeResumed else { return }
+        let lock = uncountedLock()
+        guard lock != .none else { return }
         fault.isInLockFrame = true
+        fault.isProgramUnread = lock == .unread
         unsafe hf_capture_add_facts(record, UInt32(HF_FACT_LOCK_FRAME))
     }
 
     /// Asks about the functions of the last walk.
-    private func mayHoldMutex() -> Bool {
-        if addresses.isIncomplete { return true }
-        return unsafe addresses.withAddresses(inspection.isInLockFrame)
+    private func uncountedLock() -> UncountedLock {
+        if addresses.isIncomplete { return .mayBeHeld }
+        return unsafe addresses.withAddresses(inspection.uncountedLock)
     }
 
     func summary(of record: UnsafeMutablePointer<HFRecord>, walk: FaultSummary.Walk) -> FaultSummary {
@@ -322,11 +328,12 @@ final class CrashThread: @unchecked Sendable {
             switch inspection.origin(address) {
             case .swift, .trusted: return .application
             case .native: return .native
+            case .inlinedNative: return .inlinedNative
+            case .withinNative: return .withinNative
             case .unknown: return .unknown
             case .pending:
-                if isPrepared { return .unknown }
                 metPending = true
-                return .application
+                return isPrepared ? .unknown : .application
             }
         case .swiftCore:
             if errorInMain.contain(address) { return .errorInMain }

@@ -97,6 +97,8 @@ public struct FaultSummary: Sendable {
     /// Whether a frame of the callout is inside a function that holds a lock which cannot be counted, such as
     /// `Mutex.withLock`.
     public var isInLockFrame: Bool
+    /// Whether nothing is known of the program's functions, because its file could not be read.
+    public var isProgramUnread: Bool
     /// Whether the Swift or the C++ runtime keeps something for the thread that cannot be put back: task-local values, exceptions.
     public var hasOpenRuntimeState: Bool
     /// Whether a frame of the callout is inside the initialiser of a thread-local variable of C++, which would count as made.
@@ -131,6 +133,7 @@ public struct FaultSummary: Sendable {
         isInCriticalSection: Bool = false,
         holdsLock: Bool = false,
         isInLockFrame: Bool = false,
+        isProgramUnread: Bool = false,
         hasOpenRuntimeState: Bool = false,
         isInInitialiser: Bool = false,
         isOverdue: Bool = false,
@@ -154,6 +157,7 @@ public struct FaultSummary: Sendable {
         self.isInCriticalSection = isInCriticalSection
         self.holdsLock = holdsLock
         self.isInLockFrame = isInLockFrame
+        self.isProgramUnread = isProgramUnread
         self.hasOpenRuntimeState = hasOpenRuntimeState
         self.isInInitialiser = isInInitialiser
         self.isOverdue = isOverdue

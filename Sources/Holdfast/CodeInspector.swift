@@ -13,14 +13,14 @@ final class CodeInspector: Sendable {
     ///
     /// The crash thread waits for it at most until its deadline.
     private let lock = Mutex(())
-    /// The executable as it was mapped, by the path that names this file whatever has taken its place.
-    ///
-    /// Protected by `lock`.
-    private nonisolated(unsafe) var image: SymbolImage?
-    /// The same by the path that the program has.
+    /// The executable as it was mapped, by the path that the program has: a link to a debug file counts from there.
     ///
     /// Protected by `lock`.
     private nonisolated(unsafe) var program: SymbolImage?
+    /// The very file, open before the first callout: later descriptors may be used up, or the way to it gone.
+    ///
+    /// Protected by `lock`.
+    private nonisolated(unsafe) var file: ProgramFile?
     /// Protected by `lock`.
     private nonisolated(unsafe) var frames: LockFrames?
     /// A retained `FunctionOrigins`, for ever, or 0: read without the lock.
@@ -33,7 +33,7 @@ final class CodeInspector: Sendable {
 
     /// What the crash thread is given.
     var inspection: CodeInspection {
-        unsafe CodeInspection(origin: origin(at:), prepare: prepare, isInLockFrame: holdsLock(_:))
+        unsafe CodeInspection(origin: origin(at:), prepare: prepare, uncountedLock: uncountedLock(_:))
     }
 
     /// Names the executable, whose functions are asked for: frames of libraries speak against resuming whatever they are.
@@ -48,13 +48,14 @@ final class CodeInspector: Sendable {
             buildID: capture.executableBuildID.map(HexDigits.text)
         )
         var program = image
-        // A link to a debug file counts from the program's folder. Without a build id another file may have taken its place.
+        // Without a build id another file may have taken its place.
         if image.buildID != nil, !CrashCapture.executable.isEmpty { program.path = CrashCapture.executable }
-        let frames = LockFrames(executable: image)
+        let file = ProgramFile(path: path)
+        let frames = LockFrames(executable: image, program: file)
         lock.withLock { _ in
             unsafe self.frames = frames
-            unsafe self.image = image
             unsafe self.program = program
+            unsafe self.file = file
         }
     }
 
@@ -65,7 +66,16 @@ final class CodeInspector: Sendable {
         // First what every fault needs.
         prepare()
         lock.withLock { _ in unsafe frames?.warmUp() }
-        if origin.map(\.isStripped) ?? true {
+        guard let origin else {
+            logger?.warning(
+                """
+                no fault will be resumed until the program's file can be read, or its debug file: Swift functions cannot be told from \
+                those of a C library
+                """
+            )
+            return
+        }
+        if origin.isStripped {
             logger?.warning(
                 """
                 no fault will be resumed: the program has no symbols, and Swift functions cannot be told from those of a C library; \
@@ -75,17 +85,13 @@ final class CodeInspector: Sendable {
         }
     }
 
-    /// Reads where functions come from, unless that has been done.
+    /// Reads where functions come from, unless that has been done; what cannot be read now is tried again at the next fault.
     private func prepare() {
         lock.withLock { _ in
             guard origins.load(ordering: .acquiring) == 0 else { return }
-            guard let program = unsafe program, let image = unsafe image else { return }
-            var read = FunctionOrigins(of: program, trusting: trusted)
-            if read.isStripped, program.path != image.path {
-                // Another build lies at the path, perhaps.
-                let own = FunctionOrigins(of: image, trusting: trusted)
-                if !own.isStripped { read = own }
-            }
+            guard let program = unsafe program, let file = unsafe file else { return }
+            let read = FunctionOrigins(of: program, from: file, trusting: trusted)
+            guard !read.isUnread else { return }
             origins.store(UInt(bitPattern: unsafe Unmanaged.passRetained(read).toOpaque()), ordering: .releasing)
         }
     }
@@ -105,6 +111,8 @@ final class CodeInspector: Sendable {
         case .swift: .swift
         case .trusted: .trusted
         case .native: .native
+        case .inlinedNative: .inlinedNative
+        case .withinNative: .withinNative
         case .unknown: .unknown
         }
     }
@@ -112,11 +120,14 @@ final class CodeInspector: Sendable {
     /// Whether one of the program counters, innermost first, is in a function that may hold a lock nobody counts.
     ///
     /// On the crash thread.
-    private func holdsLock(_ programCounters: UnsafeBufferPointer<UInt64>) -> Bool {
+    private func uncountedLock(_ programCounters: UnsafeBufferPointer<UInt64>) -> UncountedLock {
         lock.withLock { _ in
-            // Nothing is known: then nothing is cleared.
-            guard let frames = unsafe frames else { return true }
-            return unsafe frames.contain(programCounters)
+            guard let frames = unsafe frames else { return .unread }
+            return switch unsafe frames.finding(in: programCounters) {
+            case .clear: .none
+            case .mayBeHeld: .mayBeHeld
+            case .unread: .unread
+            }
         }
     }
 }

@@ -78,6 +78,63 @@ struct DebugEntry {
         return SourceLocation(file: file, line: number(DW_AT_call_line) ?? 0, column: number(DW_AT_call_column) ?? 0)
     }
 
+    /// Where the entry lies of which this one is a concrete copy, such as an inlined call of its function.
+    enum Origin {
+        /// In the same unit, or there is none.
+        case here
+        /// In another unit.
+        case elsewhere(DebugEntry)
+        /// It cannot be read.
+        case unreadable
+    }
+
+    /// The entry that this one is a copy of.
+    mutating func origin() -> Origin {
+        var attribute = unsafe Dwarf_Attribute()
+        guard unsafe dwarf_attr(&die, UInt32(DW_AT_abstract_origin), &attribute) != nil else { return .here }
+        guard Self.pointsElsewhere(form: unsafe attribute.form) else { return .here }
+        var origin = unsafe Dwarf_Die()
+        return unsafe dwarf_formref_die(&attribute, &origin) != nil ? .elsewhere(DebugEntry(origin)) : .unreadable
+    }
+
+    /// Whether the unit with this entry at its root may have inlined calls of other units' functions, by the kinds of its entries.
+    mutating func mayInlineFromElsewhere() -> Bool {
+        var offset: Dwarf_Off = 0
+        while true {
+            var length = 0
+            // Of a damaged table the entries tell.
+            guard let abbreviation = unsafe dwarf_getabbrev(&die, offset, &length) else { return true }
+            // `DWARF_END_ABBREV`.
+            if Int(bitPattern: abbreviation) == -1 { return false }
+            offset += Dwarf_Off(length)
+            guard unsafe dwarf_getabbrevtag(abbreviation) == UInt32(DW_TAG_inlined_subroutine) else { continue }
+            var (index, name, form) = (0, UInt32(0), UInt32(0))
+            while unsafe dwarf_getabbrevattr(abbreviation, index, &name, &form, nil) == 0 {
+                if name == UInt32(DW_AT_abstract_origin), Self.pointsElsewhere(form: form) { return true }
+                index += 1
+            }
+        }
+    }
+
+    /// Whether a reference of this form may lead out of its unit (DWARF 5, 7.5.5, "reference").
+    private static func pointsElsewhere(form: UInt32) -> Bool {
+        switch Int(form) {
+        case DW_FORM_ref1, DW_FORM_ref2, DW_FORM_ref4, DW_FORM_ref8, DW_FORM_ref_udata: false
+        default: true
+        }
+    }
+
+    /// The entry at the root of the unit that this one is in.
+    mutating func unitRoot() -> DebugEntry? {
+        var root = unsafe Dwarf_Die()
+        return unsafe dwarf_diecu(&die, &root, nil, nil) != nil ? DebugEntry(root) : nil
+    }
+
+    /// The path of the file that declares the entry.
+    mutating func declarationFile() -> String? {
+        unsafe dwarf_decl_file(&die).map { unsafe String(cString: $0) }
+    }
+
     /// The table of source files of the unit that has this entry at its root.
     mutating func sourceFiles() -> SourceFiles {
         var files: OpaquePointer?

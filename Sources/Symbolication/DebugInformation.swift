@@ -97,6 +97,12 @@ final class DebugInformation {
         units.all.lazy.map { ($0.value, $0.start..<$0.end) }
     }
 
+    /// The units with code.
+    var allUnits: [DebugUnit] {
+        var seen: Set<ObjectIdentifier> = []
+        return units.values.filter { seen.insert(ObjectIdentifier($0)).inserted }
+    }
+
     /// The units of a file, without what the linker has discarded: that claims addresses from 0 on, below all code.
     private static func units(in handle: OpaquePointer, from lowest: UInt64) -> [AddressTable<DebugUnit>.Entry] {
         var entries: [AddressTable<DebugUnit>.Entry] = []

@@ -3,12 +3,12 @@ internal import CElfutils
 /// One compilation unit of the debug information, with an index of its functions that is made on first use.
 final class DebugUnit {
     /// Deeper nesting and more entries than this are taken for damage.
-    private static let deepestNesting = 128
-    private static let mostEntries = 1 << 22
+    static let deepestNesting = 128
+    static let mostEntries = 1 << 22
     /// How far to look for a line where there is none.
     private static let mostRowsBefore = 64
 
-    private var root: DebugEntry
+    private(set) var root: DebugEntry
     private lazy var functions = AddressTable(collectFunctions())
     private lazy var files = root.sourceFiles()
     private lazy var lines = root.lineTable()
@@ -56,6 +56,17 @@ final class DebugUnit {
         let answer = root.plainName().map { code.hasModule(ofFile: $0, compiledIn: directory) } ?? false
         trust = (code, answer)
         return answer
+    }
+
+    /// Whether somebody vouches for the module of a function.
+    ///
+    /// What Swift imports from headers is in one unit that has no file (`<swift-imported-modules>`); there the function's own tells.
+    func isTrusted(by code: TrustedCode, at address: UInt64) -> Bool {
+        if isTrusted(by: code) { return true }
+        guard !code.modules.isEmpty, root.plainName()?.hasPrefix("<") == true,
+            var function = functions.entries(containing: address).first?.value
+        else { return false }
+        return function.declarationFile().map { code.hasModule(ofFile: $0, compiledIn: directory) } ?? false
     }
 
     /// The functions active at an address, the physical one first and the innermost inlined one last.
@@ -142,7 +153,7 @@ final class DebugUnit {
     }
 
     /// Calls a function with each child until it returns false.
-    private func forEachChild(
+    func forEachChild(
         of parent: DebugEntry,
         budget: inout Int,
         _ body: (inout DebugEntry, inout Int) -> Bool

@@ -122,6 +122,26 @@ import Testing
         #expect(!walk.hasForeignFrame)
     }
 
+    @Test(
+        arguments: [
+            ([.inlinedNative], [.native, .application]),
+            ([.inlinedNative, .application], [.native, .application]),
+            ([.application, .inlinedNative], [.application, .native, .application]),
+            ([.swiftFailure, .inlinedNative], [.swiftFailure, .native, .application]),
+            ([.unknown, .inlinedNative], [.unknown, .native, .application]),
+            ([.c, .inlinedNative, .application], [.c, .native, .application]),
+            ([.withinNative], [.application, .native, .application]),
+            ([.swiftFailure, .withinNative], [.swiftFailure, .application, .native, .application]),
+            ([.application, .withinNative], [.application, .native, .application]),
+        ] as [([WalkJudge.Frame], [WalkJudge.Frame])]
+    )
+    func `A function that was inlined counts as if it had not been`(
+        frames: [WalkJudge.Frame],
+        asIf: [WalkJudge.Frame]
+    ) {
+        #expect(Self.judge(frames) == Self.judge(asIf))
+    }
+
     @Test func `A library that a function of another language lies above is foreign`() {
         #expect(Self.judge([.native, .c, .application]).hasForeignFrame)
         #expect(Self.judge([.native, .other, .native, .application]).isInsideLibrary)

@@ -5,7 +5,7 @@ import Testing
 
 /// A library that is linked into the executable has invariants like any other.
 @Suite(.timeLimit(.minutes(10))) struct StaticLibraryTests {
-    @Test(arguments: ["called-back", "protected-call"])
+    @Test(arguments: ["called-back", "called-back-inlined", "called-back-inlined-twice", "protected-call"])
     func `A fault above a C function that called back is not resumed`(scenario: String) throws {
         let run = try ProbeRun(scenario)
         #expect(run.end == .exited(0))
@@ -15,14 +15,21 @@ import Testing
         #expect(report.verdict.reason.contains("C or C++ function of the executable"), "\(report.verdict.reason)")
     }
 
-    @Test(arguments: ["called-back-by-trusted-module", "called-back-by-trusted-function"])
-    func `Code that the policy vouches for is the application's`(scenario: String) throws {
+    @Test(
+        arguments: [
+            ("called-back-by-trusted-module", "going on"),
+            ("called-back-by-trusted-function", "going on"),
+            ("called-back-inlined-by-trusted-module", "going on, 1 under way"),
+            ("called-back-inlined-by-trusted-function", "going on, 1 under way"),
+        ]
+    )
+    func `Code that the policy vouches for is the application's`(scenario: String, line: String) throws {
         let run = try ProbeRun(scenario)
         #expect(run.end == .exited(0))
-        #expect(run.lines == ["going on", "resumed 1"])
+        #expect(run.lines == [line, "resumed 1"])
     }
 
-    @Test(arguments: ["own-code", "own-c-function"])
+    @Test(arguments: ["own-code", "own-c-function", "own-inlined-function"])
     func `Swift code, and C code that faults itself, are resumed as ever`(scenario: String) throws {
         let run = try ProbeRun(scenario)
         #expect(run.end == .exited(0))
@@ -58,6 +65,7 @@ import Testing
     @Test(
         arguments: [
             ("own-code", "resumed 1"), ("called-back", "restarted 1"), ("called-back-by-trusted-module", "resumed 1"),
+            ("called-back-inlined", "restarted 1"), ("called-back-inlined-by-trusted-module", "resumed 1"),
         ]
     )
     func `The debug file of a stripped program tells`(scenario: String, last: String) throws {

@@ -215,6 +215,19 @@ import Testing
                 "has no symbols"
             ),
             (
+                FaultSummary(
+                    signal: SIGILL,
+                    code: 2,
+                    isProgramUnread: true,
+                    walk: Walk(end: .recoveryPoint, hasUnknownFrame: true)
+                ),
+                "C library: the program's file could not be read"
+            ),
+            (
+                FaultSummary(signal: SIGILL, code: 2, isInLockFrame: true, isProgramUnread: true),
+                "holds a lock cannot be told: the program's file could not be read"
+            ),
+            (
                 FaultSummary(signal: SIGSEGV, code: 1, walk: Walk(end: .recoveryPoint, prefix: .swiftCode)),
                 "Swift runtime itself"
             ),

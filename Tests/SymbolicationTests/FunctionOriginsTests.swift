@@ -1,4 +1,5 @@
 import FaultInjection
+import Foundation
 import TestSupport
 import Testing
 
@@ -76,7 +77,9 @@ import Testing
         #expect(count(of: .trusted, in: module) { $0 == "hf_call_back" }.those == 1)
         #expect(count(of: .native, in: module) { $0 == "hf_capture_install" }.those == 1)
         let name = try Program(["--strip-debug"]).origins(TrustedCode(functions: ["hf_call_*", "faultUd2"]))
-        #expect(count(of: .trusted, in: name) { $0.hasPrefix("hf_call_") || $0 == "faultUd2" }.those == 3)
+        #expect(
+            count(of: .trusted, in: name) { ["hf_call_back", "hf_call_protected", "faultUd2"].contains($0) }.those == 3
+        )
         #expect(count(of: .native, in: name) { $0 == "faultInt3" || $0 == "hf_capture_install" }.those == 2)
     }
 
@@ -101,6 +104,46 @@ import Testing
         let image = SymbolImage(path: "/does/not/exist", base: Self.base, end: Self.base + 4096, buildID: nil)
         let origins = FunctionOrigins(of: image, trusting: TrustedCode())
         #expect(origins.isStripped)
+        #expect(origins.isUnread)
         #expect(origins.origin(at: Self.base) == .unknown)
+    }
+
+    @Test func `What has no symbols was read all the same`() throws {
+        #expect(try !Program(["--strip-all"]).origins().isUnread)
+        #expect(try !Program(["--strip-debug"]).origins().isUnread)
+        #expect(try !Program([]).origins().isUnread)
+    }
+
+    /// As when the root folder was changed meanwhile, or no descriptor is left.
+    @Test func `A file that was opened is read when there is no way to it any more`() throws {
+        let program = try Program([])
+        let image = SymbolImage(path: program.path, base: Self.base, end: Self.base + 64 << 20, buildID: nil)
+        let opened = ProgramFile(path: program.path)
+        try FileManager.default.removeItem(atPath: program.path)
+        let origins = FunctionOrigins(of: image, from: opened, trusting: TrustedCode(), search: DebugFileSearch())
+        #expect(!origins.isUnread)
+        #expect(count(of: .native, in: origins, where: Self.isC).those > 100)
+    }
+
+    private typealias Piece = FunctionOrigins.Piece
+
+    private func pieces(_ bounds: [(UInt64, UInt64, FunctionOrigin)]) -> [Piece] {
+        bounds.map { Piece(start: $0.0, end: $0.1, origin: $0.2) }
+    }
+
+    @Test func `What was inlined lies over what it was inlined into, unless that allows less`() {
+        let lower = pieces([(10, 20, .swift), (20, 30, .native), (40, 60, .swift), (60, 70, .unknown)])
+        let upper = pieces([
+            (0, 12, .inlinedNative), (15, 25, .inlinedNative), (28, 42, .withinNative), (50, 55, .withinNative),
+        ])
+        let laid = FunctionOrigins.overlay(lower, with: upper)
+        let expected = pieces([
+            (10, 12, .inlinedNative), (12, 15, .swift), (15, 20, .inlinedNative), (20, 28, .native),
+            (28, 30, .withinNative),
+            (40, 42, .withinNative), (42, 50, .swift), (50, 55, .withinNative), (55, 60, .swift), (60, 70, .unknown),
+        ])
+        #expect(laid.map(\.start) == expected.map(\.start))
+        #expect(laid.map(\.end) == expected.map(\.end))
+        #expect(laid.map(\.origin) == expected.map(\.origin))
     }
 }

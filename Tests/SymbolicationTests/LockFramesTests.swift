@@ -113,6 +113,19 @@ private enum LockScenario {
         expectNothingIsCleared(by: image, at: 0x1234)
     }
 
+    @Test func `What could not be read is read when it can be`() throws {
+        let place = [(LockScenario.withoutLock().first ?? 0) - 1]
+        var image = try #require(mappedImage(containing: place[0]))
+        let folder = try TemporaryFolder()
+        let path = image.path
+        image.path = folder.path + "/program"
+        let lockFrames = LockFrames(executable: image)
+        lockFrames.warmUp()
+        #expect(place.withUnsafeBufferPointer(lockFrames.finding) == .unread)
+        try FileManager.default.createSymbolicLink(atPath: image.path, withDestinationPath: path)
+        #expect(place.withUnsafeBufferPointer(lockFrames.finding) == .clear)
+    }
+
     @Test func `A file without section headers clears nothing`() throws {
         let place = (LockScenario.withoutLock().first ?? 0) - 1
         var image = try #require(mappedImage(containing: place))

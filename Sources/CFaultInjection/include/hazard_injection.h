@@ -55,6 +55,17 @@ void faultUnreadableMemory(void);
 
 /// Calls `body`, as a library calls a function that it was given.
 void hf_call_back(void (*body)(void *), void *context);
+extern volatile int hf_inlined_calls;
+/// How many calls of hf_call_back_inlined() are under way.
+int hf_inlined_calls_under_way(void);
+/// Calls `body`, as a function of a header that may become a part of its caller.
+static inline void hf_call_back_inlined(void (*body)(void *), void *context) {
+    hf_inlined_calls += 1;
+    body(context);
+    hf_inlined_calls -= 1;
+}
+/// Writes to page zero, as such a function.
+static inline void hf_write_inlined(volatile int *place) { *place = 42; }
 /// Calls `body`, and returns 0 when that does, or 1 when it was left by hf_fail_protected(): by setjmp(3).
 int hf_call_protected(void (*body)(void *), void *context);
 /// Leaves the innermost hf_call_protected(), if one is under way, by longjmp(3).

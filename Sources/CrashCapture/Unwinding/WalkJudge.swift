@@ -10,6 +10,10 @@ struct WalkJudge {
         case application
         /// Code of the executable in another language.
         case native
+        /// Swift code of the executable, into which a function of another language was inlined that is active.
+        case inlinedNative
+        /// The same, with Swift code inlined into that function which it has called.
+        case withinNative
         /// Code of the executable of which nothing is known: it may be either.
         case unknown
         /// A failure function of the Swift runtime that is on the list.
@@ -64,6 +68,16 @@ struct WalkJudge {
         case .native:
             if state == .body { hasNativeFrame = true } else { state = .leaf }
             return
+        // As if nothing had been inlined, the innermost function first.
+        case .inlinedNative:
+            add(.native)
+            enterBody()
+            return
+        case .withinNative:
+            enterBody()
+            add(.native)
+            enterBody()
+            return
         case .unknown:
             // Swift code, perhaps, so that what follows lies between; or C that lies between.
             if state == .body { hasUnknownFrame = true }
@@ -92,7 +106,7 @@ struct WalkJudge {
                 sawWait = false
                 sawAbort = true
             case .noCode: sawOther = true
-            case .application, .native, .unknown: break
+            case .application, .native, .inlinedNative, .withinNative, .unknown: break
             }
         }
     }

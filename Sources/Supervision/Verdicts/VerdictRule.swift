@@ -149,7 +149,11 @@ public struct VerdictRule: Sendable {
         if fault.isInTask { return "a Swift task was running, and would never be resumed" }
         if fault.isInCriticalSection { return "it happened inside a critical section" }
         if fault.holdsLock { return "a lock that the callout took is still held" }
-        if fault.isInLockFrame { return "it happened inside a function that holds a lock" }
+        if fault.isInLockFrame {
+            return fault.isProgramUnread
+                ? "whether a function holds a lock cannot be told: the program's file could not be read"
+                : "it happened inside a function that holds a lock"
+        }
         if fault.hasOpenRuntimeState {
             return "a task-local value or a C++ exception cannot be put back to what it was before the callout"
         }
@@ -191,7 +195,9 @@ public struct VerdictRule: Sendable {
                 "a C or C++ function of the executable lies between Swift functions: its invariant may be open (see trustedModules)"
         }
         if fault.walk.hasUnknownFrame {
-            return "the program has no symbols by which Swift functions could be told from those of a C library"
+            return fault.isProgramUnread
+                ? "Swift functions cannot be told from those of a C library: the program's file could not be read"
+                : "the program has no symbols by which Swift functions could be told from those of a C library"
         }
         if fault.isOverdue { return objectionToInterrupted(fault.walk.prefix) }
         let isTrap = fault.signal == SIGILL || fault.signal == SIGTRAP

@@ -1,13 +1,17 @@
-/// Where a function of an executable comes from.
+/// Where code of an executable comes from; what allows less comes later.
 public enum FunctionOrigin: UInt8, Sendable {
     /// From Swift.
     case swift
     /// From another language, and somebody vouches for it.
     case trusted
+    /// From a function in another language that was inlined into one in Swift.
+    case inlinedNative
     /// From another language.
     case native
     /// Nothing is known of it.
     case unknown
+    /// From Swift, inlined into a function in another language that was in turn inlined into one in Swift.
+    case withinNative
 }
 
 /// Code of other languages that somebody vouches for.
@@ -40,8 +44,8 @@ public struct TrustedCode: Sendable, Hashable {
 /// Tells Swift functions of an executable from those of libraries in other languages that are linked into it.
 ///
 /// By the language of the compilation unit where there is debug information, else by the symbol: the Swift compiler marks its own.
-/// Code without a symbol is unknown. Made once and never changed, so that it may be asked from any thread, a crash thread
-/// included: nothing is allocated and no lock is taken.
+/// Code without a symbol is unknown. Only debug information tells what was inlined. Made once and never changed, so that it may be
+/// asked from any thread, a crash thread included: nothing is allocated and no lock is taken.
 @safe
 public final class FunctionOrigins: Sendable {
     /// A range of addresses, as linked, with what is known of it.
@@ -61,15 +65,24 @@ public final class FunctionOrigins: Sendable {
     /// Whether only what the executable exports is known, if anything: it was stripped of its symbols, and nobody has them.
     public let isStripped: Bool
 
+    /// Whether a file could not be read that tells more: another attempt may.
+    public let isUnread: Bool
+
     /// Reads the symbols and the debug information of an executable, and of its separate debug file where there is one.
     ///
     /// - Parameters:
     ///   - executable: The file as it was mapped.
+    ///   - program: The same, open; nil to open it by its path.
     ///   - trusted: Code that somebody vouches for.
     ///   - search: Where debug files are looked for.
-    public init(of executable: SymbolImage, trusting trusted: TrustedCode, search: DebugFileSearch = .standard) {
+    public init(
+        of executable: SymbolImage,
+        from program: ProgramFile? = nil,
+        trusting trusted: TrustedCode,
+        search: DebugFileSearch = .standard
+    ) {
         let finder = DebugFileFinder(search)
-        let files = finder.files(of: executable)
+        let files = finder.files(of: executable, opened: program?.opened())
         let candidates = [files.binary, files.debug].compactMap { $0 }
         // A stripped file still names what it exports.
         let symbols = candidates.first(where: \.hasSymbols) ?? candidates.first
@@ -79,8 +92,16 @@ public final class FunctionOrigins: Sendable {
         let information = isAffordable ? informed.flatMap { DebugInformation(of: $0, finder: finder) } : nil
         image = executable
         linkedBase = candidates.first?.linkedBase ?? 0
-        var pieces = symbols.map { Self.pieces(of: SymbolList(of: $0), information, trusted) } ?? []
+        let list = symbols.map { SymbolList(of: $0) }
+        isUnread =
+            candidates.isEmpty || !isStripped && list?.functions.isEmpty == true
+            || informed == nil && finder.metUnreadable
+        var pieces = list.map { Self.pieces(of: $0, information, trusted) } ?? []
         if !isStripped { pieces = Self.withoutGaps(pieces) }
+        if let informed, let information {
+            let inlined = InlinedCode(from: informed.lowestCode, trusting: trusted)
+            pieces = Self.overlay(pieces, with: inlined.pieces(in: information))
+        }
         count = pieces.count
         unsafe bounds = .allocate(capacity: max(2 * count, 1))
         unsafe origins = .allocate(capacity: max(count, 1))
@@ -180,6 +201,28 @@ public final class FunctionOrigins: Sendable {
         }
     }
 
+    /// Puts pieces over others, where they allow less; both by start and without overlaps.
+    static func overlay(_ pieces: [Piece], with upper: [Piece]) -> [Piece] {
+        guard !upper.isEmpty else { return pieces }
+        var result: [Piece] = []
+        var next = 0
+        for piece in pieces {
+            var start = piece.start
+            while next < upper.count, upper[next].end <= start { next += 1 }
+            for part in upper[next...].prefix(while: { $0.start < piece.end })
+            where part.origin.rawValue > piece.origin.rawValue {
+                let covered = max(part.start, start)..<min(part.end, piece.end)
+                if start < covered.lowerBound {
+                    result.append(Piece(start: start, end: covered.lowerBound, origin: piece.origin))
+                }
+                result.append(Piece(start: covered.lowerBound, end: covered.upperBound, origin: part.origin))
+                start = covered.upperBound
+            }
+            if start < piece.end { result.append(Piece(start: start, end: piece.end, origin: piece.origin)) }
+        }
+        return result
+    }
+
     private static func origin(
         of symbol: SymbolList.Function,
         _ unit: DebugUnit?,
@@ -187,7 +230,7 @@ public final class FunctionOrigins: Sendable {
     ) -> FunctionOrigin {
         if let unit {
             if unit.isSwift { return .swift }
-            if unit.isTrusted(by: trusted) { return .trusted }
+            if unit.isTrusted(by: trusted, at: symbol.start) { return .trusted }
         } else if symbol.isSwift {
             return .swift
         }

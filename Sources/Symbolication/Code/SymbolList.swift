@@ -47,7 +47,7 @@ struct SymbolList {
 
     /// Whether a symbol begins as those of Swift do: mangled names (swift/docs/ABI/Mangling.rst, "Globals"), and helpers of the
     /// compiler's own (`__swift_memcpy16_8`).
-    private static func isSwift(_ name: UnsafePointer<CChar>) -> Bool {
+    static func isSwift(_ name: UnsafePointer<CChar>) -> Bool {
         starts.contains { unsafe strncmp(name, $0, $0.utf8.count) == 0 }
     }
 }

@@ -4,6 +4,8 @@
 final class DebugFileFinder {
     private let search: DebugFileSearch
     private lazy var filesByBuildID = indexFiles()
+    /// Whether a file could not be opened that may tell more.
+    private(set) var metUnreadable = false
 
     /// Makes a finder; no file is opened yet.
     ///
@@ -14,12 +16,14 @@ final class DebugFileFinder {
 
     /// Finds the files of an image.
     ///
-    /// - Parameter image: The image; without a build id its file is taken as it is.
+    /// - Parameters:
+    ///   - image: The image; without a build id its file is taken as it is.
+    ///   - opened: Its file, if that is open already.
     /// - Returns: What was found, which may be nothing.
-    func files(of image: SymbolImage) -> ImageFiles {
+    func files(of image: SymbolImage, opened: OpenedFile? = nil) -> ImageFiles {
         var files = ImageFiles()
         let expected = image.buildID?.lowercased()
-        if let file = ELFFile(path: image.path) {
+        if let file = opened.map({ ELFFile($0, path: image.path) }) ?? file(image.path) {
             if expected == nil || expected == file.buildID {
                 files.binary = file
             } else {
@@ -46,9 +50,18 @@ final class DebugFileFinder {
         let beside = name.hasPrefix("/") ? name : folder(of: path) + "/" + name
         let candidates = search.directories.compactMap { buildIDPath(buildID, in: $0, suffix: ".debug") } + [beside]
         for candidate in candidates {
-            if let file = ELFFile(path: candidate, isLoadable: false), file.buildID == buildID { return file }
+            if let file = file(candidate, isLoadable: false), file.buildID == buildID { return file }
         }
         return nil
+    }
+
+    private func file(_ path: String, isLoadable: Bool = true) -> ELFFile? {
+        do throws(OpenedFile.Problem) {
+            return try ELFFile(OpenedFile(path: path), path: path, isLoadable: isLoadable)
+        } catch {
+            if error == .unreadable { metUnreadable = true }
+            return nil
+        }
     }
 
     // MARK: By build id
@@ -83,7 +96,7 @@ final class DebugFileFinder {
         where isWanted: (ELFFile) -> Bool
     ) -> ELFFile? {
         for candidate in candidates {
-            guard let file = ELFFile(path: candidate) else { continue }
+            guard let file = file(candidate) else { continue }
             guard file.buildID == buildID else {
                 mismatch = mismatch ?? candidate
                 continue
@@ -103,7 +116,7 @@ final class DebugFileFinder {
     private func indexFiles() -> [String: [String]] {
         var index: [String: [String]] = [:]
         for path in search.files {
-            guard let buildID = ELFFile(path: path)?.buildID else { continue }
+            guard let buildID = file(path)?.buildID else { continue }
             index[buildID, default: []].append(path)
         }
         return index
@@ -117,7 +130,7 @@ final class DebugFileFinder {
         var candidates = [folder + "/" + link.name, folder + "/.debug/" + link.name]
         candidates += search.directories.flatMap { [$0 + folder + "/" + link.name, $0 + "/" + link.name] }
         for candidate in candidates where candidate != binary.path {
-            guard let file = ELFFile(path: candidate) else { continue }
+            guard let file = file(candidate) else { continue }
             // The build id says more than the checksum, and does not take the whole file to be read.
             let fits: Bool
             if let expected = binary.buildID, let found = file.buildID {

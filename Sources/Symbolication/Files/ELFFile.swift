@@ -27,7 +27,8 @@ final class ELFFile {
     /// Whether it has a static symbol table.
     let hasSymbols: Bool
 
-    private let descriptor: CInt
+    private let file: OpenedFile
+    private var descriptor: CInt { file.descriptor }
     /// What is mapped and executable.
     private let segments: [GElf_Phdr]
 
@@ -36,20 +37,26 @@ final class ELFFile {
     /// - Parameters:
     ///   - path: The file; anything but a regular one is refused without blocking.
     ///   - isLoadable: Whether it must have such a segment: what `dwz` takes out of other files has none.
-    init?(path: String, isLoadable: Bool = true) {
-        guard let descriptor = Self.openRegularFile(path) else { return nil }
+    convenience init?(path: String, isLoadable: Bool = true) {
+        guard let file = try? OpenedFile(path: path) else { return nil }
+        self.init(file, path: path, isLoadable: isLoadable)
+    }
+
+    /// Reads a file that is open; nil when it is not an x86-64 ELF file with a loadable segment, or cannot be read.
+    ///
+    /// - Parameters:
+    ///   - file: The file.
+    ///   - path: Its path.
+    ///   - isLoadable: Whether it must have such a segment.
+    init?(_ file: OpenedFile, path: String, isLoadable: Bool = true) {
         _ = elf_version(UInt32(EV_CURRENT))
-        guard let handle = unsafe elf_begin(descriptor, ELF_C_READ, nil) else {
-            close(descriptor)
-            return nil
-        }
+        guard let handle = unsafe elf_begin(file.descriptor, ELF_C_READ, nil) else { return nil }
         let base = unsafe Self.linkedBase(of: handle)
         guard unsafe Self.isNative(handle), let linkedBase = base ?? (isLoadable ? nil : 0) else {
             unsafe elf_end(handle)
-            close(descriptor)
             return nil
         }
-        self.descriptor = descriptor
+        self.file = file
         self.path = path
         unsafe self.handle = handle
         self.linkedBase = linkedBase
@@ -61,8 +68,10 @@ final class ELFFile {
 
     deinit {
         unsafe elf_end(handle)
-        close(descriptor)
     }
+
+    /// Whether the file is still the one that was opened, so that what is read of it is its own.
+    var isIntact: Bool { file.isIntact }
 
     /// Calls a function with each section and its header.
     ///
@@ -138,19 +147,6 @@ final class ELFFile {
 }
 
 extension ELFFile {
-    private static func openRegularFile(_ path: String) -> CInt? {
-        // A path with a NUL names another file to the kernel. O_NONBLOCK: opening a FIFO would wait for a writer.
-        guard !path.utf8.contains(0) else { return nil }
-        let descriptor = unsafe open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            close(descriptor)
-            return nil
-        }
-        return descriptor
-    }
-
     private static func isNative(_ handle: OpaquePointer) -> Bool {
         var header = GElf_Ehdr()
         guard unsafe elf_kind(handle) == ELF_K_ELF, unsafe gelf_getehdr(handle, &header) != nil else { return false }

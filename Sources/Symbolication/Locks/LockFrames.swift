@@ -13,20 +13,31 @@ public final class LockFrames {
     private static let capacity = 8192
 
     private let executable: SymbolImage
-    /// Nil until it is first needed, and when the file cannot be read or is another build's.
-    private lazy var calls = ELFFile(path: executable.path).flatMap { file in
-        executable.buildID == nil || executable.buildID == file.buildID
-            ? (calls: LockCalls(of: file), base: file.linkedBase) : nil
-    }
+    private let program: ProgramFile
+    /// Nil until it is first needed, and while the file cannot be read or is another build's.
+    private var calls: (calls: LockCalls, file: ELFFile)?
     /// Each a place with its answer, or 0; found by open addressing, so that nothing is allocated when one is asked for.
     private let answers: UnsafeMutablePointer<UInt64>
     private var count = 0
 
+    /// What is known of a stack.
+    public enum Finding: Sendable {
+        /// No function on it holds a `Mutex`.
+        case clear
+        /// One may.
+        case mayBeHeld
+        /// The executable's file cannot be read, and one of its functions is there.
+        case unread
+    }
+
     /// Makes one for the functions of an executable; addresses elsewhere are no such functions.
     ///
-    /// - Parameter executable: The file as it was mapped; no file is opened yet. Without a build id it is taken as it is.
-    public init(executable: SymbolImage) {
+    /// - Parameters:
+    ///   - executable: The file as it was mapped. Without a build id it is taken as it is.
+    ///   - program: The same, open; nil to open it by its path.
+    public init(executable: SymbolImage, program: ProgramFile? = nil) {
         self.executable = executable
+        self.program = program ?? ProgramFile(path: executable.path)
         unsafe answers = .allocate(capacity: Self.capacity)
         unsafe answers.initialize(repeating: 0, count: Self.capacity)
     }
@@ -37,7 +48,7 @@ public final class LockFrames {
 
     /// Reads the file now rather than when the first place is asked for.
     public func warmUp() {
-        _ = calls
+        _ = readCalls()
         var none: UInt64 = 0
         unsafe withUnsafePointer(to: &none) { place in
             // Twice, so that both ways through have been taken.
@@ -50,39 +61,55 @@ public final class LockFrames {
     /// Allocates nothing and reads nothing if it was asked for all of these places before.
     ///
     /// - Parameter programCounters: The innermost first; the first one exact, the others return addresses.
-    /// - Returns: True as soon as one such function is found, or one of an executable whose file cannot be read.
-    public func contain(_ programCounters: UnsafeBufferPointer<UInt64>) -> Bool {
+    /// - Returns: What the first such function says, or the first one that cannot be looked at.
+    public func finding(in programCounters: UnsafeBufferPointer<UInt64>) -> Finding {
         for index in 0..<programCounters.count {
-            if holdsLock(at: unsafe programCounters[index], isReturnAddress: index > 0) { return true }
+            let finding = finding(at: unsafe programCounters[index], isReturnAddress: index > 0)
+            if finding != .clear { return finding }
         }
-        return false
+        return .clear
     }
 
-    private func holdsLock(at address: UInt64, isReturnAddress: Bool) -> Bool {
+    /// The same, with what cannot be read as a yes.
+    public func contain(_ programCounters: UnsafeBufferPointer<UInt64>) -> Bool {
+        unsafe finding(in: programCounters) != .clear
+    }
+
+    private func finding(at address: UInt64, isReturnAddress: Bool) -> Finding {
         // User space ends at 2^47; the lowest bit is the answer, and the top one says that there is one.
         let place = 1 << 63 | (address & (1 << 60 - 1)) << 2 | (isReturnAddress ? 2 : 0)
         var slot = Int(truncatingIfNeeded: (place &* 0x9e37_79b9_7f4a_7c15) >> 32) & (Self.capacity - 1)
         while unsafe answers[slot] != 0 {
-            if unsafe answers[slot] & ~1 == place { return unsafe answers[slot] & 1 != 0 }
+            if unsafe answers[slot] & ~1 == place { return unsafe answers[slot] & 1 != 0 ? .mayBeHeld : .clear }
             slot = (slot + 1) & (Self.capacity - 1)
         }
         let answer = lookUp(address, isReturnAddress)
+        // It may be readable when it is asked for again.
+        guard answer != .unread else { return .unread }
         guard count < Self.mostRemembered else {
             unsafe answers.update(repeating: 0, count: Self.capacity)
             count = 0
             return answer
         }
-        unsafe answers[slot] = place | (answer ? 1 : 0)
+        unsafe answers[slot] = place | (answer == .mayBeHeld ? 1 : 0)
         count += 1
         return answer
     }
 
-    private func lookUp(_ address: UInt64, _ isReturnAddress: Bool) -> Bool {
+    private func lookUp(_ address: UInt64, _ isReturnAddress: Bool) -> Finding {
         // A call can be the last instruction of a function that never returns: the address behind it is another function's.
         let lookedUp = isReturnAddress ? address &- 1 : address
-        guard executable.contains(lookedUp) else { return false }
-        // Nothing is known of it: then nothing is cleared.
-        guard let calls else { return true }
-        return calls.calls.mayBeHeld(at: lookedUp &- executable.base &+ calls.base, isExact: !isReturnAddress)
+        guard executable.contains(lookedUp) else { return .clear }
+        guard let calls = readCalls() else { return .unread }
+        let linked = lookedUp &- executable.base &+ calls.file.linkedBase
+        return calls.calls.mayBeHeld(at: linked, isExact: !isReturnAddress) ? .mayBeHeld : .clear
+    }
+
+    private func readCalls() -> (calls: LockCalls, file: ELFFile)? {
+        if let calls, calls.file.isIntact { return calls }
+        calls = program.opened().flatMap { ELFFile($0, path: executable.path) }.flatMap { file in
+            executable.buildID == nil || executable.buildID == file.buildID ? (LockCalls(of: file), file) : nil
+        }
+        return calls
     }
 }

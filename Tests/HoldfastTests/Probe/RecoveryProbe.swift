@@ -104,6 +104,11 @@ enum Scenario: String {
     case calledBack = "called-back"
     case calledBackByTrustedModule = "called-back-by-trusted-module"
     case calledBackByTrustedFunction = "called-back-by-trusted-function"
+    case calledBackInlined = "called-back-inlined"
+    case calledBackInlinedTwice = "called-back-inlined-twice"
+    case calledBackInlinedByTrustedModule = "called-back-inlined-by-trusted-module"
+    case calledBackInlinedByTrustedFunction = "called-back-inlined-by-trusted-function"
+    case ownInlinedFunction = "own-inlined-function"
     case protectedCall = "protected-call"
     case ownCode = "own-code"
     case ownCFunction = "own-c-function"
@@ -159,8 +164,10 @@ final class Probe {
         case .descriptorBudget:
             configuration.budget.lostDescriptors = 10
             configuration.quarantine = nil
-        case .calledBackByTrustedModule: configuration.policy.trustedModules = ["CFaultInjection"]
-        case .calledBackByTrustedFunction: configuration.policy.trustedFunctions = ["hf_call_b*"]
+        case .calledBackByTrustedModule, .calledBackInlinedByTrustedModule:
+            configuration.policy.trustedModules = ["CFaultInjection"]
+        case .calledBackByTrustedFunction, .calledBackInlinedByTrustedFunction:
+            configuration.policy.trustedFunctions = ["hf_call_b*"]
         case .faultInReportWriter: configuration.logger = Logger(label: "probe") { _ in FaultingLog() }
         default: break
         }
@@ -263,6 +270,10 @@ final class Probe {
         case .clearedMessages: clearedMessages()
         case .usedMutexAgain: usedMutexAgain()
         case .calledBack, .calledBackByTrustedModule, .calledBackByTrustedFunction: calledBack()
+        case .calledBackInlined, .calledBackInlinedByTrustedModule, .calledBackInlinedByTrustedFunction:
+            calledBackInlined()
+        case .calledBackInlinedTwice: calledBackInlinedTwice()
+        case .ownInlinedFunction: ownInlinedFunction()
         case .protectedCall: protectedCall()
         case .ownCode: ownCode()
         case .ownCFunction: ownCFunction()

@@ -8,6 +8,13 @@ private func each<Elements: Sequence>(of elements: Elements, _ body: (Elements.E
     for element in elements { body(element) }
 }
 
+/// What the optimiser does not know.
+@inline(never)
+@_optimize(none)
+private func address(ofPageZero place: UInt) -> UnsafeMutablePointer<CInt>! { UnsafeMutablePointer(bitPattern: place) }
+
+private nonisolated(unsafe) var nothing: Int?
+
 /// Libraries in C that are linked into the executable.
 extension Probe {
     /// Swift called C, which called Swift, which faults.
@@ -16,6 +23,30 @@ extension Probe {
             { hf_call_back({ _ in Fault.nilUnwrap.commit() }, nil) },
             { Probe.say("going on") }
         )
+        finish()
+    }
+
+    /// The same with a function of a header, which an optimised build makes a part of its caller.
+    func calledBackInlined() {
+        perform(
+            { hf_call_back_inlined({ _ in Fault.nilUnwrap.commit() }, nil) },
+            { Probe.say("going on, \(hf_inlined_calls_under_way()) under way") }
+        )
+        finish()
+    }
+
+    /// What faults is a part of the function that the header's is a part of.
+    func calledBackInlinedTwice() {
+        perform(
+            { hf_call_back_inlined({ _ in precondition(nothing != nil) }, nil) },
+            { Probe.say("going on, \(hf_inlined_calls_under_way()) under way") }
+        )
+        finish()
+    }
+
+    /// A function of a header, which faults itself.
+    func ownInlinedFunction() {
+        perform({ hf_write_inlined(address(ofPageZero: 64)) }, { Probe.say("going on") })
         finish()
     }
 
