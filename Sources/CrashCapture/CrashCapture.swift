@@ -16,6 +16,8 @@ public final class CrashCapture: Sendable {
         public var spoolFolder: String
         /// Whether capture fails where the spool file cannot be made; if not, records are kept in memory, and lost with the process.
         public var requiresSpool = true
+        /// How long ago the process began to start: it may have waited since.
+        public var elapsed = Duration.zero
         /// How long a parked thread waits for its verdict; twice as long where the crash thread waits for no lock.
         public var deadline: Duration
         /// What is done when no verdict came in time: never resume.
@@ -159,6 +161,7 @@ public final class CrashCapture: Sendable {
         let identity = ProcessIdentity(
             restarts: configuration.restarts,
             holdfastVersion: configuration.version,
+            elapsed: configuration.elapsed,
             telling: configuration.tellingArguments
         )
         let (spool, problem) = try Self.makeSpool(configuration, identity)

@@ -18,11 +18,22 @@ struct ProcessIdentity {
     var holdfastVersion: String
 
     /// Gathers it for the running process.
-    init(restarts: Int, holdfastVersion: String, telling told: ([[UInt8]]) -> [[UInt8]] = { $0 }) {
+    ///
+    /// - Parameters:
+    ///   - restarts: How often it was restarted in place.
+    ///   - holdfastVersion: Holdfast's version.
+    ///   - elapsed: How long ago it began.
+    ///   - told: Makes of its arguments what may be told.
+    init(
+        restarts: Int,
+        holdfastVersion: String,
+        elapsed: Duration = .zero,
+        telling told: ([[UInt8]]) -> [[UInt8]] = { $0 }
+    ) {
         self.restarts = restarts
         self.holdfastVersion = holdfastVersion
-        startUnixNanoseconds = Self.nanoseconds(CLOCK_REALTIME)
-        startMonotonicNanoseconds = Self.nanoseconds(CLOCK_MONOTONIC)
+        startUnixNanoseconds = Self.nanoseconds(CLOCK_REALTIME) - Int64(elapsed / .nanoseconds(1))
+        startMonotonicNanoseconds = Self.nanoseconds(CLOCK_MONOTONIC) - Int64(elapsed / .nanoseconds(1))
         arguments = ProcessImage.arguments
         toldArguments = told(arguments)
         executable = ProcessImage.executable ?? arguments.first ?? []

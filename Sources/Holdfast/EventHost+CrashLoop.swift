@@ -34,10 +34,15 @@ extension EventHost {
         _ configuration: Configuration
     ) -> StartAssessment {
         guard let policy = configuration.crashLoop else { return StartAssessment(stage: .normal, earlyEnds: 0) }
-        let assessment = policy.assess(history, faults: past.all, now: .now)
+        let assessment = policy.assess(history, faults: past.all, now: .now, at: .now)
         if assessment.stage == .giveUp { giveUp(after: assessment.earlyEnds, configuration.logger) }
+        if assessment.stage == .normal, history.safeModeBegan != nil {
+            configuration.logger.notice("\(safeModeIsOver)")
+        }
         // The next environment goes on counting where the store has led to.
         history.earlyRestarts = assessment.earlyEnds
+        history.answeredRestarts = assessment.answeredEnds
+        history.safeModeBegan = assessment.safeModeBegan
         return assessment
     }
 
@@ -124,7 +129,8 @@ extension EventHost {
         healthyTimer = healthy
         loop.add(healthy, to: .common)
         guard stage != .normal else { return }
-        let end = HostRunLoop.Timer(ofHost: "end of safe mode", fireAt: .now.advanced(by: policy.probation)) {
+        let begin = history.safeModeBegan ?? .now
+        let end = HostRunLoop.Timer(ofHost: "end of safe mode", fireAt: begin.advanced(by: policy.probation)) {
             [weak self] _ in
             MainActor.assumeIsolated { self?.endSafeMode() }
         }
@@ -160,6 +166,8 @@ extension EventHost {
 
     // MARK: Safe mode
 
+    private static let safeModeIsOver = "safe mode is over, what was left out is tried again"
+
     /// Logs what a process in safe mode goes without.
     func sayWhatIsLeftOut(_ words: String, _ labels: Set<String>) {
         guard !labels.isEmpty else {
@@ -176,25 +184,27 @@ extension EventHost {
         let labels = Set(loop.withheldItems.map(\.label))
         stage = .safeMode(without: labels)
         sayWhatIsLeftOut("serving in safe mode", labels)
-        guard let policy = configuration.crashLoop else { return }
-        safeModeTimer?.nextFireDate = .now.advanced(by: startDelay + policy.probation)
+        // One for all processes in safe mode, from when the first of them serves: what restarts them does not prolong it.
+        guard let policy = configuration.crashLoop, history.safeModeBegan == nil else { return }
+        let begin = HostRunLoop.Instant.now.advanced(by: startDelay)
+        history.safeModeBegan = begin
+        safeModeTimer?.nextFireDate = begin.advanced(by: policy.probation)
     }
 
-    /// Tries again what was left out, and begins to count anew.
+    /// Tries again what was left out, and begins to count anew if the process has served something.
     private func endSafeMode() {
         guard case .safeMode(let labels) = stage else { return }
         stage = .normal
         if labels.isEmpty {
             configuration.logger.notice("safe mode is over")
         } else {
-            configuration.logger.notice(
-                "safe mode is over, what was left out is tried again",
-                metadata: ["items": "\(labels.sorted())"]
-            )
+            configuration.logger.notice("\(Self.safeModeIsOver)", metadata: ["items": "\(labels.sorted())"])
         }
         loop.withhold(itemsLabelled: [])
         for item in loop.withheldItems { item.putBack() }
-        prepareRestart(isHealthy: true)
+        history.safeModeBegan = nil
+        history.answeredRestarts = history.earlyRestarts
+        prepareRestart(isHealthy: phase == .serving)
         // The restart that a fault asked for meanwhile.
         if isTainted {
             isTainted = false

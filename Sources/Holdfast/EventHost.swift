@@ -32,7 +32,7 @@ public final class EventHost {
     /// The main loop.
     public let loop = HostRunLoop.main
     /// What went before this process, the faults of the one before it among them.
-    public let history: RestartHistory
+    public internal(set) var history: RestartHistory
     /// Whether the process starts as ever, or in safe mode: without what faulted when the processes before it ended.
     ///
     /// In safe mode the main loop withholds the items with these labels (`HostRunLoop.withheldItems`); from `run()` on only those that
@@ -103,6 +103,7 @@ public final class EventHost {
     /// - Parameter configuration: What the host is made with.
     /// - Throws: `EventHostError`.
     public init(_ configuration: Configuration = Configuration()) throws(EventHostError) {
+        let begin = HostRunLoop.Instant.now
         let configuration = configuration.withPrintableLog
         self.configuration = configuration
         let environment = ProcessEnvironment.values
@@ -164,6 +165,8 @@ public final class EventHost {
         settings.storeLimits = StoreLimits(configuration.reportLimits ?? .unlimited)
         Self.apply(configuration.privacy, to: &settings)
         startDelay = Self.waitBeforeStart(assessment, configuration, holding: history.heldSignals)
+        // With the wait: else those that wait side by side would seem to follow one another.
+        settings.elapsed = begin.duration(to: .now)
         do {
             capture = try CrashCapture(
                 settings,

@@ -60,6 +60,55 @@ import Testing
         }
     }
 
+    @Test(arguments: [("exit", ChildProcess.End.exited(42)), ("signal", .signalled(SIGSEGV))])
+    func `Ten that ran side by side, and each faulted once, are no row for the next`(
+        _ kind: String,
+        _ end: ChildProcess.End
+    ) throws {
+        let store = try StoreReader()
+        func start() throws -> ChildProcess {
+            try ChildProcess(BuiltProduct.path(of: "recovery-probe"), ["crash-loops", store.path, "told-\(kind)"])
+        }
+        let ten = try (0..<10).map { _ in try start() }
+        for process in ten { #expect(try process.output.next() == "ready 0 normal") }
+        for process in ten { process.kill(SIGUSR1) }
+        for process in ten { #expect(try process.wait() == end) }
+        let eleventh = try start()
+        #expect(try eleventh.output.next() == "ready 0 normal", "\(eleventh.errors)")
+        eleventh.kill(SIGTERM)
+        #expect(try eleventh.wait() == .exited(0))
+        #expect(!eleventh.errors.contains("waiting before serving"))
+    }
+
+    @Test func `What restarts in place leave in the store is a row for one that somebody else starts`() throws {
+        let run = try HostRun("crash-loops", "for-ever")
+        #expect(try run.lines().count == 13)
+        #expect(try run.process.wait() == .exited(0))
+        let next = try ProgramRun.run(
+            BuiltProduct.path(of: "recovery-probe"),
+            ["crash-loops", run.store.path, "for-ever"],
+            environment: ["PROBE_LOOKS": "1"]
+        )
+        #expect(next.output == "ready 0 safe\n", "\(next.errors)")
+        #expect(next.end == .exited(0))
+    }
+
+    @Test func `A process began before it waited`() throws {
+        // 400 milliseconds, of which chance takes up to half.
+        let run = try HostRun("crash-loops", "late-start", shell: Self.shell(earlyRestarts: 4, phase: "starting"))
+        #expect(try run.process.wait() == .exited(42))
+        #expect(run.process.errors.contains("waiting before serving"))
+        _ = try run.store.list()
+        let report = try run.store.onlyReport()
+        #expect(report.process.uptimeSeconds >= 0.2)
+    }
+
+    @Test func `Safe mode ends although somebody has every process of it restart`() throws {
+        let run = try HostRun("crash-loops", "attacked")
+        #expect(try run.lines() == (0...5).map { "begun \($0) \($0 == 5)" } + ["served at last"])
+        #expect(try run.process.wait() == .exited(0))
+    }
+
     @Test func `Processes with one store and other arguments do not count each other's ends, also when they are gone`()
         throws
     {
@@ -94,10 +143,12 @@ import Testing
         #expect(!run.process.errors.contains("safe mode"))
     }
 
-    @Test func `Safe mode leaves out what can be told apart, and tries it again after a while`() throws {
+    @Test(arguments: ["", "-1", "soon", "\(Int64.max)"])
+    func `Safe mode leaves out what can be told apart, and tries it again after a while`(since: String) throws {
         let time = "1700000000000000"
         let faults = ["unique", "shared", "late"].enumerated().map { "\($0 + 1).11.sni.\(time)..\($1)" }
-        let shell = Self.shell(earlyRestarts: 5, lastFaults: faults.joined(separator: ","))
+        let variable = "export HOLDFAST_SAFE_MODE_SINCE='\(since)'\n"
+        let shell = variable + Self.shell(earlyRestarts: 5, lastFaults: faults.joined(separator: ","))
         let run = try HostRun("crash-loops", "labels", shell: shell)
         var lines: [String] = []
         while lines.last != "unique", let line = try run.line() { lines.append(line) }
@@ -106,6 +157,15 @@ import Testing
         #expect(lines.first == "withheld [\"unique\"] true")
         #expect(Set(lines) == ["withheld [\"unique\"] true", "shared 1", "shared 2", "late", "unique"])
         #expect(lines.count == 5)
+    }
+
+    @Test func `A safe mode that began long ago is over at the start`() throws {
+        let shell = "export HOLDFAST_SAFE_MODE_SINCE=0\n" + Self.shell(earlyRestarts: 5)
+        let run = try HostRun("crash-loops", "hang-up", shell: shell)
+        #expect(try run.line() == "ready 5 normal")
+        run.process.kill(SIGTERM)
+        #expect(try run.process.wait() == .exited(0))
+        #expect(run.process.errors.contains("safe mode is over"))
     }
 
     @Test func `What was not alone with its label, or was made later, is no culprit`() throws {

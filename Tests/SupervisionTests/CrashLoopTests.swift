@@ -1,4 +1,5 @@
 import CrashReports
+import RunLoops
 import Testing
 
 @testable import Supervision
@@ -9,6 +10,11 @@ import Testing
 
     private static func time(_ seconds: Double) -> Timestamp { Timestamp(seconds: begin).adding(seconds: seconds) }
 
+    /// The same on the monotonic clock, of a machine that has run for an hour.
+    private static func instant(_ seconds: Double) -> HostRunLoop.Instant {
+        HostRunLoop.Instant(nanoseconds: 0).advanced(by: .seconds(3600 + seconds))
+    }
+
     private static func fault(
         at seconds: Double,
         _ outcome: PastFault.Outcome = .terminated,
@@ -16,6 +22,7 @@ import Testing
         lived: Double? = nil,
         number: Int = 1,
         phase: ProcessPhase? = nil,
+        pid: Int = 42,
         isOfStartItem: Bool = true
     ) -> PastFault {
         PastFault(
@@ -25,7 +32,7 @@ import Testing
             label: label,
             time: time(seconds),
             processStart: lived.map { time(seconds - $0) },
-            pid: 42,
+            pid: pid,
             phase: phase,
             isOfStartItem: isOfStartItem
         )
@@ -41,7 +48,7 @@ import Testing
         _ policy: CrashLoopPolicy = givingUp
     ) -> StartAssessment {
         let history = RestartHistory(restarts: earlyRestarts, earlyRestarts: earlyRestarts)
-        return policy.assess(history, faults: faults, now: time(seconds))
+        return policy.assess(history, faults: faults, now: time(seconds), at: instant(seconds))
     }
 
     /// So many ends, some seconds apart.
@@ -122,13 +129,101 @@ import Testing
         #expect(StartStage.safeMode(without: ["timer"]).leavesSomethingOut)
     }
 
-    @Test func `A long life in safe mode ends it`() {
-        // 60 seconds of probation, and 15 that it may have waited.
-        for (lived, stage) in [(74.0, "safe"), (76.0, "normal")] {
-            let safe = Self.ends(5) + [Self.fault(at: 5 + lived, lived: lived, phase: .serving)]
-            #expect(Self.name(Self.assess(safe, now: 6 + lived, CrashLoopPolicy(window: .seconds(600))).stage) == stage)
+    // MARK: Side by side
+
+    @Test func `Processes that ran side by side do not add up, those that followed one another do`() {
+        let ten = (0..<10).map { Self.fault(at: 1 + Double($0) * 0.01, lived: 0.5 + Double($0) * 0.01, pid: 100 + $0) }
+        #expect(Self.assess(ten, now: 2).earlyEnds == 1)
+        #expect(Self.name(Self.assess(ten, now: 2).stage) == "normal")
+        // A pool that is started again is one of generations.
+        let generations = (0..<5).flatMap { generation in
+            ten.map { fault in
+                var fault = fault
+                fault.time = fault.time.adding(seconds: Double(generation))
+                fault.processStart = fault.processStart?.adding(seconds: Double(generation))
+                return fault
+            }
+        }
+        #expect(Self.assess(generations, now: 6).earlyEnds == 5)
+        #expect(Self.name(Self.assess(generations, now: 6).stage) == "safe")
+    }
+
+    @Test func `One that began while the last ended is beside it, one that began at that moment follows it`() {
+        let first = Self.fault(at: 1, lived: 0.5)
+        #expect(Self.assess([first, Self.fault(at: 1.5, lived: 0.6, pid: 43)], now: 2).earlyEnds == 1)
+        #expect(Self.assess([first, Self.fault(at: 1.5, lived: 0.5, pid: 43)], now: 2).earlyEnds == 2)
+    }
+
+    @Test func `Where the start is not known, or comes after the end, a process follows the last one`() {
+        let first = Self.fault(at: 1, lived: 0.5)
+        #expect(Self.assess([first, Self.fault(at: 1.1)], now: 2).earlyEnds == 2)
+        #expect(Self.assess([first, Self.fault(at: 1.1, lived: -3600, pid: 43)], now: 2).earlyEnds == 2)
+        #expect(Self.assess([Self.fault(at: 1), Self.fault(at: 1.1, lived: 0.05, pid: 43)], now: 2).earlyEnds == 2)
+    }
+
+    // MARK: The end of safe mode
+
+    @Test func `Safe mode lasts for the probation as a whole, whatever ends processes in it that served`() throws {
+        // A minute, and 0.8 seconds that the first may have waited; a fault every five seconds.
+        let served = (1..<13).map { Self.fault(at: 4 + Double($0) * 5, lived: 4.9, phase: .serving) }
+        let policy = CrashLoopPolicy(window: .seconds(600))
+        for (now, stage) in [(5.0, "safe"), (64.7, "safe"), (64.9, "normal")] {
+            let assessment = Self.assess(Self.ends(5) + served.filter { $0.time <= Self.time(now) }, now: now, policy)
+            #expect(Self.name(assessment.stage) == stage)
+            #expect(assessment.earlyEnds == (stage == "safe" ? 5 : 0))
+            guard stage == "safe" else { continue }
+            let began = try #require(assessment.safeModeBegan)
+            // Where the first process in it began to serve, but for what seconds lose as numbers with a point.
+            #expect(abs(began.duration(to: Self.instant(4.8)) / .milliseconds(1)) < 1)
         }
     }
+
+    @Test func `A row without anything served goes on after safe mode, and only further ends begin the next`() {
+        let policy = CrashLoopPolicy(window: .seconds(600), givesUpAfter: 10)
+        // The sixth and seventh end are in safe mode, which is over at 65 seconds.
+        let stages = [7: "normal", 8: "normal", 11: "normal", 12: "safe", 14: "safe", 15: "give up"]
+        for (count, stage) in stages {
+            let later = (7..<count).map { Self.fault(at: 70 + Double($0), label: "late", lived: 0.1) }
+            let assessment = Self.assess(Self.ends(7) + later, now: 90, policy)
+            #expect(Self.name(assessment.stage) == stage)
+            #expect(assessment.earlyEnds == count)
+            if stage == "safe" { #expect(assessment.stage == .safeMode(without: ["late"])) }
+        }
+    }
+
+    @Test func `Restarts in place are in safe mode until the minute from its begin is over`() {
+        let policy = CrashLoopPolicy.default
+        for (phase, count) in [(ProcessPhase.serving, 0), (.running, 7), (.starting, 7)] {
+            var history = RestartHistory(restarts: 9, earlyRestarts: 7, lastPhase: phase)
+            history.safeModeBegan = Self.instant(0)
+            let before = policy.assess(history, now: Self.time(0), at: Self.instant(59.9))
+            #expect(Self.name(before.stage) == "safe")
+            #expect(before.safeModeBegan == Self.instant(0))
+            let over = policy.assess(history, now: Self.time(0), at: Self.instant(60))
+            #expect(over == StartAssessment(stage: .normal, earlyEnds: count, answeredEnds: count, lastPhase: phase))
+        }
+    }
+
+    @Test func `After safe mode only new early restarts begin another`() {
+        for (count, stage) in [(7, "normal"), (11, "normal"), (12, "safe")] {
+            var history = RestartHistory(restarts: count, earlyRestarts: count)
+            history.answeredRestarts = 7
+            let assessment = CrashLoopPolicy.default.assess(history, now: Self.time(0), at: Self.instant(0))
+            #expect(Self.name(assessment.stage) == stage)
+            #expect(assessment.safeModeBegan == nil)
+        }
+    }
+
+    @Test(arguments: [Int64.max, 3_600_000_000_001])
+    func `A begin of safe mode that is still to come is not believed`(nanoseconds: Int64) {
+        var history = RestartHistory(restarts: 5, earlyRestarts: 5)
+        history.safeModeBegan = HostRunLoop.Instant(nanoseconds: nanoseconds)
+        let assessment = CrashLoopPolicy.default.assess(history, now: Self.time(0), at: Self.instant(0))
+        #expect(Self.name(assessment.stage) == "safe")
+        #expect(assessment.safeModeBegan == nil)
+    }
+
+    // MARK: Pauses
 
     @Test func `Before a restart in place nothing was waited, however long ago the fault was`() {
         let entries = RestartHistory.none.environmentForRestart(base: [], isHealthy: false, pid: 1)
@@ -140,7 +235,8 @@ import Testing
         )
         var history = RestartHistory(environment: environment, pid: 1)
         history.earlyRestarts = 4
-        let assessment = CrashLoopPolicy.default.assess(history, faults: Self.ends(4, every: 0.01), now: Self.time(9))
+        let ends = Self.ends(4, every: 0.01)
+        let assessment = CrashLoopPolicy.default.assess(history, faults: ends, now: Self.time(9), at: .now)
         #expect(assessment.wait(.default, jitter: 0, now: Self.time(9)) == .milliseconds(400))
     }
 
@@ -194,7 +290,7 @@ import Testing
         #expect(Self.assess(ends.reversed(), now: 8) == Self.assess(ends, now: 8))
         var history = RestartHistory(restarts: 0, earlyRestarts: 0)
         for end in ends { history.add(end) }
-        let both = Self.givingUp.assess(history, faults: ends, now: Self.time(8))
+        let both = Self.givingUp.assess(history, faults: ends, now: Self.time(8), at: Self.instant(8))
         #expect(both == Self.assess(ends, now: 8))
         #expect(both.earlyEnds == 7)
     }
@@ -221,9 +317,10 @@ import Testing
 
     @Test func `Restarts in place know their culprits from what they carry`() {
         var history = RestartHistory(restarts: 5, earlyRestarts: 5)
-        #expect(CrashLoopPolicy.default.assess(history, now: Self.time(0)).stage == .safeMode(without: []))
+        #expect(CrashLoopPolicy.default.assess(history, now: Self.time(0), at: .now).stage == .safeMode(without: []))
         history.add(Self.fault(at: 0, .resumed, label: "clock"))
-        #expect(CrashLoopPolicy.default.assess(history, now: Self.time(99)).stage == .safeMode(without: ["clock"]))
+        let assessment = CrashLoopPolicy.default.assess(history, now: Self.time(99), at: .now)
+        #expect(assessment.stage == .safeMode(without: ["clock"]))
     }
 
     @Test(arguments: [(0, 0), (-5, -5), (Int.min, Int.min)])

@@ -1,3 +1,4 @@
+import RunLoops
 import Testing
 
 @testable import Supervision
@@ -76,6 +77,40 @@ import Testing
         #expect(next(inSafeMode: false).earlyRestarts == (phase == .serving ? 0 : 7))
         #expect(next(inSafeMode: true).earlyRestarts == (phase == .serving ? 6 : 7))
         #expect(next(inSafeMode: true).lastPhase == phase)
+    }
+
+    @Test func `Safe mode is carried with its begin, and what it answered with the row`() {
+        var history = RestartHistory(restarts: 9, earlyRestarts: 6)
+        history.answeredRestarts = 6
+        history.safeModeBegan = HostRunLoop.Instant(nanoseconds: 42_000_000_007)
+        func next(_ phase: ProcessPhase, inSafeMode: Bool) -> RestartHistory {
+            let entries = history.environmentForRestart(
+                base: ["HOLDFAST_SAFE_MODE_SINCE=1", "HOLDFAST_ANSWERED_RESTARTS=1"],
+                phase: phase,
+                isHealthy: false,
+                isInSafeMode: inSafeMode,
+                pid: 42
+            )
+            return RestartHistory(environment: Self.environment(entries), pid: 42)
+        }
+        for phase in ProcessPhase.allCases {
+            #expect(next(phase, inSafeMode: true).safeModeBegan == history.safeModeBegan)
+        }
+        #expect(next(.running, inSafeMode: false).safeModeBegan == nil)
+        #expect(next(.running, inSafeMode: false).answeredRestarts == 6)
+        #expect(next(.serving, inSafeMode: false).answeredRestarts == 0, "the row is over")
+    }
+
+    @Test(arguments: ["", "-1", "\(Int64.min)", "soon", "1.5", " 7", "99999999999999999999", "0x7", "\u{0}"])
+    func `A begin of safe mode that is no time counts as none`(value: String) {
+        let environment = ["HOLDFAST_EARLY_RESTARTS": "5", "HOLDFAST_SAFE_MODE_SINCE": value]
+        #expect(RestartHistory(environment: environment).safeModeBegan == nil)
+    }
+
+    @Test(arguments: [("-3", 0), ("x", 0), ("4", 4), ("6", 5), ("\(Int.max)", 5)])
+    func `No more early restarts are answered than there were`(value: String, answered: Int) {
+        let environment = ["HOLDFAST_EARLY_RESTARTS": "5", "HOLDFAST_ANSWERED_RESTARTS": value]
+        #expect(RestartHistory(environment: environment).answeredRestarts == answered)
     }
 
     @Test(arguments: RestartReason.allCases)

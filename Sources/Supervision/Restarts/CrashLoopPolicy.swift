@@ -1,4 +1,5 @@
 public import CrashReports
+public import RunLoops
 
 /// When starts are called a crash loop, and what then: safe mode, longer and longer waits, and giving up only where that is asked for.
 ///
@@ -11,8 +12,12 @@ public import CrashReports
 ///            `earlyEnds` within `window`             `givesUpAfter` more, if it is set
 ///   normal ─────────────────────────────► safe mode ──────────────────────────────────► give up
 ///      ▲                                      │                                            │
-///      └── a process that served, in normal; one that lived for `probation`, in safe mode ─┘
+///      └───── a process that served, in normal; `probation` is over, in safe mode ──────────┘
 /// ```
+///
+/// Only ends that follow one another are a row: a process that began before the last of them came is one of several side by side.
+/// Safe mode lasts for `probation` as a whole, over all restarts in it: no fault prolongs it. Only `earlyEnds` further early ends begin
+/// another.
 ///
 /// Each early end but the first makes the next process wait before it serves (`backOff`). It waits in `EventHost.run()`, where
 /// the program has its sockets open and clients queue in their backlogs; after a process that did not come so far, in
@@ -27,7 +32,7 @@ public struct CrashLoopPolicy: Sendable, Hashable {
     public var givesUpAfter: Int?
     /// How long a process must live before its end is no longer an early one, whatever it served.
     public var healthyAfter: Duration
-    /// How long a process in safe mode must live before it is tried again what it left out.
+    /// How long safe mode lasts, over all restarts in it, before what it left out is tried again.
     public var probation: Duration
     /// How long to wait after early ends.
     public var backOff: RestartBackOff
@@ -65,44 +70,76 @@ public struct CrashLoopPolicy: Sendable, Hashable {
     ///   - faults: What the store says of the faults of this instance's earlier processes, in any order; a minute or two of them
     ///     are enough.
     ///   - now: The present. What is said to have happened later is not believed.
+    ///   - instant: The present on the clock by which safe mode lasts over restarts in place.
     /// - Returns: The stage, and how many ends came early.
     public func assess(
         _ history: RestartHistory,
         faults: [PastFault] = [],
-        now: Timestamp
+        now: Timestamp,
+        at instant: HostRunLoop.Instant
     ) -> StartAssessment {
+        // The faults of the loop that the environment counts are those that it carries.
+        let carried = Self.culprits(of: history.faults)
+        if history.restarts > 0 { return assess(history, culprits: carried, at: instant) }
+
         var all = history.faults
         for fault in faults where !history.faults.contains(where: { $0.isSame(as: fault) }) { all.append(fault) }
         all = all.filter { $0.time <= now }.sorted { ($0.time, $0.number) < ($1.time, $1.number) }
-
         var run = EarlyEnds(self)
         for fault in all { run.add(fault) }
         run.begin(at: now)
-
-        // The faults of the loop that the environment counts are those that it carries.
-        let culprits = run.culprits.union(Self.culprits(of: history.faults))
-        let phase = history.restarts > 0 ? phase(afterEarlyEnds: history.earlyRestarts) : run.phase
-        let stage: StartStage =
-            switch phase {
-            case .normal: .normal
-            case .safe: .safeMode(without: culprits)
-            case .gaveUp: .giveUp
-            }
-        return StartAssessment(
-            stage: stage,
-            earlyEnds: history.restarts > 0 ? history.earlyRestarts : run.count,
-            lastPhase: history.restarts > 0 ? history.lastPhase : run.lastEnd?.phase,
-            // A restart in place was a moment ago, and the fault perhaps long before: the thread that faulted may have had to wait.
-            lastEnd: history.restarts > 0 ? nil : run.lastEnd?.time
+        var assessment = StartAssessment(
+            stage: .normal,
+            earlyEnds: run.count,
+            answeredEnds: run.answered,
+            lastPhase: run.lastEnd?.phase,
+            lastEnd: run.lastEnd?.time
         )
+        switch run.phase {
+        case .normal: break
+        case .safe:
+            assessment.stage = .safeMode(without: run.culprits.union(carried))
+            assessment.safeModeBegan = run.safeModeBegan.map { began in
+                let passed = max(.zero, began.time(to: now))
+                return max(HostRunLoop.Instant(nanoseconds: 0), instant.advanced(by: .zero - passed))
+            }
+        case .gaveUp: assessment.stage = .giveUp
+        }
+        return assessment
     }
 
-    /// What the environment's count says.
-    private func phase(afterEarlyEnds counted: Int) -> EarlyEnds.Phase {
+    /// Says how to start after a restart in place, by what the environment counts.
+    ///
+    /// That was a moment ago, and the fault perhaps long before: the thread that faulted may have had to wait. So the assessment
+    /// says nothing of the last end.
+    private func assess(
+        _ history: RestartHistory,
+        culprits: Set<String>,
+        at instant: HostRunLoop.Instant
+    ) -> StartAssessment {
         let first = max(1, earlyEnds)
-        guard counted >= first else { return .normal }
-        guard let givesUpAfter else { return .safe }
-        return counted - first >= max(1, givesUpAfter) ? .gaveUp : .safe
+        var assessment = StartAssessment(
+            stage: .normal,
+            earlyEnds: history.earlyRestarts,
+            answeredEnds: min(history.answeredRestarts, history.earlyRestarts),
+            lastPhase: history.lastPhase
+        )
+        if assessment.earlyEnds - assessment.answeredEnds >= first {
+            // A time to come is none of ours: then safe mode begins now.
+            let began = history.safeModeBegan.flatMap { $0 <= instant ? $0 : nil }
+            if let began, began.advanced(by: probation) <= instant {
+                // The row goes on, unless something was served; what was left out is tried again in any case.
+                if history.lastPhase == .serving { assessment.earlyEnds = 0 }
+                assessment.answeredEnds = assessment.earlyEnds
+            } else {
+                assessment.stage = .safeMode(without: culprits)
+                assessment.safeModeBegan = began
+            }
+        }
+        if let givesUpAfter, assessment.earlyEnds >= first, assessment.earlyEnds - first >= max(1, givesUpAfter) {
+            assessment.stage = .giveUp
+        }
+        return assessment
     }
 
     /// The labels of the items that were quarantined or ended a process, and of the last fault of all.

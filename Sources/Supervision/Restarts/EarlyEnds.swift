@@ -2,7 +2,8 @@ internal import CrashReports
 
 /// How far a row of early ends has come: a pure state machine over faults in the order of their times.
 ///
-/// An end is that of a process, however many of its threads faulted. It is an early one if the process had served nothing.
+/// An end is that of a process, however many of its threads faulted. It is an early one if the process had served nothing. Only
+/// processes that followed one another are a row: those that ran side by side do not add up.
 struct EarlyEnds {
     /// What the process after the faults so far is.
     enum Phase {
@@ -16,7 +17,12 @@ struct EarlyEnds {
     private var faults: [PastFault] = []
     /// The fault with which each early end began.
     private var ends: [PastFault] = []
-    private var endsInSafeMode = 0
+    /// How many of them there were when safe mode came first.
+    private var endsBeforeSafeMode: Int?
+    /// How many of them a safe mode has answered that is over: only others can begin the next.
+    private(set) var answered = 0
+    /// When safe mode began to serve, at the latest.
+    private(set) var safeModeBegan: Timestamp?
     /// The last fault that ended a process, early or not.
     private(set) var lastEnd: PastFault?
     private(set) var phase = Phase.normal
@@ -32,6 +38,7 @@ struct EarlyEnds {
     var culprits: Set<String> { CrashLoopPolicy.culprits(of: faults) }
 
     mutating func add(_ fault: PastFault) {
+        endSafeMode(at: fault.time)
         guard fault.outcome.endsProcess else { return faults.append(fault) }
         let isKnown = (ends + [lastEnd].compactMap { $0 }).contains { $0.hasSameProcess(as: fault) }
         if !isKnown, wasHealthy(until: fault) { reset() }
@@ -42,23 +49,43 @@ struct EarlyEnds {
             return
         }
         faults.append(fault)
-        guard !isKnown else { return }
+        guard !isKnown, followsTheLast(fault) else { return }
         ends.append(fault)
-        switch phase {
-        case .normal:
-            let needed = max(1, policy.earlyEnds)
-            if ends.count >= needed, ends[ends.count - needed].time.time(to: fault.time) <= policy.window {
-                phase = .safe
-            }
-        case .safe, .gaveUp:
-            endsInSafeMode += 1
-            if let limit = policy.givesUpAfter, endsInSafeMode >= max(1, limit) { phase = .gaveUp }
+        let needed = max(1, policy.earlyEnds)
+        if phase == .normal, ends.count - answered >= needed,
+            ends[ends.count - needed].time.time(to: fault.time) <= policy.window
+        {
+            phase = .safe
+            let wait = policy.backOff.delay(afterEarlyEnds: ends.count, jitter: 0)
+            safeModeBegan = fault.time.adding(seconds: wait / .seconds(1))
         }
+        let before = endsBeforeSafeMode ?? ends.count
+        if phase == .safe { endsBeforeSafeMode = before }
+        if let limit = policy.givesUpAfter, ends.count - before >= max(1, limit) { phase = .gaveUp }
+    }
+
+    /// Whether the process of a fault began after the last end of the row.
+    ///
+    /// Where the start is not known, or the clock was set back since, nothing says that it did not.
+    private func followsTheLast(_ fault: PastFault) -> Bool {
+        guard let last = ends.last, let start = fault.processStart, start <= fault.time else { return true }
+        return start >= last.time
+    }
+
+    /// Ends safe mode if it is over by then.
+    private mutating func endSafeMode(at time: Timestamp) {
+        guard phase == .safe, let safeModeBegan, safeModeBegan.time(to: time) >= policy.probation else { return }
+        // The row goes on, unless something was served.
+        if lastEnd?.phase == .serving { return reset() }
+        phase = .normal
+        answered = ends.count
+        faults = []
     }
 
     /// A process begins: nothing is known of it yet, but what is long ago no longer counts.
     mutating func begin(at now: Timestamp) {
         if let last = ends.last, last.time.time(to: now) >= policy.window { reset() }
+        endSafeMode(at: now)
     }
 
     /// Whether the process that the fault ended had lived long enough: since its own start, or else since the end before.
@@ -71,14 +98,18 @@ struct EarlyEnds {
         switch phase {
         // Where it is known how far it had come, that counts: it may have waited for most of its life.
         case .normal: return fault.phase == nil && lived >= policy.healthyAfter
-        case .safe, .gaveUp: return lived >= policy.probation + max(.zero, policy.backOff.longest)
+        // It is over when its time is.
+        case .safe: return false
+        case .gaveUp: return lived >= policy.probation + max(.zero, policy.backOff.longest)
         }
     }
 
     private mutating func reset() {
         faults = []
         ends = []
-        endsInSafeMode = 0
+        endsBeforeSafeMode = nil
+        answered = 0
+        safeModeBegan = nil
         phase = .normal
     }
 }

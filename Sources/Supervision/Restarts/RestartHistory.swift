@@ -1,3 +1,5 @@
+public import RunLoops
+
 /// What a process knows of the restarts in place before it, carried in its environment.
 ///
 /// Everybody may write an environment: what is not understood counts as none, and no value is believed beyond its limits.
@@ -8,6 +10,10 @@ public struct RestartHistory: Sendable, Hashable {
     ///
     /// Those that the program asked for are not counted.
     public var earlyRestarts: Int
+    /// How many of those a safe mode has answered that is over: only others can begin the next.
+    public var answeredRestarts = 0
+    /// When safe mode began to serve, for it lasts over restarts; nil where it did not, or there is none.
+    public var safeModeBegan: HostRunLoop.Instant?
     /// How far the process before this one had come; nil if this one was not restarted.
     public var lastPhase: ProcessPhase?
     /// Why the process before this one was replaced.
@@ -28,9 +34,13 @@ public struct RestartHistory: Sendable, Hashable {
     static let heldKey = "HOLDFAST_HELD_SIGNALS"
     static let pidKey = "HOLDFAST_PID"
     static let phaseKey = "HOLDFAST_LAST_PHASE"
+    static let answeredKey = "HOLDFAST_ANSWERED_RESTARTS"
+    static let safeModeKey = "HOLDFAST_SAFE_MODE_SINCE"
 
     /// The variables that carry it: to be taken out of the environment once they are read.
-    public static let variables = [restartsKey, earlyKey, reasonKey, faultsKey, heldKey, pidKey, phaseKey]
+    public static let variables = [
+        restartsKey, earlyKey, reasonKey, faultsKey, heldKey, pidKey, phaseKey, answeredKey, safeModeKey,
+    ]
 
     /// The history of a process that was not restarted.
     public static let none = RestartHistory(restarts: 0, earlyRestarts: 0)
@@ -67,6 +77,10 @@ public struct RestartHistory: Sendable, Hashable {
         reason = environment[Self.reasonKey].flatMap(RestartReason.init) ?? .none
         faults = environment[Self.faultsKey].map(PastFault.faults(in:)) ?? []
         lastPhase = environment[Self.phaseKey].flatMap(ProcessPhase.init)
+        answeredRestarts = min(Self.count(environment[Self.answeredKey]), earlyRestarts)
+        // Whether it is a time that has been is for those who know the present.
+        safeModeBegan = environment[Self.safeModeKey].flatMap { Int64($0) }
+            .flatMap { $0 >= 0 ? HostRunLoop.Instant(nanoseconds: $0) : nil }
     }
 
     /// A number that can still be counted up, whatever the environment says.
@@ -118,6 +132,12 @@ public struct RestartHistory: Sendable, Hashable {
         environment.append("\(Self.earlyKey)=\(early)")
         environment.append("\(Self.reasonKey)=\(reason.rawValue)")
         environment.append("\(Self.phaseKey)=\(phase.rawValue)")
+        if early > 0, answeredRestarts > 0 {
+            environment.append("\(Self.answeredKey)=\(min(answeredRestarts, early))")
+        }
+        if early > 0, isInSafeMode, let safeModeBegan {
+            environment.append("\(Self.safeModeKey)=\(safeModeBegan.nanoseconds)")
+        }
         if !faults.isEmpty { environment.append("\(Self.faultsKey)=\(PastFault.text(of: faults))") }
         return environment
     }

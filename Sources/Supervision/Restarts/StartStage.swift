@@ -1,4 +1,5 @@
 public import CrashReports
+public import RunLoops
 
 /// How a process should start, by what became of those before it.
 public enum StartStage: Sendable, Hashable {
@@ -23,15 +24,28 @@ public struct StartAssessment: Sendable, Hashable {
     public var stage: StartStage
     /// How many processes in a row ended early: what `RestartBackOff` takes.
     public var earlyEnds: Int
+    /// How many of those a safe mode has answered that is over.
+    public var answeredEnds: Int
+    /// When the safe mode began that the process starts in; nil if it begins with this process, or there is none.
+    public var safeModeBegan: HostRunLoop.Instant?
     /// How far the last of them had come; nil if there was none, or that is not known.
     public var lastPhase: ProcessPhase?
     /// When the last of them ended, if that is known.
     public var lastEnd: Timestamp?
 
     /// Makes an assessment.
-    public init(stage: StartStage, earlyEnds: Int, lastPhase: ProcessPhase? = nil, lastEnd: Timestamp? = nil) {
+    public init(
+        stage: StartStage,
+        earlyEnds: Int,
+        answeredEnds: Int = 0,
+        safeModeBegan: HostRunLoop.Instant? = nil,
+        lastPhase: ProcessPhase? = nil,
+        lastEnd: Timestamp? = nil
+    ) {
         self.stage = stage
         self.earlyEnds = earlyEnds
+        self.answeredEnds = answeredEnds
+        self.safeModeBegan = safeModeBegan
         self.lastPhase = lastPhase
         self.lastEnd = lastEnd
     }

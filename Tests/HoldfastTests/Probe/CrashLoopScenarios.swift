@@ -22,6 +22,14 @@ enum CrashLoopScenarios {
             configuration.restart = .exit(42)
             configuration.crashLoop?.backOff = .none
             try gone(EventHost(configuration))
+        case "told-exit", "told-signal":
+            configuration.restart = arguments[0] == "told-exit" ? .exit(42) : .signal
+            configuration.crashLoop?.givesUpAfter = 3
+            try hard(EventHost(configuration))
+        case "attacked":
+            configuration.crashLoop?.probation = .milliseconds(500)
+            configuration.crashLoop?.backOff = .none
+            try attacked(EventHost(configuration))
         case "connections": try connections(EventHost(configuration))
         case "datagrams":
             configuration.crashLoop?.backOff = short
@@ -39,6 +47,11 @@ enum CrashLoopScenarios {
         case "start":
             configuration.crashLoop?.backOff = short
             try start(EventHost(configuration))
+        case "late-start":
+            configuration.restart = .exit(42)
+            let host = try EventHost(configuration)
+            Fault.wildPointer.commit()
+            host.close()
         default: exit(64)
         }
     }
@@ -214,7 +227,8 @@ enum CrashLoopScenarios {
     /// Every process faults before it has served anything, for a dozen times.
     private static func forEver(_ host: EventHost) throws {
         tell(host)
-        host.perform { if host.history.restarts < 12 { Fault.wildPointer.commit() } else { host.stop() } }
+        let looks = getenv("PROBE_LOOKS") != nil
+        host.perform { if host.history.restarts < 12, !looks { Fault.wildPointer.commit() } else { host.stop() } }
         host.run()
     }
 
@@ -223,6 +237,30 @@ enum CrashLoopScenarios {
         Probe.say("begun \(host.history.restarts)")
         if host.history.restarts < 4 { Fault.wildPointer.commit() }
         host.perform { host.stop() }
+        host.run()
+    }
+
+    /// An item brings safe mode, and is mended; from then on every process serves a client once, and faults for it the second time.
+    private static func attacked(_ host: EventHost) throws {
+        let restarts = host.history.restarts
+        if restarts <= 5 { Probe.say("begun \(restarts) \(host.stage != .normal)") }
+        let sync = HostRunLoop.Timer(label: "sync", after: .zero) { _ in
+            MainActor.assumeIsolated {
+                if restarts < 5 { Fault.wildPointer.commit() }
+                Probe.say("served at last")
+                host.stop()
+            }
+        }
+        host.loop.add(sync, to: .common)
+        var requests = 0
+        let client = HostRunLoop.Timer(label: "client", after: .milliseconds(1), repeating: .milliseconds(1)) { _ in
+            MainActor.assumeIsolated {
+                if restarts > 100 { return host.stop() }
+                requests += 1
+                if requests == 2 { Fault.wildPointer.commit() }
+            }
+        }
+        if restarts >= 5 { host.loop.add(client, to: .common) }
         host.run()
     }
 }
