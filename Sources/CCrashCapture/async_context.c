@@ -8,7 +8,6 @@
 #include "async_syscalls.h"
 #include "crash_context.h"
 
-#include <time.h>
 
 /// In use since it was installed; NULL in a forked child.
 static HFContextSection *_Atomic in_use;

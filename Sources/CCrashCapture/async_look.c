@@ -6,7 +6,6 @@
 #include "async_syscalls.h"
 
 #include <linux/futex.h>
-#include <time.h>
 
 /// What is wanted: taken by the crash thread, or taken back by the one who waits.
 static _Atomic(HFThreadLook *) wanted;

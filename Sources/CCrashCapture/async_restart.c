@@ -2,6 +2,7 @@
 
 #include "async_restart.h"
 #include "async_program.h"
+#include "async_sleep.h"
 #include "async_spool.h"
 #include "async_signals.h"
 #include "async_state.h"
@@ -59,7 +60,7 @@ static void finish(bool has_begun) {
         return;
     }
     atomic_store_explicit(&restarter, 0, memory_order_release);
-    HF_SYSCALL3(SYS_futex, &restarter, FUTEX_WAKE_PRIVATE, 0x7fffffff);
+    hf_async_wake(&restarter);
 }
 
 const HFRestartPlan *hf_async_exchange_restart_plan(const HFRestartPlan *plan) {

@@ -17,7 +17,6 @@
 
 #include <linux/futex.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 HFSampleState hf_sample_state = {.owns_signal = true, .obstacle = HF_SAMPLING_OFF, .tasks = -1};
 
@@ -163,7 +162,7 @@ static bool send(int32_t thread) {
     long pid = HF_SYSCALL0(SYS_getpid);
     bool sent = may && HF_SYSCALL3(SYS_tgkill, pid, thread, HF_SAMPLE_SIGNAL) == 0;
     atomic_store_explicit(&hf_sample_state.sending, 0, memory_order_seq_cst);
-    HF_SYSCALL3(SYS_futex, &hf_sample_state.sending, FUTEX_WAKE_PRIVATE, INT32_MAX);
+    hf_async_wake(&hf_sample_state.sending);
     return sent;
 }
 

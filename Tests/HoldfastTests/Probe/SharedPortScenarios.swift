@@ -1,7 +1,6 @@
 import FaultInjection
 import Glibc
 import Holdfast
-import SystemPackage
 
 /// A port whose input makes its callout fault again and again: `recovery-probe shared-port STORE KIND`.
 @MainActor
@@ -12,11 +11,7 @@ enum SharedPortScenarios {
 
     /// Faults until the port is in quarantine, or has served all the same.
     static func run(_ store: String, _ arguments: [String]) throws {
-        var configuration = EventHost.Configuration()
-        configuration.store = FilePath(store)
-        configuration.afterFault = .keepGoing
-        configuration.verdictDeadline = .seconds(10)
-        let host = try EventHost(configuration)
+        let host = try HostScenario.host(store)
         let serve: @Sendable () -> Void = {
             MainActor.assumeIsolated {
                 if count < faults { Fault.nilUnwrap.commit() }
