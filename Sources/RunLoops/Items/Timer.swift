@@ -310,3 +310,116 @@ extension HostRunLoop {
         }
     }
 }
+
+extension HostRunLoop.Timer {
+    /// Makes a timer that does something with an object and does not keep it alive; it is in no loop yet.
+    ///
+    /// When the object is gone, the timer invalidates itself at its next fire date instead of firing. The object is alive
+    /// during the call. Callable from any thread.
+    ///
+    /// - Parameters:
+    ///   - label: What a crash report calls it.
+    ///   - fireAt: When it fires first; the past means now.
+    ///   - interval: The time between two fires; zero or less for a timer that fires once.
+    ///   - target: The object, which is held weakly.
+    ///   - perform: Called on the loop's thread, with the object and the timer; must not hold the object by itself.
+    public convenience init<Target: AnyObject & Sendable>(
+        label: String,
+        fireAt: HostRunLoop.Instant,
+        interval: Duration = .zero,
+        target: Target,
+        perform: @escaping @Sendable (Target, HostRunLoop.Timer) -> Void
+    ) {
+        self.init(label: label, fireAt: fireAt, interval: interval) { [weak target] timer in
+            guard let target else {
+                timer.invalidate()
+                return
+            }
+            perform(target, timer)
+        }
+    }
+
+    /// Makes a timer that does something with an object, some time from now, and does not keep it alive.
+    ///
+    /// When the object is gone, the timer invalidates itself at its next fire date instead of firing. The object is alive
+    /// during the call. Callable from any thread.
+    ///
+    /// - Parameters:
+    ///   - label: What a crash report calls it.
+    ///   - delay: How long after the present it fires first.
+    ///   - interval: The time between two fires; zero or less for a timer that fires once.
+    ///   - target: The object, which is held weakly.
+    ///   - perform: Called on the loop's thread, with the object and the timer; must not hold the object by itself.
+    public convenience init<Target: AnyObject & Sendable>(
+        label: String,
+        after delay: Duration,
+        repeating interval: Duration = .zero,
+        target: Target,
+        perform: @escaping @Sendable (Target, HostRunLoop.Timer) -> Void
+    ) {
+        self.init(
+            label: label,
+            fireAt: .now.advanced(by: delay),
+            interval: interval,
+            target: target,
+            perform: perform
+        )
+    }
+}
+
+extension HostRunLoop {
+    /// Adds a timer to a mode; it fires on time even if the loop is asleep now.
+    ///
+    /// Callable from any thread.
+    ///
+    /// - Parameters:
+    ///   - timer: The timer; nothing happens if it is invalid, in the mode already or in another loop.
+    ///   - mode: The mode, which is made if it is new, or `.common`.
+    /// - Returns: Whether it was added, or why not.
+    @discardableResult
+    public func add(_ timer: Timer, to mode: Mode = .default) -> AddResult {
+        let result = addUnrefused(timer, to: mode).result
+        interruptSleep(ifLaterThan: timer.withItemLock { timer.latestFireTime })
+        return result
+    }
+
+    /// Removes a timer from a mode; it stays valid and can be added again.
+    ///
+    /// Callable from any thread.
+    ///
+    /// - Parameters:
+    ///   - timer: The timer.
+    ///   - mode: The mode, or `.common` for all common modes if it was added to those.
+    public func remove(_ timer: Timer, from mode: Mode = .default) {
+        takeOut(timer, of: mode)
+    }
+
+    /// Says whether a timer is in a mode.
+    ///
+    /// - Parameters:
+    ///   - timer: The timer.
+    ///   - mode: The mode, or `.common` to ask whether it was added to the common modes.
+    /// - Returns: Whether it is there.
+    public func contains(_ timer: Timer, in mode: Mode = .default) -> Bool {
+        holds(timer, in: mode)
+    }
+
+    /// Returns when the next timer of a mode fires.
+    ///
+    /// Callable from any thread.
+    ///
+    /// - Parameter mode: The mode.
+    /// - Returns: The earliest fire date, or `nil` if the mode has no timer.
+    public func nextTimerFireDate(in mode: Mode) -> Instant? {
+        lock.withLock {
+            guard let mode = modes[mode], mode.timers.count > 0 else { return nil }
+            guard mode.timers.hasParkedElements else {
+                return mode.timers.earliestDeadline.map(Instant.init(nanoseconds:))
+            }
+            // A timer that is firing counts with the date that has come, as in CFRunLoop.
+            var earliest = Instant.distantFuture
+            mode.timers.visitAll { earliest = min(earliest, $0.nextFireDate) }
+            return earliest
+        }
+    }
+}

@@ -1,3 +1,5 @@
+import Synchronization
+
 extension HostRunLoop {
     /// An item that was taken out of its loop for the time being: it is valid, and is not served until it is put back.
     ///
@@ -81,5 +83,197 @@ final class WithdrawalTable: @unchecked Sendable {
             // Released here, after unlocking.
             _ = loop.lock.withLock { loop.endWithdrawal(of: identifier) }
         }
+    }
+}
+
+/// Taking items out of a loop without invalidating them: for what faults again and again, and for a start in safe mode.
+extension HostRunLoop {
+    /// Takes an item out of all modes of this loop; it stays valid, and can be put back.
+    ///
+    /// From now on it is not served: neither later in the pass that runs now, nor from an event that was harvested or a date
+    /// that has come. A callout of it that runs now goes on. A source's `cancel` closure is called for every mode, and its
+    /// `schedule` closure when it is put back. Adding the item to a mode and removing it from one is recorded meanwhile, and
+    /// has its effect when it is put back. It does not keep its modes from being empty.
+    ///
+    /// To be called on any thread, also by the abandon handler for the item that has just faulted. Looks through all items of
+    /// the loop. A message port and a command source stand on items with identifiers of their own; a message port has two.
+    ///
+    /// - Parameter identifier: The item: what `AbandonedCallout.item` names.
+    /// - Returns: What puts it back; `nil` if no source, port source, timer or observer with the identifier is in the loop: it
+    ///   is a block, a perform or the main queue, is the host's own, or was removed, invalidated or withdrawn before.
+    @discardableResult
+    public func withdraw(item identifier: UInt64) -> Withdrawal? {
+        guard !isInheritedByFork else { return nil }
+        var left: [LoopMode] = []
+        let withdrawal = lock.withLock { () -> Withdrawal? in
+            guard let item = item(identifier), item.canBeWithdrawn, !item.isHostsOwn else { return nil }
+            var modes: Set<Mode> = []
+            let isCommon = commonItems[identifier] != nil
+            if isCommon { modes.insert(.common) }
+            let isValid = item.withItemLock {
+                item.memberships.wasWithdrawn = true
+                return item.isValid
+            }
+            // It leaves by itself: somebody is invalidating it.
+            guard isValid else { return nil }
+            takeOutOfAllModes(item) { mode in
+                left.append(mode)
+                if !isCommon || !commonModes.contains(mode.name) { modes.insert(mode.name) }
+            }
+            return record(item, in: modes, isWithheld: false)
+        }
+        guard let withdrawal else { return nil }
+        for mode in left {
+            withdrawal.item.didLeave(mode, of: self)
+        }
+        // Invalidated between the look and the record, by somebody who saw neither.
+        if !withdrawal.item.isValid { WithdrawalTable.shared.endAll(of: identifier) }
+        return withdrawal
+    }
+
+    /// Withholds items that are added from now on and have one of some labels: they are recorded and not served.
+    ///
+    /// That is for a start after a fault that came again and again: the program adds its items as ever, and those that faulted
+    /// stay out. What is in the loop already is not affected, nor are performs and blocks, nor what was put back since the
+    /// last call. `add` returns `.withheld`. Callable from any thread.
+    ///
+    /// - Parameter labels: The labels; they take the place of those of the last call, and an empty set ends it. Items that are
+    ///   withheld already stay so until they are put back.
+    public func withhold(itemsLabelled labels: Set<String>) {
+        withhold(itemsLabelled: labels, sparingSockets: false)
+    }
+
+    /// The same; ports of sockets and message ports are served all the same, if that is asked for.
+    package func withhold(itemsLabelled labels: Set<String>, sparingSockets: Bool) {
+        lock.withLock {
+            withheldLabels = labels
+            withholdsNoSockets = sparingSockets
+            itemsPutBack = []
+        }
+    }
+
+    /// The items that were withheld because of their labels and not put back, in the order in which they were made.
+    public var withheldItems: [Withdrawal] { withdrawnItems.filter(\.isWithheld) }
+
+    /// All items that were withdrawn or withheld and not put back, in the order in which they were made.
+    public var withdrawnItems: [Withdrawal] {
+        lock.withLock { Array(withdrawals.values) }.sorted { $0.identifier < $1.identifier }
+    }
+
+    // MARK: With the lock held
+
+    /// Records that an item is added, if it is not to be served; `nil` if it is.
+    ///
+    /// Called with the lock held.
+    func withhold(_ item: some LoopItem, in mode: Mode) -> AddResult? {
+        if let withdrawal = withdrawals[item.identifier] {
+            return withdrawal.recordedModes.insert(mode).inserted ? .withheld : .alreadyThere
+        }
+        guard
+            withheldLabels.contains(item.label), !itemsPutBack.contains(item.identifier), item.canBeWithdrawn,
+            !item.isHostsOwn, canTake(item), !(withholdsNoSockets && item.isFedByOthers)
+        else { return nil }
+        let isHere = item.withItemLock {
+            item.memberships.wasWithdrawn = true
+            return item.memberships.all.contains { $0.loop === self }
+        }
+        // One that was here before is served in its new mode, too.
+        guard !isHere else { return nil }
+        _ = record(item, in: [mode], isWithheld: true)
+        if item.isValid { return .withheld }
+        // Invalidated meanwhile, by somebody who did not find the record.
+        _ = endWithdrawal(of: item.identifier)
+        return .invalidItem
+    }
+
+    /// Called with the lock held.
+    private func record(_ item: any LoopItem, in modes: Set<Mode>, isWithheld: Bool) -> Withdrawal {
+        let withdrawal = Withdrawal(item, of: self, modes: modes, isWithheld: isWithheld)
+        withdrawals[item.identifier] = withdrawal
+        withdrawalCount.store(withdrawals.count, ordering: .releasing)
+        WithdrawalTable.shared.insert(item.identifier, of: self)
+        return withdrawal
+    }
+
+    /// Forgets a withdrawal and returns it, to be released after unlocking.
+    ///
+    /// Called with the lock held.
+    func endWithdrawal(of identifier: UInt64) -> Withdrawal? {
+        guard let withdrawal = withdrawals.removeValue(forKey: identifier) else { return nil }
+        withdrawalCount.store(withdrawals.count, ordering: .releasing)
+        WithdrawalTable.shared.remove(identifier, of: self)
+        return withdrawal
+    }
+
+    /// Finds an item that is in this loop.
+    ///
+    /// Called with the lock held.
+    private func item(_ identifier: UInt64) -> (any LoopItem)? {
+        if let item = commonItems[identifier] { return item }
+        for mode in modes.values {
+            var found: (any LoopItem)? = mode.observers.first { $0.identifier == identifier }
+            mode.sources.visitAll { if $0.identifier == identifier { found = $0 } }
+            mode.ports.visitAll { if $0.identifier == identifier { found = $0 } }
+            mode.timers.visitAll { if $0.identifier == identifier { found = $0 } }
+            if let found { return found }
+        }
+        return nil
+    }
+
+    // MARK: On the loop's thread
+
+    /// Whether an item was withdrawn since the pass has found it.
+    @inline(__always)
+    func isWithdrawn(_ item: some LoopItem) -> Bool {
+        guard withdrawalCount.load(ordering: .acquiring) > 0 else { return false }
+        return lock.withLock { withdrawals[item.identifier] != nil }
+    }
+
+    // MARK: Putting back
+
+    /// Puts an item back and returns the modes that it has to be told of; `nil` if that was not possible.
+    ///
+    /// Called with the lock held.
+    private func placeBack(_ withdrawal: Withdrawal) -> [LoopMode]? {
+        let item = withdrawal.item
+        guard withdrawals[withdrawal.identifier] === withdrawal, item.isValid, !isTornDown else { return nil }
+        (item as? Timer)?.skipMissedFires()
+        var entered: [LoopMode] = []
+        do throws(RunLoopError) {
+            for mode in withdrawal.recordedModes.sorted(by: { $0.rawValue < $1.rawValue }) {
+                let placed = try place(item, in: mode)
+                guard placed.result == .added || placed.result == .alreadyThere else { return nil }
+                entered += placed.entered
+            }
+        } catch {
+            takeOutOfAllModes(item) { _ in }
+            return nil
+        }
+        if !withheldLabels.isEmpty { itemsPutBack.insert(withdrawal.identifier) }
+        return entered
+    }
+
+    /// Puts an item back, and says whether that was possible.
+    func putBack(_ withdrawal: Withdrawal) -> Bool {
+        guard !isInheritedByFork else { return false }
+        var ended: Withdrawal?
+        let entered = lock.withLock { () -> [LoopMode]? in
+            let entered = placeBack(withdrawal)
+            if entered != nil { ended = endWithdrawal(of: withdrawal.identifier) }
+            return entered
+        }
+        guard let entered else { return false }
+        withExtendedLifetime(ended) {}
+        for mode in entered {
+            (withdrawal.item as? Source)?.didEnter(mode, of: self)
+        }
+        if let timer = withdrawal.item as? Timer {
+            interruptSleep(ifLaterThan: timer.withItemLock { timer.latestFireTime })
+        }
+        if let source = withdrawal.item as? Source, source.isSignalled {
+            noteForeignWork()
+            wakeUp()
+        }
+        return true
     }
 }

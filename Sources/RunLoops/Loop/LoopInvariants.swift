@@ -24,7 +24,7 @@ extension HostRunLoop {
     @inline(__always)
     func checkInvariants() {
         #if DEBUG
-        // In a forked child nothing leaves the loop any more: see HostRunLoop+Fork.
+        // In a forked child nothing leaves the loop any more: see LoopOfThread.swift.
         guard !isInheritedByFork else { return }
         let items = lock.withLock {
             modes.values.reduce(commonItems.count) { $0 + $1.itemCount.load(ordering: .relaxed) + $1.observers.count }

@@ -1,3 +1,7 @@
+import Glibc
+import LinuxSystem
+public import SystemPackage
+
 extension HostRunLoop {
     /// What goes from one thread or process to another: a type, bytes, descriptors, and where an answer goes.
     ///
@@ -56,5 +60,97 @@ extension HostRunLoop {
             guard payload.count <= Self.payloadLimit else { throw MessageError(code: .tooLarge) }
             guard descriptors.count <= Self.descriptorLimit else { throw MessageError(code: .tooManyDescriptors) }
         }
+    }
+}
+
+extension HostRunLoop.Message {
+    /// A descriptor that is closed when nobody refers to this handle any more.
+    ///
+    /// Nobody else may close it. Callable from any thread. What a handler that faulted referred to stays open, like all that
+    /// lies on its abandoned stack.
+    public final class Descriptor: Sendable {
+        private let descriptor: OwnedDescriptor
+
+        /// Takes over an open descriptor.
+        ///
+        /// - Parameter rawValue: Its number; from now on only this handle closes it.
+        public init(takingOver rawValue: CInt) {
+            descriptor = OwnedDescriptor(takingOver: rawValue)
+        }
+
+        /// Takes over an open descriptor.
+        init(owning descriptor: consuming OwnedDescriptor) {
+            self.descriptor = descriptor
+        }
+
+        /// Makes a duplicate of a descriptor that somebody else closes.
+        ///
+        /// - Parameter rawValue: The number of an open descriptor.
+        /// - Throws: The error of the call: `EBADF` if it is not open, `EMFILE`.
+        public convenience init(duplicating rawValue: CInt) throws(Errno) {
+            self.init(takingOver: try SystemCall.checked { fcntl(rawValue, F_DUPFD_CLOEXEC, 0) })
+        }
+
+        /// The number, valid as long as this handle.
+        public var rawValue: CInt { descriptor.rawValue }
+
+        /// Makes a duplicate for somebody who closes it.
+        ///
+        /// - Returns: The number of the duplicate, closed on exec.
+        /// - Throws: The error of the call: `EMFILE`.
+        public func duplicate() throws(Errno) -> CInt {
+            try SystemCall.checked { fcntl(rawValue, F_DUPFD_CLOEXEC, 0) }
+        }
+    }
+}
+
+extension HostRunLoop {
+    /// A value that travels as a message.
+    public protocol MessageConvertible: Sendable {
+        /// The type of its messages.
+        static var messageType: UInt32 { get }
+
+        /// Makes the value from a message of its type.
+        ///
+        /// Fails if the payload or the descriptors do not make such a value: the message may come from a process that is not
+        /// trusted.
+        ///
+        /// - Parameter message: The message, whose type was checked.
+        init?(messageContent message: Message)
+
+        /// The payload.
+        var messagePayload: [UInt8] { get }
+
+        /// The descriptors; none unless a type has some.
+        var messageDescriptors: [Message.Descriptor] { get }
+    }
+}
+
+extension HostRunLoop.MessageConvertible {
+    /// No descriptors.
+    public var messageDescriptors: [HostRunLoop.Message.Descriptor] { [] }
+}
+
+extension HostRunLoop.Message {
+    /// Makes the message as which a value travels.
+    ///
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - replyPort: Where an answer goes.
+    public init(_ value: some HostRunLoop.MessageConvertible, replyPort: HostRunLoop.SendRight? = nil) {
+        self.init(
+            type: Swift.type(of: value).messageType,
+            payload: value.messagePayload,
+            descriptors: value.messageDescriptors,
+            replyPort: replyPort
+        )
+    }
+
+    /// Returns the value that travelled as this message.
+    ///
+    /// - Parameter type: The type of the value.
+    /// - Returns: The value, or `nil` if the message is of another type or does not make one.
+    public func value<Value: HostRunLoop.MessageConvertible>(as type: Value.Type) -> Value? {
+        self.type == Value.messageType ? Value(messageContent: self) : nil
     }
 }

@@ -217,3 +217,94 @@ final class MessageInbox: @unchecked Sendable {
         _ = (queue, descriptors)
     }
 }
+
+/// A queue of messages in the places of an array, which grows by doubling.
+struct MessageRing {
+    private var places: [HostRunLoop.Message?] = []
+    private var head = 0
+    /// How many messages there are.
+    private(set) var count = 0
+
+    /// Whether there are none.
+    var isEmpty: Bool { count == 0 }
+
+    /// Puts a message behind all others.
+    mutating func append(_ message: HostRunLoop.Message) {
+        if count == places.count {
+            grow()
+        }
+        // A power of two.
+        places[(head + count) & (places.count - 1)] = message
+        count += 1
+    }
+
+    /// Takes the message that came first.
+    mutating func popFirst() -> HostRunLoop.Message? {
+        guard count > 0 else { return nil }
+        defer {
+            places[head] = nil
+            head = (head + 1) & (places.count - 1)
+            count -= 1
+        }
+        return places[head]
+    }
+
+    private mutating func grow() {
+        var larger = [HostRunLoop.Message?](repeating: nil, count: max(4, places.count * 2))
+        for index in 0..<count {
+            larger[index] = places[(head + index) & (places.count - 1)]
+        }
+        places = larger
+        head = 0
+    }
+}
+
+/// A message with a reply port, while the handler of a message port has it.
+///
+/// If the handler faults and is abandoned, whoever waits for the answer is told: nothing in the callout is released, so the
+/// reply port would stay open for ever. Used again and again, so that a message costs no allocation. Life cycle: spare ->
+/// begun with a message, and registered with the callout -> ended, and spare again; or abandoned, and never used again. Touched
+/// by one thread at a time.
+final class MessageDelivery: @unchecked Sendable {
+    /// What the attachment refers to: it may outlive the delivery.
+    private final class Reply {
+        var right: HostRunLoop.SendRight?
+        let inbox: MessageInbox
+
+        init(_ inbox: MessageInbox) {
+            self.inbox = inbox
+        }
+
+        /// Closes the reply port, also for whom the handler handed it to.
+        func close() {
+            defer { right = nil }
+            switch right?.destination {
+            case .local(let right): right.endWithoutAnswer()
+            case .socket(let channel): channel.disconnect(inbox.openDescriptors?.event.rawValue)
+            case nil: break
+            }
+        }
+    }
+
+    private let reply: Reply
+    private let attachment: CalloutAttachment
+
+    /// Makes one for messages out of an inbox.
+    init(from inbox: MessageInbox) {
+        let reply = Reply(inbox)
+        self.reply = reply
+        attachment = CalloutAttachment { reply.close() }
+    }
+
+    /// Registers a message's reply port with the running callout.
+    func begin(_ right: HostRunLoop.SendRight) {
+        reply.right = right
+        attachment.attach()
+    }
+
+    /// Takes it back: the handler has returned.
+    func end() {
+        attachment.detach()
+        reply.right = nil
+    }
+}

@@ -1,0 +1,358 @@
+import CRecoveryPoint
+import LinuxSystem
+import Synchronization
+import SystemPackage
+
+/// Phase 10 of a pass: finding the one thing to serve.
+extension HostRunLoop {
+    /// Returns what is to be served in this pass, and sleeps until there is something unless the pass only polls.
+    ///
+    /// What is ready at the same time takes turns, so that neither a timer that is always due nor a loop that wakes itself
+    /// keeps a port from being served.
+    func nextEvent(in mode: LoopMode, polls: Bool) -> LoopEvent {
+        progress.look()
+        var isTimeOver = false
+        while true {
+            let isWoken = wakeState.isPending
+            let hasDueTimers = hasDueTimers(in: mode)
+            // A wait harvests by itself; without one, the kernel has to be asked.
+            let mustHarvest = polls || isWoken || hasDueTimers
+            var turn = mode.lastTurn
+            for _ in 0..<3 {
+                turn = turn.next
+                guard let event = takeEvent(turn, isWoken, hasDueTimers, mustHarvest, in: mode) else { continue }
+                mode.lastTurn = turn
+                return event
+            }
+            if polls || isTimeOver { return .none }
+            isTimeOver = sleep(in: mode)
+        }
+    }
+
+    private func takeEvent(
+        _ turn: LoopEvent.Turn,
+        _ isWoken: Bool,
+        _ hasDueTimers: Bool,
+        _ mustHarvest: Bool,
+        in mode: LoopMode
+    ) -> LoopEvent? {
+        switch turn {
+        case .wakeUp:
+            return isWoken && wakeState.consume() ? .wakeUp : nil
+        case .timers:
+            return hasDueTimers ? .timers : nil
+        case .ports:
+            if let event = takePortEvent(in: mode) { return event }
+            guard mustHarvest, mode.descriptorCount.load(ordering: .acquiring) > 0 else {
+                return isMain ? mainQueueEventWithoutPoller(in: mode) : nil
+            }
+            harvestInRun(mode, blocks: false)
+            return takePortEvent(in: mode)
+        }
+    }
+
+    /// Says whether a timer of a mode is due.
+    func hasDueTimers(in mode: LoopMode) -> Bool {
+        let deadline = mode.nextDeadline.load(ordering: .relaxed)
+        return deadline != .max && (deadline <= lastTime || deadline <= currentTime())
+    }
+
+    /// Reads the clock, and remembers it: what was due then is due.
+    func currentTime() -> Int64 {
+        let now = MonotonicClock.nanoseconds
+        lastTime = now
+        hf_loop_events_note_time(now)
+        return now
+    }
+
+    /// How many runs are active, as events of the loop have it.
+    var nestingForEvents: UInt32 { UInt32(truncatingIfNeeded: depth.load(ordering: .relaxed)) }
+
+    /// Takes harvested events until one is of something that is still there.
+    func takePortEvent(in mode: LoopMode) -> LoopEvent? {
+        while let (token, events) = mode.events.next() {
+            switch token {
+            case PortTable.wakeToken, PortTable.timerToken:
+                // They only end a sleep: what is to be done is in the wake state and on the clock.
+                continue
+            case PortTable.mainQueueToken:
+                if hostsMainQueue(in: mode), isMainQueueReady { return .mainQueue }
+            default:
+                // Between two runs anything can have happened to the descriptor.
+                let isNews = mode.harvestedInRun == runNumber
+                if let port = isNews ? readyPort(token, events, in: mode) : readyPortNow(token, events, in: mode) {
+                    return .port(port)
+                }
+            }
+        }
+        return nil
+    }
+
+    /// Returns what is left of an event after another run.
+    func presentEvent(_ event: LoopEvent, in mode: LoopMode) -> LoopEvent {
+        guard case .port(let port) = event else { return event }
+        return readyPortNow(port.token, port.events, in: mode).map { .port($0) } ?? .none
+    }
+
+    /// Asks the kernel for events of a mode, all earlier ones being taken.
+    func harvest(_ mode: LoopMode, blocks: Bool) {
+        // A callout of this pass may have forked, and returned in the child.
+        requireOwnProcess(to: "go on with")
+        if let poller = mode.poller {
+            poller.epoll.wait(into: &mode.events, blocks: blocks)
+        } else if blocks {
+            waitWithoutPoller(in: mode)
+        }
+        mode.harvestedInRun = runNumber
+    }
+
+    /// The same for a run.
+    private func harvestInRun(_ mode: LoopMode, blocks: Bool) {
+        harvest(mode, blocks: blocks)
+        // Beside a system call it costs nothing.
+        _ = hf_recovery_note_control_words()
+    }
+
+    /// Sleeps until something is ready, and says whether the time of a run is over.
+    private func sleep(in mode: LoopMode) -> Bool {
+        // Before the timer is armed: a forked child has the same one.
+        requireOwnProcess(to: "go on with")
+        // Nothing is ready: now is the time for what a fault left to be done.
+        if stackPool.isShort { stackPool.replenish(size: stackSize.load(ordering: .relaxed)) }
+        if mode.poller == nil { prepareToSleepWithoutPoller(in: mode) }
+        guard wakeState.prepareToSleep() else { return false }
+        // After announcing the sleep: whoever brings a deadline forward now sees it and interrupts it.
+        let runs = earliestRunDeadline
+        let end = min(timerDeadline(of: mode), runs == .max ? runs : runs + 1)
+        block(until: end) {
+            harvestInRun(mode, blocks: $0)
+        }
+        return runs != .max && markOverdueRuns()
+    }
+
+    /// When a sleep in a mode must end for its timers.
+    ///
+    /// Called after announcing the sleep.
+    func timerDeadline(of mode: LoopMode) -> Int64 {
+        let earliest = mode.nextDeadline.load(ordering: .sequentiallyConsistent)
+        guard earliest != .max else { return .max }
+        return lock.withLock { mode.coalescedDeadline }
+    }
+
+    /// Ends the announced sleep after `wait`, which is to block unless the time has come already.
+    func block(until end: Int64, _ wait: (_ blocks: Bool) -> Void) {
+        // A deadline that has come is never armed: it would cost a system call, and the kernel some thirty microseconds.
+        let isOver = end != .max && end <= currentTime()
+        var before: Progress.State?
+        if !isOver {
+            // It stands at never while nobody sleeps.
+            if end != .max { sleepDeadline.store(end, ordering: .sequentiallyConsistent) }
+            if end != armedDeadline, let descriptors = descriptors.present {
+                armedDeadline = end
+                descriptors.timer.set(to: end == .max ? nil : end)
+            }
+            before = progress.beginWait()
+        }
+        let sleep = isOver ? nil : unsafe hf_loop_event_sleep(nestingForEvents)
+        wait(!isOver)
+        unsafe hf_loop_event_awake(sleep)
+        if let before { progress.endWait(backTo: before) }
+        sleepDeadline.store(.max, ordering: .releasing)
+        wakeState.endSleep()
+    }
+
+    // MARK: Deadlines of runs
+
+    /// The deadline of this run, or that of a run around it that is earlier and has not ended a wait yet.
+    private var earliestRunDeadline: Int64 {
+        var earliest = deadlines.last?.time ?? .max
+        for deadline in deadlines where !deadline.hasWoken {
+            earliest = min(earliest, deadline.time)
+        }
+        return earliest
+    }
+
+    /// Marks the deadlines that have come, and says whether this run is over or another one was marked now.
+    ///
+    /// CFRunLoop's helper timer wakes the loop once, whichever run it belongs to (run-loop item 63).
+    @discardableResult
+    func markOverdueRuns() -> Bool {
+        let now = MonotonicClock.nanoseconds
+        var isAnyOver = deadlines.last.map { $0.time < now } ?? false
+        for index in deadlines.indices where !deadlines[index].hasWoken && deadlines[index].time < now {
+            deadlines[index].hasWoken = true
+            isAnyOver = true
+        }
+        return isAnyOver
+    }
+}
+
+/// The descriptors of a loop, and what it does without them.
+///
+/// A loop needs an eventfd and a timerfd, and an epoll instance for each mode. A process that has none left can make loops and
+/// modes all the same: they are used without, until there are some again. Only what is a descriptor itself is refused.
+extension HostRunLoop {
+    /// How long a loop sleeps at most that nobody can wake: the time by which a wake-up may come late.
+    private static var slice: Int64 { 5_000_000 }
+
+    /// How many descriptors the port sources of the default mode watch.
+    ///
+    /// Callable from any thread.
+    public var watchedDescriptors: Int {
+        lock.withLock { modes[.default]?.ports.descriptorCount ?? 0 }
+    }
+
+    /// Makes what the loop sleeps with in the default mode, if it is not there.
+    ///
+    /// - Throws: The error of the call that failed: `EMFILE`, `ENFILE` or `ENOMEM`.
+    func requireDescriptors() throws(Errno) {
+        _ = try lock.withLock { loopMode(creating: .default) }.requiredPoller()
+    }
+
+    // MARK: On the loop's thread, in a mode that has no epoll instance
+
+    /// Tries again to get the mode's epoll instance; without one, makes the eventfd unreadable until it is written again.
+    ///
+    /// To be called before the sleep is announced: who wakes the loop after that writes.
+    func prepareToSleepWithoutPoller(in mode: LoopMode) {
+        do throws(Errno) {
+            _ = try mode.requiredPoller()
+            prepareMainQueue(for: mode)
+        } catch {
+            descriptors.present?.wake.clear()
+        }
+    }
+
+    /// Sleeps until the loop is woken, the time has come that `sleepDeadline` names, or the main dispatch queue has work.
+    ///
+    /// The mode has no other descriptor: adding one needs an epoll instance. May end for no reason.
+    func waitWithoutPoller(in mode: LoopMode) {
+        guard let pair = descriptors.present else { return waitInSlices(servingMainQueue: hostsMainQueue(in: mode)) }
+        let mainQueue = hostsMainQueue(in: mode) ? [mainQueueDescriptor.load(ordering: .relaxed)] : []
+        Readiness.wait(forAny: [pair.wake.rawValue, pair.timer.rawValue] + mainQueue)
+    }
+
+    /// Sleeps for one slice at most, in a loop that nobody can wake.
+    func waitInSlices(servingMainQueue: Bool) {
+        let mainQueue = servingMainQueue ? [mainQueueDescriptor.load(ordering: .relaxed)] : []
+        let end = sleepDeadline.load(ordering: .relaxed)
+        let rest = end == .max ? .max : end - MonotonicClock.nanoseconds
+        Readiness.wait(forAny: mainQueue, atMost: min(Self.slice, rest))
+    }
+
+    /// Says whether the main dispatch queue is to be served in a mode that has no epoll instance to harvest that from.
+    func mainQueueEventWithoutPoller(in mode: LoopMode) -> LoopEvent? {
+        mode.poller == nil && hostsMainQueue(in: mode) && isMainQueueReady ? .mainQueue : nil
+    }
+}
+
+/// Waiting for several modes at once.
+///
+/// By poll(2) on the epoll instances of the modes, and not by one that holds them all: it takes no descriptor, so that the way
+/// back after a fault works in a process that has none left.
+extension HostRunLoop {
+    /// Sleeps until a run in one of some modes would have something to do, or the loop is woken.
+    ///
+    /// That is a port that is ready, a timer that is due, a source that is signalled or a block that is queued. Serves
+    /// nothing and calls no observer. To be called on the loop's own thread, between runs.
+    ///
+    /// - Parameters:
+    ///   - names: The modes; `.common` is left out. One that does not exist counts from the time on when it does: until
+    ///     then, only the limit and a wake-up end the wait for it.
+    ///   - limit: How long at most; zero or less does not wait.
+    /// - Returns: Whether there is something to do; `false` when the time was over.
+    public func waitUntilAnyModeIsReady(_ names: [Mode], for limit: Duration) -> Bool {
+        let end = limit <= .zero ? .min : Instant.now.advanced(by: limit).nanoseconds
+        return waitUntilReady(names, until: end, endsAtWakeUp: true)
+    }
+
+    /// Does the same, until a time on the monotonic clock.
+    ///
+    /// - Parameters:
+    ///   - names: The modes.
+    ///   - end: The time, in nanoseconds.
+    ///   - endsAtWakeUp: Whether a wake-up ends it. If not, the run around it gets those that come meanwhile.
+    /// - Returns: Whether there is something to do.
+    func waitUntilReady(_ names: [Mode], until end: Int64, endsAtWakeUp: Bool) -> Bool {
+        requireOwnProcess(to: "wait for")
+        guard isCurrent else { Misuse.endProcessForWrongThread() }
+        let ignoredWakeUps = wakeState.accept()
+        var wasWoken = false
+        defer {
+            if wasWoken { _ = wakeState.requestWake(isRemembered: false) }
+            if ignoredWakeUps { wakeState.ignore() }
+        }
+        while true {
+            let candidates = existingModes(names)
+            if wakeState.consume() {
+                if endsAtWakeUp { return true }
+                wasWoken = true
+            }
+            if candidates.contains(where: isReady) { return true }
+            if end <= MonotonicClock.nanoseconds { return false }
+            requireOwnProcess(to: "go on with")
+            // What poll(2) looks at is a level, unlike what the modes have of it. Before the sleep is announced: who wakes the
+            // loop after that writes it again.
+            descriptors.present?.wake.clear()
+            guard wakeState.prepareToSleep() else { continue }
+            // After the announcement: a mode that is made now ends the sleep.
+            guard existingModes(names).count == candidates.count else {
+                wakeState.endSleep()
+                continue
+            }
+            block(until: min(end, candidates.map(timerDeadline).min() ?? .max)) {
+                if $0 { waitWithoutHarvest(for: candidates) }
+            }
+        }
+    }
+
+    /// Returns those of some modes that anything was ever added to, with the main dispatch queue in its place.
+    private func existingModes(_ names: [Mode]) -> [LoopMode] {
+        let existing = lock.withLock { () -> [LoopMode] in
+            var seen: Set<Mode> = [.common]
+            return names.compactMap { seen.insert($0).inserted ? modes[$0] : nil }
+        }
+        for mode in existing {
+            prepareMainQueue(for: mode)
+        }
+        return existing
+    }
+
+    /// Sleeps until something is ready in one of some modes, or the announced sleep is ended; may end for no reason.
+    private func waitWithoutHarvest(for modes: [LoopMode]) {
+        guard let pair = descriptors.present else {
+            waitInSlices(servingMainQueue: modes.contains(where: hostsMainQueue))
+            return
+        }
+        var watched = [pair.wake.rawValue, pair.timer.rawValue]
+        for mode in modes {
+            if let poller = mode.poller {
+                watched.append(poller.epoll.rawValue)
+            } else if hostsMainQueue(in: mode) {
+                watched.append(mainQueueDescriptor.load(ordering: .relaxed))
+            }
+        }
+        Readiness.wait(forAny: watched)
+    }
+
+    private func isReady(_ mode: LoopMode) -> Bool {
+        if hasDueTimers(in: mode) || hasBlocks(for: mode) || hasReadyPort(mode) { return true }
+        guard mode.hasSignals.load(ordering: .acquiring) else { return false }
+        return lock.withLock {
+            var isAnySignalled = false
+            mode.sources.visitAll { isAnySignalled = isAnySignalled || $0.isSignalled }
+            return isAnySignalled
+        }
+    }
+
+    /// Harvests a mode's events and says whether they are of anything but the loop's own descriptors.
+    private func hasReadyPort(_ mode: LoopMode) -> Bool {
+        if mainQueueEventWithoutPoller(in: mode) != nil { return true }
+        if mode.events.isEmpty {
+            harvest(mode, blocks: false)
+        }
+        guard takePortEvent(in: mode) != nil else { return false }
+        mode.events.putBack()
+        return true
+    }
+}
