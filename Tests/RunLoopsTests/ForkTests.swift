@@ -24,11 +24,10 @@ struct ForkTests {
             loop.add(timer)
             loop.run(for: .zero)
             // As while it sleeps in a run, when a wake-up is written to the eventfd.
-            loop.wakeState.accept()
-            let sleeps = loop.wakeState.prepareToSleep()
+            loop.waker.state.accept()
+            let sleeps = loop.waker.state.prepareToSleep()
             #expect(sleeps)
-            loop.sleepDeadline.store(.max, ordering: .sequentiallyConsistent)
-            loop.runningMode = loop.modes[.default]
+            let outer = loop.runs.enter(try #require(loop.modes[.default]))
 
             let child = hf_test_fork()
             if child == 0 {
@@ -44,12 +43,12 @@ struct ForkTests {
             }
             #expect(hf_test_wait(child) == 0)
             #expect(!loop.isInheritedByFork)
-            let wake = try #require(loop.descriptors.present).wake.rawValue
+            let wake = try #require(loop.waker.descriptors.present).wake.rawValue
             #expect(Readiness.now(of: wake, for: .readable).isEmpty)
 
-            loop.wakeState.endSleep()
-            loop.wakeState.ignore()
-            loop.runningMode = nil
+            loop.waker.state.endSleep()
+            loop.waker.state.ignore()
+            _ = loop.runs.leave(to: outer)
             pipe.fill()
             #expect(loop.run(for: .seconds(20), returnAfterSourceHandled: true) == .handledSource)
             #expect(trace.entries == ["port"])

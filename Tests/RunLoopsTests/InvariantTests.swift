@@ -1,4 +1,3 @@
-import Synchronization
 import Testing
 
 @testable import RunLoops
@@ -35,10 +34,10 @@ struct InvariantTests {
     @Test("A wrong count is seen")
     func counts() throws {
         let found = try violations { loop, mode in
-            mode.itemCount.add(1, ordering: .relaxed)
-            mode.descriptorCount.subtract(1, ordering: .relaxed)
-            loop.blockCount.store(7, ordering: .relaxed)
-            loop.depth.add(1, ordering: .relaxed)
+            mode.damage(.itemCount)
+            mode.damage(.descriptorCount)
+            loop.blocks.damageCount()
+            loop.runs.damageCount()
         }
         #expect(found.count == 4)
         #expect(found.contains { $0.contains("items") })
@@ -49,7 +48,7 @@ struct InvariantTests {
 
     @Test("A deadline that is not that of the earliest timer is seen")
     func deadline() throws {
-        let found = try violations { _, mode in mode.nextDeadline.store(1, ordering: .relaxed) }
+        let found = try violations { _, mode in mode.damage(.deadline(1)) }
         #expect(found.count == 1)
         #expect(found.first?.contains("deadline is 1") == true)
     }
@@ -71,7 +70,7 @@ struct InvariantTests {
     func memberships() throws {
         let lost = try violations { loop, mode in
             loop.lock.withLock {
-                mode.observers.removeLast()
+                mode.damage(.lostObserver)
                 if let source = mode.sources[0] {
                     source.withItemLock { source.memberships = Memberships() }
                 }
@@ -82,7 +81,7 @@ struct InvariantTests {
         #expect(lost.count { $0.contains("does not know its place") } == 2)
         #expect(lost.count { $0.contains("does not know that it is one") } == 1)
         let missing = try violations { loop, mode in
-            loop.lock.withLock { _ = mode.sources.remove(at: 0) }
+            loop.lock.withLock { mode.damage(.lostSource) }
         }
         #expect(missing.contains { $0.contains("is missing") })
         #expect(missing.contains { $0.contains("count of items") })
@@ -91,8 +90,8 @@ struct InvariantTests {
     @Test("Observers out of order, or with a stage that the mode does not know of, are seen")
     func observers() throws {
         let found = try violations { _, mode in
-            mode.observers.swapAt(0, 3)
-            mode.observedActivities.store(0, ordering: .relaxed)
+            mode.damage(.observerOrder)
+            mode.damage(.observedActivities)
         }
         #expect(found.count == 2)
     }
@@ -125,7 +124,7 @@ struct InvariantTests {
             let loop = HostRunLoop.current
             loop.add(HostRunLoop.Source(label: "s") {})
             loop.perform {
-                loop.lock.withLock { loop.modes[.default] }?.itemCount.add(1, ordering: .relaxed)
+                loop.lock.withLock { loop.modes[.default] }?.damage(.itemCount)
             }
             loop.run(for: .zero)
         }

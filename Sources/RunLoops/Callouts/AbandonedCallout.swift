@@ -98,13 +98,7 @@ extension HostRunLoop {
     ///
     /// - Parameter handler: The handler, or `nil` for the default one.
     public func setAbandonHandler(_ handler: (@Sendable (AbandonedCallout) -> Void)?) {
-        let old = lock.withLock {
-            let old = abandonHandler
-            abandonHandler = isTornDown ? nil : handler
-            return old
-        }
-        // Released here, after unlocking.
-        _ = old
+        abandonHandler.set(handler)
     }
 
     /// Sets what is called after a callout of a loop without a handler of its own was abandoned, on that loop's thread.
@@ -115,7 +109,7 @@ extension HostRunLoop {
     ///
     /// - Parameter handler: The handler, or `nil` to bury the stacks.
     public static func setDefaultAbandonHandler(_ handler: (@Sendable (AbandonedCallout) -> Void)?) {
-        SharedAbandonHandler.byDefault.set(handler)
+        AbandonHandler.byDefault.set(handler)
     }
 
     /// Sets what is called after a callout of any loop was abandoned, before the handler, whichever that is.
@@ -125,44 +119,46 @@ extension HostRunLoop {
     ///
     /// - Parameter witness: The witness, or `nil` for none.
     public static func setAbandonWitness(_ witness: (@Sendable (AbandonedCallout) -> Void)?) {
-        SharedAbandonHandler.witness.set(witness)
+        AbandonHandler.witness.set(witness)
     }
 
     /// Tells whoever is to be told of an abandoned callout of this loop.
     func tell(of callout: AbandonedCallout) {
-        SharedAbandonHandler.witness.present?(callout)
-        if let handler = presentAbandonHandler {
+        AbandonHandler.witness.present?(callout)
+        if let handler = abandonHandler.present ?? AbandonHandler.byDefault.present {
             handler(callout)
         } else {
             callout.stack.bury()
         }
     }
-
-    /// What is to be told of an abandoned callout of this loop.
-    private var presentAbandonHandler: (@Sendable (AbandonedCallout) -> Void)? {
-        lock.withLock { abandonHandler } ?? SharedAbandonHandler.byDefault.present
-    }
 }
 
-/// A handler that is not one loop's.
-private final class SharedAbandonHandler: @unchecked Sendable {
+/// Who is told of abandoned callouts: of one loop's, of those of all loops without a handler of their own, or of all.
+final class AbandonHandler: @unchecked Sendable {
     /// That of all loops that have none of their own.
-    static let byDefault = SharedAbandonHandler()
-    static let witness = SharedAbandonHandler()
+    static let byDefault = AbandonHandler()
+    static let witness = AbandonHandler()
 
+    typealias Handler = @Sendable (HostRunLoop.AbandonedCallout) -> Void
+
+    /// Nothing is taken while it is held.
     private let lock = CriticalLock()
-    /// Protected by `lock`.
-    private var handler: (@Sendable (HostRunLoop.AbandonedCallout) -> Void)?
+    // Protected by `lock`.
+    private var handler: Handler?
+    private var isClosed = false
 
-    var present: (@Sendable (HostRunLoop.AbandonedCallout) -> Void)? { lock.withLock { handler } }
+    var present: Handler? { lock.withLock { handler } }
 
-    func set(_ new: (@Sendable (HostRunLoop.AbandonedCallout) -> Void)?) {
+    func set(_ new: Handler?) {
         let old = lock.withLock {
             let old = handler
-            handler = new
+            handler = isClosed ? nil : new
             return old
         }
         // Released here, after unlocking.
         _ = old
     }
+
+    /// Keeps the handler, and takes no other: the loop's thread ends.
+    func close() { lock.withLock { isClosed = true } }
 }

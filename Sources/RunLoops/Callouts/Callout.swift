@@ -22,26 +22,26 @@ extension HostRunLoop {
     ) {
         let outer = progress.prepareCallout()
         defer { progress.endCallout(backTo: outer) }
-        guard let stack = unsafe stackPool.take(size: stackSize.load(ordering: .relaxed)) else {
+        guard let stack = unsafe stackPool.take(size: calloutStackSize) else {
             unsafe callOutWithoutStack(argument, body)
             return
         }
         var info = unsafe HFCalloutInfo()
         unsafe info.mode = unsafe mode.cName.pointer
         unsafe info.item = item
-        unsafe info.pass = passes.load(ordering: .relaxed)
+        unsafe info.pass = runs.passCount
         unsafe info.kind = kind.recoveryKind
-        unsafe info.activity = stage.rawValue
+        unsafe info.activity = runs.stage.rawValue
         unsafe info.traits = traits
-        unsafe info.nesting = UInt32(truncatingIfNeeded: depth.load(ordering: .relaxed))
+        unsafe info.nesting = runs.nesting
         unsafe name.describe(&info)
         unsafe hf_loop_event_callout(&info)
-        let stageBefore = stage
+        let stageBefore = runs.stage
         progress.beginCallout(item == 0 ? Progress.mainQueueItem : item)
         let outcome = unsafe hf_recovery_run(stack, &info, body, argument)
         progress.leaveCallout()
         // A nested run leaves its own stage behind.
-        stage = stageBefore
+        runs.reach(stageBefore)
         switch outcome {
         case .returned:
             if unsafe stack.pointee.attachments != nil { unsafe CalloutAttachment.dropAll(of: stack) }
@@ -99,7 +99,7 @@ extension HostRunLoop {
             mode: mode.name,
             nesting: nesting,
             pass: passCount,
-            activity: stage,
+            activity: runs.stage,
             touched: attachments.compactMap(\.name),
             isCleanup: isCleanup,
             stack: unsafe AbandonedStack(stack)

@@ -147,19 +147,19 @@ extension HostRunLoop {
                 date: .now,
                 address: unsafe UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()),
                 isMain: isMain,
-                wakeDescriptor: descriptors.present?.wake.rawValue ?? -1,
-                isWakeUpPending: wakeState.isPending,
-                ignoresWakeUps: wakeState.isIgnoring,
+                wakeDescriptor: waker.descriptors.present?.wake.rawValue ?? -1,
+                isWakeUpPending: waker.state.isPending,
+                ignoresWakeUps: waker.state.isIgnoring,
                 isWaiting: isWaiting,
-                isStopped: isStopped.load(ordering: .acquiring),
-                currentMode: runningMode?.name,
+                isStopped: runs.isStopped,
+                currentMode: runs.mode?.name,
                 nesting: nesting,
                 passCount: passCount,
-                commonModes: commonModes.sorted { $0.rawValue < $1.rawValue },
-                commonItems: commonItems.sorted { $0.key < $1.key }.map { Snapshot.Item($0.value) },
-                modes: modes.values.map(Snapshot.ModeState.init).sorted { $0.name.rawValue < $1.name.rawValue },
-                blocks: blocks.map(Snapshot.BlockState.init),
-                withdrawn: withdrawals.values.map(Snapshot.WithdrawnState.init)
+                commonModes: modes.commonModes.sorted { $0.rawValue < $1.rawValue },
+                commonItems: modes.commonItemsInOrder.map { Snapshot.Item($0.value) },
+                modes: modes.all.map(Snapshot.ModeState.init).sorted { $0.name.rawValue < $1.name.rawValue },
+                blocks: blocks.entries.map(Snapshot.BlockState.init),
+                withdrawn: withdrawals.all.map(Snapshot.WithdrawnState.init)
                     .sorted { $0.item.identifier < $1.item.identifier }
             )
         }

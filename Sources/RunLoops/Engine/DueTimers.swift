@@ -3,7 +3,7 @@ import LinuxSystem
 /// The timers that one pass found due and has not fired yet, the next one last.
 struct DueTimers {
     /// A timer that was parked, with the place in the order that it had.
-    struct Entry {
+    private struct Entry {
         let timer: HostRunLoop.Timer
         let slot: Int
         let key: TimerHeap<HostRunLoop.Timer>.Key
@@ -11,15 +11,27 @@ struct DueTimers {
         let address: UInt
     }
 
-    var mode: LoopMode?
+    /// A parked timer's slot and the place in the order that it had.
+    fileprivate struct Place {
+        let slot: Int
+        let key: TimerHeap<HostRunLoop.Timer>.Key
+    }
+
+    private var mode: LoopMode?
     /// The time for which they were found.
-    var limit: Int64 = 0
+    private(set) var limit: Int64 = 0
     private var timers: ContiguousArray<Entry> = []
 
     /// How far ahead memory is asked for: a miss costs as long as firing one or two timers.
     private static var distance: Int { 4 }
     /// How many are taken while the lock is held: other threads want it, too.
     private static var portion: Int { 256 }
+
+    /// Begins a batch of a mode's timers, those before having been fired.
+    fileprivate mutating func begin(in mode: LoopMode, notAfter limit: Int64) {
+        self.mode = mode
+        self.limit = limit
+    }
 
     /// Parks timers that are due, and says whether that were all.
     ///
@@ -29,7 +41,7 @@ struct DueTimers {
     ///   - heap: The timers of the mode.
     ///   - places: Room for one portion.
     /// - Returns: Whether nothing that is due is left.
-    mutating func take(from heap: TimerHeap<HostRunLoop.Timer>, _ places: inout [Place]) -> Bool {
+    fileprivate mutating func take(from heap: TimerHeap<HostRunLoop.Timer>, _ places: inout [Place]) -> Bool {
         places.removeAll(keepingCapacity: true)
         while places.count < Self.portion, let (slot, key) = heap.parkFirst(notAfter: limit) {
             places.append(Place(slot: slot, key: key))
@@ -47,21 +59,15 @@ struct DueTimers {
         return places.count < Self.portion
     }
 
-    /// A parked timer's slot and the place in the order that it had.
-    struct Place {
-        let slot: Int
-        let key: TimerHeap<HostRunLoop.Timer>.Key
-    }
-
     /// Turns them so that the first comes last, from where they are taken.
-    mutating func reverse() {
+    fileprivate mutating func reverse() {
         if timers.count > 1 {
             timers.reverse()
         }
     }
 
     /// Returns the next timer.
-    mutating func next() -> HostRunLoop.Timer? {
+    fileprivate mutating func next() -> HostRunLoop.Timer? {
         if timers.count > Self.distance {
             Prefetch.object(at: timers[timers.count - 1 - Self.distance].address)
         }
@@ -74,8 +80,62 @@ struct DueTimers {
     func restore() {
         guard let mode, !timers.isEmpty else { return }
         for entry in timers where entry.timer.isParked(in: mode, slot: entry.slot) {
-            mode.timers.restore(entry.slot, to: entry.key)
+            mode.restore(entry.slot, to: entry.key)
         }
-        mode.timersChanged()
     }
+}
+
+/// What a loop is firing, and when it last read the clock: what was due then is due.
+///
+/// Touched by the loop's thread only.
+struct TimerService {
+    /// What the pass of the innermost run is firing.
+    private var due = DueTimers()
+    private var places: [DueTimers.Place] = []
+    /// The last reading of the clock.
+    private(set) var lastTime: Int64 = 0
+
+    /// Reads the clock, and remembers it.
+    @inline(__always)
+    mutating func readClock() -> Int64 {
+        let now = MonotonicClock.nanoseconds
+        lastTime = now
+        return now
+    }
+
+    /// A run begins: it fires timers of its own.
+    ///
+    /// Returns those of the run around it.
+    mutating func beginRun() -> DueTimers {
+        let outer = due
+        due = DueTimers()
+        return outer
+    }
+
+    /// A run ends: the one around it goes on firing its own.
+    mutating func endRun(_ outer: DueTimers) { due = outer }
+
+    /// Begins a batch of a mode's timers that are due at a time.
+    @inline(__always)
+    mutating func begin(in mode: LoopMode, notAfter limit: Int64) { due.begin(in: mode, notAfter: limit) }
+
+    /// Parks a portion of the timers that are due, and says whether that were all.
+    ///
+    /// Called with the loop's lock held.
+    @inline(__always)
+    mutating func takePortion(of mode: LoopMode) -> Bool {
+        mode.takeDueTimers { due.take(from: $0, &places) }
+    }
+
+    /// The batch is complete.
+    @inline(__always)
+    mutating func end() { due.reverse() }
+
+    /// The time for which the batch was found.
+    @inline(__always)
+    var limit: Int64 { due.limit }
+
+    /// Returns the next timer of the batch.
+    @inline(__always)
+    mutating func next() -> HostRunLoop.Timer? { due.next() }
 }

@@ -16,45 +16,40 @@ final class LoopMode: @unchecked Sendable {
     private let latePoller: Late<ModePoller>
 
     // Protected by the loop's lock: the runtime's own checks of exclusive access would find nothing.
-    @safe @exclusivity(unchecked) var sources = SlotTable<HostRunLoop.Source>()
-    @safe @exclusivity(unchecked) var ports = PortTable()
+    @safe @exclusivity(unchecked) private(set) var sources = SlotTable<HostRunLoop.Source>()
+    @safe @exclusivity(unchecked) private(set) var ports = PortTable()
+    /// Changed by the methods of the mode, which publish the earliest deadline.
     let timers = TimerHeap<HostRunLoop.Timer>()
     /// Whether a timer with a tolerance was ever here.
-    @safe @exclusivity(unchecked) var hasTolerantTimers = false
+    @safe @exclusivity(unchecked) private var hasTolerantTimers = false
     /// By order, equal orders in the order of adding.
     ///
     /// Copied on write, so that a snapshot costs a retain.
-    @safe @exclusivity(unchecked) var observers: [HostRunLoop.Observer] = []
+    @safe @exclusivity(unchecked) private(set) var observers: [HostRunLoop.Observer] = []
 
     // Written under the loop's lock, read by its thread without.
-    /// How many items keep the mode from being empty: sources, port sources and timers.
-    let itemCount = Atomic<Int>(0)
-    /// The deadline of the earliest timer that is not firing; `Int64.max` for none.
-    let nextDeadline = Atomic<Int64>(.max)
-    /// All activities that any observer has ever wanted here.
-    let observedActivities = Atomic<UInt32>(0)
-    /// How many port sources have left, in the life of the mode.
-    let portDepartures = Atomic<Int>(0)
-    /// How many descriptors the epoll instance holds, apart from the loop's own.
-    let descriptorCount = Atomic<Int>(0)
+    private let items = Atomic<Int>(0)
+    private let earliestDeadline = Atomic<Int64>(.max)
+    private let observed = Atomic<UInt32>(0)
+    private let departures = Atomic<Int>(0)
+    private let watchedDescriptors = Atomic<Int>(0)
 
-    /// Whether a run in it was asked for, maybe while it was empty: written by the loop's thread.
-    let wasRun = Atomic<Bool>(false)
-
-    /// Whether a source may be signalled that was not looked at since: set by any thread, cleared by the loop's.
-    let hasSignals = Atomic<Bool>(false)
+    /// Written by the loop's thread.
+    private let runWasAskedFor = Atomic<Bool>(false)
+    /// Set by any thread, cleared by the loop's.
+    private let signalled = Atomic<Bool>(false)
 
     // Only touched by the loop's thread.
     /// What was harvested from the epoll instance and not served yet.
-    @safe @exclusivity(unchecked) var events = EventQueue()
+    @safe @exclusivity(unchecked) private var events = EventQueue()
+    /// The run, counted over the life of the loop, in which that was.
+    @safe @exclusivity(unchecked) private var harvestedInRun: UInt64 = 0
     /// What was served last, of the kinds that take turns.
     ///
     /// A mode's own: runs of one pass that follow each other go on taking turns, and so does the run around a nested one.
-    @safe @exclusivity(unchecked) var lastTurn = LoopEvent.Turn.ports
-    /// The run, counted over the life of the loop, in which that was.
-    @safe @exclusivity(unchecked) var harvestedInRun: UInt64 = 0
+    @safe @exclusivity(unchecked) private(set) var lastTurn = LoopEvent.Turn.ports
     /// Whether the main dispatch queue's descriptor is in the epoll instance.
-    @safe @exclusivity(unchecked) var watchesMainQueue = false
+    @safe @exclusivity(unchecked) private(set) var watchesMainQueue = false
 
     /// Makes a mode without items.
     init(name: HostRunLoop.Mode, number: Int, _ descriptors: SleepDescriptors) {
@@ -64,6 +59,8 @@ final class LoopMode: @unchecked Sendable {
         cName = CName.interned(name.rawValue)
         latePoller = Late { () throws(Errno) in try ModePoller(descriptors) }
     }
+
+    // MARK: The epoll instance
 
     /// What waits for the mode's descriptors; `nil` while the process has no descriptor left for it, and then there are none.
     @inline(__always)
@@ -75,21 +72,280 @@ final class LoopMode: @unchecked Sendable {
         return try latePoller.required { () throws(Errno) in try ModePoller(descriptors) }
     }
 
-    /// Publishes the earliest deadline.
+    /// How many descriptors the epoll instance holds, apart from the loop's own.
+    var descriptorCount: Int { watchedDescriptors.load(ordering: .acquiring) }
+
+    // MARK: Whether there is anything in it
+
+    /// How many items keep the mode from being empty: sources, port sources and timers.
+    var itemCount: Int { items.load(ordering: .relaxed) }
+
+    /// Counts an item that has entered.
     ///
-    /// Called with the loop's lock held, after every change of `timers`.
+    /// Called with the loop's lock held.
     @inline(__always)
-    func timersChanged() {
+    func countEntry() { items.store(items.load(ordering: .relaxed) + 1, ordering: .relaxed) }
+
+    /// Counts an item that has left.
+    ///
+    /// Called with the loop's lock held.
+    @inline(__always)
+    func countDeparture() { items.store(items.load(ordering: .relaxed) - 1, ordering: .relaxed) }
+
+    /// Calls `body` with every item: sources, ports, timers, observers.
+    ///
+    /// Called with the loop's lock held.
+    func visitItems(_ body: (any LoopItem) -> Void) {
+        sources.visitAll(body)
+        ports.visitAll(body)
+        timers.visitAll(body)
+        for observer in observers { body(observer) }
+    }
+
+    /// Whether a run in it was asked for, maybe while it was empty.
+    var wasRun: Bool { runWasAskedFor.load(ordering: .relaxed) }
+
+    /// Notes that a run in it was asked for.
+    ///
+    /// Called on the loop's thread.
+    func noteRun() { runWasAskedFor.store(true, ordering: .relaxed) }
+
+    // MARK: Sources, with the loop's lock held
+
+    /// Adds a source and returns its slot.
+    func insert(_ source: HostRunLoop.Source) -> Int { sources.insert(source) }
+
+    /// Removes the source in a slot.
+    func removeSource(at slot: Int) { _ = sources.remove(at: slot) }
+
+    // MARK: Signals, on any thread
+
+    /// Whether a source may be signalled that was not looked at since.
+    var hasSignals: Bool { signalled.load(ordering: .acquiring) }
+
+    /// Notes that a source is signalled, or that not all that are were looked at.
+    @inline(__always)
+    func noteSignal() { signalled.store(true, ordering: .releasing) }
+
+    /// Says whether a source may be signalled; who asks looks at all of them.
+    ///
+    /// Called on the loop's thread.
+    @inline(__always)
+    func takeSignals() -> Bool {
+        signalled.load(ordering: .relaxed) && signalled.exchange(false, ordering: .acquiringAndReleasing)
+    }
+
+    // MARK: Ports, with the loop's lock held
+
+    /// Adds a port source, whose descriptor the kernel watches from now on, and returns its slot.
+    func insert(_ port: HostRunLoop.PortSource, events: Epoll.Events) throws(RunLoopError) -> Int {
+        let poller: ModePoller
+        do throws(Errno) {
+            poller = try requiredPoller()
+        } catch {
+            throw RunLoopError(code: .noResources, underlyingError: error)
+        }
+        let descriptor = port.descriptor
+        let slot = ports.insert(port)
+        do {
+            try poller.epoll.add(descriptor, events: events, token: ports.token(of: slot))
+            if events.isEmpty {
+                try poller.epoll.remove(descriptor)
+            }
+        } catch {
+            _ = ports.remove(slot: slot, descriptor: descriptor)
+            throw RunLoopError(addingDescriptor: error)
+        }
+        ports.claim(descriptor, for: slot)
+        watchedDescriptors.add(1, ordering: .releasing)
+        return slot
+    }
+
+    /// Removes the port source in a slot; from now on events that were harvested for it are dropped.
+    func removePort(at slot: Int, descriptor: CInt) {
+        watchedDescriptors.subtract(1, ordering: .releasing)
+        departures.add(1, ordering: .releasing)
+        if ports.remove(slot: slot, descriptor: descriptor) {
+            // ENOENT or EBADF: nothing was asked for, or the descriptor was closed behind our back.
+            try? poller?.epoll.remove(descriptor)
+        }
+    }
+
+    /// Has the kernel watch the descriptor of a slot for other events.
+    func watchPort(at slot: Int, descriptor: CInt, for events: Epoll.Events) {
+        guard ports.owns(descriptor, slot: slot), let poller else { return }
+        let token = ports.token(of: slot)
+        // Errors mean that the descriptor was closed behind our back: then there is nothing to wait for.
+        if events.isEmpty {
+            try? poller.epoll.remove(descriptor)
+            return
+        }
+        do {
+            try poller.epoll.modify(descriptor, events: events, token: token)
+        } catch {
+            try? poller.epoll.add(descriptor, events: events, token: token)
+        }
+    }
+
+    /// How many port sources have left, in the life of the mode; also without the lock.
+    var portDepartures: Int { departures.load(ordering: .acquiring) }
+
+    // MARK: Observers
+
+    /// Adds an observer.
+    ///
+    /// Called with the loop's lock held.
+    func insert(_ observer: HostRunLoop.Observer) {
+        let place = observers.firstIndex { $0.order > observer.order } ?? observers.count
+        observers.insert(observer, at: place)
+        observed.bitwiseOr(observer.activities.rawValue, ordering: .releasing)
+    }
+
+    /// Removes an observer.
+    ///
+    /// Called with the loop's lock held.
+    func remove(_ observer: HostRunLoop.Observer) {
+        observers.removeAll { $0 === observer }
+    }
+
+    /// All activities that any observer has ever wanted here.
+    var observedActivities: UInt32 { observed.load(ordering: .acquiring) }
+
+    // MARK: Timers, with the loop's lock held
+
+    /// Adds a timer that is not scheduled, and returns its slot.
+    func insert(_ timer: HostRunLoop.Timer) -> Int { timers.insertParked(timer) }
+
+    /// Removes the timer in a slot.
+    func removeTimer(at slot: Int) {
+        timers.remove(slot)
+        publishDeadline()
+    }
+
+    /// Schedules the timer in a slot, which should fire at the second time at the latest.
+    func schedule(_ slot: Int, at time: Int64, latest: Int64) {
+        timers.schedule(slot, at: time, latest: latest)
+        publishDeadline()
+    }
+
+    /// Takes the timer in a slot out of the order.
+    func park(_ slot: Int) {
+        timers.park(slot)
+        publishDeadline()
+    }
+
+    /// Puts a timer that was parked back to its old place in the order.
+    func restore(_ slot: Int, to key: TimerHeap<HostRunLoop.Timer>.Key) {
+        timers.restore(slot, to: key)
+        publishDeadline()
+    }
+
+    /// Parks a portion of the timers that are due, and says whether that were all.
+    func takeDueTimers(_ take: (TimerHeap<HostRunLoop.Timer>) -> Bool) -> Bool {
+        defer { publishDeadline() }
+        return take(timers)
+    }
+
+    /// Notes that a timer with a tolerance is here.
+    func noteTolerance() { hasTolerantTimers = true }
+
+    /// Publishes the earliest deadline, after every change of `timers`.
+    @inline(__always)
+    private func publishDeadline() {
         let deadline = timers.earliestDeadline ?? .max
-        guard deadline != nextDeadline.load(ordering: .relaxed) else { return }
-        nextDeadline.store(deadline, ordering: .sequentiallyConsistent)
+        guard deadline != earliestDeadline.load(ordering: .relaxed) else { return }
+        earliestDeadline.store(deadline, ordering: .sequentiallyConsistent)
     }
 
     /// The time at which a sleep must end for the timers: the last fire date that makes none of them later than its
     /// tolerance allows (CFRunLoop.c:2380 arms its kernel timer for the whole window between the two), or that of the 64th.
     ///
-    /// Called with the loop's lock held. `Int64.max` for never.
+    /// `Int64.max` for never.
     var coalescedDeadline: Int64 {
         (hasTolerantTimers ? timers.sharedDeadline : timers.earliestDeadline) ?? .max
+    }
+
+    // MARK: The published deadline, on the loop's thread without the lock
+
+    /// The deadline of the earliest timer that is not firing; `Int64.max` for none.
+    @inline(__always)
+    var nextDeadline: Int64 { earliestDeadline.load(ordering: .relaxed) }
+
+    /// The same, after a sleep was announced: who brings a deadline forward now sees the announcement.
+    var nextDeadlineOfSleeper: Int64 { earliestDeadline.load(ordering: .sequentiallyConsistent) }
+
+    // MARK: Events, on the loop's thread
+
+    /// Asks the kernel for events, all earlier ones being taken; `false` if there is no epoll instance to ask.
+    func harvest(inRun run: UInt64, blocks: Bool) -> Bool {
+        harvestedInRun = run
+        guard let poller else { return false }
+        poller.epoll.wait(into: &events, blocks: blocks)
+        return true
+    }
+
+    /// Whether events that are left were harvested in a run: between two runs anything can have happened to a descriptor.
+    func isNews(inRun run: UInt64) -> Bool { harvestedInRun == run }
+
+    /// Whether all harvested events were taken.
+    var hasNoEvents: Bool { events.isEmpty }
+
+    /// Takes the next harvested event.
+    @inline(__always)
+    func nextEvent() -> (token: UInt64, events: Epoll.Events)? {
+        guard let (token, events) = events.next() else { return nil }
+        return (token, events)
+    }
+
+    /// Puts the event back that was taken last.
+    func putBackEvent() { events.putBack() }
+
+    /// Notes what is served now, of the kinds that take turns.
+    @inline(__always)
+    func noteTurn(_ turn: LoopEvent.Turn) { lastTurn = turn }
+
+    /// Makes the main dispatch queue's descriptor end the mode's waits, or not.
+    ///
+    /// Without an epoll instance nothing happens: then waits look at the descriptor by themselves.
+    func watchMainQueue(_ descriptor: CInt, _ isWanted: Bool) {
+        guard isWanted != watchesMainQueue, let poller else { return }
+        do {
+            if isWanted {
+                try poller.epoll.add(descriptor, events: .readable, token: PortTable.mainQueueToken)
+                watchedDescriptors.add(1, ordering: .releasing)
+            } else {
+                try poller.epoll.remove(descriptor)
+                watchedDescriptors.subtract(1, ordering: .releasing)
+            }
+        } catch {
+            preconditionFailure("the main dispatch queue's descriptor cannot be watched: \(error)")
+        }
+        watchesMainQueue = isWanted
+    }
+
+    // MARK: Damage
+
+    /// What the check of the invariants has to see.
+    enum Damage {
+        case itemCount
+        case descriptorCount
+        case deadline(Int64)
+        case lostObserver
+        case lostSource
+        case observerOrder
+        case observedActivities
+    }
+
+    /// Breaks the mode: `InvariantTests` proves by it that the check can see something.
+    func damage(_ damage: Damage) {
+        switch damage {
+        case .itemCount: countEntry()
+        case .descriptorCount: watchedDescriptors.subtract(1, ordering: .relaxed)
+        case .deadline(let deadline): earliestDeadline.store(deadline, ordering: .relaxed)
+        case .lostObserver: observers.removeLast()
+        case .lostSource: removeSource(at: 0)
+        case .observerOrder: observers.swapAt(0, observers.count - 1)
+        case .observedActivities: observed.store(0, ordering: .relaxed)
+        }
     }
 }

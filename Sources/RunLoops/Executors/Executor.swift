@@ -77,7 +77,7 @@ extension HostRunLoop: SerialExecutor, TaskExecutor {
     /// Runs the oldest job, unless one is running further down on the stack.
     func runNextJob() {
         guard !jobs.isRunningJob else {
-            jobs.missedTurns += 1
+            jobs.missTurn()
             return
         }
         guard let job = jobs.next() else {
@@ -120,7 +120,7 @@ final class JobQueue: @unchecked Sendable {
     /// The callout stack that the running job is on; `nil` if it has none.
     private var stackOfJob: UnsafeMutablePointer<HFCalloutStack>?
     /// How many turns came while a job was running.
-    var missedTurns = 0
+    private var missedTurns = 0
 
     /// Puts a job behind all others.
     func append(_ job: UnownedJob) {
@@ -149,6 +149,9 @@ final class JobQueue: @unchecked Sendable {
         isRunningJob = true
         unsafe stackOfJob = unsafe hf_recovery_current()?.pointee.stack
     }
+
+    /// Notes that a turn came while a job was running.
+    func missTurn() { missedTurns += 1 }
 
     /// Notes that the running job is over, and returns how many turns came meanwhile.
     func endJob() -> Int {

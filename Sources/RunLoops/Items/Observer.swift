@@ -95,14 +95,12 @@ extension HostRunLoop {
         @inline(__always) func unlockItem() { lock.unlock() }
 
         func enter(_ mode: LoopMode) throws(RunLoopError) -> Int {
-            let place = mode.observers.firstIndex { $0.order > order } ?? mode.observers.count
-            mode.observers.insert(self, at: place)
-            mode.observedActivities.bitwiseOr(activities.rawValue, ordering: .releasing)
+            mode.insert(self)
             return 0
         }
 
         func leave(_ mode: LoopMode, slot: Int) {
-            mode.observers.removeAll { $0 === self }
+            mode.remove(self)
         }
     }
 

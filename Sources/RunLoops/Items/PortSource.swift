@@ -120,23 +120,8 @@ extension HostRunLoop {
             guard !loop.isInheritedByFork else { return }
             loop.lock.withLock {
                 lock.withLock {
-                    guard
-                        memberships.membership(in: mode)?.slot == slot,
-                        mode.ports.owns(descriptor, slot: slot)
-                    else { return }
-                    guard let poller = mode.poller else { return }
-                    let token = mode.ports.token(of: slot)
-                    let events = interest.events
-                    // Errors mean that the descriptor was closed behind our back: then there is nothing to wait for.
-                    if events.isEmpty {
-                        try? poller.epoll.remove(descriptor)
-                        return
-                    }
-                    do {
-                        try poller.epoll.modify(descriptor, events: events, token: token)
-                    } catch {
-                        try? poller.epoll.add(descriptor, events: events, token: token)
-                    }
+                    guard memberships.membership(in: mode)?.slot == slot else { return }
+                    mode.watchPort(at: slot, descriptor: descriptor, for: interest.events)
                 }
             }
         }
@@ -168,34 +153,11 @@ extension HostRunLoop {
         @inline(__always) func unlockItem() { lock.unlock() }
 
         func enter(_ mode: LoopMode) throws(RunLoopError) -> Int {
-            let poller: ModePoller
-            do throws(Errno) {
-                poller = try mode.requiredPoller()
-            } catch {
-                throw RunLoopError(code: .noResources, underlyingError: error)
-            }
-            let slot = mode.ports.insert(self)
-            do {
-                try poller.epoll.add(descriptor, events: interest.events, token: mode.ports.token(of: slot))
-                if interest.isEmpty {
-                    try poller.epoll.remove(descriptor)
-                }
-            } catch {
-                _ = mode.ports.remove(slot: slot, descriptor: descriptor)
-                throw RunLoopError(addingDescriptor: error)
-            }
-            mode.ports.claim(descriptor, for: slot)
-            mode.descriptorCount.add(1, ordering: .releasing)
-            return slot
+            try mode.insert(self, events: interest.events)
         }
 
         func leave(_ mode: LoopMode, slot: Int) {
-            mode.descriptorCount.subtract(1, ordering: .releasing)
-            mode.portDepartures.add(1, ordering: .releasing)
-            if mode.ports.remove(slot: slot, descriptor: descriptor) {
-                // ENOENT or EBADF: nothing was asked for, or the descriptor was closed behind our back.
-                try? mode.poller?.epoll.remove(descriptor)
-            }
+            mode.removePort(at: slot, descriptor: descriptor)
         }
     }
 

@@ -70,7 +70,7 @@ extension HostRunLoop {
             // Also when somebody else signalled it: they may not have got here, and their wake-up may not be sent yet.
             lock.withLock {
                 memberships.visitAll { membership in
-                    membership.mode.hasSignals.store(true, ordering: .releasing)
+                    membership.mode.noteSignal()
                     membership.loop.noteForeignWork()
                 }
             }
@@ -100,13 +100,13 @@ extension HostRunLoop {
 
         func enter(_ mode: LoopMode) throws(RunLoopError) -> Int {
             if isSignalled {
-                mode.hasSignals.store(true, ordering: .releasing)
+                mode.noteSignal()
             }
-            return mode.sources.insert(self)
+            return mode.insert(self)
         }
 
         func leave(_ mode: LoopMode, slot: Int) {
-            _ = mode.sources.remove(at: slot)
+            mode.removeSource(at: slot)
         }
 
         func didEnter(_ mode: LoopMode, of loop: HostRunLoop) {

@@ -171,8 +171,7 @@ extension HostRunLoop {
                 else { return nil }
                 firingLoop = ObjectIdentifier(loop)
                 memberships.visitAll { membership in
-                    membership.mode.timers.park(membership.slot)
-                    membership.mode.timersChanged()
+                    membership.mode.park(membership.slot)
                 }
                 return fireTime
             }
@@ -281,10 +280,9 @@ extension HostRunLoop {
         private func scheduleInAllModes() {
             let hasTolerance = toleranceNanoseconds > 0
             memberships.visitAll { membership in
-                if hasTolerance { membership.mode.hasTolerantTimers = true }
+                if hasTolerance { membership.mode.noteTolerance() }
                 guard !isFiring else { return }
-                membership.mode.timers.schedule(membership.slot, at: fireTime, latest: latestFireTime)
-                membership.mode.timersChanged()
+                membership.mode.schedule(membership.slot, at: fireTime, latest: latestFireTime)
             }
         }
 
@@ -295,18 +293,16 @@ extension HostRunLoop {
         @inline(__always) func unlockItem() { lock.unlock() }
 
         func enter(_ mode: LoopMode) throws(RunLoopError) -> Int {
-            let slot = mode.timers.insertParked(self)
-            if toleranceNanoseconds > 0 { mode.hasTolerantTimers = true }
+            let slot = mode.insert(self)
+            if toleranceNanoseconds > 0 { mode.noteTolerance() }
             if !isFiring {
-                mode.timers.schedule(slot, at: fireTime, latest: latestFireTime)
-                mode.timersChanged()
+                mode.schedule(slot, at: fireTime, latest: latestFireTime)
             }
             return slot
         }
 
         func leave(_ mode: LoopMode, slot: Int) {
-            mode.timers.remove(slot)
-            mode.timersChanged()
+            mode.removeTimer(at: slot)
         }
     }
 }

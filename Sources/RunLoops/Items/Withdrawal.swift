@@ -19,7 +19,7 @@ extension HostRunLoop {
         /// Until the withdrawal is over the loop refers to it, too.
         private let loop: HostRunLoop
         /// Protected by the loop's lock.
-        @safe @exclusivity(unchecked) var recordedModes: Set<Mode>
+        @safe @exclusivity(unchecked) fileprivate(set) var recordedModes: Set<Mode>
 
         init(_ item: any LoopItem, of loop: HostRunLoop, modes: Set<Mode>, isWithheld: Bool) {
             label = item.label
@@ -54,6 +54,89 @@ extension HostRunLoop {
     }
 }
 
+/// What was withdrawn from one loop, or withheld, and not put back; and which labels withhold an item.
+///
+/// Protected by the loop's lock. What is removed is returned, so that it is released after unlocking.
+final class WithdrawalList: @unchecked Sendable {
+    typealias Withdrawal = HostRunLoop.Withdrawal
+    typealias Mode = HostRunLoop.Mode
+
+    /// By item identifier.
+    @safe @exclusivity(unchecked) private var withdrawals: [UInt64: Withdrawal] = [:]
+    /// Items with these labels are recorded when they are added, and not served.
+    @safe @exclusivity(unchecked) private var labels: Set<String> = []
+    @safe @exclusivity(unchecked) private var sparesSockets = false
+    /// The items that were put back since: their labels do not count any more.
+    @safe @exclusivity(unchecked) private var itemsPutBack: Set<UInt64> = []
+    /// How many there are: read without the lock, too.
+    private let count = Atomic<Int>(0)
+
+    /// Whether nothing is withdrawn or withheld.
+    ///
+    /// Callable without the lock.
+    @inline(__always)
+    var isEmpty: Bool { count.load(ordering: .acquiring) == 0 }
+
+    /// Whether an item that is added may have to be recorded instead.
+    @inline(__always)
+    var mayConcern: Bool { !labels.isEmpty || !withdrawals.isEmpty }
+
+    /// All withdrawals.
+    var all: [Withdrawal] { Array(withdrawals.values) }
+
+    /// Returns the withdrawal of an item.
+    subscript(identifier: UInt64) -> Withdrawal? { withdrawals[identifier] }
+
+    /// Says whether an item is to be withheld because of its label.
+    func isWithheld(_ item: some LoopItem) -> Bool {
+        labels.contains(item.label) && !itemsPutBack.contains(item.identifier) && !(sparesSockets && item.isFedByOthers)
+    }
+
+    /// Changes the labels that withhold an item.
+    func withhold(_ labels: Set<String>, sparingSockets: Bool) {
+        self.labels = labels
+        sparesSockets = sparingSockets
+        itemsPutBack = []
+    }
+
+    /// Has an item not withheld any more.
+    func notePutBack(_ identifier: UInt64) {
+        if !labels.isEmpty { itemsPutBack.insert(identifier) }
+    }
+
+    /// Records an item that is not to be served.
+    func record(_ item: any LoopItem, of loop: HostRunLoop, in modes: Set<Mode>, isWithheld: Bool) -> Withdrawal {
+        let withdrawal = Withdrawal(item, of: loop, modes: modes, isWithheld: isWithheld)
+        withdrawals[item.identifier] = withdrawal
+        count.store(withdrawals.count, ordering: .releasing)
+        WithdrawalTable.shared.insert(item.identifier, of: loop)
+        return withdrawal
+    }
+
+    /// Forgets a withdrawal and returns it.
+    func end(_ identifier: UInt64, of loop: HostRunLoop) -> Withdrawal? {
+        guard let withdrawal = withdrawals.removeValue(forKey: identifier) else { return nil }
+        count.store(withdrawals.count, ordering: .releasing)
+        WithdrawalTable.shared.remove(identifier, of: loop)
+        return withdrawal
+    }
+
+    /// Removes a mode from the record of an item; returns the withdrawal if that was the last.
+    func removeMode(_ mode: Mode, from withdrawal: Withdrawal, of loop: HostRunLoop) -> Withdrawal? {
+        withdrawal.recordedModes.remove(mode)
+        return withdrawal.recordedModes.isEmpty ? end(withdrawal.identifier, of: loop) : nil
+    }
+
+    /// Forgets all, and returns them in the order in which their items were made.
+    func removeAll(of loop: HostRunLoop) -> [Withdrawal] {
+        let all = withdrawals.sorted { $0.key < $1.key }.map(\.value)
+        for withdrawal in all {
+            _ = end(withdrawal.identifier, of: loop)
+        }
+        return all
+    }
+}
+
 /// The withdrawals of all loops by item: whoever invalidates an item ends them.
 final class WithdrawalTable: @unchecked Sendable {
     static let shared = WithdrawalTable()
@@ -81,7 +164,7 @@ final class WithdrawalTable: @unchecked Sendable {
     func endAll(of identifier: UInt64) {
         for loop in lock.withLock({ loops[identifier] ?? [] }) where !loop.isInheritedByFork {
             // Released here, after unlocking.
-            _ = loop.lock.withLock { loop.endWithdrawal(of: identifier) }
+            _ = loop.lock.withLock { loop.withdrawals.end(identifier, of: loop) }
         }
     }
 }
@@ -107,9 +190,9 @@ extension HostRunLoop {
         var left: [LoopMode] = []
         let withdrawal = lock.withLock { () -> Withdrawal? in
             guard let item = item(identifier), item.canBeWithdrawn, !item.isHostsOwn else { return nil }
-            var modes: Set<Mode> = []
-            let isCommon = commonItems[identifier] != nil
-            if isCommon { modes.insert(.common) }
+            var recorded: Set<Mode> = []
+            let isCommon = modes.commonItem(identifier) != nil
+            if isCommon { recorded.insert(.common) }
             let isValid = item.withItemLock {
                 item.memberships.wasWithdrawn = true
                 return item.isValid
@@ -118,9 +201,9 @@ extension HostRunLoop {
             guard isValid else { return nil }
             takeOutOfAllModes(item) { mode in
                 left.append(mode)
-                if !isCommon || !commonModes.contains(mode.name) { modes.insert(mode.name) }
+                if !isCommon || !modes.isCommon(mode.name) { recorded.insert(mode.name) }
             }
-            return record(item, in: modes, isWithheld: false)
+            return withdrawals.record(item, of: self, in: recorded, isWithheld: false)
         }
         guard let withdrawal else { return nil }
         for mode in left {
@@ -145,11 +228,7 @@ extension HostRunLoop {
 
     /// The same; ports of sockets and message ports are served all the same, if that is asked for.
     package func withhold(itemsLabelled labels: Set<String>, sparingSockets: Bool) {
-        lock.withLock {
-            withheldLabels = labels
-            withholdsNoSockets = sparingSockets
-            itemsPutBack = []
-        }
+        lock.withLock { withdrawals.withhold(labels, sparingSockets: sparingSockets) }
     }
 
     /// The items that were withheld because of their labels and not put back, in the order in which they were made.
@@ -157,7 +236,7 @@ extension HostRunLoop {
 
     /// All items that were withdrawn or withheld and not put back, in the order in which they were made.
     public var withdrawnItems: [Withdrawal] {
-        lock.withLock { Array(withdrawals.values) }.sorted { $0.identifier < $1.identifier }
+        lock.withLock { withdrawals.all }.sorted { $0.identifier < $1.identifier }
     }
 
     // MARK: With the lock held
@@ -170,8 +249,7 @@ extension HostRunLoop {
             return withdrawal.recordedModes.insert(mode).inserted ? .withheld : .alreadyThere
         }
         guard
-            withheldLabels.contains(item.label), !itemsPutBack.contains(item.identifier), item.canBeWithdrawn,
-            !item.isHostsOwn, canTake(item), !(withholdsNoSockets && item.isFedByOthers)
+            withdrawals.isWithheld(item), item.canBeWithdrawn, !item.isHostsOwn, canTake(item)
         else { return nil }
         let isHere = item.withItemLock {
             item.memberships.wasWithdrawn = true
@@ -179,42 +257,21 @@ extension HostRunLoop {
         }
         // One that was here before is served in its new mode, too.
         guard !isHere else { return nil }
-        _ = record(item, in: [mode], isWithheld: true)
+        _ = withdrawals.record(item, of: self, in: [mode], isWithheld: true)
         if item.isValid { return .withheld }
         // Invalidated meanwhile, by somebody who did not find the record.
-        _ = endWithdrawal(of: item.identifier)
+        _ = withdrawals.end(item.identifier, of: self)
         return .invalidItem
-    }
-
-    /// Called with the lock held.
-    private func record(_ item: any LoopItem, in modes: Set<Mode>, isWithheld: Bool) -> Withdrawal {
-        let withdrawal = Withdrawal(item, of: self, modes: modes, isWithheld: isWithheld)
-        withdrawals[item.identifier] = withdrawal
-        withdrawalCount.store(withdrawals.count, ordering: .releasing)
-        WithdrawalTable.shared.insert(item.identifier, of: self)
-        return withdrawal
-    }
-
-    /// Forgets a withdrawal and returns it, to be released after unlocking.
-    ///
-    /// Called with the lock held.
-    func endWithdrawal(of identifier: UInt64) -> Withdrawal? {
-        guard let withdrawal = withdrawals.removeValue(forKey: identifier) else { return nil }
-        withdrawalCount.store(withdrawals.count, ordering: .releasing)
-        WithdrawalTable.shared.remove(identifier, of: self)
-        return withdrawal
     }
 
     /// Finds an item that is in this loop.
     ///
     /// Called with the lock held.
     private func item(_ identifier: UInt64) -> (any LoopItem)? {
-        if let item = commonItems[identifier] { return item }
-        for mode in modes.values {
-            var found: (any LoopItem)? = mode.observers.first { $0.identifier == identifier }
-            mode.sources.visitAll { if $0.identifier == identifier { found = $0 } }
-            mode.ports.visitAll { if $0.identifier == identifier { found = $0 } }
-            mode.timers.visitAll { if $0.identifier == identifier { found = $0 } }
+        if let item = modes.commonItem(identifier) { return item }
+        for mode in modes.all {
+            var found: (any LoopItem)?
+            mode.visitItems { if $0.identifier == identifier { found = $0 } }
             if let found { return found }
         }
         return nil
@@ -225,7 +282,7 @@ extension HostRunLoop {
     /// Whether an item was withdrawn since the pass has found it.
     @inline(__always)
     func isWithdrawn(_ item: some LoopItem) -> Bool {
-        guard withdrawalCount.load(ordering: .acquiring) > 0 else { return false }
+        guard !withdrawals.isEmpty else { return false }
         return lock.withLock { withdrawals[item.identifier] != nil }
     }
 
@@ -236,7 +293,7 @@ extension HostRunLoop {
     /// Called with the lock held.
     private func placeBack(_ withdrawal: Withdrawal) -> [LoopMode]? {
         let item = withdrawal.item
-        guard withdrawals[withdrawal.identifier] === withdrawal, item.isValid, !isTornDown else { return nil }
+        guard withdrawals[withdrawal.identifier] === withdrawal, item.isValid, !modes.isClosed else { return nil }
         (item as? Timer)?.skipMissedFires()
         var entered: [LoopMode] = []
         do throws(RunLoopError) {
@@ -249,7 +306,7 @@ extension HostRunLoop {
             takeOutOfAllModes(item) { _ in }
             return nil
         }
-        if !withheldLabels.isEmpty { itemsPutBack.insert(withdrawal.identifier) }
+        withdrawals.notePutBack(withdrawal.identifier)
         return entered
     }
 
@@ -259,7 +316,7 @@ extension HostRunLoop {
         var ended: Withdrawal?
         let entered = lock.withLock { () -> [LoopMode]? in
             let entered = placeBack(withdrawal)
-            if entered != nil { ended = endWithdrawal(of: withdrawal.identifier) }
+            if entered != nil { ended = withdrawals.end(withdrawal.identifier, of: self) }
             return entered
         }
         guard let entered else { return false }

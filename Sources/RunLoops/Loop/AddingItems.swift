@@ -14,9 +14,9 @@ extension HostRunLoop {
         // Not a closure: adding a timer is fifty nanoseconds' work.
         lock.lock()
         defer { lock.unlock() }
-        guard !isTornDown else { return (.loopEnded, []) }
+        guard !modes.isClosed else { return (.loopEnded, []) }
         guard item.isValid else { return (.invalidItem, []) }
-        if !withheldLabels.isEmpty || !withdrawals.isEmpty, let result = withhold(item, in: mode) {
+        if withdrawals.mayConcern, let result = withhold(item, in: mode) {
             return (result, [])
         }
         return try place(item, in: mode)
@@ -29,7 +29,7 @@ extension HostRunLoop {
         _ item: Item,
         in mode: Mode
     ) throws(RunLoopError) -> (result: AddResult, entered: [LoopMode]) {
-        if let target = knownMode(mode) { return try insert(item, intoOne: target) }
+        if let target = modes.known(mode) { return try insert(item, intoOne: target) }
         guard mode == .common else { return try insert(item, intoOne: loopMode(creating: mode)) }
         return try insertIntoCommonModes(item)
     }
@@ -40,10 +40,10 @@ extension HostRunLoop {
     ) throws(RunLoopError) -> (result: AddResult, entered: [LoopMode]) {
         guard canTake(item) else { return (.inAnotherLoop, []) }
         item.withItemLock { item.memberships.beginCommon(of: self) }
-        let isNew = commonItems.updateValue(item, forKey: item.identifier) == nil
+        let isNew = modes.insertCommon(item)
         var entered: [LoopMode] = []
         do throws(RunLoopError) {
-            for name in commonModeOrder {
+            for name in modes.commonNames {
                 let target = loopMode(creating: name)
                 if try put(item, into: target) {
                     entered.append(target)
@@ -81,16 +81,15 @@ extension HostRunLoop {
         defer { withExtendedLifetime(ended) {} }
         let left = lock.withLock { () -> [LoopMode] in
             if let withdrawal = withdrawals[item.identifier] {
-                withdrawal.recordedModes.remove(mode)
-                if withdrawal.recordedModes.isEmpty { ended = endWithdrawal(of: item.identifier) }
+                ended = withdrawals.removeMode(mode, from: withdrawal, of: self)
                 return []
             }
             guard mode == .common else {
-                guard let target = knownMode(mode) ?? modes[mode], take(item, outOf: target) else { return [] }
+                guard let target = modes.known(mode) ?? modes[mode], take(item, outOf: target) else { return [] }
                 return [target]
             }
             guard takeOutOfCommonItems(item) else { return [] }
-            return commonModeOrder.compactMap { name in
+            return modes.commonNames.compactMap { name in
                 guard let target = modes[name], take(item, outOf: target) else { return nil }
                 return target
             }
@@ -103,7 +102,7 @@ extension HostRunLoop {
     /// Says whether an item is in a mode, or was added to the common ones.
     func holds<Item: LoopItem>(_ item: Item, in mode: Mode) -> Bool {
         lock.withLock {
-            guard mode != .common else { return commonItems[item.identifier] != nil }
+            guard mode != .common else { return modes.commonItem(item.identifier) != nil }
             guard let target = modes[mode] else { return false }
             return item.withItemLock { item.memberships.membership(in: target) != nil }
         }
@@ -118,12 +117,10 @@ extension HostRunLoop {
         guard mode != .common else { return }
         requireOwnProcess(to: "declare a common mode of")
         let entered = lock.withLock { () -> [(source: Source, mode: LoopMode)] in
-            guard !isTornDown, commonModes.insert(mode).inserted else { return [] }
-            commonModeOrder.append(mode)
-            guard commonItems.values.contains(where: { $0.isValid }) else { return [] }
+            guard !modes.isClosed, modes.declareCommon(mode), modes.hasValidCommonItems else { return [] }
             let target = loopMode(creating: mode)
             var entered: [(source: Source, mode: LoopMode)] = []
-            for (_, item) in commonItems.sorted(by: { $0.key < $1.key }) {
+            for (_, item) in modes.commonItemsInOrder {
                 // A descriptor that the kernel refuses, or that is there already, stays out of this mode.
                 let isNew = (try? put(item, into: target)) ?? false
                 if isNew, let source = item as? Source {
@@ -140,40 +137,15 @@ extension HostRunLoop {
 
     // MARK: With the lock held
 
-    /// Returns the mode that was asked for last, if it has this name: comparing is cheaper than hashing.
-    ///
-    /// Called with the lock held.
-    @inline(__always)
-    func knownMode(_ name: Mode) -> LoopMode? {
-        guard let mode = lastMode, mode.name == name else { return nil }
-        return mode
-    }
-
-    /// Returns a mode, if there is one of this name.
-    ///
-    /// Called with the lock held.
-    func loopMode(named name: Mode) -> LoopMode? {
-        if let mode = knownMode(name) { return mode }
-        guard let mode = modes[name] else { return nil }
-        lastMode = mode
-        return mode
-    }
-
     /// Returns a mode, made now if it is new.
     ///
     /// Called with the lock held.
     func loopMode(creating name: Mode) -> LoopMode {
-        if let mode = loopMode(named: name) { return mode }
-        let mode = makeMode(name)
-        modes[name] = mode
+        if let mode = modes.find(name) { return mode }
+        let mode = modes.make(name)
         // Somebody may wait for it without having known it.
         interruptSleep(ifLaterThan: .min)
         return mode
-    }
-
-    /// Makes a mode that this loop can sleep in.
-    func makeMode(_ name: Mode) -> LoopMode {
-        LoopMode(name: name, number: modes.count, descriptors)
     }
 
     /// Takes an item out of a mode and says whether it was there.
@@ -191,7 +163,7 @@ extension HostRunLoop {
     ///
     /// Called with the lock held; the caller keeps the item alive.
     private func takeOutOfCommonItems(_ item: some LoopItem) -> Bool {
-        guard commonItems.removeValue(forKey: item.identifier) != nil else { return false }
+        guard modes.removeCommon(item.identifier) else { return false }
         item.withItemLock { item.memberships.endCommon(of: self) }
         return true
     }
@@ -206,10 +178,7 @@ extension HostRunLoop {
         guard item.isValid, isHome(to: item), item.memberships.membership(in: mode) == nil else { return false }
         let slot = try item.enter(mode)
         item.memberships.append(Membership(loop: self, mode: mode, slot: slot))
-        if Item.keepsModeAlive {
-            // Written by whoever has the lock, read without.
-            mode.itemCount.store(mode.itemCount.load(ordering: .relaxed) + 1, ordering: .relaxed)
-        }
+        if Item.keepsModeAlive { mode.countEntry() }
         return true
     }
 
@@ -232,7 +201,7 @@ extension HostRunLoop {
         defer { item.unlockItem() }
         if item.memberships.isCommon(of: self) {
             item.memberships.endCommon(of: self)
-            commonItems.removeValue(forKey: item.identifier)
+            _ = modes.removeCommon(item.identifier)
         }
         while let membership = item.memberships.remove(from: self) {
             remove(item, membership)
@@ -244,10 +213,7 @@ extension HostRunLoop {
     private func remove<Item: LoopItem>(_ item: Item, _ membership: Membership) {
         let mode = membership.mode
         item.leave(mode, slot: membership.slot)
-        if Item.keepsModeAlive {
-            // Written by whoever has the lock, read without.
-            mode.itemCount.store(mode.itemCount.load(ordering: .relaxed) - 1, ordering: .relaxed)
-        }
+        if Item.keepsModeAlive { mode.countDeparture() }
     }
 }
 

@@ -21,16 +21,16 @@ extension HostRunLoop {
         if jobs.hasJobs { return .job }
         var ports: [PortSource] = []
         let found = lock.withLock { () -> OpenWork? in
-            for block in blocks where block.isPending {
+            for block in blocks.entries where block.isPending {
                 guard case .object(let object) = block else { return .block(label: PlainBlock.label) }
                 return .block(label: object.name.text)
             }
             var signalled: Source?
-            for mode in modes.values {
+            for mode in modes.all {
                 mode.sources.visitAll { if $0.isSignalled, $0.isValid { signalled = $0 } }
                 mode.ports.visitAll { ports.append($0) }
             }
-            for withdrawal in withdrawals.values {
+            for withdrawal in withdrawals.all {
                 if let port = withdrawal.item as? PortSource { ports.append(port) }
             }
             return signalled.map { .source(label: $0.label) }
@@ -55,14 +55,11 @@ extension HostRunLoop {
     /// of sockets, which are never left out. Callable from any thread; looks through all items.
     package var itemsThatCanBeLeftOut: [String: UInt64] {
         let items = lock.withLock {
-            var items = commonItems.values.map { $0 as any LoopItem }
-            for mode in modes.values {
-                items += mode.observers.map { $0 as any LoopItem }
-                mode.sources.visitAll { items.append($0) }
-                mode.ports.visitAll { items.append($0) }
-                mode.timers.visitAll { items.append($0) }
+            var items = modes.commonItemsInOrder.map(\.value) + withdrawals.all.map(\.item)
+            for mode in modes.all {
+                mode.visitItems { items.append($0) }
             }
-            return items + withdrawals.values.map(\.item)
+            return items
         }
         var identifiers: [String: Set<UInt64>] = [:]
         var fedByOthers: Set<UInt64> = []

@@ -27,7 +27,7 @@ extension HostRunLoop {
         // In a forked child nothing leaves the loop any more: see LoopOfThread.swift.
         guard !isInheritedByFork else { return }
         let items = lock.withLock {
-            modes.values.reduce(commonItems.count) { $0 + $1.itemCount.load(ordering: .relaxed) + $1.observers.count }
+            modes.all.reduce(modes.commonItemCount) { $0 + $1.itemCount + $1.observers.count }
         }
         guard passCount % UInt64(1 + items / Self.itemsPerCheck) == 0 else { return }
         let violations = invariantViolations()
@@ -42,25 +42,27 @@ extension HostRunLoop {
     func invariantViolations() -> [InvariantViolation] {
         lock.withLock {
             var findings = InvariantFindings()
-            let runs = depth.load(ordering: .relaxed)
+            let depth = runs.depth
             // A run has none while its observers of `entry` and `exit` are called, which may run the loop.
-            findings.expect(nil, deadlines.count <= runs, "it has more deadlines than runs")
-            findings.expect(nil, (runningMode != nil) == (runs > 0), "the current mode does not tell whether it runs")
-            findings.expect(nil, blockCount.load(ordering: .relaxed) == blocks.count, "the count of blocks is wrong")
+            findings.expect(nil, runs.deadlineCount <= depth, "it has more deadlines than runs")
+            findings.expect(nil, (runs.mode != nil) == (depth > 0), "the current mode does not tell whether it runs")
+            findings.expect(nil, blocks.isCountRight, "the count of blocks is wrong")
             findings.expect(nil, modes[.common] == nil, "the pseudo mode has become a mode")
-            findings.expect(nil, !commonModes.contains(.common), "the pseudo mode is a common mode")
-            findings.expect(nil, Set(commonModeOrder) == commonModes, "the common modes are not those in their order")
+            findings.expect(nil, !modes.isCommon(.common), "the pseudo mode is a common mode")
+            let ordered = Set(modes.commonNames)
+            findings.expect(nil, ordered == modes.commonModes, "the common modes are not those in their order")
+            let commonItems = modes.commonItemsInOrder
             for (identifier, item) in commonItems {
                 findings.expect(nil, item.identifier == identifier, "a common item has the key of another")
                 let knows = item.withItemLock { item.memberships.isCommon(of: self) }
                 findings.expect(nil, knows, "a common item does not know that it is one")
             }
-            for (name, mode) in modes {
+            for (name, mode) in modes.entries {
                 findings.expect(mode, mode.name == name, "it is known under another name")
                 findings.check(mode, of: self)
             }
             // From the items back to the modes: an item that any mode or the common items know.
-            for item in Array(findings.items.values) + Array(commonItems.values) {
+            for item in Array(findings.items.values) + commonItems.map(\.value) {
                 findings.checkMemberships(of: item, in: self)
             }
             return findings.violations
@@ -93,11 +95,11 @@ private struct InvariantFindings {
         mode.timers.visitAll { timers.append($0) }
 
         let count = sources.count + ports.count + timers.count
-        expect(mode, mode.itemCount.load(ordering: .relaxed) == count, "its count of items is wrong")
+        expect(mode, mode.itemCount == count, "its count of items is wrong")
         expect(mode, mode.sources.count == sources.count, "its table of sources counts wrong")
         expect(mode, mode.timers.count == timers.count, "its table of timers counts wrong")
         let descriptors = ports.count + (mode.watchesMainQueue ? 1 : 0)
-        expect(mode, mode.descriptorCount.load(ordering: .relaxed) == descriptors, "its count of descriptors is wrong")
+        expect(mode, mode.descriptorCount == descriptors, "its count of descriptors is wrong")
 
         for item in sources { note(item, in: mode, of: loop) { mode.sources[$0] === item } }
         for item in ports {
@@ -114,7 +116,7 @@ private struct InvariantFindings {
         let isSorted = zip(observers, observers.dropFirst()).allSatisfy { $0.order <= $1.order }
         expect(mode, isSorted, "its observers are out of order")
         let wanted = observers.reduce(0) { $0 | $1.activities.rawValue }
-        let observed = mode.observedActivities.load(ordering: .relaxed)
+        let observed = mode.observedActivities
         expect(mode, wanted & ~observed == 0, "an observer wants what nobody is told of")
     }
 
@@ -123,7 +125,7 @@ private struct InvariantFindings {
             expect(mode, false, "its heap of timers is broken: \(defect)")
         }
         let earliest = mode.timers.earliestDeadline ?? .max
-        let published = mode.nextDeadline.load(ordering: .relaxed)
+        let published = mode.nextDeadline
         expect(mode, published == earliest, "its next deadline is \(published) and not \(earliest)")
         // One that another thread is invalidating stays parked until it has left, and one that its own callout brought from
         // another loop until that is over.
@@ -135,7 +137,7 @@ private struct InvariantFindings {
             return slot.map { !mode.timers.isScheduled($0) } ?? false
         }
         // One may be firing in each run around this one: only their callouts can have led here.
-        expect(mode, parked < max(loop.deadlines.count, 1), "a timer is firing, and its callout is over")
+        expect(mode, parked < max(loop.runs.deadlineCount, 1), "a timer is firing, and its callout is over")
     }
 
     /// Notes where an item is, and checks that it knows its place.

@@ -55,7 +55,7 @@ extension HostRunLoop {
         _ = progress.begin()
         removeEverything()
         // The last callouts are over. It may refer to the loop, which would never go.
-        setAbandonHandler(nil)
+        abandonHandler.set(nil)
         progress.endForEver()
         pthread_setspecific(Self.key, nil)
         hf_loop_events_release()
@@ -67,26 +67,17 @@ extension HostRunLoop {
         var droppedBlocks: [BlockEntry] = []
         var withdrawn: [Withdrawal] = []
         let left = lock.withLock { () -> [(item: any LoopItem, mode: LoopMode)] in
-            isTornDown = true
-            withdrawn = withdrawals.sorted { $0.key < $1.key }.map(\.value)
-            for withdrawal in withdrawn {
-                _ = endWithdrawal(of: withdrawal.identifier)
-            }
-            released = commonItems.sorted { $0.key < $1.key }.map(\.value)
-            commonItems = [:]
+            withdrawn = withdrawals.removeAll(of: self)
+            released = modes.close()
+            abandonHandler.close()
             for item in released {
                 item.withItemLock { item.memberships.endCommon(of: self) }
             }
-            swap(&droppedBlocks, &blocks)
-            droppedBlocks.append(contentsOf: listedPerforms.removeAll().map { .object($0.block) })
-            blockCount.store(0, ordering: .releasing)
+            droppedBlocks = blocks.removeAll()
             var left: [(item: any LoopItem, mode: LoopMode)] = []
-            for mode in modes.values.sorted(by: { $0.number < $1.number }) {
+            for mode in modes.all.sorted(by: { $0.number < $1.number }) {
                 var items: [any LoopItem] = []
-                mode.sources.visitAll { items.append($0) }
-                mode.ports.visitAll { items.append($0) }
-                mode.timers.visitAll { items.append($0) }
-                items.append(contentsOf: mode.observers as [any LoopItem])
+                mode.visitItems { items.append($0) }
                 for item in items where take(item, outOf: mode) {
                     left.append((item, mode))
                 }

@@ -8,8 +8,8 @@ extension HostRunLoop {
 
     /// Calls the observers of a stage (CFRunLoop.c:2089).
     func notify(_ activity: Activity, in mode: LoopMode) {
-        stage = activity
-        guard mode.observedActivities.load(ordering: .acquiring) & activity.rawValue != 0 else { return }
+        runs.reach(activity)
+        guard mode.observedActivities & activity.rawValue != 0 else { return }
         // A snapshot: one that is removed now is still called, one that is added now is not, one that is invalidated now
         // is not.
         let observers = lock.withLock { mode.observers }
@@ -34,12 +34,8 @@ extension HostRunLoop {
 
     /// Performs the sources that are signalled now and says whether there were any (CFRunLoop.c:2141).
     func performSources(in mode: LoopMode, stopAfterFirst: Bool) -> Bool {
-        guard
-            mode.hasSignals.load(ordering: .relaxed),
-            mode.hasSignals.exchange(false, ordering: .acquiringAndReleasing)
-        else { return false }
-        var batch = spareSources
-        spareSources = []
+        guard mode.takeSignals() else { return false }
+        var batch = spareSources.take()
         lock.withLock {
             mode.sources.visitAll { source in
                 let number = source.signalNumber
@@ -52,7 +48,7 @@ extension HostRunLoop {
             // Last first: they are taken from the end.
             batch.sort { ($0.source.order, $0.signalNumber) > ($1.source.order, $1.signalNumber) }
             // What this batch does not get to is for a nested run, or the next one.
-            mode.hasSignals.store(true, ordering: .releasing)
+            mode.noteSignal()
         }
         let isStrict = strictCF
         var handled = false
@@ -69,7 +65,7 @@ extension HostRunLoop {
             if stopAfterFirst { break }
         }
         batch.removeAll(keepingCapacity: true)
-        spareSources = batch
+        spareSources.giveBack(batch)
         return handled
     }
 
@@ -78,24 +74,22 @@ extension HostRunLoop {
     /// Fires the timers that are due now (CFRunLoop.c:2611).
     func fireTimers(in mode: LoopMode) {
         takeDueTimers(of: mode)
-        while let timer = dueTimers.next() {
-            guard let fired = lock.withLock({ timer.beginFiring(in: self, dueAt: dueTimers.limit) }) else { continue }
+        while let timer = timers.next() {
+            guard let fired = lock.withLock({ timer.beginFiring(in: self, dueAt: timers.limit) }) else { continue }
             callOut(to: timer, in: mode)
             timer.endFiring(fired: fired)
         }
     }
 
     private func takeDueTimers(of mode: LoopMode) {
-        dueTimers.mode = mode
-        dueTimers.limit = currentTime()
+        timers.begin(in: mode, notAfter: currentTime())
         var isComplete = false
         while !isComplete {
             lock.lock()
-            isComplete = dueTimers.take(from: mode.timers, &sparePlaces)
-            mode.timersChanged()
+            isComplete = timers.takePortion(of: mode)
             lock.unlock()
         }
-        dueTimers.reverse()
+        timers.end()
     }
 
     // MARK: Ports
@@ -104,7 +98,7 @@ extension HostRunLoop {
     func servePort(_ port: ReadyPort, in mode: LoopMode) -> Bool {
         // An `afterWaiting` observer, or another thread, may have removed it.
         guard port.source.isValid else { return false }
-        if mode.portDepartures.load(ordering: .acquiring) != port.departures {
+        if mode.portDepartures != port.departures {
             guard lock.withLock({ mode.ports.source(for: port.token) }) === port.source else { return false }
         }
         let readiness = port.readiness
@@ -117,7 +111,7 @@ extension HostRunLoop {
     func readyPort(_ token: UInt64, _ events: Epoll.Events, in mode: LoopMode) -> ReadyPort? {
         lock.lock()
         let source = mode.ports.source(for: token)
-        let departures = mode.portDepartures.load(ordering: .relaxed)
+        let departures = mode.portDepartures
         lock.unlock()
         guard let source, source.isValid else { return nil }
         let port = ReadyPort(source: source, token: token, events: events, departures: departures)
@@ -128,74 +122,5 @@ extension HostRunLoop {
     func readyPortNow(_ token: UInt64, _ events: Epoll.Events, in mode: LoopMode) -> ReadyPort? {
         guard let port = readyPort(token, events, in: mode) else { return nil }
         return readyPort(token, Readiness.now(of: port.source.descriptor, for: events), in: mode)
-    }
-
-    // MARK: The main dispatch queue
-
-    /// Says whether the main dispatch queue is served in a mode now (CFRunLoop.c:2948).
-    ///
-    /// Not from inside its own callout: draining is not re-entrant.
-    func hostsMainQueue(in mode: LoopMode) -> Bool {
-        guard isMain, mainQueueDescriptor.load(ordering: .acquiring) >= 0 else { return false }
-        guard !isInMainQueueCallout.load(ordering: .acquiring) else { return false }
-        return lock.withLock { commonModes.contains(mode.name) }
-    }
-
-    /// Says whether the next run in a mode would make the main dispatch queue this loop's, and serve it there.
-    func willHostMainQueue(in mode: LoopMode) -> Bool {
-        guard isMain, madeAtFork == 0, mainQueueDescriptor.load(ordering: .acquiring) < 0 else { return false }
-        return MainDispatchQueue.isPresent && lock.withLock { commonModes.contains(mode.name) }
-    }
-
-    /// Whether the main dispatch queue has work.
-    var isMainQueueReady: Bool {
-        !Readiness.now(of: mainQueueDescriptor.load(ordering: .relaxed), for: .readable).isEmpty
-    }
-
-    /// Makes the main dispatch queue's descriptor end a mode's waits exactly while it may be served there.
-    func prepareMainQueue(for mode: LoopMode) {
-        // After a fork without exec, libdispatch is that of the parent.
-        guard isMain, madeAtFork == 0 else { return }
-        if mainQueueDescriptor.load(ordering: .relaxed) < 0 {
-            // libdispatch ends the process where it gets no eventfd; the next run tries again.
-            guard MainDispatchQueue.isPresent, hasDescriptorLeft else { return }
-            guard let descriptor = MainDispatchQueue.handle() else { return }
-            mainQueueDescriptor.store(descriptor, ordering: .releasing)
-        }
-        let descriptor = mainQueueDescriptor.load(ordering: .relaxed)
-        let isWanted = hostsMainQueue(in: mode)
-        // Without an epoll instance, the waits in the mode look at the descriptor by themselves.
-        guard isWanted != mode.watchesMainQueue, let poller = mode.poller else { return }
-        do {
-            if isWanted {
-                try poller.epoll.add(descriptor, events: .readable, token: PortTable.mainQueueToken)
-                mode.descriptorCount.add(1, ordering: .releasing)
-            } else {
-                try poller.epoll.remove(descriptor)
-                mode.descriptorCount.subtract(1, ordering: .releasing)
-            }
-        } catch {
-            preconditionFailure("the main dispatch queue's descriptor cannot be watched: \(error)")
-        }
-        mode.watchesMainQueue = isWanted
-    }
-
-    private var hasDescriptorLeft: Bool {
-        do {
-            _ = try EventDescriptor()
-            return true
-        } catch {
-            return false
-        }
-    }
-
-    /// Drains the main dispatch queue.
-    func serveMainQueue(in mode: LoopMode) {
-        EventDescriptor.clear(mainQueueDescriptor.load(ordering: .relaxed))
-        isInMainQueueCallout.store(true, ordering: .releasing)
-        callOutToMainQueue(in: mode)
-        isInMainQueueCallout.store(false, ordering: .releasing)
-        // A run that was nested in the callout took it out of its mode.
-        prepareMainQueue(for: mode)
     }
 }

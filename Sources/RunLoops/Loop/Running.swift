@@ -64,40 +64,37 @@ extension HostRunLoop {
             Misuse.noteRunInCommonModes()
             return .finished
         }
-        guard let loopMode = lock.withLock({ loopMode(named: mode) }) else { return .finished }
-        loopMode.wasRun.store(true, ordering: .relaxed)
+        guard let loopMode = lock.withLock({ modes.find(mode) }) else { return .finished }
+        loopMode.noteRun()
         prepareMainQueue(for: loopMode)
         guard !isEmpty(loopMode) else { return .finished }
 
         let outer = beginRun(in: loopMode)
-        unsafe hf_loop_event_run(UInt32(HF_EVENT_ENTRY), nestingForEvents, loopMode.cName.pointer)
+        unsafe hf_loop_event_run(UInt32(HF_EVENT_ENTRY), runs.nesting, loopMode.cName.pointer)
         notify(.entry, in: loopMode)
         let result = runPasses(in: loopMode, limit: limit, returnAfterSourceHandled: returnAfterSourceHandled)
         notify(.exit, in: loopMode)
-        unsafe hf_loop_event_run(UInt32(HF_EVENT_EXIT), nestingForEvents, loopMode.cName.pointer)
+        unsafe hf_loop_event_run(UInt32(HF_EVENT_EXIT), runs.nesting, loopMode.cName.pointer)
         endRun(outer)
         return result
     }
 
     private func runPasses(in mode: LoopMode, limit: Duration, returnAfterSourceHandled: Bool) -> RunResult {
-        if takeStop() { return .stopped }
+        if runs.takeStop() { return .stopped }
 
-        let deadline = pushDeadline(limit)
-        defer { deadlines.removeLast() }
+        let deadline = runs.pushDeadline(limit)
+        defer { runs.popDeadline() }
         let hostsMainQueue = hostsMainQueue(in: mode)
         var servedMainQueue = true
 
         while true {
-            // Only this thread writes it.
-            passes.store(passes.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
+            runs.countPass()
             // 1.
-            wakeState.accept()
-            if deadlines.count == 1, hasForeignWork.load(ordering: .relaxed) {
-                _ = hasForeignWork.exchange(false, ordering: .acquiringAndReleasing)
-            }
-            if isStopped.load(ordering: .sequentiallyConsistent) {
+            waker.state.accept()
+            if runs.isOutermost { waker.forgetForeignWork() }
+            if runs.isStopped {
                 // Since the end of the last pass, when its wake-up was dropped: it ends this one.
-                _ = wakeState.requestWake(isRemembered: false)
+                _ = waker.state.requestWake(isRemembered: false)
             }
             // 2.
             notify(.beforeTimers, in: mode)
@@ -114,7 +111,7 @@ extension HostRunLoop {
             let polls = handledSource || deadline == .poll
             // 8. Skips 9 to 11.
             var event: LoopEvent
-            if hostsMainQueue && !servedMainQueue && isMainQueueReady {
+            if hostsMainQueue && !servedMainQueue && mainQueue.isReady {
                 progress.look()
                 event = .mainQueue
             } else {
@@ -125,19 +122,19 @@ extension HostRunLoop {
                 // 10.
                 event = nextEvent(in: mode, polls: polls)
                 // 11.
-                wakeState.ignore()
+                waker.state.ignore()
                 if !polls {
-                    let run = runNumber
+                    let run = runs.number
                     notify(.afterWaiting, in: mode)
-                    if run != runNumber {
+                    if run != runs.number {
                         // A run inside an observer may have served it.
                         event = presentEvent(event, in: mode)
                     }
                 }
             }
             // 12.
-            wakeState.ignore()
-            stage = .afterWaiting
+            waker.state.ignore()
+            runs.reach(.afterWaiting)
             servedMainQueue = false
             switch event {
             case .none, .wakeUp:
@@ -159,92 +156,57 @@ extension HostRunLoop {
             // 14.
             if handledSource && returnAfterSourceHandled { return .handledSource }
             if deadline.isOver { return .timedOut }
-            if takeStop() { return .stopped }
+            if runs.takeStop() { return .stopped }
             if isEmpty(mode) { return .finished }
         }
     }
 
-    // MARK: The stack of runs
+    // MARK: The beginning and the end of a run
 
     /// What the end of a run restores.
     private struct OuterRun {
-        let mode: LoopMode?
-        let isStopped: Bool
+        let run: RunStack.Outer
         let ignoredWakeUps: Bool
-        let stage: Activity
         let dueTimers: DueTimers
         let wasIdle: Bool
     }
 
     private func beginRun(in mode: LoopMode) -> OuterRun {
-        runNumber += 1
+        runs.countBoundary()
         let wasIdle = progress.begin()
-        let ignoredWakeUps = wakeState.accept()
-        let outerDueTimers = dueTimers
-        dueTimers = DueTimers()
-        return lock.withLock {
-            outerDueTimers.restore()
-            let outer = OuterRun(
-                mode: runningMode,
-                isStopped: isStopped.load(ordering: .relaxed),
-                ignoredWakeUps: ignoredWakeUps,
-                stage: stage,
-                dueTimers: outerDueTimers,
-                wasIdle: wasIdle
-            )
-            runningMode = mode
-            isStopped.store(false, ordering: .relaxed)
-            depth.add(1, ordering: .releasing)
-            return outer
+        let ignoredWakeUps = waker.state.accept()
+        let dueTimers = timers.beginRun()
+        let run = lock.withLock {
+            dueTimers.restore()
+            return runs.enter(mode)
         }
+        return OuterRun(run: run, ignoredWakeUps: ignoredWakeUps, dueTimers: dueTimers, wasIdle: wasIdle)
     }
 
     private func endRun(_ outer: OuterRun) {
-        runNumber += 1
-        lock.withLock {
-            runningMode = outer.mode
-            isStopped.store(outer.isStopped, ordering: .relaxed)
-            depth.subtract(1, ordering: .releasing)
-        }
+        runs.countBoundary()
+        let outerMode = lock.withLock { runs.leave(to: outer.run) }
         if outer.wasIdle { progress.end() }
-        stage = outer.stage
-        dueTimers = outer.dueTimers
-        if let mode = outer.mode {
+        timers.endRun(outer.dueTimers)
+        if let outerMode {
             // This run may have been where the main queue is not served.
-            prepareMainQueue(for: mode)
+            prepareMainQueue(for: outerMode)
         }
         if outer.ignoredWakeUps {
-            wakeState.ignore()
+            waker.state.ignore()
         } else {
             // The outer run may be past its blocks and sources.
-            wakeState.acceptMissed()
-            if jobs.hasJobs || areAllRunsEnding.load(ordering: .acquiring) || hasForeignWork(for: outer.mode) {
-                _ = wakeState.requestWake(isRemembered: false)
+            waker.state.acceptMissed()
+            if jobs.hasJobs || runs.areAllEnding || hasForeignWork(for: outerMode) {
+                _ = waker.state.requestWake(isRemembered: false)
             }
         }
     }
 
     /// Says whether another thread left something for an outer run, whose wake-up a nested run in another mode has served.
     private func hasForeignWork(for mode: LoopMode?) -> Bool {
-        guard let mode, hasForeignWork.load(ordering: .acquiring) else { return false }
-        return hasBlocks(for: mode) || mode.hasSignals.load(ordering: .acquiring)
-    }
-
-    /// Takes the order to stop this run, if there is one.
-    private func takeStop() -> Bool {
-        guard isStopped.load(ordering: .acquiring) else { return false }
-        isStopped.store(false, ordering: .relaxed)
-        return true
-    }
-
-    private func pushDeadline(_ limit: Duration) -> RunDeadline {
-        if !deadlines.isEmpty {
-            // Those that have passed by now have had their wake-up.
-            markOverdueRuns()
-        }
-        let deadline = RunDeadline(limit: limit)
-        deadlines.append(deadline)
-        return deadline
+        guard let mode, waker.hasForeignWork else { return false }
+        return hasBlocks(for: mode) || mode.hasSignals
     }
 }
 
@@ -273,7 +235,7 @@ extension HostRunLoop {
     /// - Parameter date: The point of time.
     public func run(until date: Instant) {
         // A thread that is told to end leaves every run after one pass.
-        while run(in: .default, before: date), date > .now, !areAllRunsEnding.load(ordering: .acquiring) {}
+        while run(in: .default, before: date), date > .now, !runs.areAllEnding {}
     }
 
     /// Runs the loop in a mode until one source or port was handled, it is stopped, or a point of time.
@@ -327,16 +289,14 @@ extension HostRunLoop {
     /// There is no way back. Not lost when the loop does not run yet. Callable from any thread.
     func endAllRuns() {
         // Before the stop: a loop that drops its wake-up looks at this again before it sleeps.
-        let end = Instant.now.advanced(by: Self.requestGrace).nanoseconds
-        _ = endOfRequests.compareExchange(expected: .max, desired: end, ordering: .relaxed)
-        areAllRunsEnding.store(true, ordering: .sequentiallyConsistent)
+        runs.endAll(requestsBefore: Instant.now.advanced(by: Self.requestGrace).nanoseconds)
         stop()
     }
 
     /// Stops the innermost run if all are to end: `stop()` reaches one level only, and this is where every level passes.
     @inline(__always)
     func stopIfAllRunsEnd() {
-        if areAllRunsEnding.load(ordering: .acquiring) {
+        if runs.areAllEnding {
             stop()
         }
     }

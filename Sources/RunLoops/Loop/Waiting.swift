@@ -13,7 +13,7 @@ extension HostRunLoop {
         progress.look()
         var isTimeOver = false
         while true {
-            let isWoken = wakeState.isPending
+            let isWoken = waker.state.isPending
             let hasDueTimers = hasDueTimers(in: mode)
             // A wait harvests by itself; without one, the kernel has to be asked.
             let mustHarvest = polls || isWoken || hasDueTimers
@@ -21,7 +21,7 @@ extension HostRunLoop {
             for _ in 0..<3 {
                 turn = turn.next
                 guard let event = takeEvent(turn, isWoken, hasDueTimers, mustHarvest, in: mode) else { continue }
-                mode.lastTurn = turn
+                mode.noteTurn(turn)
                 return event
             }
             if polls || isTimeOver { return .none }
@@ -38,12 +38,12 @@ extension HostRunLoop {
     ) -> LoopEvent? {
         switch turn {
         case .wakeUp:
-            return isWoken && wakeState.consume() ? .wakeUp : nil
+            return isWoken && waker.state.consume() ? .wakeUp : nil
         case .timers:
             return hasDueTimers ? .timers : nil
         case .ports:
             if let event = takePortEvent(in: mode) { return event }
-            guard mustHarvest, mode.descriptorCount.load(ordering: .acquiring) > 0 else {
+            guard mustHarvest, mode.descriptorCount > 0 else {
                 return isMain ? mainQueueEventWithoutPoller(in: mode) : nil
             }
             harvestInRun(mode, blocks: false)
@@ -53,33 +53,29 @@ extension HostRunLoop {
 
     /// Says whether a timer of a mode is due.
     func hasDueTimers(in mode: LoopMode) -> Bool {
-        let deadline = mode.nextDeadline.load(ordering: .relaxed)
-        return deadline != .max && (deadline <= lastTime || deadline <= currentTime())
+        let deadline = mode.nextDeadline
+        return deadline != .max && (deadline <= timers.lastTime || deadline <= currentTime())
     }
 
     /// Reads the clock, and remembers it: what was due then is due.
     func currentTime() -> Int64 {
-        let now = MonotonicClock.nanoseconds
-        lastTime = now
+        let now = timers.readClock()
         hf_loop_events_note_time(now)
         return now
     }
 
-    /// How many runs are active, as events of the loop have it.
-    var nestingForEvents: UInt32 { UInt32(truncatingIfNeeded: depth.load(ordering: .relaxed)) }
-
     /// Takes harvested events until one is of something that is still there.
     func takePortEvent(in mode: LoopMode) -> LoopEvent? {
-        while let (token, events) = mode.events.next() {
+        while let (token, events) = mode.nextEvent() {
             switch token {
             case PortTable.wakeToken, PortTable.timerToken:
                 // They only end a sleep: what is to be done is in the wake state and on the clock.
                 continue
             case PortTable.mainQueueToken:
-                if hostsMainQueue(in: mode), isMainQueueReady { return .mainQueue }
+                if hostsMainQueue(in: mode), mainQueue.isReady { return .mainQueue }
             default:
                 // Between two runs anything can have happened to the descriptor.
-                let isNews = mode.harvestedInRun == runNumber
+                let isNews = mode.isNews(inRun: runs.number)
                 if let port = isNews ? readyPort(token, events, in: mode) : readyPortNow(token, events, in: mode) {
                     return .port(port)
                 }
@@ -98,12 +94,9 @@ extension HostRunLoop {
     func harvest(_ mode: LoopMode, blocks: Bool) {
         // A callout of this pass may have forked, and returned in the child.
         requireOwnProcess(to: "go on with")
-        if let poller = mode.poller {
-            poller.epoll.wait(into: &mode.events, blocks: blocks)
-        } else if blocks {
+        if !mode.harvest(inRun: runs.number, blocks: blocks), blocks {
             waitWithoutPoller(in: mode)
         }
-        mode.harvestedInRun = runNumber
     }
 
     /// The same for a run.
@@ -118,23 +111,23 @@ extension HostRunLoop {
         // Before the timer is armed: a forked child has the same one.
         requireOwnProcess(to: "go on with")
         // Nothing is ready: now is the time for what a fault left to be done.
-        if stackPool.isShort { stackPool.replenish(size: stackSize.load(ordering: .relaxed)) }
+        if stackPool.isShort { stackPool.replenish(size: calloutStackSize) }
         if mode.poller == nil { prepareToSleepWithoutPoller(in: mode) }
-        guard wakeState.prepareToSleep() else { return false }
+        guard waker.state.prepareToSleep() else { return false }
         // After announcing the sleep: whoever brings a deadline forward now sees it and interrupts it.
-        let runs = earliestRunDeadline
-        let end = min(timerDeadline(of: mode), runs == .max ? runs : runs + 1)
+        let limit = runs.earliestDeadline
+        let end = min(timerDeadline(of: mode), limit == .max ? limit : limit + 1)
         block(until: end) {
             harvestInRun(mode, blocks: $0)
         }
-        return runs != .max && markOverdueRuns()
+        return limit != .max && runs.markOverdue()
     }
 
     /// When a sleep in a mode must end for its timers.
     ///
     /// Called after announcing the sleep.
     func timerDeadline(of mode: LoopMode) -> Int64 {
-        let earliest = mode.nextDeadline.load(ordering: .sequentiallyConsistent)
+        let earliest = mode.nextDeadlineOfSleeper
         guard earliest != .max else { return .max }
         return lock.withLock { mode.coalescedDeadline }
     }
@@ -145,45 +138,14 @@ extension HostRunLoop {
         let isOver = end != .max && end <= currentTime()
         var before: Progress.State?
         if !isOver {
-            // It stands at never while nobody sleeps.
-            if end != .max { sleepDeadline.store(end, ordering: .sequentiallyConsistent) }
-            if end != armedDeadline, let descriptors = descriptors.present {
-                armedDeadline = end
-                descriptors.timer.set(to: end == .max ? nil : end)
-            }
+            waker.arm(until: end)
             before = progress.beginWait()
         }
-        let sleep = isOver ? nil : unsafe hf_loop_event_sleep(nestingForEvents)
+        let sleep = isOver ? nil : unsafe hf_loop_event_sleep(runs.nesting)
         wait(!isOver)
         unsafe hf_loop_event_awake(sleep)
         if let before { progress.endWait(backTo: before) }
-        sleepDeadline.store(.max, ordering: .releasing)
-        wakeState.endSleep()
-    }
-
-    // MARK: Deadlines of runs
-
-    /// The deadline of this run, or that of a run around it that is earlier and has not ended a wait yet.
-    private var earliestRunDeadline: Int64 {
-        var earliest = deadlines.last?.time ?? .max
-        for deadline in deadlines where !deadline.hasWoken {
-            earliest = min(earliest, deadline.time)
-        }
-        return earliest
-    }
-
-    /// Marks the deadlines that have come, and says whether this run is over or another one was marked now.
-    ///
-    /// CFRunLoop's helper timer wakes the loop once, whichever run it belongs to (run-loop item 63).
-    @discardableResult
-    func markOverdueRuns() -> Bool {
-        let now = MonotonicClock.nanoseconds
-        var isAnyOver = deadlines.last.map { $0.time < now } ?? false
-        for index in deadlines.indices where !deadlines[index].hasWoken && deadlines[index].time < now {
-            deadlines[index].hasWoken = true
-            isAnyOver = true
-        }
-        return isAnyOver
+        waker.endSleep()
     }
 }
 
@@ -219,30 +181,27 @@ extension HostRunLoop {
             _ = try mode.requiredPoller()
             prepareMainQueue(for: mode)
         } catch {
-            descriptors.present?.wake.clear()
+            waker.descriptors.present?.wake.clear()
         }
     }
 
-    /// Sleeps until the loop is woken, the time has come that `sleepDeadline` names, or the main dispatch queue has work.
+    /// Sleeps until the loop is woken, the time has come that the loop has published, or the main dispatch queue has work.
     ///
     /// The mode has no other descriptor: adding one needs an epoll instance. May end for no reason.
     func waitWithoutPoller(in mode: LoopMode) {
-        guard let pair = descriptors.present else { return waitInSlices(servingMainQueue: hostsMainQueue(in: mode)) }
-        let mainQueue = hostsMainQueue(in: mode) ? [mainQueueDescriptor.load(ordering: .relaxed)] : []
+        guard let pair = waker.descriptors.present else {
+            return waitInSlices(servingMainQueue: hostsMainQueue(in: mode))
+        }
+        let mainQueue = hostsMainQueue(in: mode) ? [mainQueue.descriptor] : []
         Readiness.wait(forAny: [pair.wake.rawValue, pair.timer.rawValue] + mainQueue)
     }
 
     /// Sleeps for one slice at most, in a loop that nobody can wake.
     func waitInSlices(servingMainQueue: Bool) {
-        let mainQueue = servingMainQueue ? [mainQueueDescriptor.load(ordering: .relaxed)] : []
-        let end = sleepDeadline.load(ordering: .relaxed)
+        let mainQueue = servingMainQueue ? [mainQueue.descriptor] : []
+        let end = waker.endOfSleep
         let rest = end == .max ? .max : end - MonotonicClock.nanoseconds
         Readiness.wait(forAny: mainQueue, atMost: min(Self.slice, rest))
-    }
-
-    /// Says whether the main dispatch queue is to be served in a mode that has no epoll instance to harvest that from.
-    func mainQueueEventWithoutPoller(in mode: LoopMode) -> LoopEvent? {
-        mode.poller == nil && hostsMainQueue(in: mode) && isMainQueueReady ? .mainQueue : nil
     }
 }
 
@@ -276,15 +235,15 @@ extension HostRunLoop {
     func waitUntilReady(_ names: [Mode], until end: Int64, endsAtWakeUp: Bool) -> Bool {
         requireOwnProcess(to: "wait for")
         guard isCurrent else { Misuse.endProcessForWrongThread() }
-        let ignoredWakeUps = wakeState.accept()
+        let ignoredWakeUps = waker.state.accept()
         var wasWoken = false
         defer {
-            if wasWoken { _ = wakeState.requestWake(isRemembered: false) }
-            if ignoredWakeUps { wakeState.ignore() }
+            if wasWoken { _ = waker.state.requestWake(isRemembered: false) }
+            if ignoredWakeUps { waker.state.ignore() }
         }
         while true {
             let candidates = existingModes(names)
-            if wakeState.consume() {
+            if waker.state.consume() {
                 if endsAtWakeUp { return true }
                 wasWoken = true
             }
@@ -293,11 +252,11 @@ extension HostRunLoop {
             requireOwnProcess(to: "go on with")
             // What poll(2) looks at is a level, unlike what the modes have of it. Before the sleep is announced: who wakes the
             // loop after that writes it again.
-            descriptors.present?.wake.clear()
-            guard wakeState.prepareToSleep() else { continue }
+            waker.descriptors.present?.wake.clear()
+            guard waker.state.prepareToSleep() else { continue }
             // After the announcement: a mode that is made now ends the sleep.
             guard existingModes(names).count == candidates.count else {
-                wakeState.endSleep()
+                waker.state.endSleep()
                 continue
             }
             block(until: min(end, candidates.map(timerDeadline).min() ?? .max)) {
@@ -320,7 +279,7 @@ extension HostRunLoop {
 
     /// Sleeps until something is ready in one of some modes, or the announced sleep is ended; may end for no reason.
     private func waitWithoutHarvest(for modes: [LoopMode]) {
-        guard let pair = descriptors.present else {
+        guard let pair = waker.descriptors.present else {
             waitInSlices(servingMainQueue: modes.contains(where: hostsMainQueue))
             return
         }
@@ -329,7 +288,7 @@ extension HostRunLoop {
             if let poller = mode.poller {
                 watched.append(poller.epoll.rawValue)
             } else if hostsMainQueue(in: mode) {
-                watched.append(mainQueueDescriptor.load(ordering: .relaxed))
+                watched.append(mainQueue.descriptor)
             }
         }
         Readiness.wait(forAny: watched)
@@ -337,7 +296,7 @@ extension HostRunLoop {
 
     private func isReady(_ mode: LoopMode) -> Bool {
         if hasDueTimers(in: mode) || hasBlocks(for: mode) || hasReadyPort(mode) { return true }
-        guard mode.hasSignals.load(ordering: .acquiring) else { return false }
+        guard mode.hasSignals else { return false }
         return lock.withLock {
             var isAnySignalled = false
             mode.sources.visitAll { isAnySignalled = isAnySignalled || $0.isSignalled }
@@ -348,11 +307,11 @@ extension HostRunLoop {
     /// Harvests a mode's events and says whether they are of anything but the loop's own descriptors.
     private func hasReadyPort(_ mode: LoopMode) -> Bool {
         if mainQueueEventWithoutPoller(in: mode) != nil { return true }
-        if mode.events.isEmpty {
+        if mode.hasNoEvents {
             harvest(mode, blocks: false)
         }
         guard takePortEvent(in: mode) != nil else { return false }
-        mode.events.putBack()
+        mode.putBackEvent()
         return true
     }
 }

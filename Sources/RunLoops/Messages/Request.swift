@@ -44,7 +44,7 @@ extension HostRunLoop.SendRight {
         }
         while true {
             if let answer = pending.answer { return try answer.get() }
-            if loop.areAllRunsEnding.load(ordering: .acquiring) {
+            if loop.runs.areAllEnding {
                 wasStopped = true
                 return try pending.lastAnswer(in: mode, of: loop, before: deadline).get()
             }
@@ -159,7 +159,7 @@ final class PendingReply: @unchecked Sendable {
         of loop: HostRunLoop,
         before deadline: HostRunLoop.Instant
     ) -> Answer {
-        let end = min(deadline.nanoseconds, loop.endOfRequests.load(ordering: .relaxed))
+        let end = min(deadline.nanoseconds, loop.runs.endOfRequests)
         // What is there when the time is over still counts, but not for ever: the mode may be somebody else's, too.
         var passesLeft = 16
         while passesLeft > 0, loop.waitUntilReady([mode], until: end, endsAtWakeUp: false) {

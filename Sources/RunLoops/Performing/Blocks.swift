@@ -22,8 +22,7 @@ extension HostRunLoop {
         }
         requireOwnProcess(to: "queue a block on")
         lock.lock()
-        let isTaken = !isTornDown
-        if isTaken { append(.plain(plain)) }
+        if !modes.isClosed { blocks.append(.plain(plain)) }
         lock.unlock()
         noteForeignWork()
     }
@@ -54,7 +53,7 @@ extension HostRunLoop {
         requireOwnProcess(to: "queue a block on")
         defer { noteForeignWork() }
         return lock.withLock {
-            guard !isTornDown else { return false }
+            guard !modes.isClosed else { return false }
             // As in CFRunLoop (CFRunLoop.c:3485), except that the pseudo mode never becomes a real one.
             switch block.modes {
             case .usual, .common:
@@ -66,22 +65,9 @@ extension HostRunLoop {
                     _ = loopMode(creating: name)
                 }
             }
-            if block.order != 0 {
-                hasOrderedBlocks = true
-            }
-            if block.isListed {
-                listedPerforms.insert(Perform(block: block, timer: nil))
-            }
-            append(.object(block))
+            blocks.append(.object(block))
             return true
         }
-    }
-
-    /// Called with the lock held.
-    @inline(__always)
-    private func append(_ block: BlockEntry) {
-        blocks.append(block)
-        blockCount.store(blocks.count, ordering: .releasing)
     }
 
     // MARK: On the loop's thread
@@ -93,25 +79,21 @@ extension HostRunLoop {
     @discardableResult
     func performBlocks(in mode: LoopMode) -> Bool {
         stopIfAllRunsEnd()
-        guard blockCount.load(ordering: .acquiring) > 0 else { return false }
+        guard !blocks.isEmpty else { return false }
         let isUsual = mode.name == .default
         var isCommon = isUsual
         // The detached queue is this thread's own: what a nested run detaches goes into another array.
-        var detached = spareBlocks
-        spareBlocks = []
+        var detached = blocks.takeRoom()
         var isOrdered = false
         let isAnyMatching = lock.withLock { () -> Bool in
-            isCommon = isUsual || commonModes.contains(mode.name)
+            isCommon = isUsual || modes.isCommon(mode.name)
             // Work that is put off to another mode costs a pass no more than this look.
-            guard isAnyBlockMatching(mode, isUsual: isUsual, isCommon: isCommon) else { return false }
-            swap(&detached, &blocks)
-            swap(&isOrdered, &hasOrderedBlocks)
-            cancelledBlockCount = 0
-            blockCount.store(0, ordering: .releasing)
+            guard blocks.isAnyMatching(mode, isUsual: isUsual, isCommon: isCommon) else { return false }
+            isOrdered = blocks.detach(into: &detached)
             return true
         }
         guard isAnyMatching else {
-            spareBlocks = detached
+            blocks.giveBack(room: detached)
             return false
         }
         if isOrdered {
@@ -126,7 +108,7 @@ extension HostRunLoop {
             if !block.matches(mode, isUsual: isUsual, isCommon: isCommon) {
                 if hasRunSinceAsked, !isCommon, block.dependsOnCommon {
                     // An earlier block may have declared the mode common.
-                    isCommon = lock.withLock { commonModes.contains(mode.name) }
+                    isCommon = lock.withLock { modes.isCommon(mode.name) }
                     hasRunSinceAsked = false
                 }
                 guard block.matches(mode, isUsual: isUsual, isCommon: isCommon) else {
@@ -149,7 +131,7 @@ extension HostRunLoop {
             performed = true
             hasRunSinceAsked = true
         }
-        spareBlocks = detached
+        blocks.giveBack(room: detached)
         if !kept.isEmpty {
             putBack(kept)
         }
@@ -167,10 +149,8 @@ extension HostRunLoop {
 
     private func putBack(_ kept: [BlockEntry]) {
         let isTaken = lock.withLock { () -> Bool in
-            guard !isTornDown else { return false }
-            blocks.insert(contentsOf: kept, at: 0)
-            hasOrderedBlocks = hasOrderedBlocks || kept.contains { $0.order != 0 }
-            blockCount.store(blocks.count, ordering: .releasing)
+            guard !modes.isClosed else { return false }
+            blocks.putBack(kept)
             return true
         }
         guard !isTaken else { return }
@@ -183,39 +163,22 @@ extension HostRunLoop {
 
     /// Says whether a queued block may run in a mode.
     func hasBlocks(for mode: LoopMode) -> Bool {
-        guard blockCount.load(ordering: .acquiring) > 0 else { return false }
+        guard !blocks.isEmpty else { return false }
         return lock.withLock {
             let isUsual = mode.name == .default
-            let isCommon = isUsual || commonModes.contains(mode.name)
-            return isAnyBlockMatching(mode, isUsual: isUsual, isCommon: isCommon)
+            let isCommon = isUsual || modes.isCommon(mode.name)
+            return blocks.isAnyMatching(mode, isUsual: isUsual, isCommon: isCommon)
         }
     }
 
-    /// Called with the lock held.
-    private func isAnyBlockMatching(_ mode: LoopMode, isUsual: Bool, isCommon: Bool) -> Bool {
-        for block in blocks where block.isPending {
-            if block.matches(mode, isUsual: isUsual, isCommon: isCommon) { return true }
-        }
-        return false
-    }
-
-    /// Takes note that a block will not run; the queue is swept when half of it are such blocks, so that cancelling costs
-    /// O(1) on average.
+    /// Takes note that a block will not run.
     func noteCancelled(_ block: QueuedBlock) {
         guard !isInheritedByFork else { return }
         if block.isListed {
             unlist(block)
         }
         guard !block.isDelayed else { return }
-        let swept = lock.withLock { () -> [BlockEntry] in
-            cancelledBlockCount += 1
-            guard cancelledBlockCount * 2 >= blocks.count else { return [] }
-            cancelledBlockCount = 0
-            let all = blocks
-            blocks.removeAll { !$0.isPending }
-            blockCount.store(blocks.count, ordering: .releasing)
-            return all
-        }
+        let swept = lock.withLock { blocks.noteCancelled() }
         // Released here, after unlocking.
         _ = swept
     }

@@ -129,8 +129,7 @@ extension HostRunLoop {
     /// That wake-up is dropped when the nested run is past its wait, and the run around it may sleep next.
     @inline(__always)
     func noteWorkOfNestedRun() {
-        guard depth.load(ordering: .relaxed) > 1 else { return }
-        hasForeignWork.store(true, ordering: .releasing)
+        if runs.isNested { waker.noteForeignWork(unless: false) }
     }
 
     /// Runs a closure now, as a callout of its own, and says how it ended: done or abandoned.
@@ -147,7 +146,7 @@ extension HostRunLoop {
             hf_recovery_end_run(outerRun)
             unsafe hf_recovery_restore(suspended)
         }
-        let mode = lock.withLock { runningMode ?? loopMode(creating: .default) }
+        let mode = lock.withLock { runs.mode ?? loopMode(creating: .default) }
         let wasIdle = progress.begin()
         _ = block.begin()
         callOut(to: block, in: mode)
@@ -198,8 +197,8 @@ extension HostRunLoop {
         timer.delayedBlock = block
         let perform = Perform(block: block, timer: timer)
         let isListed = lock.withLock {
-            guard !isTornDown else { return false }
-            listedPerforms.insert(perform)
+            guard !self.modes.isClosed else { return false }
+            blocks.list(perform)
             return true
         }
         guard isListed else {
@@ -222,14 +221,14 @@ extension HostRunLoop {
     public func cancelPerforms(for target: AnyObject) -> Int {
         guard !isInheritedByFork else { return 0 }
         let identity = ObjectIdentifier(target)
-        let performs = lock.withLock { listedPerforms.performs(of: identity) }
+        let performs = lock.withLock { blocks.performs(of: identity) }
         return performs.count { $0.cancel() }
     }
 
     /// Forgets a perform that runs now or will never run.
     func unlist(_ block: QueuedBlock) {
         // Released after unlocking.
-        _ = lock.withLock { listedPerforms.remove(block) }
+        _ = lock.withLock { blocks.unlist(block) }
     }
 }
 

@@ -1,0 +1,111 @@
+/// The modes of a loop, which of them are common, and what was added to the common ones.
+///
+/// Protected by the loop's lock. What is removed is returned, so that it is released after unlocking.
+struct ModeTable {
+    typealias Mode = HostRunLoop.Mode
+
+    private let descriptors: SleepDescriptors
+    private var modes: [Mode: LoopMode] = [:]
+    /// The mode that was asked for last.
+    private var last: LoopMode?
+    private var common: Set<Mode> = [.default]
+    /// The common modes in the order in which they were declared, in which items are told of them.
+    private(set) var commonNames: [Mode] = [.default]
+    /// By item identifier: that is the order in which the items were made.
+    private var commonItems: [UInt64: any LoopItem] = [:]
+    /// Whether the thread has ended: nothing can be added to the loop any more.
+    private(set) var isClosed = false
+
+    /// Makes a table with the default mode.
+    init(_ descriptors: SleepDescriptors) {
+        self.descriptors = descriptors
+        _ = make(.default)
+        last = nil
+    }
+
+    // MARK: Modes
+
+    /// All modes.
+    var all: Dictionary<Mode, LoopMode>.Values { modes.values }
+
+    /// The names of all modes.
+    var names: Set<Mode> { Set(modes.keys) }
+
+    /// All modes with the names under which they are known, for the check of the invariants.
+    var entries: [Mode: LoopMode] { modes }
+
+    /// Returns a mode, if there is one of this name.
+    subscript(name: Mode) -> LoopMode? { modes[name] }
+
+    /// Returns the mode that was asked for last, if it has this name: comparing is cheaper than hashing.
+    @inline(__always)
+    func known(_ name: Mode) -> LoopMode? {
+        guard let mode = last, mode.name == name else { return nil }
+        return mode
+    }
+
+    /// Returns a mode, if there is one of this name, and remembers that it was asked for.
+    mutating func find(_ name: Mode) -> LoopMode? {
+        if let mode = known(name) { return mode }
+        guard let mode = modes[name] else { return nil }
+        last = mode
+        return mode
+    }
+
+    /// Makes a mode that the loop can sleep in.
+    mutating func make(_ name: Mode) -> LoopMode {
+        let mode = LoopMode(name: name, number: modes.count, descriptors)
+        modes[name] = mode
+        return mode
+    }
+
+    // MARK: Common modes
+
+    /// The common modes.
+    var commonModes: Set<Mode> { common }
+
+    /// Says whether a mode is common.
+    @inline(__always)
+    func isCommon(_ name: Mode) -> Bool { common.contains(name) }
+
+    /// Declares a mode common, and says whether it was not.
+    mutating func declareCommon(_ name: Mode) -> Bool {
+        guard common.insert(name).inserted else { return false }
+        commonNames.append(name)
+        return true
+    }
+
+    // MARK: Common items
+
+    /// How many items were added to the common modes.
+    var commonItemCount: Int { commonItems.count }
+
+    /// The common items by identifier, in the order in which they were made.
+    var commonItemsInOrder: [(key: UInt64, value: any LoopItem)] { commonItems.sorted { $0.key < $1.key } }
+
+    /// Whether a common item is valid.
+    var hasValidCommonItems: Bool { commonItems.values.contains { $0.isValid } }
+
+    /// Returns a common item.
+    func commonItem(_ identifier: UInt64) -> (any LoopItem)? { commonItems[identifier] }
+
+    /// Makes an item a common one, and says whether it was not.
+    mutating func insertCommon(_ item: some LoopItem) -> Bool {
+        commonItems.updateValue(item, forKey: item.identifier) == nil
+    }
+
+    /// Removes an item from the common ones, and says whether it was one; the caller keeps it alive.
+    mutating func removeCommon(_ identifier: UInt64) -> Bool {
+        commonItems.removeValue(forKey: identifier) != nil
+    }
+
+    // MARK: The end
+
+    /// Takes nothing more, and returns the common items, which are none any more.
+    mutating func close() -> [any LoopItem] {
+        isClosed = true
+        let items = commonItemsInOrder.map(\.value)
+        commonItems = [:]
+        return items
+    }
+}
