@@ -1,7 +1,7 @@
 import LinuxSystem
 import Synchronization
 
-/// How a loop is woken, and what it is woken for: all that other threads touch of a loop without its lock.
+/// How a loop is woken: what other threads touch of it without its lock.
 ///
 /// Whoever posts publishes first and then looks at the wake state; the loop changes the wake state first and then looks at what
 /// was published.

@@ -145,6 +145,7 @@ final class RunStack: @unchecked Sendable {
     func popDeadline() { deadlines.removeLast() }
 
     /// The deadline of the innermost run, or that of a run around it that is earlier and has not ended a wait yet.
+    @inline(__always)
     var earliestDeadline: Int64 {
         var earliest = deadlines.last?.time ?? .max
         for deadline in deadlines where !deadline.hasWoken {
