@@ -1,9 +1,21 @@
-// The main dispatch queue, seen from a run loop (the two functions that CFRunLoop uses), and the main thread.
+// What the Glibc overlay lacks, by subject. linux_shims.h says why each is here.
 
 #include "linux_shims.h"
 
+#include <errno.h>
+#include <linux/futex.h>
+#include <locale.h>
+#include <pthread.h>
 #include <stddef.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
+#include <wchar.h>
+
+enum { nanoseconds_per_second = 1000000000 };
+
+// MARK: The main dispatch queue
 
 // Weak: an executable that does not link libdispatch must not need it for these.
 extern int _dispatch_get_main_queue_handle_4CF(void) __attribute__((weak));
@@ -26,6 +38,77 @@ void hf_main_queue_drain(void) {
     }
 }
 
+// MARK: Threads and forks
+
 bool hf_is_main_thread(void) { return gettid() == getpid(); }
 
 int hf_thread_id(void) { return gettid(); }
+
+// ERANGE for a name that is too long: the caller cuts it.
+void hf_thread_set_name(const char *name) { pthread_setname_np(pthread_self(), name); }
+
+unsigned int hf_forks;
+static pthread_once_t watched = PTHREAD_ONCE_INIT;
+
+// Runs in the child, which may hold the locks of threads it does not have: safe to call from a signal handler.
+static void count_fork(void) { __atomic_fetch_add(&hf_forks, 1, __ATOMIC_RELAXED); }
+
+static void watch(void) { pthread_atfork(NULL, NULL, count_fork); }
+
+void hf_fork_count_watch(void) { pthread_once(&watched, watch); }
+
+// MARK: futex(2)
+
+void hf_futex_wait(const uint32_t *word, uint32_t value) {
+    int saved = errno;
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+    errno = saved;
+}
+
+void hf_futex_wait_until(const uint32_t *word, uint32_t value, int64_t deadline) {
+    struct timespec time = {.tv_sec = (time_t)(deadline / nanoseconds_per_second), .tv_nsec = (long)(deadline % nanoseconds_per_second)};
+    int saved = errno;
+    syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, value, &time, NULL, FUTEX_BITSET_MATCH_ANY);
+    errno = saved;
+}
+
+void hf_futex_wake(const uint32_t *word, int count) {
+    int saved = errno;
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+    errno = saved;
+}
+
+// MARK: Files
+
+long hf_directory_read(int directory, void *buffer, unsigned long size) {
+    return syscall(SYS_getdents64, directory, buffer, size);
+}
+
+int hf_timerfd_create(void) { return timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK); }
+
+int hf_timerfd_set(int descriptor, int64_t nanoseconds) {
+    struct itimerspec setting = {
+        .it_value = {
+            .tv_sec = (time_t)(nanoseconds / nanoseconds_per_second),
+            .tv_nsec = (long)(nanoseconds % nanoseconds_per_second),
+        },
+    };
+    return timerfd_settime(descriptor, TFD_TIMER_ABSTIME, &setting, NULL);
+}
+
+// MARK: Characters
+
+// Made once and never freed or changed.
+static locale_t utf8;
+static pthread_once_t locale_made = PTHREAD_ONCE_INIT;
+
+static void make_locale(void) { utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0); }
+
+int hf_character_columns(uint32_t character) {
+    pthread_once(&locale_made, make_locale);
+    if (utf8 == (locale_t)0) return -1;
+    locale_t previous = uselocale(utf8);
+    int columns = wcwidth((wchar_t)character);
+    uselocale(previous);
+    return columns;
+}
