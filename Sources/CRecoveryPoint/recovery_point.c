@@ -1,7 +1,6 @@
 // What a guarded call needs that is not in recovery_switch.S: the thread's variables, and the end of an abandoned one.
 
 #include "recovery_point.h"
-#include "access_list.h"
 #include "loop_events.h"
 #include "recovery_point_layout.h"
 #include "runtime_state.h"

@@ -1,12 +1,123 @@
-// Noting and putting back what the runtimes keep for a thread.
+// What the runtimes keep for a thread: found in the thread-local storage of their libraries, noted, and put back.
 //
 // What an abandoned callout leaves there belongs to it: the next callout would have its task-local values, and its exceptions. It is
 // cut off, and not released: no `deinit` of an abandoned frame is called either.
 
 #include "runtime_state.h"
-#include "library_storage.h"
 
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+// MARK: Thread-local storage
+
+// By the loader, which made it (dlinfo(3), RTLD_DI_TLS_DATA).
+
+/// A library's thread-local storage for one thread.
+typedef struct LibraryStorage {
+    const void *image;
+    uintptr_t *first;
+    size_t words;
+} LibraryStorage;
+
+/// Where a word is in such a storage: not looked for yet, or not found.
+enum { unknown = -1, nowhere = -2 };
+
+static int find_size(struct dl_phdr_info *info, size_t size, void *result) {
+    (void)size;
+    LibraryStorage *storage = result;
+    if (info->dlpi_addr != (ElfW(Addr))(uintptr_t)storage->image) {
+        return 0;
+    }
+    for (int i = 0; i < info->dlpi_phnum; i += 1) {
+        if (info->dlpi_phdr[i].p_type == PT_TLS) {
+            storage->words = info->dlpi_phdr[i].p_memsz / sizeof(uintptr_t);
+        }
+    }
+    return 1;
+}
+
+/// Finds the calling thread's storage of the library that an address lies in.
+///
+/// Returns false where the library has none. Allocates, and takes the loader's lock.
+static bool find_library_storage(const void *address, LibraryStorage *storage) {
+    Dl_info library;
+    if (dladdr(address, &library) == 0) {
+        return false;
+    }
+    void *handle = dlopen(library.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle == NULL) {
+        return false;
+    }
+    void *first = NULL;
+    int error = dlinfo(handle, RTLD_DI_TLS_DATA, &first);
+    dlclose(handle);
+    *storage = (LibraryStorage){.image = library.dli_fbase, .first = first};
+    dl_iterate_phdr(find_size, storage);
+    return error == 0 && first != NULL && storage->words > 0;
+}
+
+// MARK: Exclusivity accesses
+
+// Where the Swift runtime keeps the head of a thread's list of them.
+//
+// swift_task_enterThreadLocalContext() with an empty state only reads that head, and the call costs as much as all the rest of
+// a recovery point. So its address is looked for once per thread: in the thread-local storage of the runtime's library, by
+// entering a context whose only access is ours. It is read there and never written: cutting the list is left to the runtime. If
+// it is not found exactly once, or is not what the runtime's functions say, every callout calls the runtime.
+
+enum { state_words = 2 };
+
+/// Where in the library's thread-local storage the head is: the same for all threads.
+static _Atomic ptrdiff_t head_offset = unknown;
+
+/// An access as the runtime has it (swift/include/swift/Runtime/Exclusivity.h): the third word is the next one.
+typedef struct Access {
+    uintptr_t words[3];
+} Access;
+
+/// Returns where the head is, by making it point to an access of ours for a moment.
+static ptrdiff_t find_head(const LibraryStorage *storage, uintptr_t before) {
+    Access access = {{0}};
+    uintptr_t ours = (uintptr_t)&access;
+    uintptr_t state[state_words] = {ours, ours};
+    swift_task_enterThreadLocalContext((char *)state);
+    ptrdiff_t found = nowhere;
+    int matches = 0;
+    for (size_t i = 0; i < storage->words; i += 1) {
+        if (*(volatile uintptr_t *)&storage->first[i] == ours) {
+            found = (ptrdiff_t)i;
+            matches += 1;
+        }
+    }
+    swift_task_exitThreadLocalContext((char *)state);
+    bool is_head = matches == 1 && *(volatile uintptr_t *)&storage->first[found] == before;
+    return is_head ? found : nowhere;
+}
+
+void hf_access_list_note(uintptr_t *state) {
+    if (swift_task_enterThreadLocalContext == NULL || swift_task_exitThreadLocalContext == NULL) {
+        return;
+    }
+    swift_task_enterThreadLocalContext((char *)state);
+    ptrdiff_t offset = atomic_load_explicit(&head_offset, memory_order_relaxed);
+    LibraryStorage storage;
+    if (offset == nowhere || !find_library_storage((const void *)(uintptr_t)swift_task_enterThreadLocalContext, &storage)) {
+        return;
+    }
+    if (offset == unknown) {
+        offset = find_head(&storage, state[0]);
+        atomic_store_explicit(&head_offset, offset, memory_order_relaxed);
+    }
+    if (offset >= 0 && (size_t)offset < storage.words && storage.first[offset] == state[0]) {
+        hf_access_list = &storage.first[offset];
+    }
+}
+
+// MARK: Task-local values and exceptions
 
 // Exported by libswift_Concurrency and public, but for where it keeps them (swift/stdlib/public/Concurrency/TaskLocal.cpp). Weak: a
 // program may have no concurrency, and then no such values.
@@ -19,7 +130,7 @@ extern const char hf_type_of_int __asm__("$sSiN") __attribute__((weak));
 extern HFExceptionGlobals *__cxa_get_globals(void) __attribute__((weak));
 
 /// The library has four words for each thread.
-enum { nowhere = -1, most_words = 1024 };
+enum { most_words = 1024 };
 
 /// Where in the library's thread-local storage the pointer is: the same for all threads. Written before main.
 static ptrdiff_t task_locals_offset = nowhere;
@@ -33,7 +144,7 @@ static bool push(const void *key) {
 /// Finds the pointer, by binding two values for a moment: it is the word that is NULL without values, and the first word of what it
 /// points to changes with each value. Only outside of a task, which has
 /// a storage of its own.
-static ptrdiff_t find_task_locals(const HFLibraryStorage *storage) {
+static ptrdiff_t find_task_locals(const LibraryStorage *storage) {
     static const char keys[2];
     volatile uintptr_t *words = storage->first;
     uintptr_t before[most_words];
@@ -65,12 +176,12 @@ static ptrdiff_t find_task_locals(const HFLibraryStorage *storage) {
 
 /// Before main no value is bound: where one is, its storage cannot be told from other words.
 __attribute__((constructor)) static void find_place_of_task_locals(void) {
-    HFLibraryStorage storage;
+    LibraryStorage storage;
     if (swift_task_localValuePush == NULL) {
         return;
     }
     if (&hf_type_of_int != NULL && swift_task_localValuePop != NULL && swift_task_localValueGet != NULL &&
-        hf_find_library_storage((const void *)(uintptr_t)swift_task_localValuePush, &storage) &&
+        find_library_storage((const void *)(uintptr_t)swift_task_localValuePush, &storage) &&
         storage.words <= most_words) {
         task_locals_offset = find_task_locals(&storage);
     }
@@ -82,10 +193,10 @@ static void find_places(HFRuntimePlaces *places) {
     if (swift_task_localValuePush == NULL) {
         return;
     }
-    HFLibraryStorage storage;
+    LibraryStorage storage;
     places->hides_task_locals = true;
     if (task_locals_offset != nowhere &&
-        hf_find_library_storage((const void *)(uintptr_t)swift_task_localValuePush, &storage) &&
+        find_library_storage((const void *)(uintptr_t)swift_task_localValuePush, &storage) &&
         (size_t)task_locals_offset < storage.words) {
         places->task_locals = &storage.first[task_locals_offset];
         places->hides_task_locals = false;

@@ -8,6 +8,8 @@
 
 #include "recovery_point.h"
 
+#include <stdint.h>
+
 /// The exceptions of a thread (Itanium C++ ABI, "Exception Handling", 2.2.2): those that a handler has caught, and how many are on
 /// their way up.
 typedef struct HFExceptionGlobals {
@@ -42,5 +44,20 @@ HFRuntimeState hf_runtime_state_note(void) __attribute__((visibility("hidden")))
 
 /// Puts the state back that was noted last. Only where hf_async_can_restore_runtime_state() has said that this can be done.
 void hf_runtime_state_restore(void) __attribute__((visibility("hidden")));
+
+// MARK: Exclusivity accesses
+
+// Exported by libswiftCore, but not public ABI (swift/stdlib/public/runtime/ConcurrencyExclusivity.inc): weak, so that a
+// runtime without them is noticed by hf_recovery_tracks_exclusivity() and not by the linker.
+extern void swift_task_enterThreadLocalContext(char *state) __attribute__((weak));
+extern void swift_task_exitThreadLocalContext(char *state) __attribute__((weak));
+
+/// Where the runtime keeps the head of this thread's list; NULL until that is known.
+extern _Thread_local uintptr_t *hf_access_list __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/// Puts the head of this thread's list into an empty state of two words, and finds out where it is for the next time.
+///
+/// Allocates, and takes the loader's lock.
+void hf_access_list_note(uintptr_t *state) __attribute__((visibility("hidden")));
 
 #endif

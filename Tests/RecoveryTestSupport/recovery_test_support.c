@@ -68,7 +68,7 @@ void hf_test_toggle_x87(uint16_t bits) {
     __asm__ volatile("fldcw %0" : : "m"(control_word));
 }
 
-// As in access_list.h, which is the recovery point's own.
+// As in runtime_state.h, which is the recovery point's own.
 extern _Thread_local uintptr_t *hf_access_list __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 bool hf_test_reads_access_list(void) { return hf_access_list != NULL; }
