@@ -3,46 +3,27 @@
 // The child has no crash thread, no part in its parent's spool file, and no claim to be restarted. Whoever looks at the store next
 // makes a report of it.
 
+#include "async_proc.h"
 #include "async_state.h"
 #include "async_syscalls.h"
 
 #include <fcntl.h>
 #include <time.h>
 
-/// A path that is put together without a library.
 typedef struct Path {
     char text[HF_SPOOL_FOLDER_SIZE + 64];
-    size_t length;
 } Path;
 
-static void add_text(Path *path, const char *text) {
-    for (size_t i = 0; text[i] != 0 && path->length + 1 < sizeof path->text; i += 1) {
-        path->text[path->length] = text[i];
-        path->length += 1;
-    }
-    path->text[path->length] = 0;
-}
-
-static void add_number(Path *path, uint64_t number) {
-    char digits[21];
-    size_t first = sizeof digits - 1;
-    digits[first] = 0;
-    do {
-        first -= 1;
-        digits[first] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    add_text(path, digits + first);
-}
-
-static void add_name(Path *path, const HFForkMirror *mirror, const HFRecord *record, const char *before, const char *after) {
-    path->length = 0;
-    add_text(path, mirror->folder);
-    add_text(path, before);
-    add_number(path, (uint64_t)record->pid);
-    add_text(path, "-");
-    add_number(path, (uint64_t)record->time_unix_nanoseconds);
-    add_text(path, after);
+/// `FOLDER/PID-TIME`, with something before and behind the name.
+static void write_path(Path *path, const HFForkMirror *mirror, const HFRecord *record, const char *before, const char *after) {
+    char *text = path->text;
+    const size_t size = sizeof path->text;
+    size_t length = hf_async_append(text, size, 0, mirror->folder);
+    length = hf_async_append(text, size, length, before);
+    length = hf_async_append_number(text, size, length, (uint64_t)record->pid);
+    length = hf_async_append(text, size, length, "-");
+    length = hf_async_append_number(text, size, length, (uint64_t)record->time_unix_nanoseconds);
+    hf_async_append(text, size, length, after);
 }
 
 /// Describes a file with the images and one slot.
@@ -76,7 +57,7 @@ void hf_async_record_child(int signal, const siginfo_t *info, void *context) {
         return;
     }
     HFRecord record;
-    hf_async_fill_record(&record, &mirror->header, signal, info, context);
+    hf_async_fill_record(&record, &mirror->header, signal, info, context, 0);
     hf_async_walk_frame_pointers(&record, context);
     record.facts |= HF_FACT_FORKED_CHILD;
     // What stands in it is of the parent's loop.
@@ -91,8 +72,8 @@ void hf_async_record_child(int signal, const siginfo_t *info, void *context) {
 
     Path temporary;
     Path path;
-    add_name(&temporary, mirror, &record, "/.", ".tmp");
-    add_name(&path, mirror, &record, "/", ".spool");
+    write_path(&temporary, mirror, &record, "/.", ".tmp");
+    write_path(&path, mirror, &record, "/", ".spool");
     long descriptor = HF_SYSCALL4(
         SYS_openat, AT_FDCWD, temporary.text, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (descriptor < 0) {

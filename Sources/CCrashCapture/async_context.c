@@ -3,7 +3,6 @@
 // What is copied may be written meanwhile, by other threads or by the very one that faulted: the number of an entry is read before and
 // after, and an entry that changed in between is left out.
 
-#include "async_sleep.h"
 #include "async_state.h"
 #include "async_syscalls.h"
 #include "crash_context.h"

@@ -63,20 +63,18 @@ _Noreturn static void end_by(int signal, const siginfo_t *info) {
     __builtin_unreachable();
 }
 
-int32_t hf_async_process(void) {
-    int32_t pid = (int32_t)HF_SYSCALL0(SYS_getpid);
-    const _Atomic(bool) *is_ours = hf_capture_state.is_ours;
-    return is_ours == NULL || atomic_load_explicit(is_ours, memory_order_relaxed) ? pid : -pid;
-}
+/// The pid of the process that ends as a signal says: a second fault of it skips the handlers that stood before ours. A pid
+/// and no flag, because a vfork(2) child shares this memory.
+static _Atomic(int32_t) terminating;
 
-bool hf_async_is_exiting(void) {
-    return atomic_load_explicit(&hf_capture_state.exiting, memory_order_acquire) == hf_async_process();
+bool hf_async_is_terminating(void) {
+    return atomic_load_explicit(&terminating, memory_order_acquire) == hf_async_process();
 }
 
 void hf_async_terminate(int signal, siginfo_t *info, void *context) {
     // A fault of that handler comes back here, and must not begin again.
     int32_t process = hf_async_process();
-    if (atomic_exchange_explicit(&hf_capture_state.terminating, process, memory_order_acq_rel) != process) {
+    if (atomic_exchange_explicit(&terminating, process, memory_order_acq_rel) != process) {
         call_previous_handler(signal, info, context);
     }
     // Whatever that handler did, the process ends now, and as the signal says: an outer supervisor and a core dump see the

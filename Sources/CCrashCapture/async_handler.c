@@ -1,26 +1,20 @@
 // The fault handler: capture, park until the verdict, act on it.
 //
 // It runs on the alternate stack of the thread that faulted, with all fault signals masked, and calls nothing but functions
-// in files named async_*.c. A fault of the handler itself is therefore ended by the kernel at once (signal(7): a fault
-// signal that is blocked kills), with what was captured so far in the spool.
+// in files named async_*.c. It is the top of these files: none of them calls it. A fault of the handler itself is ended by the kernel
+// at once (signal(7): a fault signal that is blocked kills), with what was captured so far in the spool.
 
 #include "async_handler.h"
-#include "async_park.h"
+#include "async_sample.h"
 #include "async_signals.h"
 #include "async_spool.h"
 #include "async_state.h"
-#include "async_turn.h"
 #include "async_syscalls.h"
+#include "async_verdict.h"
 #include "crash_context.h"
 #include "recovery_point.h"
 
-#include <time.h>
 #include <ucontext.h>
-
-const int hf_async_fault_signals[HF_REPORTED_SIGNAL_COUNT] = {
-    SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS, SIGXCPU, SIGXFSZ};
-
-HFCaptureState hf_capture_state;
 
 /// Of the processor's flags (Intel's manual, volume 1, 3.4.3): traps after each instruction, string instructions that go down, nested
 /// tasks, and alignment checks. No function expects one of them set (System V ABI, AMD64 supplement, 3.2.1).
@@ -51,37 +45,11 @@ static void resume_at_recovery_point(ucontext_t *context, const HFRecord *record
     registers[REG_RBP] = (greg_t)hf_recovery_frame_pointer(point);
 }
 
-/// Waits for a slot when all are taken: the report writer frees one every few milliseconds.
-///
-/// As long as for a verdict, and longer while slots are freed, if only for others: then nothing hangs, but the machine is busy.
-static HFRecord *wait_for_slot(void) {
-    const uint64_t step = 10 * 1000 * 1000;
-    uint64_t patience = hf_capture_state.configuration.deadline_nanoseconds;
-    uint64_t left = patience;
-    uint64_t most = patience * 5;
-    uint32_t freed = atomic_load_explicit(&hf_capture_state.freed, memory_order_relaxed);
-    for (;;) {
-        HFRecord *record = hf_async_claim_slot();
-        if (record != NULL || left == 0 || most == 0) {
-            return record;
-        }
-        struct timespec pause = {.tv_sec = 0, .tv_nsec = (long)step};
-        HF_SYSCALL2(SYS_nanosleep, &pause, 0);
-        left = left > step ? left - step : 0;
-        most = most > step ? most - step : 0;
-        uint32_t now = atomic_load_explicit(&hf_capture_state.freed, memory_order_relaxed);
-        if (now != freed) {
-            freed = now;
-            left = patience;
-        }
-    }
-}
-
 /// Captures the fault and returns what is to be done about it; `*record` is NULL when there was no room for one.
-static uint32_t capture(int signal, const siginfo_t *info, void *context, HFRecord **record) {
+static uint32_t capture(int signal, const siginfo_t *info, void *context, uint64_t deadline, HFRecord **record) {
     HFSpoolHeader *spool = hf_capture_state.configuration.spool;
     uint32_t verdict = atomic_load_explicit(&hf_capture_state.verdict_without_decision, memory_order_relaxed);
-    *record = wait_for_slot();
+    *record = hf_async_wait_for_slot();
     bool has_room = *record != NULL;
     if (!has_room) {
         *record = hf_async_claim_last_slot();
@@ -91,7 +59,7 @@ static uint32_t capture(int signal, const siginfo_t *info, void *context, HFReco
         return verdict;
     }
     atomic_fetch_add_explicit(&hf_capture_state.fault_count, 1, memory_order_relaxed);
-    hf_async_fill_record(*record, spool, signal, info, context);
+    hf_async_fill_record(*record, spool, signal, info, context, deadline);
     if (!has_room) {
         hf_capture_add_facts(*record, HF_FACT_NO_ROOM);
     }
@@ -119,11 +87,12 @@ static void leave(HFRecord *record, int32_t status) {
     hf_async_end_by_order(order);
 }
 
-/// Captures the fault and acts on the verdict; returns when that is to resume.
-static void judge(int signal, siginfo_t *info, void *context) {
+/// Captures the fault and acts on the verdict; returns when that is to resume. The deadline is that of a callout which was interrupted,
+/// 0 for a fault.
+static void judge(int signal, siginfo_t *info, void *context, uint64_t deadline) {
     HFRecord *record;
     hf_async_check_spool();
-    uint32_t verdict = capture(signal, info, context, &record);
+    uint32_t verdict = capture(signal, info, context, deadline, &record);
     if (verdict == HF_VERDICT_RESUME) {
         resume_at_recovery_point(context, record);
         hf_async_leave_record(record);
@@ -149,19 +118,22 @@ static void judge(int signal, siginfo_t *info, void *context) {
     hf_async_terminate(signal, info, context);
 }
 
-void hf_async_handle_overdue(int signal, siginfo_t *info, void *context) {
-    end_alignment_checks();
-    int32_t process = hf_async_process();
-    // Nothing is wrong with the thread: where nobody judges, it goes on.
-    if (atomic_load_explicit(&hf_capture_state.installed, memory_order_acquire) &&
-        atomic_load_explicit(&hf_capture_state.terminating, memory_order_acquire) != process) {
-        judge(signal, info, context);
+/// Whether another process sent a signal that was ignored before capture: it still is. A fault never is (signal(7)).
+static bool is_ignored_order(int signal, const siginfo_t *info) {
+    if (info->si_code > SI_USER || info->si_pid == (int32_t)HF_SYSCALL0(SYS_getpid)) {
+        return false;
     }
+    for (int i = 0; i < HF_REPORTED_SIGNAL_COUNT; i += 1) {
+        if (hf_async_fault_signals[i] == signal) {
+            return hf_capture_state.previous[i].sa_handler == SIG_IGN;
+        }
+    }
+    return false;
 }
 
 void hf_async_handle_fault(int signal, siginfo_t *info, void *context) {
     end_alignment_checks();
-    if (hf_async_is_ignored_order(signal, info)) {
+    if (is_ignored_order(signal, info)) {
         return;
     }
     int32_t process = hf_async_process();
@@ -170,12 +142,23 @@ void hf_async_handle_fault(int signal, siginfo_t *info, void *context) {
     if (installed && process != hf_capture_state.pid) {
         hf_async_record_child(signal, info, context);
     }
-    if (!installed || process != hf_capture_state.pid ||
-        atomic_load_explicit(&hf_capture_state.terminating, memory_order_acquire) == process) {
+    if (!installed || process != hf_capture_state.pid || hf_async_is_terminating()) {
         hf_async_terminate(signal, info, context);
         return;
     }
     if (!hf_async_mend_spool(signal, info)) {
-        judge(signal, info, context);
+        judge(signal, info, context, 0);
+    }
+}
+
+void hf_async_handle_sample(int signal, siginfo_t *info, void *context) {
+    uint64_t deadline;
+    if (!hf_async_answer_sample(signal, info, context, &deadline)) {
+        return;
+    }
+    end_alignment_checks();
+    // Nothing is wrong with the thread: where nobody judges, it goes on.
+    if (atomic_load_explicit(&hf_capture_state.installed, memory_order_acquire) && !hf_async_is_terminating()) {
+        judge(signal, info, context, deadline);
     }
 }

@@ -1,19 +1,16 @@
 // Filling in a record: everything that only the faulting thread knows, while it stands in its handler.
 
-#include "async_address.h"
+#include "async_proc.h"
 #include "async_registers.h"
-#include "async_sample.h"
 #include "async_state.h"
 #include "async_syscalls.h"
 #include "recovery_point.h"
+#include "thread_sampling.h"
 
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <ucontext.h>
-
-_Thread_local HFThreadStack hf_thread_stack;
-_Thread_local HFUncaughtException hf_uncaught_exception;
 
 static int64_t now(clockid_t clock) {
     struct timespec time = {0, 0};
@@ -219,11 +216,10 @@ static void copy_cause(HFRecord *record, int signal, const siginfo_t *info) {
 }
 
 /// What is no fault, but a callout that takes too long: it comes here by no other signal (async_sample.c).
-static void note_deadline(HFRecord *record) {
+static void note_deadline(HFRecord *record, uint64_t deadline) {
     if (record->signal == HF_SAMPLE_SIGNAL) {
         record->facts |= HF_FACT_OVERDUE;
-        record->callout_deadline =
-            atomic_load_explicit(&hf_sample_state.callout_deadline, memory_order_relaxed);
+        record->callout_deadline = deadline;
     }
 }
 
@@ -261,11 +257,11 @@ void hf_async_outline_record(HFRecord *record, int signal, const siginfo_t *info
     if (hf_run_is_in_task) {
         record->facts |= HF_FACT_TASK;
     }
-    note_deadline(record);
+    note_deadline(record, 0);
 }
 
 void hf_async_fill_record(
-    HFRecord *record, HFSpoolHeader *process, int signal, const siginfo_t *info, void *context) {
+    HFRecord *record, HFSpoolHeader *process, int signal, const siginfo_t *info, void *context, uint64_t callout_deadline) {
     const ucontext_t *registers = context;
     // What a record cannot do without comes first: should the rest fault, that much is there.
     clear(record, offsetof(HFRecord, time_unix_nanoseconds), offsetof(HFRecord, registers));
@@ -291,7 +287,7 @@ void hf_async_fill_record(
     if (hf_run_is_in_task) {
         record->facts |= HF_FACT_TASK;
     }
-    note_deadline(record);
+    note_deadline(record, callout_deadline);
     note_progress(record);
     copy_messages(record);
     describe_cause(record);

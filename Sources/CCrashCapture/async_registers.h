@@ -8,8 +8,6 @@
 
 #include "crash_record.h"
 
-#if defined(__x86_64__)
-
 /// The registers before it may hold pointers.
 enum { HF_GENERAL_REGISTER_COUNT = REG_RIP, HF_STACK_POINTER_NUMBER = REG_RSP };
 
@@ -33,38 +31,5 @@ static inline void hf_copy_registers(HFRecord *record, const ucontext_t *context
         record->registers[i] = (uint64_t)context->uc_mcontext.gregs[i];
     }
 }
-
-#elif defined(__aarch64__)
-
-// Compiled for, never run: the recovery point has no port yet.
-
-/// x0 to x30 and the stack pointer.
-enum { HF_GENERAL_REGISTER_COUNT = 32, HF_STACK_POINTER_NUMBER = 31 };
-
-static inline uint64_t hf_context_stack_pointer(const ucontext_t *context) { return context->uc_mcontext.sp; }
-
-static inline uint64_t hf_context_frame_pointer(const ucontext_t *context) { return context->uc_mcontext.regs[29]; }
-
-static inline uint64_t hf_record_register(const HFRecord *record, uint32_t number) {
-    return number < HF_REGISTER_COUNT ? record->registers[number] : record->more_registers[number - HF_REGISTER_COUNT];
-}
-
-static inline uint64_t hf_record_program_counter(const HFRecord *record) { return hf_record_register(record, 32); }
-
-static inline void hf_copy_registers(HFRecord *record, const ucontext_t *context) {
-    const mcontext_t *machine = &context->uc_mcontext;
-    for (int i = 0; i < HF_REGISTER_COUNT; i += 1) {
-        record->registers[i] = machine->regs[i];
-    }
-    for (int i = HF_REGISTER_COUNT; i < 31; i += 1) {
-        record->more_registers[i - HF_REGISTER_COUNT] = machine->regs[i];
-    }
-    record->more_registers[8] = machine->sp;
-    record->more_registers[9] = machine->pc;
-    record->more_registers[10] = machine->pstate;
-    record->more_registers[11] = machine->fault_address;
-}
-
-#endif
 
 #endif

@@ -4,21 +4,16 @@
 // for a thread that blocks the signal.
 
 #include "async_sample.h"
-#include "async_handler.h"
 #include "async_registers.h"
-#include "async_sleep.h"
 #include "async_state.h"
 #include "async_syscalls.h"
-#include "async_tracer.h"
-#include "callout_deadline.h"
 #include "recovery_point.h"
-#include "thread_look.h"
 #include "thread_sampling.h"
 
-#include <linux/futex.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 
-HFSampleState hf_sample_state = {.owns_signal = true, .obstacle = HF_SAMPLING_OFF, .tasks = -1};
+HFSampleState hf_sample_state = {.owns_signal = true, .obstacle = HF_SAMPLING_OFF};
 
 /// Where a request is: the three low bits of its word. The others count requests, so that a thread which wakes late does not take
 /// the next thread's word for its own. While one is `answering`, its context is being written; one that is `taken` goes the way of a
@@ -52,14 +47,20 @@ static struct {
 
 static Request *const requests = own.requests;
 
+/// The deadline of the callout that is interrupted, in nanoseconds.
+static _Atomic(uint64_t) overdue_deadline;
+
 /// How many threads have answered; the crash thread sleeps on it (futex(2)).
 static _Atomic(uint32_t) answers;
 
+bool hf_sample_owns_signal(void) { return atomic_load_explicit(&hf_sample_state.owns_signal, memory_order_relaxed); }
+
+/// Once the handler was installed: whether it still is there.
 static bool is_ours(void) {
     HFKernelAction action;
     __builtin_memset(&action, 0, sizeof action);
     HF_SYSCALL4(SYS_rt_sigaction, HF_SAMPLE_SIGNAL, NULL, &action, HF_KERNEL_SIGSET_SIZE);
-    return action.handler == (uintptr_t)hf_async_handle_sample;
+    return action.handler == hf_sample_state.action.handler;
 }
 
 static void set_action(const HFKernelAction *action) {
@@ -107,7 +108,7 @@ static bool stand_still(Request *request, uint32_t word, int signal, const sigin
     uint64_t limit = atomic_load_explicit(&request->limit, memory_order_relaxed);
     atomic_store_explicit(&request->word, standing, memory_order_release);
     atomic_fetch_add_explicit(&answers, 1, memory_order_release);
-    HF_SYSCALL3(SYS_futex, &answers, FUTEX_WAKE_PRIVATE, 1);
+    hf_async_wake_one(&answers);
     while (atomic_load_explicit(&request->word, memory_order_acquire) == standing) {
         if (!hf_async_sleep_while(&request->word, standing, limit)) {
             uint32_t expected = standing;
@@ -122,7 +123,7 @@ static bool stand_still(Request *request, uint32_t word, int signal, const sigin
         &request->word, &expected, with_phase(standing, idle), memory_order_acq_rel, memory_order_relaxed);
 }
 
-void hf_async_handle_sample(int signal, siginfo_t *info, void *context) {
+bool hf_async_answer_sample(int signal, const siginfo_t *info, void *context, uint64_t *deadline) {
     bool is_ours = hf_async_process() == hf_capture_state.pid;
     int32_t self = (int32_t)HF_SYSCALL0(SYS_gettid);
     uint32_t word;
@@ -133,15 +134,16 @@ void hf_async_handle_sample(int signal, siginfo_t *info, void *context) {
         if (!is_ours || info->si_code != SI_TKILL || info->si_pid != hf_capture_state.pid) {
             leave_to_default(signal, info);
         }
-        return;
+        return false;
     }
     // Two requests may have come by one signal.
     for (; request != NULL; request = request_to(self, &word)) {
         if (stand_still(request, word, signal, info, context)) {
-            hf_async_handle_overdue(signal, info, context);
-            return;
+            *deadline = atomic_load_explicit(&overdue_deadline, memory_order_relaxed);
+            return true;
         }
     }
+    return false;
 }
 
 // MARK: The crash thread
@@ -272,11 +274,60 @@ void hf_async_release_thread(uint32_t index) {
     if (phase_of(word) == parked &&
         atomic_compare_exchange_strong_explicit(
             &request->word, &word, with_phase(word, idle), memory_order_acq_rel, memory_order_relaxed)) {
-        HF_SYSCALL3(SYS_futex, &request->word, FUTEX_WAKE_PRIVATE, 1);
+        hf_async_wake_one(&request->word);
     }
 }
 
 // MARK: A callout that takes too long
+
+bool hf_async_is_same_callout(const HFInterruption *interruption) {
+    for (int i = 0; i < HF_PROGRESS_WORDS; i += 1) {
+        if (__atomic_load_n(interruption->words[i], __ATOMIC_ACQUIRE) != interruption->values[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// Those whose wrappers in the C library are on the list of FunctionRanges.waitFunctions.
+bool hf_async_is_plain_system_call(int32_t number) {
+    switch (number) {
+    case SYS_read:
+    case SYS_pread64:
+    case SYS_readv:
+    case SYS_preadv:
+    case SYS_write:
+    case SYS_pwrite64:
+    case SYS_writev:
+    case SYS_pwritev:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_recvmmsg:
+    case SYS_sendto:
+    case SYS_sendmsg:
+    case SYS_sendmmsg:
+    case SYS_accept:
+    case SYS_accept4:
+    case SYS_connect:
+    case SYS_ppoll:
+    case SYS_pselect6:
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2:
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep:
+    case SYS_wait4:
+    case SYS_waitid:
+    case SYS_rt_sigsuspend:
+    case SYS_rt_sigtimedwait:
+    case SYS_poll:
+    case SYS_select:
+    case SYS_epoll_wait:
+    case SYS_pause:
+        return true;
+    default:
+        return false;
+    }
+}
 
 bool hf_async_ask_overdue_thread(const HFThreadEntry *entry, uint64_t limit) {
     return hf_async_ask_thread(overdue_index, entry, limit);
@@ -290,13 +341,13 @@ bool hf_async_interrupt_thread(uint64_t deadline) {
     Request *request = &requests[overdue_index];
     uint32_t word = atomic_load_explicit(&request->word, memory_order_acquire);
     // Before the thread copies it.
-    atomic_store_explicit(&hf_sample_state.callout_deadline, deadline, memory_order_relaxed);
+    atomic_store_explicit(&overdue_deadline, deadline, memory_order_relaxed);
     if (phase_of(word) != parked ||
         !atomic_compare_exchange_strong_explicit(
             &request->word, &word, with_phase(word, taken), memory_order_acq_rel, memory_order_relaxed)) {
         return false;
     }
-    HF_SYSCALL3(SYS_futex, &request->word, FUTEX_WAKE_PRIVATE, 1);
+    hf_async_wake_one(&request->word);
     return true;
 }
 

@@ -17,26 +17,27 @@ typedef struct HFSampleState {
     _Atomic(bool) installed;
     /// HF_SAMPLING_…: why it is not.
     _Atomic(uint32_t) obstacle;
-    /// A descriptor of /proc/self/task, -1 for none.
-    _Atomic(int) tasks;
     /// The crash thread is about to send, or sends.
     _Atomic(uint32_t) sending;
     /// Nobody is to be asked: how many threads say so.
     _Atomic(uint32_t) suspended;
     /// A restart that is under way has taken ours away.
     _Atomic(bool) taken_away;
-    /// The deadline of the callout that is interrupted, in nanoseconds.
-    _Atomic(uint64_t) callout_deadline;
     /// Ours, as the kernel has it.
     HFKernelAction action;
 } HFSampleState;
 
 extern HFSampleState hf_sample_state;
 
-/// The action of the signal. Safe to call from a signal handler: it is one.
-void hf_async_handle_sample(int signal, siginfo_t *info, void *context);
+/// Answers the requests to the thread that the signal came to, for as long as the crash thread wants it to stand still.
+///
+/// Returns whether its callout is to be interrupted, and then the deadline. Safe to call from a signal handler.
+bool hf_async_answer_sample(int signal, const siginfo_t *info, void *context, uint64_t *deadline);
 
 /// Whether a thread cannot answer, as far as its status tells: it blocks the signal, or waits for a device. For the crash thread.
 bool hf_async_is_deaf(int32_t thread);
+
+/// Sets the descriptor of /proc/self/task that threads are listed from, or -1; returns the one before.
+int hf_async_exchange_thread_list(int descriptor);
 
 #endif

@@ -2,7 +2,6 @@
 
 #include "async_signals.h"
 #include "async_restart.h"
-#include "async_sleep.h"
 #include "async_state.h"
 #include "async_syscalls.h"
 #include "signal_events.h"
@@ -254,11 +253,20 @@ static uint64_t orders_under_way(void) {
     return taken;
 }
 
-int hf_async_due_order(void) {
+/// Signals that wait until the thread or the process unblocks them, as bits.
+static uint64_t pending_signals(void) {
     uint64_t pending = 0;
     HF_SYSCALL2(SYS_rt_sigpending, &pending, HF_KERNEL_SIGSET_SIZE);
-    uint64_t observed = atomic_load_explicit(&hf_capture_state.observed_signals, memory_order_relaxed);
-    uint64_t due = orders_under_way() | (pending & observed);
+    return pending;
+}
+
+bool hf_async_is_order_pending(void) {
+    return hf_async_has_order() || (pending_signals() & (bit(SIGTERM) | bit(SIGINT))) != 0;
+}
+
+int hf_async_due_order(void) {
+    uint64_t observed = atomic_load_explicit(&hf_signal_state.observed, memory_order_relaxed);
+    uint64_t due = orders_under_way() | (pending_signals() & observed);
     if ((due & bit(SIGTERM)) != 0) {
         return SIGTERM;
     }
@@ -283,7 +291,7 @@ static void set_ignored_before(const HFKernelAction *action) {
 }
 
 void hf_async_hold_signals(void) {
-    uint64_t observed = atomic_load_explicit(&hf_capture_state.observed_signals, memory_order_relaxed);
+    uint64_t observed = atomic_load_explicit(&hf_signal_state.observed, memory_order_relaxed);
     HF_SYSCALL4(SYS_rt_sigprocmask, SIG_BLOCK, &observed, 0, HF_KERNEL_SIGSET_SIZE);
     HFKernelAction ignore = {.handler = (uintptr_t)SIG_IGN};
     set_ignored_before(&ignore);

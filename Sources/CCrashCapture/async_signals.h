@@ -32,6 +32,8 @@ typedef struct HFSignalState {
     HFKernelAction action;
     /// What stood before ours.
     HFKernelAction previous[HF_HIGHEST_SIGNAL + 1];
+    /// Signals that are observed or discarded, as bits: held back across a restart, whose process would die of them.
+    _Atomic(uint64_t) observed;
     /// Observed signals that were ignored before, as bits.
     _Atomic(uint64_t) ignored_before;
     /// Signals that the observing thread blocked before, as bits.
@@ -70,6 +72,9 @@ int hf_async_due_order(void);
 
 /// Whether an order to end waits for the thread that takes events. Safe to call from a signal handler.
 bool hf_async_has_order(void);
+
+/// Whether an order to end waits for that thread, or is blocked. Safe to call from a signal handler.
+bool hf_async_is_order_pending(void);
 
 /// Undoes hf_async_hold_signals(), but for the mask: what it queued is no event any more.
 ///

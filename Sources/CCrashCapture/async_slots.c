@@ -8,11 +8,23 @@
 // records, each on a page of its own, took 15 us of a fault (measured: its translations are in no cache by then).
 
 #include "async_state.h"
+#include "async_syscalls.h"
 #include "crash_context.h"
 
-static const uint32_t none = UINT32_MAX;
+#include <time.h>
 
-enum { bits = 64 };
+/// Words of 64 bits, one for each slot.
+enum { bits = 64, most_slots = 4096, most_words = most_slots / bits };
+
+/// Slots that are taken, and those among them whose handler waits for a verdict, a bit each.
+static _Atomic(uint64_t) taken[most_words];
+static _Atomic(uint64_t) waiting[most_words];
+/// Who holds each slot that is taken.
+static _Atomic(uint8_t) holders[most_slots];
+/// How often a slot was freed.
+static _Atomic(uint32_t) freed;
+
+static const uint32_t none = UINT32_MAX;
 
 /// Who holds a slot that is taken.
 enum { held_by_thread = 1, held_for_report = 2 };
@@ -25,7 +37,7 @@ static uint64_t valid(uint32_t word) {
 
 static uint32_t words(void) {
     uint32_t count = (hf_capture_state.slot_count + bits - 1) / bits;
-    return count < HF_SLOT_WORDS ? count : HF_SLOT_WORDS;
+    return count < most_words ? count : most_words;
 }
 
 static void set(_Atomic(uint64_t) *map, uint32_t slot) {
@@ -40,16 +52,16 @@ static uint32_t slot_of(const HFRecord *record) { return (uint32_t)(record - hf_
 
 /// Claims one of some slots of a word; NULL when all are taken.
 static HFRecord *claim(uint32_t word, uint64_t among) {
-    uint64_t taken = atomic_load_explicit(&hf_capture_state.taken[word], memory_order_relaxed);
-    while (~taken & among) {
-        uint64_t bit = ~taken & among;
+    uint64_t before = atomic_load_explicit(&taken[word], memory_order_relaxed);
+    while (~before & among) {
+        uint64_t bit = ~before & among;
         bit &= -bit;
         if (!atomic_compare_exchange_weak_explicit(
-                &hf_capture_state.taken[word], &taken, taken | bit, memory_order_acq_rel, memory_order_relaxed)) {
+                &taken[word], &before, before | bit, memory_order_acq_rel, memory_order_relaxed)) {
             continue;
         }
         uint32_t slot = word * bits + (uint32_t)__builtin_ctzll(bit);
-        atomic_store_explicit(&hf_capture_state.holders[slot], held_by_thread | held_for_report, memory_order_release);
+        atomic_store_explicit(&holders[slot], held_by_thread | held_for_report, memory_order_release);
         HFRecord *record = &hf_capture_state.slots[slot];
         __atomic_store_n(&record->state, HF_SLOT_CLAIMED, __ATOMIC_RELEASE);
         return record;
@@ -73,42 +85,65 @@ HFRecord *hf_async_claim_slot(void) {
     return NULL;
 }
 
+HFRecord *hf_async_wait_for_slot(void) {
+    const uint64_t step = 10 * 1000 * 1000;
+    uint64_t patience = hf_capture_state.configuration.deadline_nanoseconds;
+    uint64_t left = patience;
+    uint64_t most = patience * 5;
+    uint32_t seen = atomic_load_explicit(&freed, memory_order_relaxed);
+    for (;;) {
+        HFRecord *record = hf_async_claim_slot();
+        if (record != NULL || left == 0 || most == 0) {
+            return record;
+        }
+        struct timespec pause = {.tv_sec = 0, .tv_nsec = (long)step};
+        HF_SYSCALL2(SYS_nanosleep, &pause, 0);
+        left = left > step ? left - step : 0;
+        most = most > step ? most - step : 0;
+        uint32_t now = atomic_load_explicit(&freed, memory_order_relaxed);
+        if (now != seen) {
+            seen = now;
+            left = patience;
+        }
+    }
+}
+
 HFRecord *hf_async_claim_last_slot(void) {
     uint32_t word = words() - 1;
     return claim(word, last(word));
 }
 
-void hf_async_await_verdict(HFRecord *record) { set(hf_capture_state.waiting, slot_of(record)); }
+void hf_async_await_verdict(HFRecord *record) { set(waiting, slot_of(record)); }
 
 /// Lets go of a slot for one of those who hold it; the last one frees it, with what belongs to its fault.
 static void let_go(uint32_t slot, uint8_t holder) {
     // Before: from then on it may be another fault's.
     uint32_t fault = hf_capture_state.slots[slot].number;
     uint8_t before = atomic_fetch_and_explicit(
-        &hf_capture_state.holders[slot], (uint8_t)~holder, memory_order_acq_rel);
+        &holders[slot], (uint8_t)~holder, memory_order_acq_rel);
     if (before != holder) {
         return;
     }
     hf_async_release_context(fault);
-    clear(hf_capture_state.taken, slot);
-    atomic_fetch_add_explicit(&hf_capture_state.freed, 1, memory_order_relaxed);
+    clear(taken, slot);
+    atomic_fetch_add_explicit(&freed, 1, memory_order_relaxed);
 }
 
 void hf_async_leave_record(HFRecord *record) { let_go(slot_of(record), held_by_thread); }
 
 bool hf_capture_is_parked(uint32_t slot) {
-    return (atomic_load_explicit(&hf_capture_state.holders[slot], memory_order_acquire) & held_by_thread) != 0;
+    return (atomic_load_explicit(&holders[slot], memory_order_acquire) & held_by_thread) != 0;
 }
 
 uint32_t hf_async_oldest_waiting(void) {
     uint32_t oldest = none;
     for (uint32_t word = 0; word < words(); word += 1) {
-        uint64_t waiting = atomic_load_explicit(&hf_capture_state.waiting[word], memory_order_acquire);
-        for (; waiting != 0; waiting &= waiting - 1) {
-            uint32_t slot = word * bits + (uint32_t)__builtin_ctzll(waiting);
+        uint64_t left = atomic_load_explicit(&waiting[word], memory_order_acquire);
+        for (; left != 0; left &= left - 1) {
+            uint32_t slot = word * bits + (uint32_t)__builtin_ctzll(left);
             if (__atomic_load_n(&hf_capture_state.slots[slot].verdict, __ATOMIC_ACQUIRE) != HF_VERDICT_PENDING) {
                 // Its handler's deadline has passed.
-                clear(hf_capture_state.waiting, slot);
+                clear(waiting, slot);
             } else if (oldest == none || hf_capture_state.slots[slot].number < hf_capture_state.slots[oldest].number) {
                 oldest = slot;
             }
@@ -117,7 +152,7 @@ uint32_t hf_async_oldest_waiting(void) {
     return oldest == none ? hf_capture_state.slot_count : oldest;
 }
 
-void hf_async_end_waiting(uint32_t slot) { clear(hf_capture_state.waiting, slot); }
+void hf_async_end_waiting(uint32_t slot) { clear(waiting, slot); }
 
 static uint32_t count(_Atomic(uint64_t) *map) {
     uint32_t count = 0;
@@ -127,11 +162,11 @@ static uint32_t count(_Atomic(uint64_t) *map) {
     return count;
 }
 
-uint32_t hf_capture_slots_in_use(void) { return count(hf_capture_state.taken); }
+uint32_t hf_capture_slots_in_use(void) { return count(taken); }
 
 bool hf_capture_has_room(void) { return hf_capture_slots_in_use() + 1 < hf_capture_state.slot_count; }
 
-uint32_t hf_capture_waiting_count(void) { return count(hf_capture_state.waiting); }
+uint32_t hf_capture_waiting_count(void) { return count(waiting); }
 
 void hf_capture_fold(uint32_t slot, uint32_t other) {
     const HFRecord *folded = &hf_capture_state.slots[slot];
@@ -146,7 +181,7 @@ void hf_capture_fold(uint32_t slot, uint32_t other) {
 }
 
 void hf_capture_release(uint32_t slot) {
-    if ((atomic_load_explicit(&hf_capture_state.holders[slot], memory_order_acquire) & held_for_report) == 0) {
+    if ((atomic_load_explicit(&holders[slot], memory_order_acquire) & held_for_report) == 0) {
         return;
     }
     HFRecord *record = &hf_capture_state.slots[slot];

@@ -10,6 +10,8 @@
 
 #include "crash_capture.h"
 #include "crash_context.h"
+#include "thread_sampling.h"
+#include "uncaught_exception.h"
 
 enum {
     /// SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV and SIGSYS: the kernel raises them for what an instruction does. A thread that
@@ -22,9 +24,6 @@ enum {
 extern const int hf_async_fault_signals[HF_REPORTED_SIGNAL_COUNT];
 
 enum { HF_MAXIMUM_IMAGES = 256, HF_SPOOL_FOLDER_SIZE = 1024 };
-
-/// Words of 64 bits, one for each slot.
-enum { HF_MAXIMUM_SLOTS = 4096, HF_SLOT_WORDS = HF_MAXIMUM_SLOTS / 64 };
 
 /// A NUL-terminated text with its length, as glibc keeps the reason of an abort (stdlib/abort.h: struct abort_msg_s).
 typedef struct HFAbortMessage {
@@ -51,9 +50,6 @@ typedef struct HFCaptureState {
     int32_t pid;
     /// A page of which a forked child has an empty one (madvise(2), MADV_WIPEONFORK); NULL where the kernel has no such pages.
     const _Atomic(bool) *is_ours;
-    /// The pid of the process that ends as a signal says: a second fault of it skips the handlers that stood before ours. A pid
-    /// and no flag, because a vfork(2) child shares this memory.
-    _Atomic(int32_t) terminating;
     /// The pid of the process that has called exit(3), 0 for none.
     _Atomic(int32_t) exiting;
     HFCaptureConfiguration configuration;
@@ -61,21 +57,8 @@ typedef struct HFCaptureState {
     uint32_t slot_count;
     /// Faults so far, as the spool counts them: it may be cut.
     _Atomic(uint32_t) fault_count;
-    /// Slots that are taken, and those among them whose handler waits for a verdict, a bit each.
-    _Atomic(uint64_t) taken[HF_SLOT_WORDS];
-    _Atomic(uint64_t) waiting[HF_SLOT_WORDS];
-    /// Who holds each slot that is taken (async_slots.c).
-    _Atomic(uint8_t) holders[HF_MAXIMUM_SLOTS];
     /// The actions that stood before ours, in the order of hf_async_fault_signals.
     struct sigaction previous[HF_REPORTED_SIGNAL_COUNT];
-    /// Grows with each record that waits for a verdict, and each library that is unloaded; the deciding thread sleeps on it (futex(2)).
-    _Atomic(uint32_t) pending;
-    /// How often a slot was freed.
-    _Atomic(uint32_t) freed;
-    /// How often a library was unloaded.
-    _Atomic(uint32_t) unloads;
-    /// Set where the deciding thread is to end.
-    _Atomic(bool) withdrawn;
     /// The thread id of the deciding thread, 0 until there is one.
     _Atomic(int32_t) decider;
     /// HF_VERDICT_RESTART or HF_VERDICT_TERMINATE: what is done when no verdict comes.
@@ -84,30 +67,10 @@ typedef struct HFCaptureState {
     _Atomic(uint32_t) process_facts;
     /// NULL until they are known.
     const HFStartItems *_Atomic start_items;
-    /// One more than the slot whose fault may end the process now: every record is complete. 0 for none. Its thread sleeps on it (futex(2)).
-    _Atomic(uint32_t) ender;
-    /// Set to 1 when the main loop has drained.
-    _Atomic(uint32_t) drained;
-    /// When the main loop must have drained, in nanoseconds of CLOCK_MONOTONIC; 0 until a thread waits for it. All go by this one.
-    _Atomic(uint64_t) drain_deadline;
-    /// The pid of the process that was told to end: no fault restarts it. 0 for none.
-    _Atomic(int32_t) forgone;
-    /// No fault restarts the process before this time, in nanoseconds of CLOCK_MONOTONIC.
-    _Atomic(uint64_t) earliest_restart;
-    /// Threads that wait until they may restart the process.
-    _Atomic(uint32_t) restart_waiters;
-    /// Threads that faulted, and stand still because the process was told to end.
-    _Atomic(uint32_t) standing;
-    /// Grows when `drained`, `forgone` or `exiting` changes; threads that wait until they may restart the process sleep on it (futex(2)).
-    _Atomic(uint32_t) restart_changes;
     /// What a forked child needs for a record of its own, in memory that fork(2) copies: NULL where there is no spool file.
     HFForkMirror *fork_mirror;
     /// The signal mask that a restarted process begins with.
     uint64_t initial_mask;
-    /// What a restart begins with, replaced as a whole.
-    const HFRestartPlan *_Atomic restart_plan;
-    /// Signals that are observed, as bits: held back across a restart, whose process would die of them.
-    _Atomic(uint64_t) observed_signals;
     /// Where the Swift runtime keeps the text of a fatal error, or NULL (swift/stdlib/public/runtime/Errors.cpp).
     _Atomic(const char *) *fatal_error_message;
     /// How much of that text is in records already: one that a thread leaves which stands still until the restart is not the next
@@ -130,14 +93,6 @@ typedef struct HFThreadStack {
 
 extern _Thread_local HFThreadStack hf_thread_stack __attribute__((tls_model("initial-exec")));
 
-/// The type and the words of the C++ exception that ends the running thread's process; "" for none.
-typedef struct HFUncaughtException {
-    char type[HF_EXCEPTION_TYPE_SIZE];
-    char message[HF_EXCEPTION_MESSAGE_SIZE];
-} HFUncaughtException;
-
-extern _Thread_local HFUncaughtException hf_uncaught_exception __attribute__((tls_model("initial-exec")));
-
 /// Bytes of the kernel's signal set, which is not that of glibc (signal(7)).
 enum { HF_KERNEL_SIGSET_SIZE = 8 };
 
@@ -147,9 +102,24 @@ enum { HF_KERNEL_SIGSET_SIZE = 8 };
 /// vfork(2) shares the memory, and only has another pid. Safe to call from a signal handler.
 int32_t hf_async_process(void);
 
-/// Fills in a claimed slot, as the next fault of a process. Safe to call from a signal handler.
+/// A time that never comes, for hf_async_sleep_while().
+#define HF_FOR_EVER UINT64_MAX
+
+/// Sleeps while a word of this process has a value, until a time of hf_async_monotonic_nanoseconds(); false when that has come.
+///
+/// The time is absolute: interruptions do not move it (futex(2), FUTEX_WAIT_BITSET). Safe to call from a signal handler.
+bool hf_async_sleep_while(const void *word, uint32_t value, uint64_t until);
+
+/// Wakes all that sleep on a word. Safe to call from a signal handler.
+void hf_async_wake(const void *word);
+
+/// Wakes one of them. Safe to call from a signal handler.
+void hf_async_wake_one(const void *word);
+
+/// Fills in a claimed slot, as the next fault of a process. The deadline is that of a callout which was interrupted. Safe to call from a
+/// signal handler.
 void hf_async_fill_record(
-    HFRecord *record, HFSpoolHeader *process, int signal, const siginfo_t *info, void *context);
+    HFRecord *record, HFSpoolHeader *process, int signal, const siginfo_t *info, void *context, uint64_t callout_deadline);
 
 /// Fills in what a verdict needs, in a record that belongs to no spool. Safe to call from a signal handler.
 void hf_async_outline_record(HFRecord *record, int signal, const siginfo_t *info, void *context);
@@ -160,6 +130,12 @@ void hf_async_walk_frame_pointers(HFRecord *record, const void *context);
 
 /// Leaves a record of this fault of a forked child in a spool file of its own. Safe to call from a signal handler.
 void hf_async_record_child(int signal, const siginfo_t *info, void *context);
+
+/// Claims a slot as hf_async_claim_slot() does, and waits for one when all are taken: the report writer frees one every few milliseconds.
+///
+/// As long as for a verdict, and longer while slots are freed, if only for others: then nothing hangs, but the machine is busy. Safe to
+/// call from a signal handler.
+HFRecord *hf_async_wait_for_slot(void);
 
 /// Claims the last slot for a fault that finds no other, or returns NULL. Safe to call from a signal handler.
 HFRecord *hf_async_claim_last_slot(void);
@@ -193,6 +169,9 @@ typedef struct HFText {
 
 /// As hf_async_copy_text(), two texts at once. Safe to call from a signal handler.
 void hf_async_copy_texts(HFText first, HFText second);
+
+/// Whether the process ends as a signal says. Safe to call from a signal handler.
+bool hf_async_is_terminating(void);
 
 /// Ends the process as the signal would have without us. Returns to let the fault happen again, or not at all.
 /// Safe to call from a signal handler.

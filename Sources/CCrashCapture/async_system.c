@@ -1,74 +1,176 @@
-// The state of the process and of the machine, asked for with system calls alone: nothing is allocated, and no lock is taken.
+// What the kernel says of an address, of a process, and of the machine: asked for with system calls alone, without memory or a lock.
 
+#include "async_proc.h"
 #include "async_state.h"
 #include "async_syscalls.h"
-#include "crash_context.h"
+#include "thread_sampling.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
-/// More of a file of proc(5) than holds what is looked for; one page, as the kernel makes them.
-enum { text_size = 4096 };
+// MARK: An address
 
-/// Reads the start of a file and ends it with a NUL; false when it cannot be had, for example because no descriptor is left.
-static bool read_text(const char *path, char *text) {
-    long descriptor = HF_SYSCALL4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0);
-    if (descriptor < 0) {
-        return false;
+enum {
+    /// Of a process with more mappings than fit, nothing is said: each line has some 90 bytes, and a handler must not dawdle.
+    maximum_maps_bytes = 512 * 1024,
+    /// One line at a time, and the rest of a longer path is dropped.
+    line_size = 256,
+};
+
+/// One line of /proc/PID/maps (proc_pid_maps(5)).
+typedef struct HFMapsLine {
+    uint64_t start;
+    uint64_t end;
+    uint32_t permissions;
+    const char *name;
+} HFMapsLine;
+
+/// `START-END rwxp OFFSET DEVICE INODE   PATH`, NUL-terminated.
+static HFMapsLine parse(const char *text) {
+    HFMapsLine line = {0, 0, 0, ""};
+    line.start = hf_async_read_hexadecimal(&text);
+    if (*text != '-') {
+        return line;
     }
-    size_t length = 0;
-    while (length + 1 < text_size) {
-        long count = HF_SYSCALL3(SYS_read, descriptor, text + length, text_size - 1 - length);
-        if (count <= 0) {
-            break;
+    text += 1;
+    line.end = hf_async_read_hexadecimal(&text);
+    static const char letters[] = "rwxs";
+    for (uint32_t i = 0; i < 4 && text[0] != 0 && text[1 + i] != 0; i += 1) {
+        line.permissions |= text[1 + i] == letters[i] ? 1u << i : 0;
+    }
+    // Past the permissions, the offset, the device and the inode.
+    for (int field = 0; field < 4; field += 1) {
+        while (*text == ' ') {
+            text += 1;
         }
-        length += (size_t)count;
+        while (*text != ' ' && *text != 0) {
+            text += 1;
+        }
     }
-    HF_SYSCALL1(SYS_close, descriptor);
-    text[length] = 0;
-    return length > 0;
+    while (*text == ' ') {
+        text += 1;
+    }
+    line.name = text;
+    return line;
 }
 
-/// Reads a number and moves behind it; false if there is none.
-static bool read_number(const char **text, uint64_t *number) {
-    const char *next = *text;
-    while (*next == ' ' || *next == '\t') {
-        next += 1;
+static void take(HFMapping *mapping, const HFMapsLine *line) {
+    mapping->start = line->start;
+    mapping->end = line->end;
+    mapping->permissions = line->permissions;
+    size_t i = 0;
+    for (; line->name[i] != 0 && i + 1 < sizeof mapping->name; i += 1) {
+        mapping->name[i] = line->name[i];
     }
-    if (*next < '0' || *next > '9') {
+    mapping->name[i] = 0;
+}
+
+/// Takes a line; true when the address is not above it, so that no other is of interest.
+static bool look_at(HFMapping *nearest, const char *text, uint64_t address) {
+    HFMapsLine line = parse(text);
+    if (line.end <= line.start) {
         return false;
     }
-    uint64_t value = 0;
-    while (*next >= '0' && *next <= '9') {
-        value = value * 10 + (uint64_t)(*next - '0');
-        next += 1;
+    if (line.end <= address) {
+        take(nearest, &line);
+        return false;
     }
-    *text = next;
-    *number = value;
+    // It holds the address, or lies above it: then the nearer one counts.
+    if (line.start <= address || nearest->end == 0 || line.start - address < address - nearest->end) {
+        take(nearest, &line);
+    }
     return true;
 }
 
-/// The number in the line that begins with a name and a colon; false if there is none.
-static bool field(const char *text, const char *name, uint64_t *number) {
-    while (*text != 0) {
-        size_t i = 0;
-        while (name[i] != 0 && text[i] == name[i]) {
-            i += 1;
-        }
-        if (name[i] == 0 && text[i] == ':') {
-            const char *value = text + i + 1;
-            return read_number(&value, number);
-        }
-        while (*text != 0 && *text != '\n') {
-            text += 1;
-        }
-        text += *text == '\n';
+void hf_async_find_mapping(uint64_t address, HFMapping *nearest) {
+    nearest->start = 0;
+    nearest->end = 0;
+    nearest->permissions = 0;
+    nearest->name[0] = 0;
+    long descriptor = hf_async_open(AT_FDCWD, "/proc/self/maps");
+    if (descriptor < 0) {
+        return;
     }
-    return false;
+    char buffer[1024];
+    char line[line_size];
+    size_t length = 0;
+    long total = 0;
+    bool found = false;
+    while (!found && total < maximum_maps_bytes) {
+        long count = HF_SYSCALL3(SYS_read, descriptor, buffer, sizeof buffer);
+        if (count == -EINTR) {
+            continue;
+        }
+        if (count <= 0) {
+            // All lines lie below the address.
+            found = count == 0;
+            break;
+        }
+        total += count;
+        for (long i = 0; i < count && !found; i += 1) {
+            if (buffer[i] != '\n') {
+                if (length + 1 < sizeof line) {
+                    line[length] = buffer[i];
+                    length += 1;
+                }
+                continue;
+            }
+            line[length] = 0;
+            length = 0;
+            found = look_at(nearest, line, address);
+        }
+    }
+    HF_SYSCALL1(SYS_close, descriptor);
+    if (!found) {
+        nearest->end = 0;
+    }
+}
+
+// MARK: A process
+
+void hf_async_name_process(int32_t pid, char *name, size_t size) {
+    char path[32];
+    name[0] = 0;
+    if (pid <= 0) {
+        return;
+    }
+    size_t end = hf_async_append(path, sizeof path, 0, "/proc/");
+    end = hf_async_append_number(path, sizeof path, end, (uint32_t)pid);
+    hf_async_append(path, sizeof path, end, "/comm");
+    size_t length = hf_async_read_text(hf_async_open(AT_FDCWD, path), name, size);
+    // It ends with a line break.
+    if (length > 0 && name[length - 1] == '\n') {
+        name[length - 1] = 0;
+    }
+}
+
+/// Whether a status file names a tracer.
+static bool has_tracer(const char *path) {
+    // It is the eighth line.
+    char text[512];
+    hf_async_read_text(hf_async_open(AT_FDCWD, path), text, sizeof text);
+    const char *tracer = hf_async_field(text, "TracerPid");
+    return tracer != NULL && *tracer >= '1' && *tracer <= '9';
+}
+
+bool hf_async_is_traced(void) {
+    // A tracer holds threads (ptrace(2)): debuggers take all, but not everybody does.
+    return has_tracer("/proc/thread-self/status") || has_tracer("/proc/self/status");
+}
+
+// MARK: The state of all
+
+/// More of a file of proc(5) than holds what is looked for; one page, as the kernel makes them.
+enum { text_size = 4096 };
+
+/// False when the file cannot be had, for example because no descriptor is left.
+static bool read_text(const char *path, char *text) {
+    return hf_async_read_text(hf_async_open(AT_FDCWD, path), text, text_size) > 0;
 }
 
 static bool kilobytes(const char *text, const char *name, uint64_t *bytes) {
-    if (!field(text, name, bytes)) {
+    const char *value = hf_async_field(text, name);
+    if (value == NULL || !hf_async_read_number(&value, bytes)) {
         return false;
     }
     *bytes *= 1024;
@@ -80,11 +182,11 @@ static void read_load(HFSystemState *state, uint32_t *known, const char *text) {
     for (int i = 0; i < 3; i += 1) {
         uint64_t whole;
         uint64_t decimals;
-        if (!read_number(&text, &whole) || *text != '.') {
+        if (!hf_async_read_number(&text, &whole) || *text != '.') {
             return;
         }
         text += 1;
-        if (!read_number(&text, &decimals)) {
+        if (!hf_async_read_number(&text, &decimals)) {
             return;
         }
         state->load[i] = (uint32_t)(whole * 100 + decimals % 100);
@@ -95,30 +197,21 @@ static void read_load(HFSystemState *state, uint32_t *known, const char *text) {
 /// More entries than are counted where the kernel does not count them: each costs about a microsecond.
 enum { most_counted = 16384 };
 
-static bool count_entries(uint32_t *count) {
-    long folder = HF_SYSCALL4(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_CLOEXEC | O_DIRECTORY, 0);
-    if (folder < 0) {
+static bool count_descriptors(uint32_t *count) {
+    HFFolder folder;
+    hf_async_begin_entries(&folder, hf_async_open(AT_FDCWD, "/proc/self/fd"));
+    if (folder.descriptor < 0) {
         return false;
     }
     uint32_t entries = 0;
-    long size;
-    char bytes[text_size] __attribute__((aligned(8)));
-    while ((size = HF_SYSCALL3(SYS_getdents64, folder, bytes, sizeof bytes)) > 0 && entries < most_counted) {
-        // struct linux_dirent64: the length of an entry is at offset 16 (getdents(2)).
-        for (long offset = 0; offset + 18 < size;) {
-            uint16_t length;
-            __builtin_memcpy(&length, bytes + offset + 16, sizeof length);
-            if (length == 0) {
-                break;
-            }
-            entries += 1;
-            offset += length;
-        }
+    const char *name;
+    while (entries < most_counted && (name = hf_async_next_entry(&folder)) != NULL) {
+        entries += hf_async_number_of(name) >= 0;
     }
-    HF_SYSCALL1(SYS_close, folder);
-    // Without the folder itself, the one above it, and the descriptor that reads them.
-    *count = entries > 3 ? entries - 3 : 0;
-    return size == 0;
+    HF_SYSCALL1(SYS_close, folder.descriptor);
+    // Without the one that reads them.
+    *count = entries > 0 ? entries - 1 : 0;
+    return folder.size == 0;
 }
 
 static void read_descriptors(HFSystemState *state, uint32_t *known) {
@@ -127,7 +220,7 @@ static void read_descriptors(HFSystemState *state, uint32_t *known) {
     if (HF_SYSCALL4(SYS_newfstatat, AT_FDCWD, "/proc/self/fd", &status, 0) == 0 && status.st_size > 0) {
         state->descriptors = (uint32_t)status.st_size;
         *known |= HF_KNOWN_DESCRIPTORS;
-    } else if (count_entries(&state->descriptors)) {
+    } else if (count_descriptors(&state->descriptors)) {
         *known |= HF_KNOWN_DESCRIPTORS;
     }
 }
@@ -143,6 +236,7 @@ static void read_limits(HFSystemState *state, uint32_t *known) {
 
 void hf_async_read_system_state(HFSystemState *state) {
     char text[text_size];
+    const char *value;
     uint64_t threads;
     uint32_t known = 0;
     if (read_text("/proc/self/status", text)) {
@@ -150,7 +244,8 @@ void hf_async_read_system_state(HFSystemState *state) {
             known |= HF_KNOWN_MEMORY;
         }
         known |= kilobytes(text, "VmHWM", &state->peak_resident) ? HF_KNOWN_PEAK : 0;
-        if (field(text, "Threads", &threads)) {
+        value = hf_async_field(text, "Threads");
+        if (value != NULL && hf_async_read_number(&value, &threads)) {
             state->threads = (uint32_t)threads;
             known |= HF_KNOWN_THREADS;
         }

@@ -1,14 +1,13 @@
 // When a thread whose fault restarts the process may do so, and that it never does once the process was told to end.
 //
 // Two have a say: the main loop, which drains first, and the back-off after early ends, which holds whatever thread faults. A process
-// that is told to end while threads wait for their turn ends as its program wants: those that waited for the drain stand still for as long as
-// an end may take; what cannot drain has a broken heap, perhaps, and ends the process by its signal.
+// that is told to end while threads wait for their turn ends as its program wants: those that waited for the drain stand still for as
+// long as an end may take; what cannot drain has a broken heap, perhaps, and ends the process by its signal.
 
-#include "async_turn.h"
 #include "async_signals.h"
-#include "async_sleep.h"
 #include "async_state.h"
 #include "async_syscalls.h"
+#include "async_verdict.h"
 
 enum {
     /// What the main loop has after the deadline of a drain, for the handlers of a restart.
@@ -17,12 +16,27 @@ enum {
     look = 50 * 1000 * 1000,
 };
 
+/// Set to 1 when the main loop has drained.
+static _Atomic(uint32_t) drained;
+/// When the main loop must have drained, in nanoseconds of CLOCK_MONOTONIC; 0 until a thread waits for it. All go by this one.
+static _Atomic(uint64_t) drain_deadline;
+/// The pid of the process that was told to end: no fault restarts it. 0 for none.
+static _Atomic(int32_t) forgone;
+/// No fault restarts the process before this time, in nanoseconds of CLOCK_MONOTONIC.
+static _Atomic(uint64_t) earliest_restart;
+/// Threads that wait until they may restart the process.
+static _Atomic(uint32_t) waiters;
+/// Threads that faulted, and stand still because the process was told to end.
+static _Atomic(uint32_t) standing;
+/// Grows with each of these, and when the process begins to exit; threads that wait for their turn sleep on it (futex(2)).
+static _Atomic(uint32_t) changes;
+
 bool hf_async_is_drained_for(const HFRecord *record) {
     return record != NULL && (__atomic_load_n(&record->facts, __ATOMIC_ACQUIRE) & HF_FACT_DRAINED) != 0;
 }
 
 bool hf_capture_is_restart_forgone(void) {
-    return atomic_load(&hf_capture_state.forgone) == hf_capture_state.pid && hf_capture_state.pid != 0;
+    return atomic_load(&forgone) == hf_capture_state.pid && hf_capture_state.pid != 0;
 }
 
 /// Whether the process ends instead; also where another run has begun since, which changes nothing for a fault from before.
@@ -33,23 +47,19 @@ static bool is_over(const HFRecord *record) {
 
 /// Until when the thread waits at the most, whatever the main loop does.
 static uint64_t turn(bool drains) {
-    uint64_t earliest = atomic_load_explicit(&hf_capture_state.earliest_restart, memory_order_acquire);
-    if (!drains || atomic_load_explicit(&hf_capture_state.drained, memory_order_acquire) != 0) {
+    uint64_t earliest = atomic_load_explicit(&earliest_restart, memory_order_acquire);
+    if (!drains || atomic_load_explicit(&drained, memory_order_acquire) != 0) {
         return earliest;
     }
     // The main loop ends its drain at the deadline and calls handlers then. Who waits here steps in where it does not come to that.
-    uint64_t latest = atomic_load_explicit(&hf_capture_state.drain_deadline, memory_order_acquire) + handover;
+    uint64_t latest = atomic_load_explicit(&drain_deadline, memory_order_acquire) + handover;
     return latest > earliest ? latest : earliest;
 }
 
 /// Whether an order to end came to a process that does not run yet: where each faults as it starts, none would ever carry it out.
 static bool has_unheard_order(void) {
-    if ((atomic_load_explicit(&hf_capture_state.process_facts, memory_order_relaxed) & HF_FACT_RUNNING) != 0) {
-        return false;
-    }
-    uint64_t pending = 0;
-    HF_SYSCALL2(SYS_rt_sigpending, &pending, HF_KERNEL_SIGSET_SIZE);
-    return hf_async_has_order() || (pending & (1ULL << (SIGTERM - 1) | 1ULL << (SIGINT - 1))) != 0;
+    return (atomic_load_explicit(&hf_capture_state.process_facts, memory_order_relaxed) & HF_FACT_RUNNING) == 0 &&
+           hf_async_is_order_pending();
 }
 
 bool hf_async_await_turn(HFRecord *record) {
@@ -60,14 +70,14 @@ bool hf_async_await_turn(HFRecord *record) {
     // The main loop takes no orders while its own thread waits here, nor perhaps where it cannot drain: it may wait for the heap. Then an
     // order to end is for the next process, which delivers it while it waits.
     bool looks = !drains || HF_SYSCALL0(SYS_gettid) == HF_SYSCALL0(SYS_getpid);
-    atomic_fetch_add(&hf_capture_state.restart_waiters, 1);
+    atomic_fetch_add(&waiters, 1);
     for (;;) {
-        uint32_t seen = atomic_load(&hf_capture_state.restart_changes);
+        uint32_t seen = atomic_load(&changes);
         if (is_over(record)) {
             if (drains) {
-                atomic_fetch_add(&hf_capture_state.standing, 1);
+                atomic_fetch_add(&standing, 1);
             }
-            atomic_fetch_sub(&hf_capture_state.restart_waiters, 1);
+            atomic_fetch_sub(&waiters, 1);
             return false;
         }
         uint64_t until = turn(drains);
@@ -75,7 +85,7 @@ bool hf_async_await_turn(HFRecord *record) {
         if (present >= until || (looks && hf_async_has_order())) {
             return true;
         }
-        hf_async_sleep_while(&hf_capture_state.restart_changes, seen, looks && until > present + look ? present + look : until);
+        hf_async_sleep_while(&changes, seen, looks && until > present + look ? present + look : until);
     }
 }
 
@@ -89,20 +99,29 @@ void hf_async_stand_still(HFRecord *record) {
 }
 
 void hf_async_note_turn(void) {
-    atomic_fetch_add(&hf_capture_state.restart_changes, 1);
-    hf_async_wake(&hf_capture_state.restart_changes);
+    atomic_fetch_add(&changes, 1);
+    hf_async_wake(&changes);
 }
 
+uint64_t hf_capture_begin_drain(void) {
+    uint64_t deadline = hf_async_monotonic_nanoseconds() + hf_capture_state.configuration.drain_nanoseconds;
+    uint64_t before = 0;
+    // One for all: the process is replaced once, whichever of its threads faulted first.
+    return atomic_compare_exchange_strong(&drain_deadline, &before, deadline) ? deadline : before;
+}
+
+uint64_t hf_capture_drain_deadline(void) { return atomic_load(&drain_deadline); }
+
 void hf_capture_end_drain(void) {
-    atomic_store_explicit(&hf_capture_state.drained, 1, memory_order_release);
+    atomic_store_explicit(&drained, 1, memory_order_release);
     hf_async_note_turn();
 }
 
-void hf_capture_set_earliest_restart(uint64_t time) { atomic_store(&hf_capture_state.earliest_restart, time); }
+void hf_capture_set_earliest_restart(uint64_t time) { atomic_store(&earliest_restart, time); }
 
-bool hf_capture_awaits_restart(void) { return atomic_load(&hf_capture_state.restart_waiters) != 0; }
+bool hf_capture_awaits_restart(void) { return atomic_load(&waiters) != 0; }
 
-bool hf_capture_stands_still(void) { return atomic_load(&hf_capture_state.standing) != 0; }
+bool hf_capture_stands_still(void) { return atomic_load(&standing) != 0; }
 
 bool hf_capture_forgo_restart_of(uint32_t slot) {
     HFRecord *record = &hf_capture_state.slots[slot];
@@ -119,12 +138,12 @@ bool hf_capture_forgo_restart_of(uint32_t slot) {
 }
 
 void hf_capture_forgo_restart(void) {
-    atomic_store(&hf_capture_state.forgone, hf_capture_state.pid);
+    atomic_store(&forgone, hf_capture_state.pid);
     hf_async_note_turn();
 }
 
 void hf_capture_allow_restart(void) {
-    atomic_store(&hf_capture_state.drain_deadline, 0);
-    atomic_store(&hf_capture_state.drained, 0);
-    atomic_store(&hf_capture_state.forgone, 0);
+    atomic_store(&drain_deadline, 0);
+    atomic_store(&drained, 0);
+    atomic_store(&forgone, 0);
 }

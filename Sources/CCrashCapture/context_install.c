@@ -2,7 +2,7 @@
 
 #include "crash_context.h"
 
-#include "fork_mirror.h"
+#include "async_spool.h"
 #include "recovery_point.h"
 
 #include <pthread.h>

@@ -4,21 +4,18 @@
 #include "async_sample.h"
 #include "async_spool.h"
 #include "async_state.h"
+#include "async_verdict.h"
 #include "crash_context.h"
-#include "fork_mirror.h"
 #include "recovery_point.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 // Not public ABI of the Swift runtime: weak, so that a runtime without them costs their use and not the link.
@@ -100,26 +97,6 @@ static void note_exit(void) {
     }
 }
 
-enum { memory_spool_seals = F_SEAL_SHRINK };
-
-bool hf_capture_is_memory_spool(int descriptor) {
-    HFSpoolHeader header;
-    return fcntl(descriptor, F_GET_SEALS) == memory_spool_seals &&
-           pread(descriptor, &header, sizeof header, 0) == (ssize_t)sizeof header &&
-           memcmp(header.magic, "HFSPOOL", sizeof header.magic) == 0;
-}
-
-int hf_capture_make_memory_spool(uint64_t size) {
-    // Nobody can cut it, who could open it by proc_pid_fd(5).
-    int descriptor = memfd_create("holdfast-spool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (descriptor >= 0 &&
-        (ftruncate(descriptor, (off_t)size) != 0 || fcntl(descriptor, F_ADD_SEALS, memory_spool_seals) != 0)) {
-        close(descriptor);
-        return -1;
-    }
-    return descriptor;
-}
-
 /// Makes the page by which a forked child knows that it is one, once.
 static void mark_process(void) {
     if (hf_capture_state.is_ours != NULL) {
@@ -139,6 +116,31 @@ static void mark_process(void) {
     }
 }
 
+static void begin_in_child(void) {
+    // Its memory is that of the spool file, which is not the child's.
+    hf_context_forget();
+    if (hf_capture_state.configuration.spool_descriptor >= 0) {
+        close(hf_capture_state.configuration.spool_descriptor);
+        // A grandchild must not close what took its number.
+        hf_capture_state.configuration.spool_descriptor = -1;
+    }
+    if (hf_capture_state.fork_mirror != NULL) {
+        hf_capture_state.fork_mirror->header.fault_count = 0;
+        atomic_store(&hf_capture_state.fork_mirror->child, (int32_t)getpid());
+    }
+}
+
+/// fork(3) runs it around the system call; vfork(2), posix_spawn(3) and clone(2) do not, and their children leave no records.
+static void prepare_for_fork(void) {
+    // The mapping, too, would hold the file open, and with it the lock: it is not the child's (madvise(2), MADV_DONTFORK).
+    // Once: an install may come again (hf_capture_withdraw).
+    static bool is_registered;
+    if (!is_registered) {
+        is_registered = true;
+        pthread_atfork(hf_copy_spool, NULL, begin_in_child);
+    }
+}
+
 int hf_capture_install(const HFCaptureConfiguration *configuration) {
     // Once a process: the crash thread of the first never ends.
     if (hf_capture_state.pid != 0) {
@@ -155,7 +157,8 @@ int hf_capture_install(const HFCaptureConfiguration *configuration) {
     hf_async_note_spool();
     resolve_runtime();
     hf_context_install(spool);
-    hf_prepare_for_fork();
+    hf_make_spool_copy();
+    prepare_for_fork();
     // Now, because a process may have no descriptor left, or no proc(5), when it faults.
     hf_async_exchange_memory_file(open("/proc/self/mem", O_RDONLY | O_CLOEXEC));
 
@@ -212,9 +215,7 @@ static void close_if_open(int descriptor) {
 
 void hf_capture_withdraw(void) {
     hf_capture_uninstall();
-    atomic_store(&hf_capture_state.withdrawn, true);
-    atomic_fetch_add(&hf_capture_state.pending, 1);
-    syscall(SYS_futex, &hf_capture_state.pending, FUTEX_WAKE_PRIVATE, INT_MAX);
+    hf_async_withdraw_decider(true);
     while (hf_capture_has_decider()) {
         sched_yield();
     }
@@ -222,8 +223,8 @@ void hf_capture_withdraw(void) {
     close_if_open(hf_capture_state.configuration.spool_descriptor);
     hf_capture_state.configuration.spool_descriptor = -1;
     close_if_open(hf_async_exchange_memory_file(-1));
-    close_if_open(atomic_exchange(&hf_sample_state.tasks, -1));
-    atomic_store(&hf_capture_state.withdrawn, false);
+    close_if_open(hf_async_exchange_thread_list(-1));
+    hf_async_withdraw_decider(false);
     hf_capture_state.pid = 0;
 }
 

@@ -1,8 +1,10 @@
-// Listing loaded images. C because dl_iterate_phdr(3) and ElfW() are out of Swift's reach.
+// The program as it is loaded: its images, its functions, its arguments. C because dl_iterate_phdr(3) and ElfW() are out of Swift's reach.
 
 #include "loaded_images.h"
 
-#include "fork_mirror.h"
+#include "async_spool.h"
+#include "async_verdict.h"
+#include "interposition.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -146,6 +148,39 @@ uint32_t hf_loaded_images_snapshot(HFSpoolHeader *spool, HFLoadedImage *images, 
     return snapshot.count;
 }
 
+// MARK: Unloading
+
+// By standing before dlclose(3): the next library may be mapped to the place of one that was unloaded, and the walk and the reports would
+// take the one for the other. Called at any time.
+
+#if !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
+
+static int count_removed(struct dl_phdr_info *info, size_t size, void *count) {
+    (void)size;
+    *(unsigned long long *)count = info->dlpi_subs;
+    return 1;
+}
+
+int dlclose(void *handle) {
+    unsigned long long before = 0;
+    unsigned long long after = 0;
+    dl_iterate_phdr(count_removed, &before);
+    int result = HF_NEXT(dlclose)(handle);
+    dl_iterate_phdr(count_removed, &after);
+    // Most calls only lower a count. The crash thread must not be listing images for nothing when somebody faults who holds the
+    // loader's lock or the heap's: its verdict would come too late.
+    if (after == before) {
+        return result;
+    }
+    // The crash thread lists the images again now: when somebody has faulted, he may hold the loader's lock.
+    hf_async_note_unload();
+    return result;
+}
+
+#endif
+
+// MARK: The program
+
 uint64_t hf_program_without_interpreter(void) {
     // The kernel's AT_BASE is that of PT_INTERP (create_elf_tables in fs/binfmt_elf.c). The loader has corrected AT_PHDR
     // (rtld_is_main in glibc's elf/rtld.c).
@@ -168,3 +203,19 @@ int hf_function_bounds(const char *name, uint64_t *start, uint64_t *end) {
 }
 
 const char *hf_program_name_at_start(void) { return (const char *)getauxval(AT_EXECFN); }
+
+static int kept_count;
+static char **kept_arguments;
+
+/// Kept for later, when proc(5) may not be there. glibc hands what main is given to the constructors of a program, too
+/// (elf/dl-init.c, call_init; csu/libc-start.c).
+__attribute__((constructor)) static void keep(int count, char **arguments) {
+    kept_count = arguments != NULL ? count : 0;
+    kept_arguments = arguments;
+}
+
+int hf_program_argument_count(void) { return kept_count; }
+
+const char *hf_program_argument(int index) {
+    return index >= 0 && index < kept_count ? kept_arguments[index] : NULL;
+}

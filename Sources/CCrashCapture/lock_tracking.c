@@ -1,16 +1,19 @@
-// Counts the locks of the POSIX threads library that each thread holds, and those of C++ initialisers, by standing before the functions.
+// Counts what each thread holds, by standing before the functions that take and free it: the locks of the POSIX threads library, those of
+// C++ initialisers, semaphores that it waited for, groups of libdispatch that it entered, queues and sources that it suspended.
 //
 // A symbol of the executable comes before that of a library (ld.so(8)), so calls from the Swift runtime, Foundation and the
 // application come here first. glibc's own calls do not: the locks of the heap, of stdio and of the loader are seen as frames.
 // Ordinary code, called at any time: also before main, and in a forked child.
 
-#include "callout_deadline.h"
 #include "crash_capture.h"
-#include "lock_count.h"
+#include "recovery_point.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
+#include <semaphore.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <threads.h>
 #include <time.h>
@@ -25,7 +28,55 @@
 extern const char __start_holdfast_locks[] __attribute__((visibility("hidden")));
 extern const char __stop_holdfast_locks[] __attribute__((visibility("hidden")));
 
-#include "next_function.h"
+#include "interposition.h"
+
+/// What a lock adds to hf_held_locks while it is held: one, and above that a number made of its address.
+///
+/// With one alone, a callout that takes a lock and lets go of another one, which it did not take, would seem to hold none.
+static inline uint32_t hf_lock_key(const volatile void *lock) {
+    uint32_t number = (uint32_t)((uintptr_t)lock >> 3) * 0x9e3779b1U;
+    // Not linear, so that sums of neighbours differ.
+    number ^= number >> 15;
+    return (number << HF_LOCK_COUNT_BITS) + 1;
+}
+
+// MARK: What is let go by name
+
+enum { most_owned = 16 };
+
+/// By whose it is. What another thread lets go stays here, which the next callout does not see: only differences count.
+static _Thread_local const void *owned[most_owned] __attribute__((tls_model("initial-exec")));
+
+/// Counts a thing as held by the running thread that only its name is known of: who lets it go does not say whether it was held.
+///
+/// Where too many are held, the oldest stays counted, and the callout that runs is not resumed.
+static void hf_own(const void *thing) {
+    hf_held_locks += hf_lock_key(thing);
+    for (int i = 0; i < most_owned; i += 1) {
+        if (owned[i] == NULL) {
+            owned[i] = thing;
+            return;
+        }
+    }
+    for (int i = 1; i < most_owned; i += 1) {
+        owned[i - 1] = owned[i];
+    }
+    owned[most_owned - 1] = thing;
+}
+
+/// Counts such a thing as let go, and returns whether the running thread held it.
+static bool hf_disown(const void *thing) {
+    for (int i = most_owned - 1; i >= 0; i -= 1) {
+        if (owned[i] == thing && thing != NULL) {
+            owned[i] = NULL;
+            hf_held_locks -= hf_lock_key(thing);
+            return true;
+        }
+    }
+    return false;
+}
+
+// MARK: Locks
 
 /// The mutex that the thread has asked for last.
 static _Thread_local const pthread_mutex_t *newest_mutex __attribute__((tls_model("initial-exec")));
@@ -221,6 +272,124 @@ int pthread_cond_timedwait(
     int result = HF_NEXT(pthread_cond_timedwait)(condition, mutex, until);
     newest_mutex = mutex;
     return result;
+}
+
+// MARK: Semaphores, groups and queues
+
+// Each counts as held until the same thread gives it back. One that another thread gives back looks alike, and so the callout is not resumed
+// that has waited or entered: nobody can tell whether that other thread would still have come.
+
+// libdispatch sleeps on semaphores, enters groups and suspends queues for purposes of its own, and ends that on other threads.
+
+/// Where its code is mapped: from … to.
+static uintptr_t dispatch_low, dispatch_high;
+
+/// Whether a return address is in libdispatch.
+static inline bool is_dispatch(const void *caller) {
+    return (uintptr_t)caller >= dispatch_low && (uintptr_t)caller < dispatch_high;
+}
+
+static __typeof__(&sem_post) next_sem_post(void) { return HF_NEXT(sem_post); }
+
+/// Before main. sem_post() may be called in a handler (signal-safety(7)): what ours stands before is looked for now. A libdispatch
+/// that is loaded later is not known, and counts.
+__attribute__((constructor)) static void find_semaphore_functions(void) {
+    (void)next_sem_post();
+    void *function = dlsym(RTLD_NEXT, "dispatch_semaphore_wait");
+    struct dl_find_object library;
+    if (function != NULL && _dl_find_object(function, &library) == 0) {
+        dispatch_low = (uintptr_t)library.dlfo_map_start;
+        dispatch_high = (uintptr_t)library.dlfo_map_end;
+    }
+}
+
+/// Counts a POSIX semaphore that was waited for.
+static inline int count_waited(int result, const sem_t *semaphore, const void *caller) {
+    if (result == 0 && !is_dispatch(caller)) {
+        hf_own(semaphore);
+    }
+    return result;
+}
+
+int sem_wait(sem_t *semaphore) {
+    return count_waited(HF_NEXT(sem_wait)(semaphore), semaphore, __builtin_return_address(0));
+}
+
+int sem_trywait(sem_t *semaphore) {
+    return count_waited(HF_NEXT(sem_trywait)(semaphore), semaphore, __builtin_return_address(0));
+}
+
+int sem_timedwait(sem_t *restrict semaphore, const struct timespec *restrict until) {
+    return count_waited(HF_NEXT(sem_timedwait)(semaphore, until), semaphore, __builtin_return_address(0));
+}
+
+int sem_clockwait(sem_t *restrict semaphore, clockid_t clock, const struct timespec *restrict until) {
+    return count_waited(HF_NEXT(sem_clockwait)(semaphore, clock, until), semaphore, __builtin_return_address(0));
+}
+
+int sem_post(sem_t *semaphore) {
+    // Before it is let go: between the two the count is too low only for what is free already.
+    bool was_owned = hf_disown(semaphore);
+    int result = next_sem_post()(semaphore);
+    if (result != 0 && was_owned) {
+        hf_own(semaphore);
+    }
+    return result;
+}
+
+// Weak, because a program with a static standard library has these functions itself (nothing is resumed there). In any other program a weak
+// symbol of the executable comes before a library's, too (ld.so(8), LD_DYNAMIC_WEAK).
+
+#define WEAK __attribute__((weak))
+
+extern intptr_t dispatch_semaphore_wait(void *semaphore, uint64_t timeout);
+extern intptr_t dispatch_semaphore_signal(void *semaphore);
+extern void dispatch_group_enter(void *group);
+extern void dispatch_group_leave(void *group);
+extern void dispatch_suspend(void *object);
+extern void dispatch_resume(void *object);
+
+WEAK intptr_t dispatch_semaphore_wait(void *semaphore, uint64_t timeout) {
+    intptr_t result = HF_NEXT(dispatch_semaphore_wait)(semaphore, timeout);
+    if (result == 0 && !is_dispatch(__builtin_return_address(0))) {
+        hf_own(semaphore);
+    }
+    return result;
+}
+
+WEAK intptr_t dispatch_semaphore_signal(void *semaphore) {
+    if (!is_dispatch(__builtin_return_address(0))) {
+        hf_disown(semaphore);
+    }
+    return HF_NEXT(dispatch_semaphore_signal)(semaphore);
+}
+
+WEAK void dispatch_group_enter(void *group) {
+    HF_NEXT(dispatch_group_enter)(group);
+    if (!is_dispatch(__builtin_return_address(0))) {
+        hf_own(group);
+    }
+}
+
+WEAK void dispatch_group_leave(void *group) {
+    if (!is_dispatch(__builtin_return_address(0))) {
+        hf_disown(group);
+    }
+    HF_NEXT(dispatch_group_leave)(group);
+}
+
+WEAK void dispatch_suspend(void *object) {
+    HF_NEXT(dispatch_suspend)(object);
+    if (!is_dispatch(__builtin_return_address(0))) {
+        hf_own(object);
+    }
+}
+
+WEAK void dispatch_resume(void *object) {
+    if (!is_dispatch(__builtin_return_address(0))) {
+        hf_disown(object);
+    }
+    HF_NEXT(dispatch_resume)(object);
 }
 
 #pragma clang section text = ""

@@ -1,17 +1,47 @@
-// Observing signals, and giving them back. Ordinary code: nothing here runs in a handler.
+// Taking signals and giving them back: those that the program observes, and the one of samples. Ordinary code: nothing here runs in a
+// handler.
 
+#include "async_handler.h"
 #include "async_sample.h"
 #include "async_signals.h"
 #include "async_state.h"
-#include "signal_action.h"
 #include "signal_events.h"
 #include "thread_sampling.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+// MARK: Actions
+
+/// The action as the kernel has it: with the C library's restorer, so that it can be set again without the library.
+static HFKernelAction action_of(int signal) {
+    HFKernelAction action;
+    memset(&action, 0, sizeof action);
+    syscall(SYS_rt_sigaction, signal, NULL, &action, HF_KERNEL_SIGSET_SIZE);
+    return action;
+}
+
+/// Installs a handler that nothing but a fault interrupts. Returns 0 or an errno value.
+static int set_handler(int signal, void (*handler)(int, siginfo_t *, void *)) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = handler;
+    // SA_RESTART: what can go on after a signal does. SA_ONSTACK: the thread may be about to use up its own.
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+    sigfillset(&action.sa_mask);
+    // But a fault of the handler must still be seen.
+    for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
+        sigdelset(&action.sa_mask, hf_async_fault_signals[i]);
+    }
+    return sigaction(signal, &action, NULL) == 0 ? 0 : errno;
+}
+
+// MARK: Observed signals
 
 _Static_assert(sizeof(uint64_t) == HF_KERNEL_SIGSET_SIZE, "a set of signals is a word");
 
@@ -70,7 +100,7 @@ static void take_over_in_child(void) {
 
 /// Remembers what stands before ours, unless ours stands there already.
 static void remember(int signal) {
-    HFKernelAction action = hf_signal_action(signal);
+    HFKernelAction action = action_of(signal);
     if (is_ours(&action)) {
         return;
     }
@@ -78,7 +108,7 @@ static void remember(int signal) {
 }
 
 static void give_back(int signal) {
-    HFKernelAction action = hf_signal_action(signal);
+    HFKernelAction action = action_of(signal);
     if (is_ours(&action)) {
         syscall(SYS_rt_sigaction, signal, &hf_signal_state.previous[signal], NULL, HF_KERNEL_SIGSET_SIZE);
     }
@@ -101,14 +131,14 @@ int hf_signal_observe(int signal, int descriptor) {
     if (hf_signal_state.previous[signal].handler == (uintptr_t)SIG_IGN) {
         atomic_fetch_or(&hf_signal_state.ignored_before, bit(signal));
     }
-    int error = hf_signal_set_handler(signal, hf_async_handle_signal);
+    int error = set_handler(signal, hf_async_handle_signal);
     if (error != 0) {
         atomic_store(&hf_signal_state.descriptors[signal], 0);
         atomic_fetch_and(&hf_signal_state.ignored_before, ~bit(signal));
         return error;
     }
-    hf_signal_state.action = hf_signal_action(signal);
-    atomic_fetch_or(&hf_capture_state.observed_signals, bit(signal));
+    hf_signal_state.action = action_of(signal);
+    atomic_fetch_or(&hf_signal_state.observed, bit(signal));
     uint64_t blocked = change_mask(SIG_UNBLOCK, bit(signal)) & ~hf_capture_state.configuration.held_signals;
     if (!is_observed) {
         hf_signal_state.blocked_before = (hf_signal_state.blocked_before & ~bit(signal)) | (blocked & bit(signal));
@@ -127,7 +157,7 @@ void hf_signal_give_up(void) {
 void hf_signal_take_up(void) {
     for (int signal = 1; signal <= HF_HIGHEST_SIGNAL; signal += 1) {
         if (atomic_load(&hf_signal_state.descriptors[signal]) != 0) {
-            hf_signal_set_handler(signal, hf_async_handle_signal);
+            set_handler(signal, hf_async_handle_signal);
         }
     }
 }
@@ -141,13 +171,13 @@ void hf_signal_stop(int signal) {
     change_mask(SIG_BLOCK, hf_signal_state.blocked_before & bit(signal));
     atomic_fetch_and(&hf_signal_state.ignored_before, ~bit(signal));
     if ((hf_signal_state.discarded & bit(signal)) != 0) {
-        HFKernelAction action = hf_signal_action(signal);
+        HFKernelAction action = action_of(signal);
         if (is_ours(&action)) {
-            hf_signal_set_handler(signal, hf_async_discard_signal);
+            set_handler(signal, hf_async_discard_signal);
         }
     } else {
         give_back(signal);
-        atomic_fetch_and(&hf_capture_state.observed_signals, ~bit(signal));
+        atomic_fetch_and(&hf_signal_state.observed, ~bit(signal));
     }
     // A handler on another thread may be about to write to the eventfd, which its owner may now close.
     while (atomic_load(&hf_signal_state.pid) == hf_async_process() && atomic_load(&hf_signal_state.running) != 0) {
@@ -165,11 +195,11 @@ int hf_signal_discard(int signal) {
     if (hf_signal_state.previous[signal].handler == (uintptr_t)SIG_IGN) {
         return 0;
     }
-    int error = is_observed ? 0 : hf_signal_set_handler(signal, hf_async_discard_signal);
+    int error = is_observed ? 0 : set_handler(signal, hf_async_discard_signal);
     if (error == 0) {
         hf_signal_state.discarded |= bit(signal);
         // Held across a restart like those that are observed: by default the process would die of it.
-        atomic_fetch_or(&hf_capture_state.observed_signals, bit(signal));
+        atomic_fetch_or(&hf_signal_state.observed, bit(signal));
     }
     return error;
 }
@@ -181,12 +211,12 @@ void hf_signal_restore(int signal) {
     hf_signal_state.discarded &= ~bit(signal);
     if (atomic_load(&hf_signal_state.descriptors[signal]) == 0) {
         give_back(signal);
-        atomic_fetch_and(&hf_capture_state.observed_signals, ~bit(signal));
+        atomic_fetch_and(&hf_signal_state.observed, ~bit(signal));
     }
 }
 
 void hf_signal_let_through(void) {
-    uint64_t signals = atomic_load(&hf_capture_state.observed_signals);
+    uint64_t signals = atomic_load(&hf_signal_state.observed);
     for (int signal = 1; signal <= HF_HIGHEST_SIGNAL; signal += 1) {
         // One that is discarded is nobody's to wait for.
         if (atomic_load(&hf_signal_state.descriptors[signal]) == 0) {
@@ -217,3 +247,44 @@ uint64_t hf_signal_block_for_service(void) {
 }
 
 void hf_signal_set_mask(uint64_t mask) { change_mask(SIG_SETMASK, mask); }
+
+// MARK: The signal of samples
+
+int hf_sample_install(bool wanted) {
+    if (!wanted) {
+        atomic_store(&hf_sample_state.owns_signal, false);
+        return 0;
+    }
+    // Ignored is as good as free: a restart whose sampler was stopped leaves it so, and execve(2) keeps it.
+    uintptr_t handler = action_of(HF_SAMPLE_SIGNAL).handler;
+    if (handler != (uintptr_t)SIG_DFL && handler != (uintptr_t)SIG_IGN) {
+        atomic_store(&hf_sample_state.owns_signal, false);
+        atomic_store(&hf_sample_state.obstacle, HF_SAMPLING_SIGNAL_TAKEN);
+        return EBUSY;
+    }
+    atomic_store(&hf_sample_state.owns_signal, true);
+    // Without one, it is tried again when it is needed.
+    int list = hf_async_exchange_thread_list(-1);
+    hf_async_exchange_thread_list(list >= 0 ? list : open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    int error = set_handler(HF_SAMPLE_SIGNAL, hf_async_handle_sample);
+    if (error != 0) {
+        return error;
+    }
+    hf_sample_state.action = action_of(HF_SAMPLE_SIGNAL);
+    // Whoever started this process may have blocked it.
+    change_mask(SIG_UNBLOCK, bit(HF_SAMPLE_SIGNAL));
+    atomic_store(&hf_sample_state.installed, true);
+    return 0;
+}
+
+void hf_sample_uninstall(void) {
+    if (!atomic_exchange(&hf_sample_state.installed, false)) {
+        return;
+    }
+    atomic_store(&hf_sample_state.owns_signal, false);
+    if (action_of(HF_SAMPLE_SIGNAL).handler == (uintptr_t)hf_async_handle_sample) {
+        // To ignore it takes back what is pending, of which the process would die (sigaction(2)).
+        signal(HF_SAMPLE_SIGNAL, SIG_IGN);
+        signal(HF_SAMPLE_SIGNAL, SIG_DFL);
+    }
+}

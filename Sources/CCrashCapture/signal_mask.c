@@ -7,9 +7,8 @@
 // signals out of masks in the same way (sysdeps/unix/sysv/linux/internal-signals.h).
 // Ordinary code, called at any time: also before main, and in a forked child.
 
-#include "next_function.h"
+#include "interposition.h"
 #include "recovery_point.h"
-#include "signal_mask.h"
 #include "thread_sampling.h"
 
 #include <poll.h>

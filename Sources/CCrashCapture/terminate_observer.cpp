@@ -10,24 +10,29 @@
 #include <exception>
 #include <typeinfo>
 
-extern "C" {
-#include "terminate_text.h"
-}
+#include "uncaught_exception.h"
 
 namespace {
 
 std::atomic<std::terminate_handler> previous{nullptr};
 
+template <size_t size>
+void copy(char (&destination)[size], const char *text) {
+    size_t length = strnlen(text, size - 1);
+    memcpy(destination, text, length);
+    destination[length] = 0;
+}
+
 void copy_type() {
     const std::type_info *type = abi::__cxa_current_exception_type();
     if (type == nullptr) {
         // CrashRecordFormat.md: what tells std::terminate from abort.
-        hf_terminate_set_type("no exception");
+        copy(hf_uncaught_exception.type, "no exception");
         return;
     }
     int status = 0;
     char *name = abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
-    hf_terminate_set_type(name != nullptr ? name : type->name());
+    copy(hf_uncaught_exception.type, name != nullptr ? name : type->name());
     free(name);
 }
 
@@ -38,9 +43,9 @@ void copy_message() {
     try {
         throw;
     } catch (const std::exception &exception) {
-        hf_terminate_set_message(exception.what());
+        copy(hf_uncaught_exception.message, exception.what());
     } catch (const char *text) {
-        hf_terminate_set_message(text);
+        copy(hf_uncaught_exception.message, text);
     } catch (...) {
         // A type of the program's own says nothing more.
     }

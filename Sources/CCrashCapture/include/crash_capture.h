@@ -141,6 +141,10 @@ int hf_capture_prepare_thread(void);
 /// Whether an address lies in the function that every thread of the process begins with, below its own.
 bool hf_is_thread_start(uint64_t address);
 
+/// Whether an address lies in one of our functions that take and free locks of the POSIX threads library: in them the count of held
+/// locks is behind.
+bool hf_is_in_lock_function(uint64_t address);
+
 /// Declares the calling thread to be the one that decides: a fault of it is never waited for.
 void hf_capture_become_decider(void);
 

@@ -1,17 +1,37 @@
-// Notes that the process has called exit(3): from then on it ends, and no fault of its exit handlers starts it again.
+// How a process begins and ends: the standard descriptors are open before main, and exit(3) is noted. Ordinary code, called at any time.
+
+#include "async_state.h"
+#include "async_verdict.h"
+#include "crash_capture.h"
+#include "interposition.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+// MARK: The beginning
+
+/// Opens the standard three on nothing where they are closed, as glibc does for set-user-ID programs (csu/check_fds.c).
+///
+/// What a program opens first would have their numbers, the loop's own descriptors among them: its log would go there, and a restart in
+/// place hands those numbers to the next process.
+__attribute__((constructor)) static void open_standard_descriptors(void) {
+    for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; descriptor += 1) {
+        if (fcntl(descriptor, F_GETFD) < 0 && errno == EBADF) {
+            // The lowest that is free, which is this one. In a container without devices nothing can be done.
+            (void)open("/dev/null", O_RDWR);
+        }
+    }
+}
+
+// MARK: The end
+
+// From exit(3) on the process ends, and no fault of its exit handlers starts it again.
 //
 // Functions of the executable stand before exit(3) and quick_exit(3) (ld.so(8)). The C library itself calls exit when main returns, by
 // no symbol; there the destructors of the main thread's own variables tell, which come before the handlers of atexit(3)
 // (stdlib/exit.c, __run_exit_handlers). _exit(2) needs no note: nothing of the program runs after it.
-// Ordinary code, called at any time.
-
-#include "async_state.h"
-#include "async_turn.h"
-#include "crash_capture.h"
-#include "next_function.h"
-
-#include <stdlib.h>
-#include <unistd.h>
 
 static void note_exit(void) {
     // By pid: a forked child that exits shares nothing, but one of vfork(2) does.

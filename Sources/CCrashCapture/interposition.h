@@ -1,7 +1,7 @@
-// The function that one of the same name in this library stands before. Ordinary code, called at any time, also before main.
+// What the functions share that stand before those of a library with the same names. Ordinary code, called at any time, also before main.
 
-#ifndef HF_NEXT_FUNCTION_H
-#define HF_NEXT_FUNCTION_H
+#ifndef HF_INTERPOSITION_H
+#define HF_INTERPOSITION_H
 
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -16,6 +16,7 @@ static inline void *hf_find_next(_Atomic(void *) *place, const char *name) {
     return function;
 }
 
+/// The function of a library that the one of the same name here stands before.
 // What is found does not change, so that two threads may both look.
 #define HF_NEXT(name)                                                                       \
     ({                                                                                      \
@@ -23,5 +24,8 @@ static inline void *hf_find_next(_Atomic(void *) *place, const char *name) {
         void *function = atomic_load_explicit(&place, memory_order_relaxed);                \
         (__typeof__(&name))(function != NULL ? function : hf_find_next(&place, #name));     \
     })
+
+/// Lets the signals of faults through on the calling thread, whatever mask it was given.
+void hf_unblock_fault_signals(void) __attribute__((visibility("hidden")));
 
 #endif

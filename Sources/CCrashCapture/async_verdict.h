@@ -1,9 +1,23 @@
-#ifndef HF_ASYNC_TURN_H
-#define HF_ASYNC_TURN_H
+#ifndef HF_ASYNC_VERDICT_H
+#define HF_ASYNC_VERDICT_H
+
+#include "crash_record.h"
 
 #include <stdbool.h>
 
-#include "crash_record.h"
+/// Parks the thread until there is a verdict on its fault, and returns that.
+///
+/// Within the deadline, or within two where the deciding thread waits for no lock, it is the deciding thread's; else the one for that case.
+/// Safe to call from a signal handler.
+uint32_t hf_async_park(HFRecord *record);
+
+/// Has the deciding thread list the images again before it walks a stack: a library was unloaded. Safe to call from a signal handler.
+void hf_async_note_unload(void);
+
+/// Has the deciding thread end as soon as no fault waits, or not.
+void hf_async_withdraw_decider(bool withdraws);
+
+// MARK: When a restart may come (async_turn.c)
 
 /// Whether the main loop drains before this fault restarts the process; false for NULL. Safe to call from a signal handler.
 bool hf_async_is_drained_for(const HFRecord *record);

@@ -1,0 +1,186 @@
+// What the next process is given in a restart in place: its plan, and descriptors. Who restarts, or changes that, does so alone.
+
+#include "async_proc.h"
+#include "async_restart.h"
+#include "async_state.h"
+#include "async_syscalls.h"
+#include "kept_table.h"
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef CLOSE_RANGE_CLOEXEC
+#define CLOSE_RANGE_CLOEXEC (1U << 2)
+#endif
+
+/// The thread that restarts the process, or changes what a restart begins with; 0 for none.
+static _Atomic(int32_t) restarter;
+/// Whether it restarts.
+static _Atomic(bool) is_restarting;
+/// Replaced as a whole.
+static const HFRestartPlan *_Atomic plan;
+
+const HFRestartPlan *hf_async_restart_plan(void) { return atomic_load_explicit(&plan, memory_order_acquire); }
+
+void hf_async_set_restarting(bool restarts) { atomic_store_explicit(&is_restarting, restarts, memory_order_release); }
+
+bool hf_async_is_restarting(void) { return atomic_load_explicit(&is_restarting, memory_order_acquire); }
+
+void hf_async_await_restart(void) {
+    for (;;) {
+        int32_t holder = atomic_load_explicit(&restarter, memory_order_acquire);
+        if (holder == 0 || !hf_async_is_restarting()) {
+            return;
+        }
+        hf_async_sleep_while(&restarter, (uint32_t)holder, HF_FOR_EVER);
+    }
+}
+
+bool hf_async_begin_restart(void) {
+    int32_t self = (int32_t)HF_SYSCALL0(SYS_gettid);
+    for (;;) {
+        int32_t holder = 0;
+        if (atomic_compare_exchange_strong_explicit(
+                &restarter, &holder, self, memory_order_acquire, memory_order_acquire)) {
+            return true;
+        }
+        if (holder == self) {
+            return false;
+        }
+        hf_async_sleep_while(&restarter, (uint32_t)holder, HF_FOR_EVER);
+    }
+}
+
+void hf_async_finish_restart(bool has_begun) {
+    if (!has_begun) {
+        return;
+    }
+    atomic_store_explicit(&restarter, 0, memory_order_release);
+    hf_async_wake(&restarter);
+}
+
+const HFRestartPlan *hf_async_exchange_restart_plan(const HFRestartPlan *replacement) {
+    // A thread that restarts reads the plan, and holds the lock: so the one that comes back is nobody's.
+    bool is_free = hf_async_begin_restart();
+    const HFRestartPlan *before =
+        atomic_exchange_explicit(&plan, replacement, memory_order_acq_rel);
+    hf_async_finish_restart(is_free);
+    return is_free ? before : NULL;
+}
+
+int hf_async_exchange_kept_table(int table, int replacement) {
+    bool is_free = hf_async_begin_restart();
+    long result = HF_SYSCALL3(SYS_dup3, replacement, table, O_CLOEXEC);
+    hf_async_finish_restart(is_free);
+    return result < 0 ? (int)result : 0;
+}
+
+// MARK: Descriptors
+
+static void close_on_exec(long descriptor) { HF_SYSCALL3(SYS_fcntl, descriptor, F_SETFD, FD_CLOEXEC); }
+
+/// Closes on exec what /proc/self/fd names; false if it cannot be read.
+static bool close_listed_on_exec(void) {
+    HFFolder folder;
+    hf_async_begin_entries(&folder, hf_async_open(AT_FDCWD, "/proc/self/fd"));
+    if (folder.descriptor < 0) {
+        return false;
+    }
+    const char *name;
+    while ((name = hf_async_next_entry(&folder)) != NULL) {
+        int32_t number = hf_async_number_of(name);
+        if (number > STDERR_FILENO) {
+            close_on_exec(number);
+        }
+    }
+    HF_SYSCALL1(SYS_close, folder.descriptor);
+    return folder.size == 0;
+}
+
+/// As many descriptors as the kernel gives a process unless fs.nr_open was raised (fs/file.c, sysctl_nr_open): a tenth of a second.
+enum { most_counted = 1024 * 1024 };
+
+void hf_async_close_all_on_exec(void) {
+    // Since Linux 5.11; a sandbox may not know it.
+    if (HF_SYSCALL3(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC) == 0 || close_listed_on_exec()) {
+        return;
+    }
+    // The limit may be 2^30 and more: what lies beyond these stays open in the next process.
+    struct rlimit limit = {0, 0};
+    HF_SYSCALL4(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &limit);
+    for (unsigned long i = 3; i < limit.rlim_cur && i < most_counted; i += 1) {
+        close_on_exec((long)i);
+    }
+}
+
+enum { slots_at_a_time = 256 };
+
+static bool read_at(int table, void *buffer, long size, uint64_t offset) {
+    return HF_SYSCALL4(SYS_pread64, table, buffer, size, offset) == size;
+}
+
+static bool is_ours(const HFKeptHeader *header) {
+    static const char magic[sizeof header->magic] = "HFKEPT";
+    for (unsigned i = 0; i < sizeof magic; i += 1) {
+        if (header->magic[i] != magic[i]) {
+            return false;
+        }
+    }
+    return header->pid == hf_async_process();
+}
+
+static bool is_still(const HFKeptRecord *record) {
+    struct stat status;
+    return HF_SYSCALL2(SYS_fstat, record->descriptor, &status) == 0 && status.st_dev == record->device &&
+           status.st_ino == record->inode && status.st_mode == record->mode;
+}
+
+/// Lets nobody change the table any more: of what other threads do until execve(2) ends them, nothing counts.
+///
+/// A seal is set with the lock that a write holds (mm/memfd.c, memfd_add_seals; mm/filemap.c, generic_file_write_iter): a write
+/// is in the table as a whole by then, or fails with EPERM. So no thread is waited for, and it may stand wherever it is.
+static void freeze(int table) {
+    if (HF_SYSCALL3(SYS_fcntl, table, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == -EINVAL) {
+        // Before Linux 5.1. This one looks for pages that a device may still write to, and takes longer.
+        HF_SYSCALL3(SYS_fcntl, table, F_ADD_SEALS, F_SEAL_WRITE);
+    }
+}
+
+void hf_async_keep_descriptors(int table, bool keep) {
+    HFKeptHeader header;
+    // Whoever closes descriptors in a loop may have closed the table, too.
+    if (table < 0 || !read_at(table, &header, sizeof header, 0) || !is_ours(&header)) {
+        return;
+    }
+    if (keep) {
+        freeze(table);
+        // What was written until then.
+        if (!read_at(table, &header, sizeof header, 0)) {
+            return;
+        }
+    }
+    long flags = keep ? 0 : FD_CLOEXEC;
+    HF_SYSCALL3(SYS_fcntl, table, F_SETFD, flags);
+    uint32_t used = header.slots_used < HF_KEPT_SLOT_LIMIT ? header.slots_used : HF_KEPT_SLOT_LIMIT;
+    uint64_t slots[slots_at_a_time];
+    for (uint32_t first = 0; first < used; first += slots_at_a_time) {
+        uint32_t count = used - first < slots_at_a_time ? used - first : slots_at_a_time;
+        if (!read_at(table, slots, count * 8, HF_KEPT_SLOTS_OFFSET + (uint64_t)first * 8)) {
+            return;
+        }
+        for (uint32_t i = 0; i < count; i += 1) {
+            HFKeptRecord record;
+            uint64_t offset = HF_KEPT_BLOCKS_OFFSET + (slots[i] - 1) * HF_KEPT_BLOCK_SIZE;
+            if (slots[i] == 0 || !read_at(table, &record, sizeof record, offset) || !is_still(&record)) {
+                continue;
+            }
+            // Children are given the standard three in any case.
+            if (keep || record.descriptor > STDERR_FILENO) {
+                HF_SYSCALL3(SYS_fcntl, record.descriptor, F_SETFD, flags);
+            }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+// A fault's verdict: the thread that waits for it, and the deciding thread, which gives it. And what else the deciding thread is asked for.
+//
+// The thread that faulted keeps the time itself: a deadline that passes is a verdict, too.
+
+#include "async_spool.h"
+#include "async_state.h"
+#include "async_syscalls.h"
+#include "async_verdict.h"
+#include "thread_sampling.h"
+
+/// Grows with each record that waits for a verdict, and with whatever else there is to do; the deciding thread sleeps on it (futex(2)).
+static _Atomic(uint32_t) pending;
+/// One more than the slot whose fault may end the process now: every record is complete. 0 for none. Its thread sleeps on it (futex(2)).
+static _Atomic(uint32_t) ender;
+/// How often a library was unloaded.
+static _Atomic(uint32_t) unload_count;
+/// Set where the deciding thread is to end.
+static _Atomic(bool) withdrawn;
+
+static void notify_decider(void) {
+    atomic_fetch_add_explicit(&pending, 1, memory_order_release);
+    hf_async_wake_one(&pending);
+}
+
+void hf_async_note_unload(void) {
+    atomic_fetch_add_explicit(&unload_count, 1, memory_order_acq_rel);
+    notify_decider();
+}
+
+void hf_async_withdraw_decider(bool withdraws) {
+    atomic_store(&withdrawn, withdraws);
+    notify_decider();
+}
+
+void hf_capture_become_decider(void) {
+    atomic_store_explicit(&hf_capture_state.decider, (int32_t)HF_SYSCALL0(SYS_gettid), memory_order_release);
+}
+
+void hf_capture_stop_deciding(void) { atomic_store_explicit(&hf_capture_state.decider, 0, memory_order_release); }
+
+int32_t hf_capture_decider(void) { return atomic_load_explicit(&hf_capture_state.decider, memory_order_acquire); }
+
+bool hf_capture_has_decider(void) { return hf_capture_decider() != 0; }
+
+// MARK: The thread that faulted
+
+/// Who wakes later than this after its time did not get a processor, or was stopped.
+enum { late_nanoseconds = 100 * 1000 * 1000 };
+
+/// Notes what the deciding thread does instead of deciding, and returns whether that passes by itself.
+///
+/// Whoever waits for a lock sleeps. Who is at work, is stopped (proc_pid_stat(5)) or has just been so as all others is not kept by one.
+static bool note_decider(HFRecord *record, uint64_t deadline) {
+    bool stood_still = hf_async_monotonic_nanoseconds() > deadline + late_nanoseconds;
+    HFThreadEntry decider;
+    decider.id = hf_capture_decider();
+    decider.kernel_state = 0;
+    decider.system_call = -1;
+    hf_async_describe_thread(&decider);
+    record->decider_state = (uint16_t)decider.kernel_state;
+    record->decider_system_call = (int16_t)decider.system_call;
+    return stood_still || (decider.kernel_state != 0 && decider.kernel_state != 'S');
+}
+
+/// Whether the thread ends the process as soon as it is let go; not one that waits for a drain.
+static bool ends_process(const HFRecord *record, uint32_t verdict) {
+    return (verdict == HF_VERDICT_RESTART || verdict == HF_VERDICT_TERMINATE) && !hf_async_is_drained_for(record);
+}
+
+/// Waits until the deciding thread has let this one go.
+///
+/// The verdict is there before: who acted on it as soon as it is seen would end the process before the other threads' faults, which wait
+/// too, have been walked. Those are given the same verdict, and are not let go.
+static void await_release(const HFRecord *record) {
+    uint32_t own = (uint32_t)(record - hf_capture_state.slots) + 1;
+    uint64_t until = hf_async_monotonic_nanoseconds() + hf_capture_state.configuration.deadline_nanoseconds;
+    uint32_t seen;
+    while ((seen = atomic_load_explicit(&ender, memory_order_acquire)) != own &&
+           hf_async_sleep_while(&ender, seen, until)) {
+    }
+}
+
+uint32_t hf_async_park(HFRecord *record) {
+    HFSnapshot *snapshot = hf_async_claim_context(record->number);
+    hf_async_await_verdict(record);
+    notify_decider();
+    // While the deciding thread works.
+    hf_async_keep_context(snapshot);
+
+    uint64_t patience = hf_capture_state.configuration.deadline_nanoseconds;
+    uint64_t until = hf_async_monotonic_nanoseconds() + patience;
+    bool is_extended = false;
+    for (;;) {
+        hf_async_check_spool();
+        uint32_t verdict = __atomic_load_n(&record->verdict, __ATOMIC_ACQUIRE);
+        if (verdict != HF_VERDICT_PENDING) {
+            if (ends_process(record, verdict)) {
+                await_release(record);
+            }
+            return verdict;
+        }
+        if (hf_async_sleep_while(&record->verdict, HF_VERDICT_PENDING, until)) {
+            continue;
+        }
+        bool may_pass = note_decider(record, until);
+        // A debugger may have stopped the deciding thread: that says nothing of locks.
+        if (!hf_async_is_traced()) {
+            if (!may_pass || is_extended) {
+                break;
+            }
+            is_extended = true;
+        }
+        until = hf_async_monotonic_nanoseconds() + patience;
+    }
+    // It is ours: what keeps the deciding thread may be a lock that this very thread holds.
+    uint32_t expected = HF_VERDICT_PENDING;
+    uint32_t verdict = atomic_load_explicit(&hf_capture_state.verdict_without_decision, memory_order_relaxed);
+    if (!__atomic_compare_exchange_n(
+            &record->verdict, &expected, verdict, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        return expected;
+    }
+    hf_capture_add_facts(record, HF_FACT_DEADLINE);
+    return verdict;
+}
+
+// MARK: The deciding thread
+
+void hf_capture_add_facts(HFRecord *record, uint32_t facts) {
+    __atomic_fetch_or(&record->facts, facts, __ATOMIC_RELAXED);
+}
+
+HFRecord *hf_capture_record(uint32_t slot) { return &hf_capture_state.slots[slot]; }
+
+bool hf_capture_has_waiting(void) { return hf_async_oldest_waiting() < hf_capture_state.slot_count; }
+
+bool hf_capture_next_waiting(uint32_t *slot) {
+    *slot = hf_async_oldest_waiting();
+    return *slot < hf_capture_state.slot_count;
+}
+
+bool hf_capture_await_fault(uint64_t nanoseconds) {
+    uint32_t seen = atomic_load_explicit(&pending, memory_order_acquire);
+    if (!hf_capture_has_waiting()) {
+        hf_async_sleep_while(&pending, seen, hf_async_monotonic_nanoseconds() + nanoseconds);
+    }
+    return hf_capture_has_waiting();
+}
+
+uint32_t hf_capture_wait(uint32_t *slot, uint32_t *unloads) {
+    for (;;) {
+        uint32_t seen = atomic_load_explicit(&pending, memory_order_acquire);
+        // First: a walk by images that are gone names functions that were never called.
+        uint32_t now = atomic_load_explicit(&unload_count, memory_order_acquire);
+        if (now != *unloads) {
+            *unloads = now;
+            return HF_WORK_UNLOAD;
+        }
+        if (hf_capture_next_waiting(slot)) {
+            return HF_WORK_FAULT;
+        }
+        if (hf_capture_is_look_wanted()) {
+            return HF_WORK_LOOK;
+        }
+        if (atomic_load_explicit(&withdrawn, memory_order_acquire)) {
+            return HF_WORK_END;
+        }
+        hf_async_sleep_while(&pending, seen, HF_FOR_EVER);
+    }
+}
+
+bool hf_capture_decide(uint32_t slot, uint32_t verdict) {
+    HFRecord *record = &hf_capture_state.slots[slot];
+    uint32_t expected = HF_VERDICT_PENDING;
+    hf_async_end_waiting(slot);
+    __atomic_store_n(&record->state, HF_SLOT_DECIDED, __ATOMIC_RELEASE);
+    return __atomic_compare_exchange_n(
+        &record->verdict, &expected, verdict, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+void hf_capture_wake(uint32_t slot) {
+    HFRecord *record = &hf_capture_state.slots[slot];
+    if (ends_process(record, __atomic_load_n(&record->verdict, __ATOMIC_ACQUIRE))) {
+        atomic_store_explicit(&ender, slot + 1, memory_order_release);
+        hf_async_wake(&ender);
+    }
+    hf_async_wake(&record->verdict);
+}
+
+void hf_capture_set_verdict_without_decision(uint32_t verdict) {
+    atomic_store_explicit(&hf_capture_state.verdict_without_decision, verdict, memory_order_relaxed);
+}
+
+void hf_capture_set_process_facts(uint32_t facts) {
+    atomic_store_explicit(&hf_capture_state.process_facts, facts, memory_order_relaxed);
+}
+
+void hf_capture_set_start_items(const HFStartItems *items) {
+    atomic_store_explicit(&hf_capture_state.start_items, items, memory_order_release);
+}
+
+// MARK: A look at a thread
+
+/// What is wanted: taken by the crash thread, or taken back by the one who waits.
+static _Atomic(HFThreadLook *) wanted;
+/// How many looks have ended; the one who waits sleeps on it (futex(2)).
+static _Atomic(uint32_t) ended;
+
+bool hf_capture_look(HFThreadLook *look, uint64_t until) {
+    uint32_t seen = atomic_load_explicit(&ended, memory_order_acquire);
+    atomic_store_explicit(&wanted, look, memory_order_release);
+    notify_decider();
+    while (atomic_load_explicit(&ended, memory_order_acquire) == seen) {
+        if (hf_async_sleep_while(&ended, seen, until)) {
+            continue;
+        }
+        HFThreadLook *expected = look;
+        if (atomic_compare_exchange_strong_explicit(
+                &wanted, &expected, NULL, memory_order_acq_rel, memory_order_relaxed)) {
+            return false;
+        }
+        // It has begun, and writes into our memory: that takes no longer than a thread is waited for.
+        until = HF_FOR_EVER;
+    }
+    return true;
+}
+
+bool hf_capture_is_look_wanted(void) { return atomic_load_explicit(&wanted, memory_order_acquire) != NULL; }
+
+HFThreadLook *hf_capture_take_look(void) {
+    return atomic_exchange_explicit(&wanted, NULL, memory_order_acq_rel);
+}
+
+void hf_capture_end_look(void) {
+    atomic_fetch_add_explicit(&ended, 1, memory_order_release);
+    hf_async_wake(&ended);
+}

@@ -1,0 +1,24 @@
+// What an uncaught C++ exception says of itself, for C and for C++, which alone can look at its exceptions.
+
+#ifndef HF_UNCAUGHT_EXCEPTION_H
+#define HF_UNCAUGHT_EXCEPTION_H
+
+#include "crash_record.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// The type and the words of the C++ exception that ends the running thread's process; "" for none.
+typedef struct HFUncaughtException {
+    char type[HF_EXCEPTION_TYPE_SIZE];
+    char message[HF_EXCEPTION_MESSAGE_SIZE];
+} HFUncaughtException;
+
+extern __thread HFUncaughtException hf_uncaught_exception __attribute__((tls_model("initial-exec")));
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
