@@ -64,9 +64,7 @@ void hf_async_record_child(int signal, const siginfo_t *info, void *context) {
     record.verdict = HF_VERDICT_TERMINATE;
     record.state = HF_SLOT_DECIDED;
     _Static_assert(sizeof reason <= HF_REASON_SIZE, "the reason has room");
-    for (size_t i = 0; i < sizeof reason; i += 1) {
-        record.reason[i] = reason[i];
-    }
+    __builtin_memcpy(record.reason, reason, sizeof reason);
     HFSpoolHeader *header = &mirror->header;
     lay_out(header, &record);
 

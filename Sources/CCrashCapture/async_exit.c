@@ -1,21 +1,14 @@
 // The way out of a process that is neither resumed nor restarted: the end that the signal asks for.
 
+#include "async_signals.h"
 #include "async_state.h"
 #include "async_syscalls.h"
 
 #include <stddef.h>
 #include <ucontext.h>
 
-/// The layout that rt_sigaction(2) takes, which is not that of glibc.
-typedef struct KernelAction {
-    void (*handler)(int);
-    unsigned long flags;
-    void (*restorer)(void);
-    uint64_t mask;
-} KernelAction;
-
 static void set_default_action(int signal) {
-    KernelAction action = {.handler = SIG_DFL};
+    HFKernelAction action = {.handler = (uintptr_t)SIG_DFL};
     HF_SYSCALL4(SYS_rt_sigaction, signal, &action, 0, HF_KERNEL_SIGSET_SIZE);
 }
 
@@ -52,9 +45,7 @@ static void call_previous_handler(int signal, siginfo_t *info, void *context) {
 /// Ends the process by the default action of a signal.
 _Noreturn static void end_by(int signal, const siginfo_t *info) {
     set_default_action(signal);
-    long pid = HF_SYSCALL0(SYS_getpid);
-    long thread = HF_SYSCALL0(SYS_gettid);
-    HF_SYSCALL4(SYS_rt_tgsigqueueinfo, pid, thread, signal, info);
+    hf_async_queue_to_self(signal, info);
     uint64_t mask = ~(1ULL << (signal - 1));
     HF_SYSCALL4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, HF_KERNEL_SIGSET_SIZE);
     // Only process 1 of a container comes here: for it the default action of a signal from itself is nothing

@@ -12,12 +12,6 @@
 #include <time.h>
 #include <ucontext.h>
 
-static int64_t now(clockid_t clock) {
-    struct timespec time = {0, 0};
-    HF_SYSCALL2(SYS_clock_gettime, clock, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
 /// Copies the instructions at the program counter, and what the loop says of itself.
 static void copy_place(HFRecord *record, const HFCalloutInfo *info) {
     HFCalloutInfo copy = {0};
@@ -123,12 +117,8 @@ static void copy_notes(HFRecord *record, const HFCalloutNote *first) {
 
 static void copy_exception(HFRecord *record) {
     // Of this very thread: no text that may not be there.
-    for (size_t i = 0; i < sizeof record->exception_type; i += 1) {
-        record->exception_type[i] = hf_uncaught_exception.type[i];
-    }
-    for (size_t i = 0; i < sizeof record->exception_message; i += 1) {
-        record->exception_message[i] = hf_uncaught_exception.message[i];
-    }
+    __builtin_memcpy(record->exception_type, hf_uncaught_exception.type, sizeof record->exception_type);
+    __builtin_memcpy(record->exception_message, hf_uncaught_exception.message, sizeof record->exception_message);
 }
 
 static size_t length_of(uint64_t text) {
@@ -243,10 +233,8 @@ static void note_progress(HFRecord *record) {
     }
 }
 
-void hf_async_outline_record(HFRecord *record, int signal, const siginfo_t *info, void *context) {
-    clear(record, 0, sizeof *record);
-    copy_cause(record, signal, info);
-    copy_thread(record);
+/// Describes where the thread is, and how it could go on.
+static void describe_thread(HFRecord *record, void *context, uint64_t callout_deadline) {
     hf_copy_registers(record, context);
     record->context = (uint64_t)context;
     const HFRecoveryPoint *point = hf_current_recovery_point;
@@ -257,37 +245,36 @@ void hf_async_outline_record(HFRecord *record, int signal, const siginfo_t *info
     if (hf_run_is_in_task) {
         record->facts |= HF_FACT_TASK;
     }
-    note_deadline(record, 0);
+    note_deadline(record, callout_deadline);
+}
+
+void hf_async_outline_record(HFRecord *record, int signal, const siginfo_t *info, void *context) {
+    clear(record, 0, sizeof *record);
+    copy_cause(record, signal, info);
+    copy_thread(record);
+    describe_thread(record, context, 0);
 }
 
 void hf_async_fill_record(
     HFRecord *record, HFSpoolHeader *process, int signal, const siginfo_t *info, void *context, uint64_t callout_deadline) {
-    const ucontext_t *registers = context;
     // What a record cannot do without comes first: should the rest fault, that much is there.
     clear(record, offsetof(HFRecord, time_unix_nanoseconds), offsetof(HFRecord, registers));
     record->number = __atomic_add_fetch(&process->fault_count, 1, __ATOMIC_RELAXED);
-    record->time_unix_nanoseconds = now(CLOCK_REALTIME);
-    record->uptime_nanoseconds = now(CLOCK_MONOTONIC) - process->start_monotonic_nanoseconds;
+    record->time_unix_nanoseconds = (int64_t)hf_async_nanoseconds(CLOCK_REALTIME);
+    record->uptime_nanoseconds = (int64_t)hf_async_monotonic_nanoseconds() - process->start_monotonic_nanoseconds;
     copy_cause(record, signal, info);
     copy_thread(record);
     clear(record, offsetof(HFRecord, registers), offsetof(HFRecord, pid));
     record->pid = (int32_t)HF_SYSCALL0(SYS_getpid);
     record->held_locks = 0;
     clear(record, offsetof(HFRecord, exception_type), sizeof *record);
-    hf_copy_registers(record, registers);
-    record->context = (uint64_t)context;
+    describe_thread(record, context, callout_deadline);
     const HFRecoveryPoint *point = hf_current_recovery_point;
-    copy_place(record, point != NULL ? point->info : NULL);
     if (point != NULL) {
-        judge_stack(record, point, record->registers[REG_RSP]);
         copy_notes(record, point->notes);
     } else {
         judge_thread_stack(record, record->registers[REG_RSP]);
     }
-    if (hf_run_is_in_task) {
-        record->facts |= HF_FACT_TASK;
-    }
-    note_deadline(record, callout_deadline);
     note_progress(record);
     copy_messages(record);
     describe_cause(record);

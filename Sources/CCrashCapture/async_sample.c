@@ -73,9 +73,7 @@ static void set_action(const HFKernelAction *action) {
 static void leave_to_default(int signal, const siginfo_t *info) {
     HFKernelAction action = {.handler = (uintptr_t)SIG_DFL};
     set_action(&action);
-    long pid = HF_SYSCALL0(SYS_getpid);
-    long thread = HF_SYSCALL0(SYS_gettid);
-    HF_SYSCALL4(SYS_rt_tgsigqueueinfo, pid, thread, signal, info);
+    hf_async_queue_to_self(signal, info);
 }
 
 /// The request to a thread, or NULL.

@@ -78,21 +78,13 @@ static bool push(int signal, const siginfo_t *info, int64_t time) {
     }
 }
 
-/// Queues a signal to the calling thread, with what was known of its sender: a process may send itself any code
-/// (kernel/signal.c, do_rt_tgsigqueueinfo).
-static bool queue_again(int signal, const siginfo_t *info) {
-    long pid = HF_SYSCALL0(SYS_getpid);
-    long thread = HF_SYSCALL0(SYS_gettid);
-    return HF_SYSCALL4(SYS_rt_tgsigqueueinfo, pid, thread, signal, info) == 0;
-}
-
 /// In a forked child: what stood before acts, when this handler has returned.
 static bool leave_to_child(int signal, const siginfo_t *info) {
     if (hf_async_process() == atomic_load_explicit(&hf_signal_state.pid, memory_order_acquire)) {
         return false;
     }
     HF_SYSCALL4(SYS_rt_sigaction, signal, &hf_signal_state.previous[signal], 0, HF_KERNEL_SIGSET_SIZE);
-    queue_again(signal, info);
+    hf_async_queue_to_self(signal, info);
     return true;
 }
 
@@ -110,9 +102,7 @@ void hf_async_handle_signal(int signal, siginfo_t *info, void *context) {
         atomic_fetch_sub_explicit(&hf_signal_state.running, 1, memory_order_acq_rel);
         return;
     }
-    struct timespec time = {0, 0};
-    HF_SYSCALL2(SYS_clock_gettime, CLOCK_REALTIME, &time);
-    if (!push(signal, info, (int64_t)time.tv_sec * 1000000000 + time.tv_nsec)) {
+    if (!push(signal, info, (int64_t)hf_async_nanoseconds(CLOCK_REALTIME))) {
         count_lost(signal, 1);
     }
     // Last: whoever is woken finds the event, or the count.
@@ -306,7 +296,7 @@ void hf_async_hold_signals(void) {
         siginfo_t info;
         __builtin_memset(&info, 0, sizeof info);
         __builtin_memcpy(&info, &cell->information, sizeof cell->information);
-        if ((observed & bit(info.si_signo)) != 0 && !queue_again(info.si_signo, &info)) {
+        if ((observed & bit(info.si_signo)) != 0 && !hf_async_queue_to_self(info.si_signo, &info)) {
             // RLIMIT_SIGPENDING: counted, should the restart fail.
             count_lost(info.si_signo, 1);
         }
@@ -320,7 +310,7 @@ void hf_async_hold_signals(void) {
             __builtin_memset(&info, 0, sizeof info);
             __builtin_memcpy(&info, &state.orders[signal], sizeof state.orders[signal]);
             info.si_errno = repeated;
-            queue_again(signal, &info);
+            hf_async_queue_to_self(signal, &info);
         }
     }
 }

@@ -25,15 +25,23 @@ bool hf_async_is_exiting(void) {
     return atomic_load_explicit(&hf_capture_state.exiting, memory_order_acquire) == hf_async_process();
 }
 
+bool hf_async_queue_to_self(int signal, const siginfo_t *info) {
+    long pid = HF_SYSCALL0(SYS_getpid);
+    long thread = HF_SYSCALL0(SYS_gettid);
+    return HF_SYSCALL4(SYS_rt_tgsigqueueinfo, pid, thread, signal, info) == 0;
+}
+
 // MARK: Time and sleep
 
 enum { second = 1000 * 1000 * 1000 };
 
-uint64_t hf_async_monotonic_nanoseconds(void) {
+uint64_t hf_async_nanoseconds(clockid_t clock) {
     struct timespec time = {0, 0};
-    HF_SYSCALL2(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
+    HF_SYSCALL2(SYS_clock_gettime, clock, &time);
     return (uint64_t)time.tv_sec * second + (uint64_t)time.tv_nsec;
 }
+
+uint64_t hf_async_monotonic_nanoseconds(void) { return hf_async_nanoseconds(CLOCK_MONOTONIC); }
 
 bool hf_async_sleep_while(const void *word, uint32_t value, uint64_t until) {
     struct timespec time = {(time_t)(until / second), (long)(until % second)};

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #include "crash_capture.h"
 #include "crash_context.h"
@@ -101,6 +102,13 @@ enum { HF_KERNEL_SIGSET_SIZE = 8 };
 /// The pid alone does not tell a child: in a PID namespace of its own it may have its parent's, which is 1 (pid_namespaces(7)). A child of
 /// vfork(2) shares the memory, and only has another pid. Safe to call from a signal handler.
 int32_t hf_async_process(void);
+
+/// Queues a signal to the calling thread, with what was known of its sender: a process may send itself any code (kernel/signal.c,
+/// do_rt_tgsigqueueinfo). False where that is refused. Safe to call from a signal handler.
+bool hf_async_queue_to_self(int signal, const siginfo_t *info);
+
+/// The time on a clock. Safe to call from a signal handler.
+uint64_t hf_async_nanoseconds(clockid_t clock);
 
 /// A time that never comes, for hf_async_sleep_while().
 #define HF_FOR_EVER UINT64_MAX

@@ -58,11 +58,7 @@ static void take(HFMapping *mapping, const HFMapsLine *line) {
     mapping->start = line->start;
     mapping->end = line->end;
     mapping->permissions = line->permissions;
-    size_t i = 0;
-    for (; line->name[i] != 0 && i + 1 < sizeof mapping->name; i += 1) {
-        mapping->name[i] = line->name[i];
-    }
-    mapping->name[i] = 0;
+    hf_async_append(mapping->name, sizeof mapping->name, 0, line->name);
 }
 
 /// Takes a line; true when the address is not above it, so that no other is of interest.
