@@ -15,7 +15,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <threads.h>
 #include <time.h>
 
@@ -36,8 +35,6 @@ static void free_stack(void *mapping) {
 }
 
 static void make_key(void) { key_error = pthread_key_create(&key, free_stack); }
-
-void hf_capture_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
 
 /// Notes where the thread's own stack lies, so that a handler can tell an overflow from a stray pointer.
 static void note_stack(void) {

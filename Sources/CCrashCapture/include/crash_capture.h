@@ -148,9 +148,6 @@ bool hf_is_in_lock_function(uint64_t address);
 /// Declares the calling thread to be the one that decides: a fault of it is never waited for.
 void hf_capture_become_decider(void);
 
-/// Names the calling thread; up to 15 bytes count.
-void hf_capture_name_thread(const char *_Nonnull name);
-
 /// Whether a thread declared itself to be the one that decides.
 bool hf_capture_has_decider(void);
 
