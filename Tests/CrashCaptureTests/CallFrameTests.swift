@@ -3,6 +3,7 @@ import CLibunwind
 import Dispatch
 import Foundation
 import Glibc
+import LinuxSystem
 import Testing
 
 @testable import CrashCapture
@@ -25,10 +26,9 @@ import Testing
 
     /// Starts of some functions of the image that an address lies in.
     private func functions(around address: UInt64) throws -> [UInt64] {
-        let table = try #require(walker.searchTable(for: address))
+        let table = try #require(walker.functions(for: address))
         return try stride(from: 0, to: table.count, by: max(1, Int(table.count / 150))).map { index in
-            let pair = try #require(walker.load(table.header + 12 + 8 * index))
-            return table.header &+ UInt64(bitPattern: Int64(Int32(truncatingIfNeeded: pair)))
+            try #require(table.start(index, walker.load))
         }
     }
 

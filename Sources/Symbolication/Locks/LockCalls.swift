@@ -1,5 +1,6 @@
 internal import CElfutils
 internal import Glibc
+internal import LinuxSystem
 
 /// Which functions of a file use a `Mutex`, and where in them one may be held.
 ///
@@ -153,20 +154,16 @@ final class LockCalls {
     }
 
     /// The starts of all functions, in order, from the table for exceptions: also a file without symbols has it.
-    ///
-    /// Four bytes of encodings, the address of `.eh_frame`, the number of entries, and the entries: start and description, each
-    /// relative to the table (Linux Standard Base, "The .eh_frame_hdr section"). Every linker writes it in these encodings.
     private static func starts(in table: Section, of file: ELFFile) -> [UInt64] {
         let bytes = bytes(table.addresses, of: [table], in: file)
-        guard bytes.starts(with: [1, 0x1b, 0x03, 0x3b]) else { return [] }
-        func word(_ offset: Int) -> UInt32 {
-            (0..<4).reversed().reduce(0) { $0 << 8 | UInt32(bytes[offset + $1]) }
+        func load(_ address: UInt64) -> UInt64? {
+            let offset = address &- table.addresses.lowerBound
+            guard offset < bytes.count, bytes.count - Int(offset) >= 8 else { return nil }
+            return (0..<8).reversed().reduce(0) { $0 << 8 | UInt64(bytes[Int(offset) + $1]) }
         }
-        guard bytes.count >= 12 else { return [] }
-        let count = min(Int(word(8)), (bytes.count - 12) / 8)
-        return (0..<count).map { index in
-            table.addresses.lowerBound &+ UInt64(bitPattern: Int64(Int32(bitPattern: word(12 + 8 * index))))
-        }.sorted()
+        guard let functions = FunctionTable(at: table.addresses.lowerBound, load) else { return [] }
+        let count = min(Int(functions.count), (bytes.count - 12) / 8)
+        return (0..<count).compactMap { functions.start(UInt64($0), load) }.sorted()
     }
 
     private static func places(
