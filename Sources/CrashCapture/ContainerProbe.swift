@@ -1,3 +1,4 @@
+internal import CCrashCapture
 internal import Glibc
 
 /// What can be told of the container that a process runs in, and of its control group.
@@ -172,5 +173,38 @@ struct ControlGroups {
             parts.removeLast()
         }
         return folders + [mount]
+    }
+}
+
+extension CrashCapture {
+    /// Puts the control group of this process into records of faults from now on; the rest comes with `describeContainer()`.
+    public func describe(controlGroup: String) {
+        var container = ContainerDescription()
+        container.controlGroup = controlGroup
+        describe(container)
+    }
+
+    /// Looks for the container and the control group of this process, for records of faults from now on.
+    ///
+    /// Reads some files: call it once, where nobody waits.
+    public func describeContainer() {
+        describe(ContainerProbe().probe())
+    }
+
+    private func describe(_ container: ContainerDescription) {
+        unsafe container.runtime.withCString { runtime in
+            unsafe container.id.withCString { id in
+                unsafe container.controlGroup.withCString { group in
+                    var description = unsafe HFContainer(
+                        runtime: runtime,
+                        identifier: id,
+                        control_group: group,
+                        memory_limit: container.memoryLimit,
+                        processor_limit: container.processorLimit
+                    )
+                    unsafe hf_context_describe_container(&description)
+                }
+            }
+        }
     }
 }

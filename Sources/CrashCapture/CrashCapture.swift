@@ -8,69 +8,6 @@ internal import SystemPackage
 /// A process has one.
 @safe
 public final class CrashCapture: Sendable {
-    /// What capture is set up with.
-    public struct Configuration: Sendable {
-        /// The folder for the spool file; made 0700 if it is not there.
-        ///
-        /// Its parent must exist.
-        public var spoolFolder: String
-        /// Whether capture fails where the spool file cannot be made; if not, records are kept in memory, and lost with the process.
-        public var requiresSpool = true
-        /// How long ago the process began to start: it may have waited since.
-        public var elapsed = Duration.zero
-        /// How long a parked thread waits for its verdict; twice as long where the crash thread waits for no lock.
-        public var deadline: Duration
-        /// What is done when no verdict came in time: never resume.
-        public var verdictAtDeadline: Verdict
-        /// How long a fault of another thread lets the main loop drain before the process is restarted.
-        public var drainDeadline: Duration
-        /// The status that the process exits with where it would be restarted; nil for a restart in place.
-        public var exitCode: CInt?
-        /// Signals that the process before this one held back for it, as bits.
-        public var heldSignals: UInt64
-        /// How often this process was restarted in place so far.
-        public var restarts: Int
-        /// Whether reports have the other threads of the process, too.
-        ///
-        /// They are sampled by SIGSTKFLT, which is then not the program's.
-        public var capturesThreads: Bool
-        /// Whether reports have memory contents: of the stack, and near the registers.
-        public var capturesMemory: Bool
-        /// How much the store of the reports may hold, for whoever finishes what this process leaves.
-        public var storeLimits = StoreLimits()
-        /// Holdfast's own version, for reports.
-        public var version: String
-        /// What may be told of the arguments in records; gets them all, the program's name first.
-        public var tellingArguments: @Sendable ([[UInt8]]) -> [[UInt8]] = { $0 }
-        /// What may be told of the environment, and how texts are redacted.
-        public var told = ToldContext()
-
-        /// Makes a configuration.
-        public init(
-            spoolFolder: String,
-            deadline: Duration = .seconds(2),
-            verdictAtDeadline: Verdict = .restart,
-            drainDeadline: Duration = .seconds(5),
-            exitCode: CInt? = nil,
-            heldSignals: UInt64 = 0,
-            restarts: Int = 0,
-            capturesThreads: Bool = true,
-            capturesMemory: Bool = false,
-            version: String
-        ) {
-            self.spoolFolder = spoolFolder
-            self.deadline = deadline
-            self.verdictAtDeadline = verdictAtDeadline
-            self.drainDeadline = drainDeadline
-            self.exitCode = exitCode
-            self.heldSignals = heldSignals
-            self.restarts = restarts
-            self.capturesThreads = capturesThreads
-            self.capturesMemory = capturesMemory
-            self.version = version
-        }
-    }
-
     /// The path of the spool file.
     public let spoolPath: String
     /// Whether records outlive the process: not when there was no room for the spool file, or it could not be made.
@@ -83,41 +20,8 @@ public final class CrashCapture: Sendable {
     /// Whether stacks can be walked: where they cannot, nothing is resumed.
     public let walksStacks: Bool
     /// Written by handlers; read by copying alone.
-    nonisolated(unsafe) let spool: UnsafeRawPointer
-    let spoolSize: Int
-
-    /// The path of the executable of this process, as reports have it; "" where it cannot be had.
-    public static var executable: String {
-        String(decoding: ProcessImage.program ?? ProcessImage.arguments.first ?? [], as: UTF8.self)
-    }
-
-    /// The arguments of this process as records have them: as far as they may be told, and find room.
-    ///
-    /// - Parameter told: What may be told of them, as `Configuration.tellingArguments` has it.
-    /// - Returns: The arguments, the program's name first.
-    public static func arguments(telling told: ([[UInt8]]) -> [[UInt8]]) -> [String] {
-        ProcessIdentity.withRoom(told(ProcessImage.arguments)).map { String(decoding: $0, as: UTF8.self) }
-    }
-
-    /// The control group of this process; "" where it has none or is in a namespace of its own.
-    public static var controlGroup: String {
-        ControlGroups(ProcessImage.file("/proc/self/cgroup").map { String(decoding: $0, as: UTF8.self) } ?? "").path
-    }
-
-    /// Whether a process of this executable that has this pid is alive; not this process.
-    public static func isAlive(pid: Int) -> Bool {
-        guard let pid = CInt(exactly: pid), pid > 0, pid != getpid() else { return false }
-        guard let own = ProcessImage.executable(of: "self") else { return kill(pid, 0) == 0 }
-        return ProcessImage.executable(of: "\(pid)") == own
-    }
-
-    /// Whether this is a set-user-ID or set-group-ID program that another user than root executed: its environment is theirs.
-    public static var actsForAnother: Bool { hf_acts_for_another() }
-
-    /// The path by which the file of the executable can be read; nil where there is none.
-    ///
-    /// If possible it is one that names this file whatever has taken its place since.
-    public static var executableFile: String? { ProcessImage.programFile }
+    private nonisolated(unsafe) let spool: UnsafeRawPointer
+    private let spoolSize: Int
 
     /// Whether faults can be resumed in this process at all, and if not, why.
     ///
@@ -385,5 +289,170 @@ public final class CrashCapture: Sendable {
         if hasSpoolFile, slotsInUse == 0 {
             _ = unsafe unlink(spoolPath)
         }
+    }
+
+    // MARK: Records
+
+    // What handlers have written, read by copying.
+
+    /// The bytes of the whole spool file as they are now: the process, its images, and every record.
+    public func spoolBytes() -> [UInt8] {
+        unsafe Array(UnsafeRawBufferPointer(start: spool, count: spoolSize))
+    }
+
+    /// The bytes of a decided record, for the report writer.
+    public func recordBytes(slot: UInt32) -> [UInt8] {
+        let record = unsafe hf_capture_record(slot)
+        return unsafe Array(UnsafeRawBufferPointer(start: record, count: MemoryLayout<HFRecord>.size))
+    }
+
+    /// The bytes of the record of a fault; nil if it was freed.
+    ///
+    /// Callable from any thread, in ordinary code. Whoever frees it meanwhile leaves the bytes of another: look at the number in them.
+    public func recordBytes(ofFault number: Int) -> [UInt8]? {
+        let count = unsafe spool.assumingMemoryBound(to: HFSpoolHeader.self).pointee.slot_count
+        for slot in 0..<count where unsafe Int(hf_capture_record(slot).pointee.number) == number {
+            return recordBytes(slot: slot)
+        }
+        return nil
+    }
+
+    /// The bytes of the snapshot of the other threads that belongs to a decided record, for the report writer; empty if there is none.
+    public func threadBytes(slot: UInt32) -> [UInt8] {
+        let header = unsafe spool.assumingMemoryBound(to: HFSpoolHeader.self)
+        let number = unsafe hf_capture_record(slot).pointee.thread_snapshot
+        guard number > 0, unsafe number <= header.pointee.snapshot_count else { return [] }
+        let size = MemoryLayout<HFThreadSnapshot>.size
+        let start = unsafe spool + Int(header.pointee.snapshot_offset) + (Int(number) - 1) * size
+        let before = unsafe start.load(as: UInt32.self)
+        let bytes = unsafe Array(UnsafeRawBufferPointer(start: start, count: size))
+        // The last fault of a process takes a snapshot whose report is being written.
+        return unsafe start.load(as: UInt32.self) == before ? bytes : []
+    }
+
+    /// The bytes of the memory that belongs to a decided record, for the report writer; empty if there is none.
+    public func memoryBytes(slot: UInt32) -> [UInt8] {
+        let header = unsafe spool.assumingMemoryBound(to: HFSpoolHeader.self)
+        let number = unsafe hf_capture_record(slot).pointee.memory_area
+        guard number > 0, unsafe number <= header.pointee.memory_count else { return [] }
+        let size = MemoryLayout<HFMemoryArea>.size
+        let start = unsafe spool + Int(header.pointee.memory_offset) + (Int(number) - 1) * size
+        return unsafe Array(UnsafeRawBufferPointer(start: start, count: size))
+    }
+
+    /// Takes the records over that the process before this one left in memory, and closes that.
+    ///
+    /// - Parameter descriptor: What `inheritedSpool` was there.
+    /// - Returns: The bytes, as of a spool file; nil where it is nothing like that.
+    public static func takeOverSpool(_ descriptor: CInt) -> [UInt8]? {
+        var status = stat()
+        // Above the standard three, and never another's: the environment is everybody's to write.
+        guard descriptor > 2, hf_capture_is_memory_spool(descriptor), unsafe fstat(descriptor, &status) == 0,
+            status.st_size < 1 << 28, hf_kept_is_trusted(status.st_uid, status.st_gid)
+        else { return nil }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
+        let count = unsafe bytes.withUnsafeMutableBytes { unsafe pread(descriptor, $0.baseAddress, $0.count, 0) }
+        return count == bytes.count ? bytes : nil
+    }
+
+    /// Makes the spool whole again where somebody has cut its file; says how often that was done so far.
+    ///
+    /// Callable from any thread, in ordinary code. Handlers do it by themselves, before they write.
+    public func mendSpool() -> Int {
+        hf_capture_check_spool()
+        return Int(hf_capture_spool_mends())
+    }
+
+    /// The bytes of what was kept of a fault, for the report writer.
+    ///
+    /// - Parameter fault: The number of the fault.
+    /// - Returns: The bytes; nil if nothing was kept.
+    public func contextBytes(ofFault fault: Int) -> [UInt8]? {
+        guard let number = UInt32(exactly: fault), number > 0 else { return nil }
+        let size = hf_context_snapshot_size()
+        var isKept = false
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+            guard let start = buffer.baseAddress else { return }
+            isKept = unsafe hf_context_copy_snapshot(number, start)
+            count = isKept ? size : 0
+        }
+        return isKept ? bytes : nil
+    }
+
+    // MARK: Turns
+
+    // When threads whose faults restart the process may do so.
+
+    /// When the main loop must have drained, in nanoseconds of the monotonic clock: the threads that wait for it go by the same time.
+    ///
+    /// Meaningful once a decision with `drains` was handed over.
+    public static var drainDeadline: Int64 { Int64(clamping: hf_capture_drain_deadline()) }
+
+    /// Tells the threads whose faults wait for the main loop to drain that it has.
+    ///
+    /// They carry out their verdicts at once.
+    public func endDrain() {
+        hf_capture_end_drain()
+    }
+
+    /// Has no fault restart the process any more, because it was told to end; threads that waited for a drain stand still from then on.
+    ///
+    /// Callable from any thread. A second call finds nothing new.
+    ///
+    /// - Returns: The slots of the faults that were to restart the process after a drain: nobody else makes their reports.
+    public func forgoRestart() -> [UInt32] {
+        hf_capture_forgo_restart()
+        let count = unsafe spool.assumingMemoryBound(to: HFSpoolHeader.self).pointee.slot_count
+        return (0..<count).filter { hf_capture_forgo_restart_of($0) }
+    }
+
+    /// Lets faults to come restart the process again, after a drain of their own.
+    public func allowRestart() {
+        hf_capture_allow_restart()
+    }
+
+    /// Sets how long no fault restarts the process, whatever thread faults: it stands still until then.
+    ///
+    /// - Parameter end: In nanoseconds of the monotonic clock.
+    public func deferRestarts(until end: Int64) {
+        hf_capture_set_earliest_restart(UInt64(max(0, end)))
+    }
+
+    /// Whether a thread that faulted waits until it may restart the process.
+    public var awaitsRestart: Bool { hf_capture_awaits_restart() }
+
+    /// Whether a thread that faulted stands still because the process was told to end, with whatever it holds.
+    public var hasThreadThatStandsStill: Bool { hf_capture_stands_still() }
+}
+
+/// Lists of C strings, as execve(2) takes them, in memory that a signal handler can read.
+enum CStringList {
+    /// Copies strings into a list that ends with a null pointer.
+    static func make(_ strings: [[UInt8]]) -> UnsafePointer<UnsafeMutablePointer<CChar>?> {
+        let list = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>.allocate(capacity: strings.count + 1)
+        for (index, string) in strings.enumerated() {
+            unsafe (list + index).initialize(to: copy(string))
+        }
+        unsafe (list + strings.count).initialize(to: nil)
+        return unsafe UnsafePointer(list)
+    }
+
+    /// Copies a string and ends it with a NUL.
+    static func copy(_ string: [UInt8]) -> UnsafeMutablePointer<CChar> {
+        let bytes = UnsafeMutablePointer<CChar>.allocate(capacity: string.count + 1)
+        for (index, byte) in string.enumerated() { unsafe (bytes + index).initialize(to: CChar(bitPattern: byte)) }
+        unsafe (bytes + string.count).initialize(to: 0)
+        return unsafe bytes
+    }
+
+    /// Frees a list that nobody reads any more.
+    static func free(_ list: UnsafePointer<UnsafeMutablePointer<CChar>?>) {
+        var next = unsafe list
+        while let string = unsafe next.pointee {
+            unsafe string.deallocate()
+            unsafe next += 1
+        }
+        unsafe UnsafeMutablePointer(mutating: list).deallocate()
     }
 }

@@ -17,9 +17,9 @@ final class CrashThread: @unchecked Sendable {
     private let errorInMain = FunctionRanges.errorInMain
     private let abortFunctions = FunctionRanges.abortFunctions
     private let waitFunctions = FunctionRanges.waitFunctions
-    let addresses = AddressSet()
-    let initialisers = ThreadLocalInitialisers()
-    let sampler: ThreadSampler
+    private let addresses = AddressSet()
+    private let initialisers = ThreadLocalInitialisers()
+    private let sampler: ThreadSampler
     private let inspection: CodeInspection
     /// Whether the last walk met a function whose origin nobody has looked up yet.
     private var metPending = false
@@ -27,7 +27,7 @@ final class CrashThread: @unchecked Sendable {
     private var isPrepared = false
     private let decide: @Sendable (FaultSummary) -> Decision
     /// Whether the verdict on a callout that is interrupted would be to abandon it.
-    let mayAbandon: @Sendable (FaultSummary) -> Bool
+    private let mayAbandon: @Sendable (FaultSummary) -> Bool
     private let decided: @Sendable (FaultSummary, Decision) -> Void
     private let recorded: @Sendable (UInt32) -> Void
 
@@ -196,7 +196,7 @@ final class CrashThread: @unchecked Sendable {
     /// Walks a stack, and once more if the origin of its functions had to be looked up first.
     ///
     /// That reads files and allocates: only after a walk that is clean if they are the application's.
-    func walkAndSummarize(_ record: UnsafeMutablePointer<HFRecord>) -> FaultSummary {
+    private func walkAndSummarize(_ record: UnsafeMutablePointer<HFRecord>) -> FaultSummary {
         let fault = unsafe summary(of: record, walk: walk(record))
         guard metPending, fault.isOutsideLibraries else { return fault }
         inspection.prepare()
@@ -208,7 +208,7 @@ final class CrashThread: @unchecked Sendable {
     }
 
     /// Denies what may hold a `Mutex`: only after a walk that was found clean, for it reads files and allocates.
-    func lookForMutex(_ record: UnsafeMutablePointer<HFRecord>, _ fault: inout FaultSummary) {
+    private func lookForMutex(_ record: UnsafeMutablePointer<HFRecord>, _ fault: inout FaultSummary) {
         guard fault.mayBeResumed else { return }
         let lock = uncountedLock()
         guard lock != .none else { return }
@@ -217,13 +217,22 @@ final class CrashThread: @unchecked Sendable {
         unsafe hf_capture_add_facts(record, UInt32(HF_FACT_LOCK_FRAME))
     }
 
+    /// Denies what was making thread-local variables.
+    private func lookForInitialiser(_ record: UnsafeMutablePointer<HFRecord>, _ fault: inout FaultSummary) {
+        guard fault.mayBeResumed, let walker,
+            unsafe addresses.withAddresses({ unsafe initialisers.contain($0, walker) })
+        else { return }
+        fault.isInInitialiser = true
+        unsafe hf_capture_add_facts(record, UInt32(HF_FACT_INITIALISER))
+    }
+
     /// Asks about the functions of the last walk.
     private func uncountedLock() -> UncountedLock {
         if addresses.isIncomplete { return .mayBeHeld }
         return unsafe addresses.withAddresses(inspection.uncountedLock)
     }
 
-    func summary(of record: UnsafeMutablePointer<HFRecord>, walk: FaultSummary.Walk) -> FaultSummary {
+    private func summary(of record: UnsafeMutablePointer<HFRecord>, walk: FaultSummary.Walk) -> FaultSummary {
         let facts = unsafe record.pointee.facts
         return unsafe FaultSummary(
             number: record.pointee.number,
@@ -251,9 +260,45 @@ final class CrashThread: @unchecked Sendable {
         )
     }
 
+    // MARK: Callouts that take too long
+
+    /// Has a callout's thread stand still, and sends it the way of a fault if it may be abandoned where it stands.
+    ///
+    /// Whoever is not sent goes on as if nothing had been.
+    private func interrupt(_ look: UnsafeMutablePointer<HFThreadLook>) {
+        guard let attempt = unsafe look.pointee.interruption else { return }
+        unsafe attempt.pointee.outcome = UInt32(HF_INTERRUPTION_NOT_NOW)
+        // Whoever finds no room for a record is not resumed, and this one did nothing wrong.
+        guard unsafe attempt.pointee.is_last || hf_capture_has_room() else { return }
+        guard unsafe sampler.stopOverdue(look, attempt, hasWalker: walker != nil) else { return }
+        guard unsafe hf_async_is_same_callout(attempt) else {
+            unsafe attempt.pointee.outcome = UInt32(HF_INTERRUPTION_GONE)
+            hf_async_release_thread(hf_async_overdue_index())
+            return
+        }
+        let isLast = unsafe attempt.pointee.is_last
+        if unsafe isLast || mayBeAbandoned(hf_async_interrupted_record()) {
+            let isInterrupted = unsafe hf_async_interrupt_thread(attempt.pointee.deadline)
+            unsafe attempt.pointee.outcome = UInt32(
+                isInterrupted ? HF_INTERRUPTION_DONE : HF_INTERRUPTION_SILENT
+            )
+        } else {
+            hf_async_release_thread(hf_async_overdue_index())
+        }
+    }
+
+    /// Whether the verdict would be to abandon the callout of a thread that stands still.
+    private func mayBeAbandoned(_ record: UnsafeMutablePointer<HFRecord>) -> Bool {
+        var fault = unsafe walkAndSummarize(record)
+        guard fault.mayBeResumed, mayAbandon(fault) else { return false }
+        unsafe lookForInitialiser(record, &fault)
+        unsafe lookForMutex(record, &fault)
+        return !fault.isInLockFrame && !fault.isInInitialiser
+    }
+
     // MARK: The walk
 
-    func walk(_ record: UnsafeMutablePointer<HFRecord>) -> FaultSummary.Walk {
+    private func walk(_ record: UnsafeMutablePointer<HFRecord>) -> FaultSummary.Walk {
         guard let walker,
             let context = unsafe UnsafeMutablePointer<ucontext_t>(bitPattern: UInt(record.pointee.context))
         else {

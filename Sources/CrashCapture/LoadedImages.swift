@@ -58,3 +58,86 @@ internal import CCrashCapture
         address >= segment.0 && address < segment.1 && segment.1 - address >= count
     }
 }
+
+/// The addresses of a list of functions that other images export.
+///
+/// Looked up once at install: the loader's lock may be held when a fault is judged.
+@safe
+struct FunctionRanges {
+    /// Starts and ends, one after the other, for ever: a list of values would allocate to be gone through in -Onone builds.
+    private let bounds: UnsafeMutablePointer<UInt64>
+    private let count: Int
+
+    /// Looks the functions up by symbol name; one that is not there is left out.
+    init(_ names: [String]) {
+        unsafe bounds = .allocate(capacity: 2 * names.count)
+        var count = 0
+        for name in names {
+            var start: UInt64 = 0
+            var end: UInt64 = 0
+            guard unsafe hf_function_bounds(name, &start, &end) == 0, start < end else { continue }
+            unsafe (bounds + 2 * count).initialize(to: start)
+            unsafe (bounds + 2 * count + 1).initialize(to: end)
+            count += 1
+        }
+        self.count = count
+    }
+
+    /// Whether an address lies in one of the functions.
+    func contain(_ address: UInt64) -> Bool {
+        var index = 0
+        while index < count {
+            if unsafe address >= bounds[2 * index], unsafe address < bounds[2 * index + 1] { return true }
+            index += 1
+        }
+        return false
+    }
+
+    /// How the Swift runtime ends a process whose own code is at fault (swift/stdlib/public/core/AssertCommon.swift,
+    /// swift/stdlib/public/runtime/Casting.cpp and Exclusivity.cpp).
+    ///
+    /// No lock of the runtime is held when they are called.
+    static var swiftFailures: FunctionRanges {
+        FunctionRanges([
+            // _assertionFailure(_:_:file:line:flags:), with a StaticString and with a String as message
+            "$ss17_assertionFailure__4file4line5flagss5NeverOs12StaticStringV_A2HSus6UInt32VtF",
+            "$ss17_assertionFailure__4file4line5flagss5NeverOs12StaticStringV_SSAHSus6UInt32VtF",
+            "$ss17_assertionFailure__5flagss5NeverOs12StaticStringV_SSs6UInt32VtF",
+            "$ss18_fatalErrorMessage__4file4line5flagss5NeverOs12StaticStringV_A2HSus6UInt32VtF",
+            "$ss23_fatalErrorFlagsMessage__4file4line5flagss5NeverOs12StaticStringV_A2HSus6UInt32VtF",
+            "swift_unexpectedError",
+            "swift_beginAccess",
+            "swift_dynamicCast",
+            "swift_dynamicCastClassUnconditional",
+            "swift_dynamicCastUnknownClassUnconditional",
+            "swift_deletedMethodError",
+            "swift_abortRetainUnowned",
+            "swift_unownedCheck",
+            "swift_unownedRetainStrong",
+            "swift_unownedRetainStrongAndRelease",
+        ])
+    }
+
+    /// How the Swift runtime ends a program whose main function or top level throws (swift/stdlib/public/core/ErrorType.swift).
+    static var errorInMain: FunctionRanges { FunctionRanges(["swift_errorInMain"]) }
+
+    /// Functions of C that ask the kernel to wait or to move bytes and do nothing else: who is interrupted in one holds nothing.
+    ///
+    /// Their system calls are those of `hf_async_is_plain_system_call()`.
+    static var waitFunctions: FunctionRanges {
+        FunctionRanges([
+            "read", "pread", "pread64", "readv", "preadv", "write", "pwrite", "pwrite64", "writev", "pwritev",
+            "recv", "recvfrom", "recvmsg", "recvmmsg", "send", "sendto", "sendmsg", "sendmmsg",
+            "accept", "accept4", "connect",
+            "poll", "ppoll", "select", "pselect", "epoll_wait", "epoll_pwait", "epoll_pwait2",
+            "nanosleep", "clock_nanosleep", "usleep", "sleep",
+            "wait", "wait3", "wait4", "waitpid", "waitid",
+            "pause", "sigsuspend", "sigtimedwait", "sigwaitinfo",
+        ])
+    }
+
+    /// How C ends a process whose own code is at fault.
+    static var abortFunctions: FunctionRanges {
+        FunctionRanges(["abort", "__assert_fail", "__assert"])
+    }
+}

@@ -1,5 +1,7 @@
 internal import CCrashCapture
 internal import Glibc
+internal import LinuxSystem
+internal import SystemPackage
 
 /// What this process was started as, byte for byte.
 enum ProcessImage {
@@ -101,16 +103,43 @@ enum ProcessImage {
 
     /// The bytes of a file; nil when it cannot be read.
     static func file(_ path: String) -> [UInt8]? {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var bytes: [UInt8] = []
-        var piece = [UInt8](repeating: 0, count: 65536)
-        while true {
-            let count = unsafe piece.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return count == 0 ? bytes : nil }
-            bytes += piece[..<count]
-        }
+        try? OwnedDescriptor(reading: FilePath(path), followingLinks: true).readAll(limit: 1 << 30)
     }
+}
+
+// MARK: As others see it
+
+extension CrashCapture {
+    /// The path of the executable of this process, as reports have it; "" where it cannot be had.
+    public static var executable: String {
+        String(decoding: ProcessImage.program ?? ProcessImage.arguments.first ?? [], as: UTF8.self)
+    }
+
+    /// The arguments of this process as records have them: as far as they may be told, and find room.
+    ///
+    /// - Parameter told: What may be told of them, as `Configuration.tellingArguments` has it.
+    /// - Returns: The arguments, the program's name first.
+    public static func arguments(telling told: ([[UInt8]]) -> [[UInt8]]) -> [String] {
+        ProcessIdentity.withRoom(told(ProcessImage.arguments)).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// The control group of this process; "" where it has none or is in a namespace of its own.
+    public static var controlGroup: String {
+        ControlGroups(ProcessImage.file("/proc/self/cgroup").map { String(decoding: $0, as: UTF8.self) } ?? "").path
+    }
+
+    /// Whether a process of this executable that has this pid is alive; not this process.
+    public static func isAlive(pid: Int) -> Bool {
+        guard let pid = CInt(exactly: pid), pid > 0, pid != getpid() else { return false }
+        guard let own = ProcessImage.executable(of: "self") else { return kill(pid, 0) == 0 }
+        return ProcessImage.executable(of: "\(pid)") == own
+    }
+
+    /// Whether this is a set-user-ID or set-group-ID program that another user than root executed: its environment is theirs.
+    public static var actsForAnother: Bool { hf_acts_for_another() }
+
+    /// The path by which the file of the executable can be read; nil where there is none.
+    ///
+    /// If possible it is one that names this file whatever has taken its place since.
+    public static var executableFile: String? { ProcessImage.programFile }
 }

@@ -60,14 +60,3 @@ final class ThreadLocalInitialisers {
         return unsafe ThreadPointerFlow.setsByte(in: code)
     }
 }
-
-extension CrashThread {
-    /// Denies what was making thread-local variables.
-    func lookForInitialiser(_ record: UnsafeMutablePointer<HFRecord>, _ fault: inout FaultSummary) {
-        guard fault.mayBeResumed, let walker,
-            unsafe addresses.withAddresses({ unsafe initialisers.contain($0, walker) })
-        else { return }
-        fault.isInInitialiser = true
-        unsafe hf_capture_add_facts(record, UInt32(HF_FACT_INITIALISER))
-    }
-}

@@ -1,0 +1,128 @@
+internal import CCrashCapture
+
+extension CrashCapture {
+    /// What capture is set up with.
+    public struct Configuration: Sendable {
+        /// The folder for the spool file; made 0700 if it is not there.
+        ///
+        /// Its parent must exist.
+        public var spoolFolder: String
+        /// Whether capture fails where the spool file cannot be made; if not, records are kept in memory, and lost with the process.
+        public var requiresSpool = true
+        /// How long ago the process began to start: it may have waited since.
+        public var elapsed = Duration.zero
+        /// How long a parked thread waits for its verdict; twice as long where the crash thread waits for no lock.
+        public var deadline: Duration
+        /// What is done when no verdict came in time: never resume.
+        public var verdictAtDeadline: Verdict
+        /// How long a fault of another thread lets the main loop drain before the process is restarted.
+        public var drainDeadline: Duration
+        /// The status that the process exits with where it would be restarted; nil for a restart in place.
+        public var exitCode: CInt?
+        /// Signals that the process before this one held back for it, as bits.
+        public var heldSignals: UInt64
+        /// How often this process was restarted in place so far.
+        public var restarts: Int
+        /// Whether reports have the other threads of the process, too.
+        ///
+        /// They are sampled by SIGSTKFLT, which is then not the program's.
+        public var capturesThreads: Bool
+        /// Whether reports have memory contents: of the stack, and near the registers.
+        public var capturesMemory: Bool
+        /// How much the store of the reports may hold, for whoever finishes what this process leaves.
+        public var storeLimits = StoreLimits()
+        /// Holdfast's own version, for reports.
+        public var version: String
+        /// What may be told of the arguments in records; gets them all, the program's name first.
+        public var tellingArguments: @Sendable ([[UInt8]]) -> [[UInt8]] = { $0 }
+        /// What may be told of the environment, and how texts are redacted.
+        public var told = ToldContext()
+
+        /// Makes a configuration.
+        public init(
+            spoolFolder: String,
+            deadline: Duration = .seconds(2),
+            verdictAtDeadline: Verdict = .restart,
+            drainDeadline: Duration = .seconds(5),
+            exitCode: CInt? = nil,
+            heldSignals: UInt64 = 0,
+            restarts: Int = 0,
+            capturesThreads: Bool = true,
+            capturesMemory: Bool = false,
+            version: String
+        ) {
+            self.spoolFolder = spoolFolder
+            self.deadline = deadline
+            self.verdictAtDeadline = verdictAtDeadline
+            self.drainDeadline = drainDeadline
+            self.exitCode = exitCode
+            self.heldSignals = heldSignals
+            self.restarts = restarts
+            self.capturesThreads = capturesThreads
+            self.capturesMemory = capturesMemory
+            self.version = version
+        }
+    }
+}
+
+/// How much a store may hold, as the spool file says it to whoever finishes the records of the process.
+public struct StoreLimits: Sendable {
+    /// How many reports; nil for any number.
+    public var reports: Int?
+    /// How many bytes; nil for any number.
+    public var bytes: Int?
+    /// For how many seconds; nil for any time.
+    public var ageSeconds: Int?
+
+    /// Makes limits; what is not given is not limited.
+    public init(reports: Int? = nil, bytes: Int? = nil, ageSeconds: Int? = nil) {
+        self.reports = reports
+        self.bytes = bytes
+        self.ageSeconds = ageSeconds
+    }
+
+    /// Writes them into the header of a spool file.
+    func write(to header: UnsafeMutablePointer<HFSpoolHeader>) {
+        let words = [reports, bytes, ageSeconds].map { $0.map { UInt64(clamping: $0) + 1 } ?? .max }
+        unsafe header.pointee.limit_reports = words[0]
+        unsafe header.pointee.limit_bytes = words[1]
+        unsafe header.pointee.limit_age_seconds = words[2]
+        unsafe header.pointee.limit_check = words.reduce(UInt64(HF_LIMIT_CHECK), ^)
+    }
+}
+
+/// What a spool file says of the environment, and how texts that come out of it are redacted.
+public struct ToldContext: Sendable {
+    /// The variables that may be told, as `name=value`.
+    public var environment: [String] = []
+    /// Rules by which texts are redacted, as `TextRedaction` of CrashReports writes them.
+    public var redactionRules: [String] = []
+    /// Bits that go with the rules.
+    public var redactionFlags: UInt32 = UInt32(HF_REDACTION_BUILT_IN)
+
+    /// Tells nothing of the environment, and has no rules but the built-in ones.
+    public init() {}
+
+    /// Writes it into the section of a fresh spool file.
+    func write(to header: UnsafeMutablePointer<HFSpoolHeader>) {
+        unsafe Self.withTexts(environment) { environment in
+            unsafe Self.withTexts(redactionRules) { rules in
+                unsafe hf_context_describe(
+                    header,
+                    environment.baseAddress,
+                    environment.count,
+                    rules.baseAddress,
+                    rules.count,
+                    redactionFlags
+                )
+            }
+        }
+    }
+
+    /// The texts one after the other, each with a NUL at its end.
+    private static func withTexts(_ texts: [String], _ body: (UnsafeBufferPointer<CChar>) -> Void) {
+        var bytes: [CChar] = []
+        for text in texts { bytes += text.utf8.map { CChar(bitPattern: $0) } + [0] }
+        unsafe bytes.withUnsafeBufferPointer(body)
+    }
+}
