@@ -52,14 +52,19 @@ import Testing
         for _ in 0..<150 {
             var bytes = index
             for _ in 0..<Int.random(in: 1...6, using: &generator) {
-                let position = Int.random(in: 0..<bytes.count / 4, using: &generator) * 4
-                let values: [UInt32] = [
-                    0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, UInt32.random(in: 0...300, using: &generator),
+                let position = Int.random(in: 0..<bytes.count, using: &generator)
+                // Fields are texts: others are put into their places, and they are cut and doubled.
+                let texts = [
+                    "\t", "\n", "\\", "-", "0", "9", "=", "\t9223372036854775807", "\t-9223372036854775808", "\u{0}",
                 ]
-                let value = try #require(values.randomElement(using: &generator))
-                for byte in 0..<4 where position + byte < bytes.count {
-                    bytes[position + byte] = UInt8(truncatingIfNeeded: value >> UInt32(8 * byte))
+                let text = Array(try #require(texts.randomElement(using: &generator)).utf8)
+                let end = min(bytes.count, position + Int.random(in: 0...20, using: &generator))
+                switch Int.random(in: 0..<3, using: &generator) {
+                case 0: bytes.replaceSubrange(position..<end, with: text)
+                case 1: bytes.insert(contentsOf: bytes[position..<end], at: position)
+                default: bytes[position] = UInt8.random(in: 0...255, using: &generator)
                 }
+                guard !bytes.isEmpty else { break }
             }
             try plant(Self.sealed(bytes))
             let listing = try store.summaries()
@@ -87,39 +92,33 @@ import Testing
         #expect(store.verify().findings.isEmpty)
     }
 
-    /// Puts the right checksums on blocks, as whoever forges an index does.
+    /// Puts the right checksum on each line, as whoever forges an index does.
     private static func sealed(_ bytes: [UInt8]) -> [UInt8] {
-        var bytes = bytes
-        var start = 0
-        while start + 112 <= bytes.count {
-            let size = Int(truncatingIfNeeded: word(bytes, start + 8))
-            guard size >= 112, size % 8 == 0, size <= bytes.count - start else { break }
-            let sum = checksum(bytes[(start + 24)..<(start + size - 16)])
-            for byte in 0..<8 {
-                bytes[start + 16 + byte] = UInt8(truncatingIfNeeded: sum >> UInt64(8 * byte))
-                bytes[start + size - 8 + byte] = bytes[start + 16 + byte]
-                bytes[start + size - 16 + byte] = bytes[start + 8 + byte]
-            }
-            start += size
+        var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map(Array.init)
+        for number in lines.indices
+        where lines[number].count > 17 && (number > 0 || lines[number].first != UInt8(ascii: "h")) {
+            let body = Array(lines[number][17...])
+            let sum = String(checksum(body), radix: 16)
+            lines[number] = Array((String(repeating: "0", count: 16 - sum.count) + sum + "\t").utf8) + body
         }
-        return bytes
+        return Array(lines.joined(separator: [UInt8(ascii: "\n")]))
     }
 
-    private static func word(_ bytes: [UInt8], _ offset: Int) -> UInt64 {
-        bytes[offset..<(offset + 8)].reversed().reduce(0) { $0 << 8 | UInt64($1) }
-    }
-
-    /// As in `IndexBytes.swift`.
-    private static func checksum(_ slice: ArraySlice<UInt8>) -> UInt64 {
-        let bytes = Array(slice)
-        var lanes: [UInt64] = [0x9e37_79b9_7f4a_7c15, 0xc2b2_ae3d_27d4_eb4f]
+    /// As in `StoreIndex.swift`.
+    private static func checksum(_ bytes: [UInt8]) -> UInt64 {
         func mix(_ sum: UInt64, _ word: UInt64) -> UInt64 {
             let product = (sum ^ word) &* 0xff51_afd7_ed55_8ccd
             return product ^ (product >> 32)
         }
-        for (number, offset) in stride(from: 0, to: bytes.count / 8 * 8, by: 8).enumerated() {
-            lanes[number % 2] = mix(lanes[number % 2], word(bytes, offset))
+        let whole = bytes.count / 8 * 8
+        var sum: UInt64 = 0x9e37_79b9_7f4a_7c15
+        for offset in stride(from: 0, to: whole, by: 8) {
+            sum = mix(sum, bytes[offset..<(offset + 8)].reversed().reduce(0) { $0 << 8 | UInt64($1) })
         }
-        return mix(mix(lanes[0], lanes[1]), UInt64(bytes.count))
+        return mix(mix(sum, bytes[whole...].reduce(0) { $0 << 8 | UInt64($1) }), UInt64(bytes.count))
+    }
+
+    @Test func `The checksum here is that of the index`() {
+        #expect(Self.sealed(index) == index)
     }
 }

@@ -146,10 +146,48 @@ import Testing
         #expect(rename(copy.string, store.path.string) == 0)
     }
 
-    @Test func `The index that writers make has one piece again after a while`() throws {
+    @Test func `An index with many former states of a report is made anew after a while`() throws {
+        try fill(1)
+        let id = try #require(try store.summaries().summaries.first).id
+        let line = try size()
+        for _ in 0..<1200 { try store.update(id) { $0.occurrences.count += 1 } }
+        #expect(try size() < 300 * line)
+        #expect(try store.summaries().summaries == scanned())
+        #expect(store.verify().findings.isEmpty)
+    }
+
+    @Test func `Reports that are written add a line each, and no more`() throws {
         try fill(400)
-        let size = try #require(try FileManager.default.attributesOfItem(atPath: index.string)[.size] as? Int)
-        #expect(size < 400 * 300)
+        #expect(try size() < 400 * 500)
+        #expect(try store.summaries().summaries == scanned())
+        #expect(store.verify().findings.isEmpty)
+    }
+
+    private func size() throws -> Int {
+        try #require(try FileManager.default.attributesOfItem(atPath: index.string)[.size] as? Int)
+    }
+
+    @Test func `Texts with tabs, line ends and backslashes are listed as they are`() throws {
+        let texts = ["\t", "\n", "\\", "\\t", "\\\t", "a\tb\nc\\", "\\n\n", "\r\n", ""]
+        for (number, text) in texts.enumerated() {
+            var report = report(number)
+            report.process.name = text
+            report.fault.reason = text
+            report.process.buildID = number % 2 == 0 ? text : nil
+            report.context = .init(tags: [text: text, "\(text)=": ""])
+            try store.write(report)
+        }
+        #expect(try store.summaries().summaries == scanned())
+        #expect(store.verify().findings.isEmpty)
+    }
+
+    @Test func `A report with more text than the index takes is read instead`() throws {
+        try fill(2)
+        let id = try #require(try store.summaries().summaries.first).id
+        try store.update(id) { $0.fault.reason = String(repeating: "long ", count: 20_000) }
+        #expect(try store.summaries().summaries == scanned())
+        #expect(store.verify().findings.isEmpty)
+        try store.update(id) { $0.fault.reason = "short" }
         #expect(try store.summaries().summaries == scanned())
         #expect(store.verify().findings.isEmpty)
     }

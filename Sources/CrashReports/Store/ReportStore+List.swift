@@ -69,12 +69,14 @@ extension ReportStore {
     ) throws(ReportStoreError) -> ReportListing {
         let place = try? StorePlace(directory)
         let listing = try files(in: directory)
-        let index = IndexFile.load(in: directory)
+        var index = IndexFile.load(in: directory)
         let folder = reportsPath.string + "/"
         var result = ReportListing(summaries: [], problems: problems(of: listing))
         for file in listing.files.reversed() {
             guard result.summaries.count < limit else { break }
-            if let place, let entry = index.entry(of: file, at: place) {
+            if let place, let (entry, written) = index.entry(of: file.id), entry.file.inode == file.inode,
+                written.isSame(as: place)
+            {
                 result.summaries.append(ReportSummary(entry, folder: folder))
                 continue
             }

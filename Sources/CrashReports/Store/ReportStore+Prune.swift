@@ -36,13 +36,13 @@ extension ReportStore {
     /// Sees to the limits and to the index after a report was written.
     ///
     /// The folder must be locked. The report is in the store, whatever happens here.
-    func maintain(_ folder: borrowing FileDirectory, tally: StoreTally, isFragmented: Bool, now: Timestamp = .now) {
+    func maintain(_ folder: borrowing FileDirectory, tally: StoreTally, now: Timestamp = .now) {
         guard let limits else {
-            if isFragmented, let scan = try? StoreScan(self, folder) { try? scan.save(folder) }
+            if tally.isFragmented, let scan = try? StoreScan(self, folder) { try? scan.save(folder) }
             return
         }
         let isFull = tally.reports.map { $0 > limits.reports ?? .max } ?? true || tally.bytes > limits.bytes ?? .max
-        guard isFull || isFragmented || limits.isAgeDue(since: tally.pruned, now: now),
+        guard isFull || tally.isFragmented || limits.isAgeDue(since: tally.pruned, now: now),
             var scan = try? StoreScan(self, folder)
         else { return }
         scan.countSizes(folder)

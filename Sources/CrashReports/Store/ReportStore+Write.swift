@@ -64,7 +64,6 @@ extension ReportStore {
         let bytes = try encode(report)
         let name = Self.fileName(report.id)
         let tally: StoreTally
-        let isFragmented: Bool
         do {
             // What a writer that died has left.
             do { try folder.remove(Self.temporaryName) } catch .noSuchFileOrDirectory {}
@@ -73,30 +72,28 @@ extension ReportStore {
             try file.synchronize()
             // Before the report: if this is the end of the process, the index knows a file that is not there, and no more.
             let entry = IndexEntry(report, file: FileMark(try FileStatus(of: file)))
-            (tally, isFragmented) = note(entry, in: folder)
+            tally = note(entry, in: folder)
             try folder.rename(Self.temporaryName, to: name)
             try folder.descriptor.synchronize()
         } catch {
             try? folder.remove(Self.temporaryName)
             throw ReportStoreError(.unwritable, path(of: report.id), error)
         }
-        maintain(folder, tally: tally, isFragmented: isFragmented)
+        maintain(folder, tally: tally)
     }
 
     /// Tells the index of a report that is about to get its name.
     ///
-    /// - Returns: How much the store will hold, and whether the index should be made anew.
-    private func note(_ entry: IndexEntry, in folder: borrowing FileDirectory) -> (StoreTally, isFragmented: Bool) {
+    /// - Returns: How much the store will hold.
+    private func note(_ entry: IndexEntry, in folder: borrowing FileDirectory) -> StoreTally {
         let old = try? FileStatus(of: Self.fileName(entry.id.reportID), in: folder)
         guard let index = try? IndexAppender(in: folder), let place = try? StorePlace(folder) else {
-            return (StoreTally(), false)
+            return StoreTally()
         }
         var tally = index.tally
         tally.reports = tally.reports.map { $0.addingClamped(old == nil ? 1 : 0) }
         tally.bytes = max(0, tally.bytes.addingClamped(Int(entry.file.size) - Int(old?.size ?? 0)))
-        let isFragmented = index.isFragmented
-        index.append(entry, tally: tally, place: place, in: folder)
-        return (tally, isFragmented)
+        return index.append(entry, tally: tally, place: place, in: folder)
     }
 
     /// The report that somebody is writing: only whoever has the lock does.

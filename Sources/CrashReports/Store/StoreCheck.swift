@@ -150,7 +150,7 @@ struct StoreCheck {
         var known: [PackedID: IndexEntry] = [:]
         for entry in listed { known[entry.id] = entry }
         let wrong = scan.entries.count { known[$0.id].map { [entry = $0] in entry != $0 } ?? false }
-        let missing = scan.entries.count { known[$0.id] == nil && $0.textBytes <= IndexBlock.maximumTextBytes }
+        let missing = scan.entries.count { known[$0.id] == nil && $0.textBytes <= IndexFile.maximumTextBytes }
         guard wrong + missing > 0 else { return }
         note(
             .staleIndex,
