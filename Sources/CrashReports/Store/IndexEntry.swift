@@ -1,7 +1,7 @@
 internal import LinuxSystem
 
 /// What the store knows of a report without reading it: one line of the index.
-struct IndexEntry: Hashable, Sendable {
+struct IndexEntry: Equatable, Sendable {
     var id: PackedID
     /// The file that it was read from.
     var file: FileMark
@@ -15,18 +15,76 @@ struct IndexEntry: Hashable, Sendable {
     var isQuarantined: Bool
     /// How long the stall took that it is about, in microseconds; nil for a fault.
     var longest: Int?
-    var kind = ""
-    var process = ""
-    var host = ""
-    var signal = ""
+    var texts: ReportTexts
+
+    var kind: String { texts.kind }
+    var process: String { texts.process }
+    var host: String { texts.host }
+    var signal: String { texts.signal }
+    var reason: String { texts.reason }
+    var location: String { texts.location }
+    var verdict: String { texts.verdict }
+    var fingerprint: String { texts.fingerprint }
+    var holdfast: String { texts.holdfast }
+    var buildID: String? { texts.buildID }
+    var tags: [String: String] { texts.tags }
+}
+
+/// The texts of an entry: an object, because most reports have those of another, and entries are copied much.
+final class ReportTexts: Equatable, Sendable {
+    let kind: String
+    let process: String
+    let host: String
+    let signal: String
     /// Without how often.
-    var reason = ""
-    var location = ""
-    var verdict = ""
-    var fingerprint = ""
-    var holdfast = ""
-    var buildID: String?
-    var tags: [String: String] = [:]
+    let reason: String
+    let location: String
+    let verdict: String
+    let fingerprint: String
+    let holdfast: String
+    let buildID: String?
+    let tags: [String: String]
+
+    /// Takes those of a report.
+    init(_ report: CrashReport) {
+        kind = report.kind.rawValue
+        process = report.process.name
+        host = report.host.name
+        signal = report.fault.signal.name
+        reason = report.fault.reason
+        location = report.location
+        verdict = report.verdict.decision.rawValue
+        fingerprint = report.fingerprint.rawValue
+        holdfast = report.runtime.holdfast
+        buildID = report.process.buildID
+        tags = report.context?.tags ?? [:]
+    }
+
+    /// Takes fields of a line; nil for those of none.
+    init?(fields: [String]) {
+        guard fields.count >= 10, fields.count % 2 == 0 else { return nil }
+        (kind, process, host, signal) = (fields[0], fields[1], fields[2], fields[3])
+        (reason, location, verdict) = (fields[4], fields[5], fields[6])
+        (fingerprint, holdfast) = (fields[7], fields[8])
+        buildID = fields[9].isEmpty ? nil : String(fields[9].dropFirst())
+        var tags: [String: String] = [:]
+        for key in stride(from: 10, to: fields.count, by: 2) { tags[fields[key]] = fields[key + 1] }
+        self.tags = tags
+    }
+
+    /// The fields of a line: an identifier of a build that is there has a sign before it, and keys and values of tags come last.
+    var fields: [String] {
+        [kind, process, host, signal, reason, location, verdict, fingerprint, holdfast, buildID.map { "=" + $0 } ?? ""]
+            + tags.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] }
+    }
+
+    /// The bytes of the fields.
+    var size: Int {
+        // Texts of reports have at most 16 MiB each.
+        fields.reduce(0) { $0 + $1.utf8.count + 1 }
+    }
+
+    static func == (left: ReportTexts, right: ReportTexts) -> Bool { left === right || left.fields == right.fields }
 }
 
 extension IndexEntry {
@@ -42,17 +100,7 @@ extension IndexEntry {
             pid: report.process.pid,
             isQuarantined: report.recovery?.quarantined == true,
             longest: report.stall.map { Self.microseconds($0.length) },
-            kind: report.kind.rawValue,
-            process: report.process.name,
-            host: report.host.name,
-            signal: report.fault.signal.name,
-            reason: report.fault.reason,
-            location: report.location,
-            verdict: report.verdict.decision.rawValue,
-            fingerprint: report.fingerprint.rawValue,
-            holdfast: report.runtime.holdfast,
-            buildID: report.process.buildID,
-            tags: report.context?.tags ?? [:]
+            texts: ReportTexts(report)
         )
     }
 

@@ -1,3 +1,4 @@
+internal import FoundationEssentials
 internal import Glibc
 internal import LinuxSystem
 internal import SystemPackage
@@ -167,5 +168,125 @@ extension RecentFault {
             phase: record.phase,
             isFromStart: record.facts.contains(.startItem)
         )
+    }
+}
+
+/// The few keys of a report that tell whose fault it is and what became of it.
+///
+/// Most of a report is frames and images, which are not decoded.
+struct ReportOutline: Decodable {
+    struct Process: Decodable {
+        var name: String
+        var pid: Int
+        var executable: String
+        var arguments: [String]
+        var startTime: Timestamp
+        var isForkedChild: Bool?
+        var phase: CrashReport.Process.Phase?
+    }
+
+    struct Host: Decodable {
+        var name: String
+    }
+
+    struct Context: Decodable {
+        struct Container: Decodable {
+            var controlGroup: String?
+        }
+
+        var container: Container?
+    }
+
+    struct Fault: Decodable {
+        var number: Int
+        var signal: CrashReport.Fault.NumberedName
+    }
+
+    struct Loop: Decodable {
+        var callout: CrashReport.LoopState.Callout?
+    }
+
+    struct Recovery: Decodable {
+        var quarantined: Bool?
+    }
+
+    var schemaVersion: Int
+    var kind: CrashReport.Kind
+    var timestamp: Timestamp
+    var occurrences: CrashReport.Occurrences
+    var process: Process
+    var host: Host
+    var context: Context?
+    var fault: Fault
+    var loop: Loop?
+    var verdict: CrashReport.Verdict
+    var recovery: Recovery?
+
+    /// Reads the bytes of a report.
+    ///
+    /// - Throws: `UnsupportedSchemaVersion`, or `DecodingError`.
+    init(json: [UInt8]) throws {
+        self = try JSONDecoder().decode(ReportOutline.self, from: Data(json))
+        guard (1...CrashReport.schemaVersion).contains(schemaVersion) else {
+            throw UnsupportedSchemaVersion(version: schemaVersion)
+        }
+    }
+
+    var recentFault: RecentFault {
+        RecentFault(
+            number: fault.number,
+            time: timestamp,
+            pid: process.pid,
+            verdict: verdict.decision,
+            signal: fault.signal.number,
+            kind: loop?.callout?.kind,
+            label: loop?.callout?.label,
+            isQuarantined: recovery?.quarantined ?? false,
+            isForkedChild: process.isForkedChild ?? false,
+            processStart: process.startTime,
+            count: occurrences.count,
+            instance: ProgramInstance(
+                executable: process.executable,
+                arguments: process.arguments,
+                host: host.name,
+                controlGroup: context?.container?.controlGroup
+            ),
+            phase: process.phase,
+            isFromStart: loop?.callout?.isFromStart ?? false
+        )
+    }
+}
+
+/// One of several processes of a program that run side by side, as far as what they leave behind can tell them apart.
+public struct ProgramInstance: Sendable, Hashable {
+    /// The path of the executable.
+    public var executable: String
+    /// The arguments, as far as they may be told.
+    public var arguments: [String]
+    /// The name of the machine, which a container has of its own.
+    public var host: String
+    /// The systemd service that it is; nil if it is none, or that is not known.
+    public var service: String?
+
+    /// Describes an instance.
+    ///
+    /// - Parameters:
+    ///   - executable: The path of the executable.
+    ///   - arguments: The arguments, as far as they may be told.
+    ///   - host: The name of the machine.
+    ///   - controlGroup: The control group; nil if it is not known.
+    public init(executable: String, arguments: [String], host: String, controlGroup: String?) {
+        self.executable = executable
+        self.arguments = arguments
+        self.host = host
+        // Other groups change from one start to the next: sessions, scopes, containers.
+        service = controlGroup?.split(separator: "/").last { $0.hasSuffix(".service") }.map(String.init)
+    }
+
+    /// Whether two processes may be one instance before and after a restart: what is known of both does not differ.
+    public func mayBe(_ other: ProgramInstance) -> Bool {
+        guard executable == other.executable, arguments == other.arguments, host == other.host else { return false }
+        guard let service, let theirs = other.service else { return true }
+        return service == theirs
     }
 }

@@ -124,3 +124,216 @@ public struct ReportStore: Sendable, Hashable {
         return path.starts(with: privateState) ? path : nil
     }
 }
+
+extension ReportStore {
+    /// Where the store is when nobody says otherwise.
+    ///
+    /// In this order: `HOLDFAST_STORE`; the first of the directories in `STATE_DIRECTORY`, which systemd sets;
+    /// `holdfast` in `XDG_STATE_HOME`; `.local/state/holdfast` in `HOME`. Empty variables count as unset, and so does a
+    /// relative `XDG_STATE_HOME`.
+    ///
+    /// - Parameters:
+    ///   - environment: The environment.
+    ///   - isTrusted: Whether the environment may say it: not in a set-user-ID program, whose caller writes it.
+    /// - Returns: The path of the store.
+    /// - Throws: `ReportStoreError` when none of the variables is set, or they are not believed.
+    public static func defaultPath(
+        environment: [String: String],
+        isTrusted: Bool = true
+    ) throws(ReportStoreError) -> FilePath {
+        guard isTrusted else { throw ReportStoreError(.untrustedLocation, FilePath()) }
+        func value(_ name: String) -> String? {
+            guard let value = environment[name], !value.isEmpty else { return nil }
+            return value
+        }
+        if let store = value("HOLDFAST_STORE") { return FilePath(store) }
+        if let first = value("STATE_DIRECTORY")?.split(separator: ":").first { return FilePath(String(first)) }
+        if let state = value("XDG_STATE_HOME"), FilePath(state).isAbsolute {
+            return FilePath(state).appending("holdfast")
+        }
+        if let home = value("HOME") { return FilePath(home).appending(".local/state/holdfast") }
+        throw ReportStoreError(.noLocation, FilePath())
+    }
+}
+
+/// The file of a report, as its folder has it.
+public struct ReportFile: Sendable, Hashable {
+    /// The identifier of the report.
+    public let id: ReportID
+    /// Another number whenever the report was written anew.
+    public let version: UInt64
+}
+
+extension ReportStore {
+    /// Finds the files of reports, without reading them.
+    ///
+    /// - Returns: The files, the newest first; none for a store that does not exist.
+    /// - Throws: `ReportStoreError` when the directory cannot be read.
+    public func reportFiles() throws(ReportStoreError) -> [ReportFile] {
+        guard let directory = try openReports(to: .read) else { return [] }
+        return try files(in: directory).files.reversed().map { ReportFile(id: $0.id.reportID, version: $0.inode) }
+    }
+
+    /// Finds the one report whose identifier starts with some digits, without reading it.
+    ///
+    /// - Parameter prefix: The whole identifier or its start, in any case.
+    /// - Returns: The identifier.
+    /// - Throws: `ReportStoreError` when no report or more than one is meant.
+    public func identify(prefix: String) throws(ReportStoreError) -> ReportID {
+        guard let wanted = PackedID.range(prefix: prefix.lowercased()), let directory = try openReports(to: .read)
+        else {
+            throw ReportStoreError(.noSuchReport, reportsPath, detail: prefix)
+        }
+        let found = try files(in: directory).files.filter { wanted.contains($0.id) }
+        guard let first = found.first else { throw ReportStoreError(.noSuchReport, reportsPath, detail: prefix) }
+        guard found.count == 1 else {
+            throw ReportStoreError(.ambiguous, reportsPath, detail: "starts with \(prefix)")
+        }
+        return first.id.reportID
+    }
+
+    /// Reads the bytes of a report's file, whatever they are.
+    ///
+    /// - Parameter id: The identifier of the report.
+    /// - Returns: The bytes.
+    /// - Throws: `ReportStoreError` when the file cannot be read, is a symbolic link, belongs to another user or is too large.
+    public func bytes(of id: ReportID) throws(ReportStoreError) -> [UInt8] {
+        guard let directory = try openReports(to: .read) else {
+            throw ReportStoreError(.noSuchReport, reportsPath, detail: id.rawValue)
+        }
+        return try contents(of: id, in: directory).bytes
+    }
+}
+
+extension ReportStore {
+    /// The newest report that can be read, or `nil` when the store has none.
+    ///
+    /// - Returns: The report.
+    /// - Throws: `ReportStoreError` when there are files of reports, and none of them can be read: what is wrong with the newest.
+    public func last() throws(ReportStoreError) -> CrashReport? {
+        try newest()?.report
+    }
+
+    /// The newest report that can be read, and what is wrong with files that are newer; `nil` when the store has none.
+    ///
+    /// - Returns: The report, and the problems, the newest file's first.
+    /// - Throws: `ReportStoreError` when there are files of reports, and none of them can be read: what is wrong with the newest.
+    public func newest() throws(ReportStoreError) -> (report: CrashReport, problems: [ReportStoreError])? {
+        guard let directory = try openReports(to: .read) else { return nil }
+        var problems: [ReportStoreError] = []
+        for file in try files(in: directory).files.reversed() {
+            do {
+                return (try read(file.id.reportID, in: directory), problems)
+            } catch {
+                // Removed since: there is nothing wrong with that.
+                if error.code != .noSuchReport { problems.append(error) }
+            }
+        }
+        guard let first = problems.first else { return nil }
+        throw first
+    }
+
+    /// Reads the one report whose identifier starts with some digits.
+    ///
+    /// - Parameter prefix: The whole identifier or its start, in any case.
+    /// - Returns: The report.
+    /// - Throws: `ReportStoreError` when no report or more than one is meant, or when it cannot be read.
+    public func load(prefix: String) throws(ReportStoreError) -> CrashReport {
+        guard let wanted = PackedID.range(prefix: prefix.lowercased()), let directory = try openReports(to: .read)
+        else {
+            throw ReportStoreError(.noSuchReport, reportsPath, detail: prefix)
+        }
+        let found = try files(in: directory).files.reversed().filter { wanted.contains($0.id) }.map(\.id.reportID)
+        guard let id = found.first else { throw ReportStoreError(.noSuchReport, reportsPath, detail: prefix) }
+        guard found.count == 1 else {
+            let names = found.prefix(3).map(\.rawValue).joined(separator: ", ") + (found.count > 3 ? ", …" : "")
+            throw ReportStoreError(.ambiguous, reportsPath, detail: "starts with \(prefix) (\(names))")
+        }
+        return try read(id, in: directory)
+    }
+
+    /// Reads a report.
+    ///
+    /// - Parameter id: The identifier of the report.
+    /// - Returns: The report.
+    /// - Throws: `ReportStoreError` when there is none or it cannot be read.
+    public func load(_ id: ReportID) throws(ReportStoreError) -> CrashReport {
+        guard let directory = try openReports(to: .read) else {
+            throw ReportStoreError(.noSuchReport, reportsPath, detail: id.rawValue)
+        }
+        return try read(id, in: directory)
+    }
+
+    func read(_ id: ReportID, in directory: borrowing FileDirectory) throws(ReportStoreError) -> CrashReport {
+        try readMarked(id, in: directory).report
+    }
+
+    /// Reads a report, and says which state of its file it was.
+    func readMarked(
+        _ id: ReportID,
+        in directory: borrowing FileDirectory
+    ) throws(ReportStoreError) -> (report: CrashReport, mark: FileMark) {
+        let path = path(of: id)
+        let (bytes, mark) = try contents(of: id, in: directory)
+        do {
+            let report = try CrashReport(json: bytes)
+            guard report.id == id else {
+                throw ReportStoreError(.damaged, path, detail: "it is the report \(report.id) under another name")
+            }
+            return (report, mark)
+        } catch let error as ReportFormatError {
+            throw ReportStoreError(error, path)
+        } catch {
+            throw error as? ReportStoreError ?? ReportStoreError(.damaged, path)
+        }
+    }
+
+    /// Reads what a list says of a report.
+    func readEntry(_ id: ReportID, in directory: borrowing FileDirectory) throws(ReportStoreError) -> IndexEntry {
+        let (report, mark) = try readMarked(id, in: directory)
+        return IndexEntry(report, file: mark)
+    }
+
+    /// Reads only what tells whose fault it is.
+    func outline(of id: ReportID, in directory: borrowing FileDirectory) throws -> ReportOutline {
+        try ReportOutline(json: try contents(of: id, in: directory).bytes)
+    }
+
+    func contents(
+        of id: ReportID,
+        in directory: borrowing FileDirectory
+    ) throws(ReportStoreError) -> (bytes: [UInt8], mark: FileMark) {
+        let path = path(of: id)
+        let bytes: [UInt8]
+        let mark: FileMark
+        do {
+            let file = try directory.open(Self.fileName(id))
+            let status = try FileStatus(of: file)
+            guard status.kind == .regular else { throw ReportStoreError(.wrongKind, path, detail: "regular file") }
+            // Root was let into somebody else's folder to read it, and what is in it is that user's, too.
+            if try status.owner != FileStatus(of: directory.descriptor).owner || geteuid() != 0 {
+                try Self.check(owner: status.owner, of: path)
+            }
+            // One more than its size: whoever writes into it while it is read gets nothing damaged taken for whole.
+            bytes = try file.contents(Int(min(status.size, Int64(Self.maximumReportBytes))) + 1)
+            mark = FileMark(status)
+        } catch let error as ReportStoreError {
+            throw error
+        } catch Errno.tooManySymbolicLinkLevels {
+            throw ReportStoreError(.symbolicLink, path)
+        } catch Errno.noSuchFileOrDirectory {
+            throw ReportStoreError(.noSuchReport, reportsPath, detail: id.rawValue)
+        } catch {
+            throw ReportStoreError(.unreadable, path, error as? Errno)
+        }
+        guard bytes.count <= Self.maximumReportBytes else { throw ReportStoreError(.tooLarge, path) }
+        return (bytes, mark)
+    }
+
+    /// What belongs to another user could be changed by that user at any time.
+    static func check(owner: UInt32, of path: FilePath) throws(ReportStoreError) {
+        let user = geteuid()
+        guard owner != user else { return }
+        throw ReportStoreError(.foreignOwner, path, detail: "uid \(owner), not \(user)")
+    }
+}

@@ -1,9 +1,111 @@
 internal import Glibc
 internal import LinuxSystem
-internal import SystemPackage
+public import SystemPackage
+
+/// Something that is not as it should be in a store.
+public struct StoreFinding: Sendable, Hashable {
+    /// What kind of thing it is.
+    public enum Kind: String, Sendable, Hashable, CaseIterable {
+        /// A folder or a file cannot be looked at.
+        case unreadable
+        /// A report that cannot be read.
+        case damagedReport = "damaged-report"
+        /// A report of a version that this program does not read.
+        case unsupportedVersion = "unsupported-version"
+        /// A file that is named like a report and has another's identifier, or is named like none.
+        case wrongName = "wrong-name"
+        /// A file or folder of another user.
+        case wrongOwner = "wrong-owner"
+        /// A file or folder that others than its owner can use.
+        case wrongMode = "wrong-mode"
+        /// A symbolic link in the place of a file or a folder.
+        case symbolicLink = "symbolic-link"
+        /// A folder, a FIFO or the like in the place of a report.
+        case wrongKind = "wrong-kind"
+        /// A file that nobody made this package write.
+        case strangeFile = "strange-file"
+        /// A file that a writer left that died.
+        case leftover
+        /// The index cannot be read; lists are slow until it is made anew.
+        case damagedIndex = "damaged-index"
+        /// The index does not know some reports, or knows them as they were.
+        case staleIndex = "stale-index"
+        /// Records of faults that no report tells of yet.
+        case unfinishedRecords = "unfinished-records"
+        /// Records that could not be read, and were set aside.
+        case damagedRecords = "damaged-records"
+        /// The store holds more than it may.
+        case overLimits = "over-limits"
+    }
+
+    /// What was done about it.
+    public enum Repair: String, Sendable, Hashable {
+        /// Nothing: it was not asked for, or could lose something.
+        case none
+        /// It is as it should be now.
+        case done
+        /// It was tried, and the system refused.
+        case failed
+    }
+
+    /// What kind of thing it is.
+    public var kind: Kind
+    /// The file or folder.
+    public var path: FilePath
+    /// What is wrong, in one line.
+    public var problem: String
+    /// What to do about it, in one line.
+    public var advice: String
+    /// Whether `repair` does something about it.
+    public var isRepairable: Bool
+    /// What was done about it.
+    public var repair: Repair = .none
+
+    /// Whether something is lost or may be: false for what costs only time or room.
+    public var isSerious: Bool {
+        switch kind {
+        case .leftover, .damagedIndex, .staleIndex, .unfinishedRecords, .overLimits, .strangeFile: false
+        default: true
+        }
+    }
+}
+
+/// What the check of a store found.
+public struct StoreVerification: Sendable, Hashable {
+    /// What is not as it should be.
+    public var findings: [StoreFinding] = []
+    /// How many reports can be read.
+    public var reports = 0
+    /// How many bytes they have together.
+    public var bytes = 0
+
+    /// Whether everything is as it should be, or is now.
+    public var isSound: Bool { findings.allSatisfy { $0.repair == .done } }
+}
+
+extension ReportStore {
+    /// Looks at everything in the store, and says what is not as it should be and what to do about it.
+    ///
+    /// Reads every report. Writers wait while something is repaired, and not otherwise.
+    ///
+    /// - Parameters:
+    ///   - limits: What the store may hold; its own limits if nil.
+    ///   - repair: Whether to put right what can be put right without losing anything: modes, leftovers, the index.
+    ///   - progress: Called now and then while files are read, with how many were read and how many will be.
+    /// - Returns: The findings; none for a store that does not exist.
+    public func verify(
+        limits: Limits? = nil,
+        repair: Bool = false,
+        progress: ((_ done: Int, _ total: Int) -> Void)? = nil
+    ) -> StoreVerification {
+        var check = StoreCheck(self, limits: limits, repairs: repair)
+        check.run(progress: progress)
+        return check.result
+    }
+}
 
 /// Looks at everything in a store.
-struct StoreCheck {
+private struct StoreCheck {
     let store: ReportStore
     let limits: ReportStore.Limits?
     let repairs: Bool
@@ -32,14 +134,14 @@ struct StoreCheck {
     }
 
     /// Notes something.
-    mutating func note(_ kind: StoreFinding.Kind, _ path: FilePath, _ problem: String, advice: String) {
+    private mutating func note(_ kind: StoreFinding.Kind, _ path: FilePath, _ problem: String, advice: String) {
         result.findings.append(
             StoreFinding(kind: kind, path: path, problem: problem, advice: advice, isRepairable: false)
         )
     }
 
     /// Notes something, after putting it right if that is wanted.
-    mutating func note(
+    private mutating func note(
         _ kind: StoreFinding.Kind,
         _ path: FilePath,
         _ problem: String,
@@ -59,12 +161,12 @@ struct StoreCheck {
         }
     }
 
-    mutating func note(_ error: ReportStoreError) {
+    private mutating func note(_ error: ReportStoreError) {
         let finding = error.finding
         note(finding.kind, error.path, finding.problem, advice: finding.advice)
     }
 
-    mutating func checkMode(of path: FilePath, allowing allowed: UInt32, repair: () throws(Errno) -> Void) {
+    private mutating func checkMode(of path: FilePath, allowing allowed: UInt32, repair: () throws(Errno) -> Void) {
         guard let status = try? FileStatus(of: path), status.permissions & ~allowed & 0o777 != 0 else { return }
         let mode = String(status.permissions, radix: 8)
         note(
@@ -77,7 +179,7 @@ struct StoreCheck {
     }
 
     /// Sees to it that nobody else reads a file of this user's.
-    mutating func checkMode(of name: String, in path: FilePath, _ folder: borrowing FileDirectory) {
+    private mutating func checkMode(of name: String, in path: FilePath, _ folder: borrowing FileDirectory) {
         // A symbolic link has no mode of its own.
         guard let status = try? FileStatus(of: name, in: folder), status.kind == .regular, status.owner == geteuid(),
             status.permissions & 0o077 != 0
@@ -150,7 +252,7 @@ struct StoreCheck {
         var known: [PackedID: IndexEntry] = [:]
         for entry in listed { known[entry.id] = entry }
         let wrong = scan.entries.count { known[$0.id].map { [entry = $0] in entry != $0 } ?? false }
-        let missing = scan.entries.count { known[$0.id] == nil && $0.textBytes <= IndexFile.maximumTextBytes }
+        let missing = scan.entries.count { known[$0.id] == nil && $0.texts.size <= IndexFile.maximumTextBytes }
         guard wrong + missing > 0 else { return }
         note(
             .staleIndex,
@@ -187,6 +289,115 @@ extension ReportStoreError {
         case .unsupportedVersion: (.unsupportedVersion, cause, "read it with a newer crashreport")
         case .damaged: (.damagedReport, "it is not a readable report (\(cause))", "move it out of the way")
         default: (.unreadable, "it cannot be read: \(cause)", hint ?? "see who may read it")
+        }
+    }
+}
+
+extension StoreCheck {
+    /// Looks for what was put beside the folders of the store instead of into them.
+    ///
+    /// The store may be a state directory, which others keep their files in: only names that this package gives count.
+    fileprivate mutating func checkRoot() {
+        // Why it cannot be opened is said by whoever looks at the reports.
+        guard let folder = try? store.openRoot(), let names = try? folder.names() else { return }
+        for name in names.sorted() {
+            guard let place = Self.place(of: name, in: store) else { continue }
+            note(
+                .strangeFile,
+                store.path.appending(name),
+                "it has the name of \(place.content), which nobody looks for here",
+                advice: "move it into \(place.folder)"
+            )
+        }
+    }
+
+    private static func place(of name: String, in store: ReportStore) -> (content: String, folder: FilePath)? {
+        if name.hasSuffix(".json"), ReportID(rawValue: String(name.dropLast(5))) != nil {
+            return ("a report", store.reportsPath)
+        }
+        // A process and the time of its start.
+        let isOfDigits = name.prefix { $0 != "." }.allSatisfy { ("0"..."9").contains($0) || $0 == "-" }
+        guard isOfDigits, name.hasSuffix(".spool") || name.hasSuffix(".spool.damaged") else { return nil }
+        return ("records of faults", store.spoolPath)
+    }
+}
+
+extension StoreCheck {
+    /// Looks at the records that are no reports yet.
+    fileprivate mutating func checkSpool() {
+        do throws(Errno) {
+            let status = try FileStatus(of: store.spoolPath)
+            let owner = geteuid()
+            guard status.kind == .directory, status.owner == owner else {
+                return noteStrange(store.spoolPath, status, wanted: "folder")
+            }
+            let folder = try FileDirectory(at: store.spoolPath)
+            checkMode(of: store.spoolPath, allowing: 0o700) { () throws(Errno) in try folder.closeToOthers() }
+            for name in try folder.names().sorted() where name != "." && name != ".." {
+                try checkRecords(name, folder)
+            }
+        } catch {
+            guard error != .noSuchFileOrDirectory else { return }
+            note(
+                .unreadable,
+                store.spoolPath,
+                "it cannot be read: \(error)",
+                advice: error.hint ?? "see who may read it"
+            )
+        }
+    }
+
+    private mutating func noteStrange(_ path: FilePath, _ status: FileStatus, wanted: String) {
+        switch status.kind {
+        case .symbolicLink:
+            note(.symbolicLink, path, "it is a symbolic link, which could lead anywhere", advice: "remove it")
+        case .regular where wanted == "file", .directory where wanted == "folder":
+            let problem = "it belongs to another user (uid \(status.owner), not \(geteuid()))"
+            note(.wrongOwner, path, problem, advice: "chown it, or make a copy of your own")
+        default:
+            note(.wrongKind, path, "it is not a \(wanted)", advice: "move it out of the way")
+        }
+    }
+
+    private mutating func checkRecords(_ name: String, _ folder: borrowing FileDirectory) throws(Errno) {
+        let path = store.spoolPath.appending(name)
+        let status: FileStatus
+        do {
+            status = try FileStatus(of: name, in: folder)
+        } catch .noSuchFileOrDirectory {
+            // Finished by somebody since.
+            return
+        }
+        guard status.kind == .regular, status.owner == geteuid() else {
+            return noteStrange(path, status, wanted: "file")
+        }
+        if name.hasSuffix(".spool") || name.hasSuffix(".damaged") { checkMode(of: name, in: store.spoolPath, folder) }
+        if name.hasSuffix(".damaged") {
+            note(
+                .damagedRecords,
+                path,
+                "records of faults that could not be read",
+                advice: "send it to whoever maintains Holdfast, then remove it"
+            )
+        } else if name.hasSuffix(".spool") || name.hasSuffix(".tmp") {
+            // A process holds its file locked as long as it runs.
+            guard let file = try? folder.open(name), flock(file.rawValue, LOCK_SH | LOCK_NB) == 0 else { return }
+            guard name.hasSuffix(".spool") else {
+                return note(
+                    .leftover,
+                    path,
+                    "a process that died has left it",
+                    advice: "list the reports once more: it is removed when it is a minute old"
+                )
+            }
+            note(
+                .unfinishedRecords,
+                path,
+                "faults of a dead process of which there is no report yet",
+                advice: "list the reports, or start the program: both finish it"
+            )
+        } else {
+            note(.strangeFile, path, "it has nothing to do with faults", advice: "move it to where it belongs")
         }
     }
 }

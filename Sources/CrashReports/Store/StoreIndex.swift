@@ -36,7 +36,7 @@ enum IndexFile {
         in folder: borrowing FileDirectory
     ) throws(Errno) {
         var bytes = header
-        for entry in entries where entry.textBytes <= maximumTextBytes { bytes.append(line: entry, place: place) }
+        for entry in entries where entry.texts.size <= maximumTextBytes { bytes.append(line: entry, place: place) }
         var tally = tally
         tally.lines = entries.count
         bytes.append(line: tally)
@@ -117,8 +117,8 @@ struct LoadedIndex {
     let tally: StoreTally?
     /// Whether there is something that is no line of an index.
     private let hasWaste: Bool
-    /// Entries by the checksum of their texts: most reports have those of an earlier one.
-    private var known: [UInt64: (texts: Range<Int>, entry: IndexEntry)] = [:]
+    /// Texts by their checksum, and where they lie: most reports have those of an earlier one.
+    private var known: [UInt64: (place: Range<Int>, texts: ReportTexts)] = [:]
 
     /// - Parameter bytes: A whole index file; any bytes.
     init(_ bytes: [UInt8]) {
@@ -168,18 +168,15 @@ struct LoadedIndex {
         guard low > 0, lines[low - 1].id == id else { return nil }
         let range = lines[low - 1].range
         return unsafe bytes.withUnsafeBytes { file in
-            guard unsafe IndexLine.isSound(file, range), var fields = unsafe IndexLine.Numbers(file, range) else {
-                return nil
+            guard unsafe IndexLine.isSound(file, range) else { return nil }
+            return unsafe IndexLine.report(file, range) { place in
+                let bytes = unsafe UnsafeRawBufferPointer(rebasing: file[place])
+                let sum = unsafe Checksum.of(bytes)
+                if let same = known[sum], unsafe bytes.isEqual(to: file[same.place]) { return same.texts }
+                let texts = unsafe IndexLine.texts(bytes)
+                known[sum] = texts.map { (place, $0) }
+                return texts
             }
-            let texts = fields.texts
-            let sum = unsafe Checksum.of(UnsafeRawBufferPointer(rebasing: file[texts]))
-            if let (same, entry) = known[sum], unsafe file[same].elementsEqual(file[texts]) {
-                fields.entry.takeTexts(of: entry)
-            } else {
-                guard unsafe fields.entry.readTexts(file, texts) else { return nil }
-                known[sum] = (texts, fields.entry)
-            }
-            return (fields.entry, fields.place)
         }
     }
 }
@@ -259,17 +256,16 @@ extension [UInt8] {
     fileprivate mutating func append(line entry: IndexEntry, place: StorePlace) {
         var line = Array(entry.id.reportID.rawValue.utf8)
         defer { append(sealed: line) }
-        guard entry.textBytes <= IndexFile.maximumTextBytes else { return }
+        guard entry.texts.size <= IndexFile.maximumTextBytes else { return }
         let length = entry.longest.map { $0.addingClamped(1) } ?? 0
-        let flags: Int64 = (entry.isQuarantined ? 1 : 0) + (entry.buildID == nil ? 0 : 2)
         let numbers: [Int64] = [
             Int64(bitPattern: place.number), Int64(bitPattern: entry.file.inode), entry.file.modified, entry.file.size,
             entry.timestamp.microsecondsSinceEpoch, entry.first.microsecondsSinceEpoch,
             entry.last.microsecondsSinceEpoch, entry.started.microsecondsSinceEpoch, Int64(entry.count),
-            Int64(entry.pid), Int64(length), flags,
+            Int64(entry.pid), Int64(length), entry.isQuarantined ? 1 : 0,
         ]
         for number in numbers { line.append(field: String(number)) }
-        for text in entry.texts { line.append(field: text) }
+        for text in entry.texts.fields { line.append(field: text) }
     }
 
     fileprivate mutating func append(line tally: StoreTally) {
@@ -361,94 +357,62 @@ private enum IndexLine {
         return isNegative ? 0 &- value : value
     }
 
-    /// What a report's line has before its texts.
-    struct Numbers {
-        var entry: IndexEntry
-        let place: StorePlace
-        let texts: Range<Int>
-
-        init?(_ file: UnsafeRawBufferPointer, _ line: Range<Int>) {
-            let id = line.lowerBound + sumDigits + 1
-            var rest = (id + ReportID.length)..<line.upperBound
-            guard let packed = unsafe PackedID(digits: file[id..<rest.lowerBound]) else { return nil }
-            func next() -> Int64? { unsafe number(file, &rest) }
-            guard let place = next(), let inode = next(), let modified = next(), let size = next(), let time = next(),
-                let first = next(), let last = next(), let started = next(), let count = next(), let pid = next(),
-                let length = next(), let flags = next()
-            else { return nil }
-            entry = IndexEntry(
-                id: packed,
-                file: FileMark(inode: UInt64(bitPattern: inode), modified: modified, size: size),
-                timestamp: Timestamp(microsecondsSinceEpoch: time),
-                first: Timestamp(microsecondsSinceEpoch: first),
-                last: Timestamp(microsecondsSinceEpoch: last),
-                started: Timestamp(microsecondsSinceEpoch: started),
-                count: Int(count),
-                pid: Int(pid),
-                isQuarantined: flags & 1 != 0,
-                longest: length > 0 ? Int(length) - 1 : nil
-            )
-            if flags & 2 != 0 { entry.buildID = "" }
-            self.place = StorePlace(number: UInt64(bitPattern: place))
-            texts = rest
-        }
-    }
-}
-
-extension IndexEntry {
-    /// The texts in the order of a line, keys and values of tags last.
-    fileprivate var texts: [String] {
-        [kind, process, host, signal, reason, location, verdict, fingerprint, holdfast, buildID ?? ""]
-            + tags.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] }
+    /// Reads the line of a report, whose texts the caller looks up; nil for any other line.
+    static func report(
+        _ file: UnsafeRawBufferPointer,
+        _ line: Range<Int>,
+        texts: (Range<Int>) -> ReportTexts?
+    ) -> (entry: IndexEntry, place: StorePlace)? {
+        let id = line.lowerBound + sumDigits + 1
+        var rest = (id + ReportID.length)..<line.upperBound
+        func next() -> Int64? { unsafe number(file, &rest) }
+        guard let packed = unsafe PackedID(digits: file[id..<rest.lowerBound]), let place = next(),
+            let inode = next(), let modified = next(), let size = next(), let time = next(), let first = next(),
+            let last = next(), let started = next(), let count = next(), let pid = next(), let length = next(),
+            let isQuarantined = next(), let texts = texts(rest)
+        else { return nil }
+        let entry = IndexEntry(
+            id: packed,
+            file: FileMark(inode: UInt64(bitPattern: inode), modified: modified, size: size),
+            timestamp: Timestamp(microsecondsSinceEpoch: time),
+            first: Timestamp(microsecondsSinceEpoch: first),
+            last: Timestamp(microsecondsSinceEpoch: last),
+            started: Timestamp(microsecondsSinceEpoch: started),
+            count: Int(count),
+            pid: Int(pid),
+            isQuarantined: isQuarantined != 0,
+            longest: length > 0 ? Int(length) - 1 : nil,
+            texts: texts
+        )
+        return (entry, StorePlace(number: UInt64(bitPattern: place)))
     }
 
-    /// The bytes of its texts.
-    var textBytes: Int {
-        // Texts of reports have at most 16 MiB each.
-        texts.reduce(0) { $0 + $1.utf8.count + 1 }
-    }
-
-    fileprivate mutating func takeTexts(of other: IndexEntry) {
-        let hasBuild = buildID != nil
-        (kind, process, host, signal) = (other.kind, other.process, other.host, other.signal)
-        (reason, location, verdict) = (other.reason, other.location, other.verdict)
-        (fingerprint, holdfast, tags) = (other.fingerprint, other.holdfast, other.tags)
-        buildID = hasBuild ? other.buildID ?? "" : nil
-    }
-
-    /// Reads texts, each after a separator; false for what is none.
-    fileprivate mutating func readTexts(_ file: UnsafeRawBufferPointer, _ range: Range<Int>) -> Bool {
-        var texts: [String] = []
-        var start = range.lowerBound
-        while start < range.upperBound {
-            guard unsafe file[start] == IndexLine.separator else { return false }
-            let rest = unsafe file[(start + 1)..<range.upperBound]
-            let end = unsafe rest.firstIndex(of: IndexLine.separator) ?? range.upperBound
-            guard let text = unsafe Self.text(file[(start + 1)..<end]) else { return false }
-            texts.append(text)
+    /// Reads texts, each after a separator; nil for what is none.
+    static func texts(_ bytes: UnsafeRawBufferPointer) -> ReportTexts? {
+        var fields: [String] = []
+        var start = 0
+        while start < bytes.count {
+            guard unsafe bytes[start] == separator else { return nil }
+            let end = unsafe bytes[(start + 1)...].firstIndex(of: separator) ?? bytes.count
+            guard let text = unsafe text(bytes[(start + 1)..<end]) else { return nil }
+            fields.append(text)
             start = end
         }
-        guard texts.count >= 10, texts.count % 2 == 0 else { return false }
-        (kind, process, host, signal) = (texts[0], texts[1], texts[2], texts[3])
-        (reason, location, verdict) = (texts[4], texts[5], texts[6])
-        (fingerprint, holdfast) = (texts[7], texts[8])
-        if buildID != nil { buildID = texts[9] }
-        for key in stride(from: 10, to: texts.count, by: 2) { tags[texts[key]] = texts[key + 1] }
-        return true
+        return ReportTexts(fields: fields)
     }
 
     private static func text(_ field: Slice<UnsafeRawBufferPointer>) -> String? {
-        guard unsafe field.contains(IndexLine.escape) else { return unsafe String(validating: field, as: UTF8.self) }
+        guard unsafe field.contains(escape) else { return unsafe String(validating: field, as: UTF8.self) }
         var bytes: [UInt8] = []
         var isEscaped = false
         for byte in unsafe Array(field) {
-            if !isEscaped, byte == IndexLine.escape {
+            if !isEscaped, byte == escape {
                 isEscaped = true
                 continue
             }
             switch (isEscaped, byte) {
-            case (true, UInt8(ascii: "t")): bytes.append(IndexLine.separator)
-            case (true, UInt8(ascii: "n")): bytes.append(IndexLine.end)
+            case (true, UInt8(ascii: "t")): bytes.append(separator)
+            case (true, UInt8(ascii: "n")): bytes.append(end)
             default: bytes.append(byte)
             }
             isEscaped = false
@@ -464,6 +428,14 @@ extension UnsafeRawBufferPointer {
             let end = unsafe memchr(base + start, Int32(IndexLine.end), count - start)
         else { return nil }
         return unsafe UnsafeRawPointer(end) - base
+    }
+
+    fileprivate func isEqual(to other: Slice<UnsafeRawBufferPointer>) -> Bool {
+        let other = unsafe UnsafeRawBufferPointer(rebasing: other)
+        guard count == other.count, let left = baseAddress, let right = other.baseAddress else {
+            return false
+        }
+        return unsafe memcmp(left, right, count) == 0
     }
 }
 

@@ -1,0 +1,300 @@
+internal import LinuxSystem
+internal import SystemPackage
+
+/// Which reports are wanted: all that every given part fits.
+public struct ReportFilter: Sendable, Hashable {
+    /// The name of the process, as it is in the report.
+    public var process: String?
+    /// The identifier of the process.
+    public var pid: Int?
+    /// The name of the host, in any case; `mx1` stands for `mx1.example.org`, too.
+    public var host: String?
+    /// What the build identifier of the executable, or the tag `release`, begins with.
+    public var build: String?
+    /// The name of the signal, in any case, with or without `SIG`.
+    public var signal: String?
+    /// What was decided about the process.
+    public var verdict: CrashReport.Verdict.Decision?
+    /// What the report is about.
+    public var kind: CrashReport.Kind?
+    /// What the fingerprint begins with, with or without the version of the rule before it (`v2-`).
+    public var fingerprint: String?
+    /// The beginning of the time: a report whose fault happened for the last time before it is left out.
+    public var since: Timestamp?
+    /// The end of the time: a report whose fault happened for the first time after it is left out.
+    public var until: Timestamp?
+    /// What the reason, the location or the name of the process contains, in any case.
+    public var text: String?
+    /// Tags that the report has; no report has two of the same key.
+    public var tags: Set<Tag>
+
+    /// A tag with its value.
+    public struct Tag: Sendable, Hashable {
+        /// What it is called.
+        public var key: String
+        /// What it says.
+        public var value: String
+
+        /// Makes a tag.
+        public init(key: String, value: String) {
+            self.key = key
+            self.value = value
+        }
+    }
+
+    /// Makes a filter; without any part it lets everything through.
+    public init(
+        process: String? = nil,
+        pid: Int? = nil,
+        host: String? = nil,
+        build: String? = nil,
+        signal: String? = nil,
+        verdict: CrashReport.Verdict.Decision? = nil,
+        kind: CrashReport.Kind? = nil,
+        fingerprint: String? = nil,
+        since: Timestamp? = nil,
+        until: Timestamp? = nil,
+        text: String? = nil,
+        tags: Set<Tag> = []
+    ) {
+        self.process = process
+        self.pid = pid
+        self.host = host
+        self.build = build
+        self.signal = signal
+        self.verdict = verdict
+        self.kind = kind
+        self.fingerprint = fingerprint
+        self.since = since
+        self.until = until
+        self.text = text
+        self.tags = tags
+    }
+
+    /// Whether it lets everything through.
+    public var isEmpty: Bool { self == ReportFilter() }
+}
+
+/// In which order reports are listed.
+public enum ReportOrder: String, Sendable, Hashable, CaseIterable {
+    /// By the time of the fault, the newest first.
+    case newestFirst = "newest"
+    /// By the time of the fault, the oldest first.
+    case oldestFirst = "oldest"
+    /// By how often the fault happened, the most frequent first; then the newest first.
+    case mostFrequentFirst = "count"
+    /// By the name of the process; then the newest first.
+    case byProcess = "process"
+    /// By the text of the reason; then the newest first.
+    case byReason = "reason"
+}
+
+extension ReportFilter {
+    /// Tells whether a report is wanted.
+    ///
+    /// - Parameter report: The report.
+    /// - Returns: Whether every given part fits.
+    public func matches(_ report: CrashReport) -> Bool {
+        var matcher = ReportMatcher(self)
+        return matcher.matches(IndexEntry(report, file: FileMark(inode: 0, modified: 0, size: 0)))
+    }
+}
+
+extension ReportStore {
+    /// Lists reports.
+    ///
+    /// A file that cannot be read does not keep the others from being listed. What was found out by reading is kept in the
+    /// index, if the store can be written: see `Documentation/ReportStore.md`.
+    ///
+    /// - Parameters:
+    ///   - filter: Which reports; all of them without a filter.
+    ///   - order: In which order.
+    ///   - limit: How many at most; all of them without a limit.
+    ///   - progress: Called now and then while files are read, with how many were read and how many will be.
+    /// - Returns: Summaries of the reports, and what could not be read on the way.
+    /// - Throws: `ReportStoreError` when the directory itself cannot be read.
+    public func summaries(
+        matching filter: ReportFilter = ReportFilter(),
+        order: ReportOrder = .newestFirst,
+        limit: Int? = nil,
+        progress: ((_ done: Int, _ total: Int) -> Void)? = nil
+    ) throws(ReportStoreError) -> ReportListing {
+        guard let directory = try openReports(to: .read) else { return ReportListing(summaries: [], problems: []) }
+        if filter.isEmpty, order == .newestFirst, let limit, limit <= Self.fewReports {
+            return try newest(limit, in: directory)
+        }
+        let scan = try scan(directory, progress: progress)
+        let entries = scan.entries
+        var matcher = ReportMatcher(filter)
+        // Numbers are sorted instead of entries, whose many strings would be retained each time.
+        var numbers = Array(entries.indices.reversed())
+        if !filter.isEmpty { numbers.removeAll { !matcher.matches(entries[$0]) } }
+        order.sort(&numbers, of: entries)
+        let folder = reportsPath.string + "/"
+        let summaries = numbers.prefix(limit ?? .max).map { ReportSummary(entries[$0], folder: folder) }
+        return ReportListing(summaries: summaries, problems: scan.problems)
+    }
+
+    /// Lists what the reports of each fingerprint have in common.
+    ///
+    /// - Parameters:
+    ///   - filter: Which reports count; all of them without a filter.
+    ///   - order: In which order.
+    ///   - limit: How many groups at most; all of them without a limit.
+    ///   - progress: Called now and then while files are read, with how many were read and how many will be.
+    /// - Returns: The groups, and what could not be read on the way.
+    /// - Throws: `ReportStoreError` when the directory itself cannot be read.
+    public func groups(
+        matching filter: ReportFilter = ReportFilter(),
+        order: ReportGroupOrder = .latestFirst,
+        limit: Int? = nil,
+        progress: ((_ done: Int, _ total: Int) -> Void)? = nil
+    ) throws(ReportStoreError) -> ReportGroupListing {
+        guard let directory = try openReports(to: .read) else { return ReportGroupListing(groups: [], problems: []) }
+        let scan = try scan(directory, progress: progress)
+        var matcher = ReportMatcher(filter)
+        var grouping = ReportGrouping()
+        for entry in scan.entries where filter.isEmpty || matcher.matches(entry) { grouping.add(entry) }
+        let groups = grouping.groups(order: order)
+        return ReportGroupListing(groups: Array(groups.prefix(limit ?? .max)), problems: scan.problems)
+    }
+
+    /// So few reports are found by their names: what the index does not know is read, and nothing else.
+    static let fewReports = 64
+
+    private func newest(
+        _ limit: Int,
+        in directory: borrowing FileDirectory
+    ) throws(ReportStoreError) -> ReportListing {
+        let place = try? StorePlace(directory)
+        let listing = try files(in: directory)
+        var index = IndexFile.load(in: directory)
+        let folder = reportsPath.string + "/"
+        var result = ReportListing(summaries: [], problems: problems(of: listing))
+        for file in listing.files.reversed() {
+            guard result.summaries.count < limit else { break }
+            if let place, let (entry, written) = index.entry(of: file.id), entry.file.inode == file.inode,
+                written.isSame(as: place)
+            {
+                result.summaries.append(ReportSummary(entry, folder: folder))
+                continue
+            }
+            do {
+                let entry = try readEntry(file.id.reportID, in: directory)
+                result.summaries.append(ReportSummary(entry, folder: folder))
+            } catch {
+                // Removed since: there is nothing wrong with that.
+                if error.code != .noSuchReport { result.problems.append(error) }
+            }
+        }
+        return result
+    }
+
+    func files(in directory: borrowing FileDirectory) throws(ReportStoreError) -> FolderListing {
+        do {
+            return try FolderListing(directory)
+        } catch {
+            throw ReportStoreError(.unreadable, reportsPath, error)
+        }
+    }
+
+    func problems(of listing: FolderListing) -> [ReportStoreError] {
+        listing.wrongNames.map {
+            ReportStoreError(.damaged, reportsPath.appending($0), detail: "its name is not that of a report")
+        }
+    }
+}
+
+extension ReportOrder {
+    /// Sorts the numbers of entries, which come sorted by time, the newest first.
+    func sort(_ numbers: inout [Int], of entries: [IndexEntry]) {
+        switch self {
+        case .newestFirst: break
+        case .oldestFirst: numbers.reverse()
+        // The sort of the standard library is stable.
+        case .mostFrequentFirst: numbers.sort { entries[$0].count > entries[$1].count }
+        case .byProcess: numbers.sort { entries[$0].process < entries[$1].process }
+        case .byReason: numbers.sort { entries[$0].reason < entries[$1].reason }
+        }
+    }
+}
+
+/// A filter made ready for many reports.
+struct ReportMatcher {
+    private let filter: ReportFilter
+    private let signal: String?
+    private let text: FoldedText?
+    /// What was found out about a text: most reports have a reason and a location that others have, too.
+    private var known: [String: Bool] = [:]
+
+    init(_ filter: ReportFilter) {
+        self.filter = filter
+        signal = filter.signal.map { name in
+            let name = name.uppercased()
+            return name.hasPrefix("SIG") ? name : "SIG" + name
+        }
+        text = filter.text.flatMap { $0.isEmpty ? nil : FoldedText($0) }
+    }
+
+    mutating func matches(_ entry: IndexEntry) -> Bool {
+        if let since = filter.since, max(entry.last, entry.timestamp) < since { return false }
+        if let until = filter.until, min(entry.first, entry.timestamp) > until { return false }
+        if let process = filter.process, entry.process != process { return false }
+        if let pid = filter.pid, entry.pid != pid { return false }
+        if let host = filter.host, !Self.host(entry.host, isCalled: host) { return false }
+        if let build = filter.build, !Self.isBuild(entry, build) { return false }
+        if let signal, entry.signal.uppercased() != signal, "SIG" + entry.signal.uppercased() != signal { return false }
+        if let verdict = filter.verdict, entry.verdict != verdict.rawValue { return false }
+        if let kind = filter.kind, entry.kind != kind.rawValue { return false }
+        if let fingerprint = filter.fingerprint, !Self.fingerprint(entry.fingerprint, beginsWith: fingerprint) {
+            return false
+        }
+        for tag in filter.tags where entry.tags[tag.key] != tag.value { return false }
+        guard text != nil else { return true }
+        return contains(entry.reason) || contains(entry.location) || contains(entry.process)
+    }
+
+    private mutating func contains(_ candidate: String) -> Bool {
+        guard let text else { return true }
+        if let answer = known[candidate] { return answer }
+        let answer = text.isContained(in: candidate)
+        known[candidate] = answer
+        return answer
+    }
+
+    private static func host(_ host: String, isCalled name: String) -> Bool {
+        let (host, name) = (host.lowercased(), name.lowercased())
+        return host == name || host.hasPrefix(name + ".")
+    }
+
+    private static func isBuild(_ entry: IndexEntry, _ start: String) -> Bool {
+        entry.buildID?.hasPrefix(start.lowercased()) == true || entry.tags["release"]?.hasPrefix(start) == true
+    }
+
+    private static func fingerprint(_ fingerprint: String, beginsWith prefix: String) -> Bool {
+        let prefix = prefix.lowercased()
+        if fingerprint.hasPrefix(prefix) { return true }
+        guard let dash = fingerprint.utf8.firstIndex(of: UInt8(ascii: "-")) else { return false }
+        return fingerprint[fingerprint.utf8.index(after: dash)...].hasPrefix(prefix)
+    }
+}
+
+/// A text that is looked for in others, in any case.
+struct FoldedText {
+    private let bytes: [UInt8]
+
+    init(_ text: String) {
+        bytes = Array(text.lowercased().utf8)
+    }
+
+    func isContained(in text: String) -> Bool {
+        guard let first = bytes.first else { return true }
+        let text = Array(text.lowercased().utf8)
+        guard text.count >= bytes.count else { return false }
+        for start in 0...(text.count - bytes.count)
+        where text[start] == first && text[start..<(start + bytes.count)].elementsEqual(bytes) {
+            return true
+        }
+        return false
+    }
+}
