@@ -160,7 +160,7 @@ extension ReportStore {
     }
 
     /// So few reports are found by their names: what the index does not know is read, and nothing else.
-    static let fewReports = 64
+    private static let fewReports = 64
 
     private func newest(
         _ limit: Int,
@@ -220,7 +220,7 @@ extension ReportOrder {
 }
 
 /// A filter made ready for many reports.
-struct ReportMatcher {
+private struct ReportMatcher {
     private let filter: ReportFilter
     private let signal: String?
     private let text: FoldedText?
@@ -280,7 +280,7 @@ struct ReportMatcher {
 }
 
 /// A text that is looked for in others, in any case.
-struct FoldedText {
+private struct FoldedText {
     private let bytes: [UInt8]
 
     init(_ text: String) {

@@ -269,7 +269,7 @@ extension ReportStore {
     }
 
     /// Reads a report, and says which state of its file it was.
-    func readMarked(
+    private func readMarked(
         _ id: ReportID,
         in directory: borrowing FileDirectory
     ) throws(ReportStoreError) -> (report: CrashReport, mark: FileMark) {
@@ -299,7 +299,7 @@ extension ReportStore {
         try ReportOutline(json: try contents(of: id, in: directory).bytes)
     }
 
-    func contents(
+    private func contents(
         of id: ReportID,
         in directory: borrowing FileDirectory
     ) throws(ReportStoreError) -> (bytes: [UInt8], mark: FileMark) {
@@ -331,7 +331,7 @@ extension ReportStore {
     }
 
     /// What belongs to another user could be changed by that user at any time.
-    static func check(owner: UInt32, of path: FilePath) throws(ReportStoreError) {
+    private static func check(owner: UInt32, of path: FilePath) throws(ReportStoreError) {
         let user = geteuid()
         guard owner != user else { return }
         throw ReportStoreError(.foreignOwner, path, detail: "uid \(owner), not \(user)")

@@ -297,7 +297,7 @@ extension StoreCheck {
     /// Looks for what was put beside the folders of the store instead of into them.
     ///
     /// The store may be a state directory, which others keep their files in: only names that this package gives count.
-    fileprivate mutating func checkRoot() {
+    mutating func checkRoot() {
         // Why it cannot be opened is said by whoever looks at the reports.
         guard let folder = try? store.openRoot(), let names = try? folder.names() else { return }
         for name in names.sorted() {
@@ -324,7 +324,7 @@ extension StoreCheck {
 
 extension StoreCheck {
     /// Looks at the records that are no reports yet.
-    fileprivate mutating func checkSpool() {
+    mutating func checkSpool() {
         do throws(Errno) {
             let status = try FileStatus(of: store.spoolPath)
             let owner = geteuid()
