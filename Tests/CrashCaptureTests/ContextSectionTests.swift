@@ -126,11 +126,6 @@ import Testing
         #expect(spool.process.surroundings.redaction == TextRedaction())
         #expect(!spool.process.surroundings.hasContexts)
         #expect(spool.records.first?.context == nil)
-        // The header of version 0.1.0 was shorter: what is there then is of the images.
-        var old = SampleContext(sampleSpool([sampleRecord()]))
-        old.addSnapshot(0, fault: 7)
-        old.bytes.withUnsafeMutableBytes { $0.storeBytes(of: 3192, toByteOffset: 12, as: UInt32.self) }
-        #expect(try SpoolContents(bytes: old.bytes).records.first?.context == nil)
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64])

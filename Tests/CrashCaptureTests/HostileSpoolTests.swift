@@ -106,9 +106,11 @@ import Testing
 
     @Test func `Another version is refused with a reason`() {
         var bytes = Self.spool
-        bytes[8] = 2
-        let error = #expect(throws: SpoolContents.Malformed.self) { try SpoolContents(bytes: bytes) }
-        #expect(error?.description.contains("version 2") == true)
+        for version in [0, 2, 255] as [UInt8] {
+            bytes[8] = version
+            let error = #expect(throws: SpoolContents.Malformed.self) { try SpoolContents(bytes: bytes) }
+            #expect(error?.description.contains("has version \(version), but this program reads version 1") == true)
+        }
     }
 
     @Test func `A file without a name is refused with a reason`() {

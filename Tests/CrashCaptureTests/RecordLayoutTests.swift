@@ -6,7 +6,7 @@ import Testing
 /// What the handlers write by the C header is what the decoder reads without it.
 @Suite struct RecordLayoutTests {
     @Test func `Every field of a record is decoded`() throws {
-        #expect(MemoryLayout<HFRecord>.offset(of: \.pid) == FaultRecord.size)
+        #expect(MemoryLayout<HFRecord>.size == FaultRecord.size)
         let record = try #require(FaultRecord(bytes: bytes(of: sampleRecord())))
         #expect(record.stage == .decided)
         #expect(record.number == 7)
@@ -247,25 +247,27 @@ import Testing
         #expect(process.runtime.libc == "glibc 2.36")
     }
 
-    @Test func `A spool file of before the last fields is decoded without them`() throws {
-        let spool = try SpoolContents(bytes: sampleSpool([sampleRecord(), sampleRecord()], slotSize: FaultRecord.size))
-        #expect(spool.records.count == 2)
-        for record in spool.records {
-            #expect(record.frames.count == 256)
-            #expect(record.pid == nil)
-            #expect(record.heldLocks == 0)
-            #expect(record.exception == nil)
-            #expect(record.touched == [])
-            #expect(record.sampling == nil && record.threads == nil && record.memory.isEmpty)
-            #expect(record.codeBytes.before.isEmpty && record.codeBytes.from.count == 16)
+    @Test func `What a later version added at the end of a slot and of the header is passed over`() throws {
+        let size = MemoryLayout<HFRecord>.size + 64
+        var bytes = sampleSpool([sampleRecord(), sampleRecord()], slotSize: size)
+        let spool = try SpoolContents(bytes: bytes)
+        #expect(spool.records == (try SpoolContents(bytes: sampleSpool([sampleRecord(), sampleRecord()]))).records)
+        bytes.withUnsafeMutableBytes {
+            $0.storeBytes(of: UInt32(MemoryLayout<HFSpoolHeader>.size + 64), toByteOffset: 12, as: UInt32.self)
         }
+        #expect(try SpoolContents(bytes: bytes).records == spool.records)
     }
 
-    @Test func `A spool file of before the last sections is decoded without them`() throws {
-        let spool = try SpoolContents(bytes: sampleSpool([sampleRecord()], slotSize: 4672, sections: nil))
-        let record = try #require(spool.records.first)
-        #expect(record.touched == ["a cache", "an index"])
-        #expect(record.sampling == nil && record.threads == nil && record.memory.isEmpty)
+    @Test func `A slot or a header that is too short for version 1 is refused`() throws {
+        let slots = sampleSpool([sampleRecord()], slotSize: MemoryLayout<HFRecord>.size - 8)
+        var header = sampleSpool([sampleRecord()])
+        header.withUnsafeMutableBytes {
+            $0.storeBytes(of: UInt32(MemoryLayout<HFSpoolHeader>.size - 4), toByteOffset: 12, as: UInt32.self)
+        }
+        for bytes in [slots, header] {
+            let error = #expect(throws: SpoolContents.Malformed.self) { try SpoolContents(bytes: bytes) }
+            #expect(error?.description == "the spool file is cut off or damaged")
+        }
     }
 
     @Test func `What a half written slot has of the fault before it is not believed`() throws {

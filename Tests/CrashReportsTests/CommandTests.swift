@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test func `A report is shown by its first digits, or as the last`() throws {
-        let fixture = try CrashReport(json: try Fixture.bytes("v1.json"))
+        let fixture = try CrashReport(json: try Fixture.bytes("v1-plain.json"))
         try store.write(fixture)
         let result = try run("show", "01a1", "--full")
         #expect(result.exitCode == 0)

@@ -3,8 +3,8 @@ import Foundation
 import Testing
 
 @Suite struct CrashReportTests {
-    @Test func `A report of version 1 can be read for ever`() throws {
-        let report = try CrashReport(json: try Fixture.bytes("v1.json"))
+    @Test func `A plain fault of version 1 can be read for ever`() throws {
+        let report = try CrashReport(json: try Fixture.bytes("v1-plain.json"))
         #expect(report.id.rawValue == "01a1fcd57d5b8f3e7b21d4a6905c1e77")
         #expect(report.timestamp.description == "2026-11-21T06:40:12.123456Z")
         #expect(report.process.arguments == ["mail-agent", "--port", "2525"])
@@ -19,11 +19,11 @@ import Testing
         #expect(report.runtimeFailure == "Unexpectedly found nil while unwrapping an Optional value")
     }
 
-    @Test func `What was added to version 1 later is read, and absent from what was written before`() throws {
-        let old = try CrashReport(json: try Fixture.bytes("v1.json"))
-        #expect(old.recovery == nil)
-        #expect(old.fault.exception == nil)
-        #expect(old.process.isForkedChild == nil)
+    @Test func `A recovery of version 1 can be read for ever, and is absent from a plain fault`() throws {
+        let plain = try CrashReport(json: try Fixture.bytes("v1-plain.json"))
+        #expect(plain.recovery == nil)
+        #expect(plain.fault.exception == nil)
+        #expect(plain.process.isForkedChild == nil)
         let report = try CrashReport(json: try Fixture.bytes("v1-recovery.json"))
         let recovery = try #require(report.recovery)
         #expect(!recovery.drained)
@@ -35,8 +35,9 @@ import Testing
         #expect(report.process.isForkedChild == true)
     }
 
-    @Test func `A report of version 2 can be read for ever`() throws {
-        let report = try CrashReport(json: try Fixture.bytes("v2.json"))
+    @Test func `A fault of version 1 with its surroundings can be read for ever`() throws {
+        let report = try CrashReport(json: try Fixture.bytes("v1-fault.json"))
+        #expect(report.kind == .fault && report.stall == nil)
         #expect(report.thread.id == 4242)
         #expect(report.otherThreads.map(\.name) == ["resolver"])
         #expect(report.otherThreads[0].state == .sleeping)
@@ -55,8 +56,8 @@ import Testing
         #expect(context.container?.memoryLimit == 536_870_912)
     }
 
-    @Test func `A report of version 3 can be read for ever`() throws {
-        let report = try CrashReport(json: try Fixture.bytes("v3.json"))
+    @Test func `A stall of version 1 can be read for ever`() throws {
+        let report = try CrashReport(json: try Fixture.bytes("v1-stall.json"))
         #expect(report.kind == .stall)
         #expect(report.verdict.decision == .wait)
         let stall = try #require(report.stall)
@@ -73,11 +74,9 @@ import Testing
         #expect(stall.profile?.culprit?.function == "RetryQueue.sweep()")
         #expect(stall.lengths.steps == [.init(upTo: 0.5, count: 1), .init(upTo: 2, count: 2)])
         #expect(stall.ticks?.missed == 91 && stall.ticks?.lateness.count == 6214)
-        let ping = try CrashReport(json: try Fixture.bytes("v3-ping.json"))
+        let ping = try CrashReport(json: try Fixture.bytes("v1-ping.json"))
         #expect(ping.stall?.subject == .ping && ping.stall?.end == .never && ping.stall?.profile == nil)
         #expect(ping.thread.id == 0 && ping.otherThreads.count == 2)
-        let fault = try CrashReport(json: try Fixture.bytes("v3-fault.json"))
-        #expect(fault.kind == .fault && fault.stall == nil)
     }
 
     @Test(arguments: Fixture.reports)
@@ -86,7 +85,7 @@ import Testing
         #expect(try CrashReport(json: try report.json()) == report)
     }
 
-    @Test(arguments: ["v3.json", "v3-fault.json", "v3-everything.json", "v3-ping.json"])
+    @Test(arguments: ["v1-stall.json", "v1-fault.json", "v1-everything.json", "v1-ping.json"])
     func `Writing loses no key`(name: String) throws {
         let bytes = try Fixture.bytes(name)
         let written = try CrashReport(json: bytes).json()
@@ -127,12 +126,15 @@ import Testing
 
     @Test func `A report of another version is refused with a clear error`() throws {
         var object = try json(SampleReport.minimal())
-        object["schemaVersion"] = 99
         object["id"] = nil
-        let bytes = try bytes(object)
-        let error = #expect(throws: ReportFormatError.self) { try CrashReport(json: bytes) }
-        #expect(error?.code == .unsupportedVersion)
-        #expect(error?.description.contains("versions up to 3") == true)
+        for version in [CrashReport.schemaVersion + 1, 99, 0, -1] {
+            object["schemaVersion"] = version
+            let bytes = try bytes(object)
+            let error = #expect(throws: ReportFormatError.self) { try CrashReport(json: bytes) }
+            #expect(error?.code == .unsupportedVersion)
+            #expect(error?.description.contains("has schema version \(version), but") == true)
+            #expect(error?.description.contains("versions up to 1") == true)
+        }
     }
 
     @Test func `An error says where it is`() throws {

@@ -27,16 +27,17 @@ import Testing
 
     @Test func `The rule of version 2 never changes`() throws {
         #expect(fingerprint(frames(["a", "b"])).rawValue == "v2-4b171c27e207de94")
-        for name in ["v2.json", "v2-everything.json", "v3.json", "v3-ping.json"] {
+        for name in Fixture.reports {
             let fixture = try CrashReport(json: try Fixture.bytes(name))
             #expect(Fingerprint(of: fixture) == fixture.fingerprint)
         }
     }
 
     @Test func `A report that was read keeps its fingerprint`() throws {
-        let report = try CrashReport(json: try Fixture.bytes("v1.json"))
+        var report = try CrashReport(json: try Fixture.bytes("v1-plain.json"))
+        report.fingerprint = Fingerprint(rawValue: "v1-19b7455d821ef111")
         let again = try CrashReport(json: try report.json())
-        #expect(again.fingerprint.rawValue == "v1-19b7455d821ef111")
+        #expect(again == report)
         var explained = report
         explained.explain()
         #expect(explained.fingerprint.rawValue.hasPrefix("v2-"))

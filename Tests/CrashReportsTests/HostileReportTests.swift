@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test func `Numbers at the limits are shown`() throws {
-        var report = try CrashReport(json: try Fixture.bytes("v2-everything.json"))
+        var report = try CrashReport(json: try Fixture.bytes("v1-everything.json"))
         for number in [Int.max, .min, -1] {
             report.thread.framesOmitted = number
             report.thread.frames[1].image = number
@@ -79,7 +79,7 @@ import Testing
     @Test(arguments: 0..<8)
     func `Any bytes end in a documented status`(seed: UInt64) throws {
         var generator = SplitMix(state: seed)
-        let fixture = try Fixture.bytes(["v1.json", "v2-everything.json", "v3.json"][Int(seed % 3)])
+        let fixture = try Fixture.bytes(["v1-plain.json", "v1-everything.json", "v1-stall.json"][Int(seed % 3)])
         let id = "01a1fcd57d5b8f3e7b21d4a6905c1e77"
         for _ in 0..<6 {
             try temporary.plant(mutated(fixture, using: &generator), name: "\(id).json")
@@ -95,7 +95,7 @@ import Testing
     @Test(arguments: 0..<8)
     func `Any bytes are a report or an error`(seed: UInt64) throws {
         var generator = SplitMix(state: seed + 1000)
-        let fixture = try Fixture.bytes(["v1.json", "v2-everything.json", "v3.json"][Int(seed % 3)])
+        let fixture = try Fixture.bytes(["v1-plain.json", "v1-everything.json", "v1-stall.json"][Int(seed % 3)])
         var reports = 0
         for _ in 0..<250 {
             let bytes = mutated(fixture, using: &generator)

@@ -40,7 +40,7 @@ import Testing
 
     @Test func `Words that are none of ours, and that would control the terminal`() throws {
         let evil = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{202e}\u{2028}\r\nfake line</script><b>;x 9"
-        var report = try CrashReport(json: try Fixture.bytes("v3.json"))
+        var report = try CrashReport(json: try Fixture.bytes("v1-stall.json"))
         report.stall?.subject = .init(rawValue: evil)
         report.stall?.label = evil
         report.stall?.end = .init(rawValue: evil)
@@ -66,7 +66,7 @@ import Testing
 
     @Test(arguments: [-1, -1e300, 0, 1e-300, 1e300, Double.greatestFiniteMagnitude])
     func `Times that are none`(seconds: Double) throws {
-        var report = try CrashReport(json: try Fixture.bytes("v3.json"))
+        var report = try CrashReport(json: try Fixture.bytes("v1-stall.json"))
         report.stall?.threshold = seconds
         report.stall?.length = seconds
         report.stall?.processorSeconds = seconds
@@ -89,7 +89,7 @@ import Testing
 
     @Test(arguments: [Int.min, -1, .max])
     func `Numbers at the limits`(number: Int) throws {
-        var report = try CrashReport(json: try Fixture.bytes("v3.json"))
+        var report = try CrashReport(json: try Fixture.bytes("v1-stall.json"))
         report.stall?.number = number
         report.stall?.activities[0].samples = number
         report.stall?.profile?.samples = number
@@ -106,7 +106,7 @@ import Testing
 
     @Test(arguments: ["chain", "comb", "siblings"])
     func `A hundred thousand calls`(shape: String) throws {
-        var report = try CrashReport(json: try Fixture.bytes("v3.json"))
+        var report = try CrashReport(json: try Fixture.bytes("v1-stall.json"))
         report.stall?.profile?.calls = (0..<100_000).map { number in
             let depth =
                 switch shape {
@@ -139,7 +139,7 @@ import Testing
     }
 
     @Test func `A stall that is of no kind, and a kind without a stall`() throws {
-        var report = try CrashReport(json: try Fixture.bytes("v3.json"))
+        var report = try CrashReport(json: try Fixture.bytes("v1-stall.json"))
         report.kind = .fault
         report.explain()
         try store.write(report)

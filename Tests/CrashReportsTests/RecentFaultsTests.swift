@@ -95,8 +95,8 @@ import Testing
         #expect(fault.count == 7)
     }
 
-    @Test func `A report of before there were recoveries is read`() throws {
-        let fixture = try CrashReport(json: try Fixture.bytes("v1.json"))
+    @Test func `A report that says nothing of a recovery is read`() throws {
+        let fixture = try CrashReport(json: try Fixture.bytes("v1-plain.json"))
         try store.write(fixture)
         let faults = RecentFaults.find(
             in: store,

@@ -109,7 +109,7 @@ import Testing
 
     @Test func `The keys of a summary are these`() throws {
         let path = FilePath("/store/reports/x.json")
-        let summary = ReportSummary(try CrashReport(json: try Fixture.bytes("v1.json")), path: path)
+        let summary = ReportSummary(try CrashReport(json: try Fixture.bytes("v1-plain.json")), path: path)
         let bytes = try JSONText.encode(summary)
         let object = try #require(try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
         #expect(

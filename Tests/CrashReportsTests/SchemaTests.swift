@@ -35,7 +35,7 @@ import Testing
     func `The fixtures are valid for the schema of their version, and only for that`(name: String) throws {
         for version in 1...CrashReport.schemaVersion {
             let result = try validate(try Fixture.bytes(name), version: version)
-            let expected: Int32 = name.hasPrefix("v\(version)") ? 0 : 7
+            let expected: Int32 = name.hasPrefix("v\(version)-") ? 0 : 7
             #expect(result.exitCode == expected, "\(result.output)\(result.errors)")
         }
     }
@@ -51,7 +51,7 @@ import Testing
         let schema = Fixture.package.appendingPathComponent("Documentation/crash-report.schema.json")
         let object = try JSONSerialization.jsonObject(with: Data(contentsOf: schema))
         let root = try #require(object as? [String: Any])
-        let keys = try ["v3-everything.json", "v3.json"].reduce(into: Set<String>()) { keys, name in
+        let keys = try ["v1-everything.json", "v1-stall.json"].reduce(into: Set<String>()) { keys, name in
             keys.formUnion(Self.keys(of: try JSONSerialization.jsonObject(with: Data(Fixture.bytes(name)))))
         }
         let published = Self.properties(of: root, in: root)
@@ -95,7 +95,7 @@ import Testing
         return paths
     }
 
-    @Test(arguments: ["v3-fault.json", "v3.json"])
+    @Test(arguments: ["v1-fault.json", "v1-stall.json"])
     func `The examples in the documentation are fixtures`(name: String) throws {
         let page = Fixture.package.appendingPathComponent("Documentation/CrashReportFormat.md")
         let text = try String(contentsOf: page, encoding: .utf8)
@@ -104,7 +104,7 @@ import Testing
     }
 
     @Test func `Reports are valid with and without what is optional`() throws {
-        var full = try CrashReport(json: try Fixture.bytes("v3-fault.json"))
+        var full = try CrashReport(json: try Fixture.bytes("v1-fault.json"))
         full.fault.sender = .init(pid: 1, uid: 0)
         full.fault.addressKind = .noCode
         full.images[1].buildID = "00ff"

@@ -11,11 +11,11 @@ import Testing
         #expect(AppleCrashText(RichReport.report()).text() == (try Fixture.text("rich.crash")))
     }
 
-    @Test func `The text of a report of version 1 is the golden one`() throws {
-        #expect(AppleCrashText(try Fixture.version1()).text() == (try Fixture.text("v1.crash")))
+    @Test func `The text of a plain report is the golden one`() throws {
+        #expect(AppleCrashText(try Fixture.plain()).text() == (try Fixture.text("plain.crash")))
     }
 
-    @Test(arguments: ["rich.crash", "v1.crash"])
+    @Test(arguments: ["rich.crash", "plain.crash"])
     func `A golden text fits the grammar of the layout`(name: String) throws {
         let found = try AppleCrashGrammar.parse(try Fixture.text(name))
         #expect(found.images == 2)

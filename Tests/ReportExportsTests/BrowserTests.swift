@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test func `A page with stalls is whole, readable and quiet, and so is a hostile one`() throws {
-        let seen = try look(at: Pages.html(RichStore.reports() + [try Fixture.stall(), try Fixture.stall("v3-ping")]))
+        let seen = try look(at: Pages.html(RichStore.reports() + [try Fixture.stall(), try Fixture.stall("v1-ping")]))
         try expectSound(seen)
         for scheme in ["light", "dark"] {
             let text = try #require(seen[scheme]["structure"]["text"].string)

@@ -105,7 +105,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: "\(folder.path)/none.folded"))
         let stall = try Fixture.stall()
         try store.write(stall)
-        try store.write(try Fixture.stall("v3-ping"))
+        try store.write(try Fixture.stall("v1-ping"))
         let all = try run("export", "--all", "--format", "folded")
         #expect(all.exitCode == 0)
         #expect(all.errors == "crashreport: 2 reports have no profile and are left out\n")

@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test func `Stalls and faults are counted apart`() throws {
-        let page = Pages.html(RichStore.reports() + [try Fixture.stall(), try Fixture.stall("v3-ping")])
+        let page = Pages.html(RichStore.reports() + [try Fixture.stall(), try Fixture.stall("v1-ping")])
         #expect(page.contains("<div class=\"figure wait\"><b>4</b><span>stalled</span></div>"))
         #expect(page.contains("<b>3</b><span> stalls</span>"))
         #expect(page.contains("<b>1</b><span> stall</span>"))

@@ -84,8 +84,8 @@ import Testing
         #expect(document["resourceLogs"][0]["scopeLogs"][0]["logRecords"].list?.count == 2)
     }
 
-    @Test func `A resumed fault of version 1 is an error outside of any trace`() throws {
-        let document = try read([try Fixture.version1()])[0]
+    @Test func `A resumed fault is an error outside of any trace`() throws {
+        let document = try read([try Fixture.plain()])[0]
         #expect(document["severity"].integer == 17)
         #expect(document["traceId"].string == "")
     }

@@ -102,8 +102,8 @@ import Testing
         #expect(breadcrumbs[3]["timestamp"].string == "2026-11-21T06:40:11.813456Z")
     }
 
-    @Test func `A resumed fault of version 1 is an error that was handled`() throws {
-        let event = try read(try Fixture.version1())["items"][0]["payload"]
+    @Test func `A resumed fault is an error that was handled`() throws {
+        let event = try read(try Fixture.plain())["items"][0]["payload"]
         #expect(event["level"].string == "error")
         #expect(event["exception"]["values"][0]["mechanism"]["handled"].bool == true)
         #expect(event["release"].string == "mail-agent@8c2f0d3b5a5e")

@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test func `What was pinged has no thread anywhere`() throws {
-        let report = try Fixture.stall("v3-ping")
+        let report = try Fixture.stall("v1-ping")
         let event = try event(report)
         let exception = event["exception"]["values"][0]
         #expect(exception["thread_id"].integer == nil)

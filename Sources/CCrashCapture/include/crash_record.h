@@ -171,8 +171,6 @@ typedef struct HFRecord {
     /// Program counters, innermost first: the first one exact, the rest return addresses.
     uint64_t frames[HF_MAXIMUM_FRAMES];
 
-    // What follows was added later: a shorter slot has none of it.
-
     /// The process that faulted: the header's, but for a forked child.
     int32_t pid;
     /// How many locks of the POSIX threads library were taken since the recovery point.
@@ -256,8 +254,6 @@ typedef struct HFSpoolHeader {
     char swift[64];
     char holdfast[32];
     char arguments[HF_ARGUMENTS_SIZE];
-
-    // What follows was added later: a shorter header has none of it.
 
     /// The HFThreadSnapshot section, its entries, and the HFThreadEntry entries in each.
     uint32_t snapshot_offset;

@@ -11,7 +11,6 @@ extension CrashReport: Codable {
         case runtime
         case fault
         case loop
-        case thread
         case threads
         case threadsOmitted
         case context
@@ -41,21 +40,16 @@ extension CrashReport: Codable {
         runtime = try container.decode(Runtime.self, forKey: .runtime)
         fault = try container.decode(Fault.self, forKey: .fault)
         loop = try container.decodeIfPresent(LoopState.self, forKey: .loop)
-        if version == 1 {
-            thread = try container.decode(Thread.self, forKey: .thread)
-            otherThreads = []
-        } else {
-            var threads = try container.decode([Thread].self, forKey: .threads)
-            guard !threads.isEmpty else {
-                throw DecodingError.dataCorruptedError(
-                    forKey: .threads,
-                    in: container,
-                    debugDescription: "the thread that faulted is missing"
-                )
-            }
-            thread = threads.removeFirst()
-            otherThreads = threads
+        var threads = try container.decode([Thread].self, forKey: .threads)
+        guard !threads.isEmpty else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .threads,
+                in: container,
+                debugDescription: "the thread that faulted is missing"
+            )
         }
+        thread = threads.removeFirst()
+        otherThreads = threads
         threadsOmitted = try container.decodeIfPresent(Int.self, forKey: .threadsOmitted) ?? 0
         context = try container.decodeIfPresent(Context.self, forKey: .context)
         images = try container.decode([Image].self, forKey: .images)

@@ -25,7 +25,7 @@ extension CrashReport {
         public var exception: Exception?
         /// How long the callout might run, in seconds, if nothing faulted but it was interrupted for that; else nil.
         public var deadlineSeconds: Double?
-        /// What is probably wrong, in plain words; nil in a report that is too old to say.
+        /// What is probably wrong, in plain words; nil if nobody looked.
         public var diagnosis: CrashReport.Diagnosis?
         /// The bytes at the program counter, if they could be read.
         public var instructions: CrashReport.MemoryBytes?

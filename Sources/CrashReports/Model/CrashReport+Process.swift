@@ -21,9 +21,9 @@ extension CrashReport {
         public var restarts: Int
         /// Whether it was forked and had not become another program; then name, arguments and start are its parent's.
         ///
-        /// Nil says that it was not, or that the report is too old to know.
+        /// Nil says that it was not.
         public var isForkedChild: Bool?
-        /// How far it had come; nil in a report that is too old to know.
+        /// How far it had come; nil if that is not known.
         public var phase: Phase?
 
         /// Makes the description of a process.

@@ -4,7 +4,7 @@
 /// it, never null; keys that this version does not know are ignored.
 public struct CrashReport: Sendable, Hashable {
     /// The version of the JSON form that this library writes; it reads this one and all before.
-    public static let schemaVersion = 3
+    public static let schemaVersion = 1
 
     /// The name of the report.
     public var id: ReportID

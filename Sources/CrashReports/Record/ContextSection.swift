@@ -23,8 +23,6 @@ struct ContextSection {
 
     /// Finds the section in a whole spool file; nil where there is none.
     init?(_ file: RecordBytes) {
-        // A header of before has no such field.
-        guard file.integer(12, as: UInt32.self) >= UInt32(Self.offsetOffset + 8) else { return nil }
         let offset = Int(file.integer(Self.offsetOffset, as: UInt32.self))
         let size = Int(file.integer(Self.offsetOffset + 4, as: UInt32.self))
         guard offset > 0 else { return nil }

@@ -80,8 +80,8 @@ public struct FaultRecord: Sendable, Hashable {
     /// The type of exception that a record names where `std::terminate` was called without one.
     package static let noException = "no exception"
 
-    /// How many bytes the shortest record has: one of before fields were added at its end.
-    public static let size = 4024
+    /// How many bytes a record has at least: a later Holdfast may add fields at its end.
+    public static let size = 4992
 
     /// How far the record came.
     public var stage: Stage
@@ -125,7 +125,7 @@ public struct FaultRecord: Sendable, Hashable {
     public var headFrameCount: Int
     /// How many frames lie between the head and the tail.
     public var framesOmitted: Int
-    /// The process that faulted, which is the spool's unless that forked it; nil in a record that is too old to say.
+    /// The process that faulted, which is the spool's unless that forked it; nil in a record that was cut off.
     public var pid: Int?
     /// How many locks of the POSIX threads library were taken since the recovery point.
     public var heldLocks: Int
@@ -135,7 +135,7 @@ public struct FaultRecord: Sendable, Hashable {
     public var touched: [String]
     /// The code around the program counter.
     public var codeBytes: CodeBytes
-    /// What became of the other threads; nil in a record that is too old to say.
+    /// What became of the other threads; nil in a record that does not say.
     public var sampling: Sampling?
     /// The other threads, if they were sampled and that was kept.
     public var threads: ThreadSnapshot?
@@ -220,7 +220,7 @@ public struct FaultRecord: Sendable, Hashable {
         exception = CrashReport.Fault.Exception(type: bytes.text(4032, 128), message: bytes.text(4160, 256))
         touched = bytes.text(4416, 256).split(separator: "\n").map(String.init)
         codeBytes = CodeBytes(bytes)
-        sampling = bytes.count < 4688 ? nil : Sampling(rawValue: bytes.integer(4672, as: UInt32.self))
+        sampling = bytes.count < 4676 ? nil : Sampling(rawValue: bytes.integer(4672, as: UInt32.self))
         memory = []
         mapping = CrashReport.Fault.Mapping(bytes, at: 4800, address: address)
         deadlineSeconds = facts.contains(.overdue) ? Double(bytes.integer(4968, as: UInt64.self)) / 1e9 : nil

@@ -5,7 +5,6 @@ extension SpoolContents {
 
     /// How much the store of the process may hold; nil where the header says nothing of it, or nothing that can be believed.
     static func limits(_ file: RecordBytes) -> ReportStore.Limits? {
-        guard file.integer(12, as: UInt32.self) >= limitsOffset + 32 else { return nil }
         let words = (0..<3).map { file.integer(limitsOffset + 8 * $0, as: UInt64.self) }
         guard !words.contains(0), file.integer(limitsOffset + 24, as: UInt64.self) == words.reduce(limitsCheck, ^)
         else { return nil }

@@ -6,7 +6,14 @@ public struct SpoolContents: Sendable {
     public struct Malformed: Error, Sendable, CustomStringConvertible {
         /// What is wrong with them.
         public let description: String
+
+        fileprivate static let damaged = Malformed(description: "the spool file is cut off or damaged")
     }
+
+    /// The version of the layout that this reads.
+    private static let version: UInt32 = 1
+    /// Bytes of its header, to which a later Holdfast may add.
+    private static let headerSize: UInt32 = 3264
 
     /// How the process ended, as far as it said.
     public enum End: UInt32, Sendable {
@@ -23,7 +30,7 @@ public struct SpoolContents: Sendable {
     /// Where the header keeps the number of attempts to finish its records, 4 bytes.
     public static let attemptsOffset = 92
 
-    /// Where it says how the process ended, 4 bytes; 0 in a header that is too short.
+    /// Where it says how the process ended, 4 bytes.
     private static let endOffset = 3220
 
     /// More than any spool file has.
@@ -54,11 +61,13 @@ public struct SpoolContents: Sendable {
             throw Malformed(description: "not a spool file, or one whose process died before it was ready")
         }
         let version = file.integer(8, as: UInt32.self)
-        guard version == 1 else {
+        guard version == Self.version else {
             throw Malformed(
-                description: "spool version \(version) is not known: use the crashreport of the Holdfast that wrote it"
+                description: "the spool file has version \(version), but this program reads version \(Self.version): "
+                    + "use the crashreport of the Holdfast that wrote it"
             )
         }
+        guard file.integer(12, as: UInt32.self) >= Self.headerSize else { throw .damaged }
         process = SpoolProcess(file)
         attempts = Int(file.integer(Self.attemptsOffset, as: UInt32.self))
         end = End(rawValue: file.integer(Self.endOffset, as: UInt32.self)) ?? .none
@@ -72,9 +81,7 @@ public struct SpoolContents: Sendable {
         let count = Int(file.integer(40, as: UInt32.self))
         guard size >= FaultRecord.size, size <= 65536, count <= 4096, offset <= file.count,
             count * size <= file.count - offset
-        else {
-            throw Malformed(description: "the spool file is cut off or damaged")
-        }
+        else { throw .damaged }
         let architecture = process.host.architecture
         var records = (0..<count).compactMap {
             FaultRecord(file.slice(offset + $0 * size, size), architecture: architecture)

@@ -25,14 +25,11 @@ struct SpoolSections {
         }
     }
 
-    private static let headerSize = 3224
-
     init(_ file: RecordBytes) {
-        let isKnown = file.integer(12, as: UInt32.self) >= UInt32(Self.headerSize)
-        self.file = isKnown ? file : RecordBytes([])
-        threads = Section(self.file, at: 3192)
-        entrySize = Int(self.file.integer(3204, as: UInt32.self))
-        memory = Section(self.file, at: 3208)
+        self.file = file
+        threads = Section(file, at: 3192)
+        entrySize = Int(file.integer(3204, as: UInt32.self))
+        memory = Section(file, at: 3208)
     }
 
     /// Gives each record its entries; an entry is of one record at most, however many name it.

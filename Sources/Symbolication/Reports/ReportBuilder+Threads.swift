@@ -87,7 +87,7 @@ extension ReportBuilder {
 
     /// What there is to say of other threads that are not in the report, or not as they should be.
     func notesOnThreads(of record: FaultRecord) -> [String] {
-        // A record that is too old to say, or that was cut off, says something else.
+        // A record that was cut off says something else.
         guard let sampling = record.sampling, record.stage != .incomplete else { return [] }
         if record.facts.contains(.forkedChild) { return [] }
         let because: String

@@ -71,14 +71,14 @@ func sampleRecord() -> HFRecord {
 /// - Parameters:
 ///   - records: What is in the slots.
 ///   - imageCount: How many images there are.
-///   - slotSize: Less than a record makes the slots of an older version.
-///   - sections: What is in the sections behind the slots; nil makes the header of an older version.
+///   - slotSize: More than a record makes the slots of a later version, less makes slots that are damaged.
+///   - sections: What is in the sections behind the slots.
 /// - Returns: The whole file.
 func sampleSpool(
     _ records: [HFRecord],
     imageCount: Int = 3,
     slotSize: Int = MemoryLayout<HFRecord>.size,
-    sections: SampleSections? = SampleSections()
+    sections: SampleSections = SampleSections()
 ) -> [UInt8] {
     let imageOffset = (MemoryLayout<HFSpoolHeader>.size + 63) & ~63
     let slotOffset = (imageOffset + MemoryLayout<HFImage>.size * imageCount + 63) & ~63
@@ -117,7 +117,7 @@ func sampleSpool(
     header.arguments_length = UInt32(arguments.utf8.count)
 
     var spool = [UInt8](repeating: 0, count: slotOffset + slotSize * records.count)
-    if let sections { sections.add(to: &spool, &header) } else { header.header_size = 3192 }
+    sections.add(to: &spool, &header)
     spool.replaceSubrange(0..<MemoryLayout<HFSpoolHeader>.size, with: bytes(of: header))
     for index in 0..<imageCount {
         var image = HFImage()
@@ -134,7 +134,8 @@ func sampleSpool(
     }
     for (index, record) in records.enumerated() {
         let start = slotOffset + index * slotSize
-        spool.replaceSubrange(start..<start + slotSize, with: bytes(of: record).prefix(slotSize))
+        let slot = bytes(of: record).prefix(slotSize)
+        spool.replaceSubrange(start..<start + slot.count, with: slot)
     }
     return spool
 }

@@ -41,7 +41,7 @@ import Testing
         #expect(try run("show", id(1)).output.contains("group     new then: 44 times in 4 reports, first"))
         #expect(try run("show", id(4), "--full").output.contains("group     known: 44 times"))
         // A file that somebody sent is in no store.
-        #expect(try !run("show", Fixture.url("v1.json").path).output.contains("\ngroup "))
+        #expect(try !run("show", Fixture.url("v1-plain.json").path).output.contains("\ngroup "))
     }
 
     @Test func `Without more to ask, a report is at most 45 lines`() throws {
@@ -50,7 +50,7 @@ import Testing
                 try run("show", id(number)).output.split(separator: "\n", omittingEmptySubsequences: false).count <= 46
             )
         }
-        let path = Fixture.url("v3-everything.json").path
+        let path = Fixture.url("v1-everything.json").path
         let brief = try run("show", path).output
         #expect(brief.split(separator: "\n", omittingEmptySubsequences: false).count <= 46)
         #expect(!brief.contains("\nRegisters\n") && brief.contains("\n--full shows the rest"))

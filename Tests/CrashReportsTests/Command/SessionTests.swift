@@ -67,7 +67,7 @@ import Testing
         #expect(usage.output.utf8.allSatisfy { $0 == 10 || (0x20..<0x7f).contains($0) })
     }
 
-    @Test(arguments: ["v1", "v2-everything"]) func `A report`(name: String) throws {
+    @Test(arguments: ["v1-plain", "v1-everything"]) func `A report`(name: String) throws {
         let path = Fixture.url("\(name).json").path
         let plain = try ChildProcess.crashreport(["show", path, "--all-threads"])
         try Snapshot.check(masked(plain.output), "show-\(name).txt")

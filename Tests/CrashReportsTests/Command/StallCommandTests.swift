@@ -79,19 +79,19 @@ import Testing
         let masked = { (text: String) in
             text.replacing(/, [0-9]+ (seconds|minutes|hours|days) ago/, with: ", N days ago")
         }
-        for name in ["v3", "v3-ping"] {
+        for name in ["v1-stall", "v1-ping"] {
             let path = Fixture.url("\(name).json").path
             try Snapshot.check(
                 masked(try ChildProcess.crashreport(["show", path, "--full"]).output),
                 "show-\(name).txt"
             )
         }
-        let session = try TerminalSession(["show", Fixture.url("v3.json").path, "--full"], width: 90)
-        try Snapshot.check(masked(session.output), "show-v3-90.txt")
-        let brief = try TerminalSession(["show", Fixture.url("v3.json").path], width: 80)
-        try Snapshot.check(masked(brief.output), "show-v3-brief-80.txt")
+        let session = try TerminalSession(["show", Fixture.url("v1-stall.json").path, "--full"], width: 90)
+        try Snapshot.check(masked(session.output), "show-v1-stall-90.txt")
+        let brief = try TerminalSession(["show", Fixture.url("v1-stall.json").path], width: 80)
+        try Snapshot.check(masked(brief.output), "show-v1-stall-brief-80.txt")
         let ascii = try TerminalSession(
-            ["show", Fixture.url("v3.json").path],
+            ["show", Fixture.url("v1-stall.json").path],
             width: 120,
             environment: ["LC_ALL": "C", "NO_COLOR": "1"]
         )

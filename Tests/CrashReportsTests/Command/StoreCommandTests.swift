@@ -87,7 +87,11 @@ import Testing
         }
         #expect(try run("diff", id(1), id(1)).output.contains("Nothing else differs."))
         // The same report, whose fingerprint was made by the rule of its time.
-        let (old, new) = (Fixture.url("v1.json").path, Fixture.url("v2.json").path)
+        var ruledOtherwise = try CrashReport(json: try Fixture.bytes("v1-fault.json"))
+        ruledOtherwise.fingerprint = Fingerprint(rawValue: "v0-19b7455d821ef111")
+        let old = temporary.directory.appending("old.json").string
+        try Data(ruledOtherwise.json()).write(to: URL(fileURLWithPath: old))
+        let new = Fixture.url("v1-fault.json").path
         #expect(try compare(old, new).isSameGroup)
         #expect(try run("diff", old, new).output.contains("They are of the same group, by today's rule, v2-"))
         #expect(try run("diff", id(1), "ffff").exitCode == 66)

@@ -4,14 +4,14 @@ import TestSupport
 
 /// Reports and texts that come with the tests.
 enum Fixture {
-    /// The report of version 1 that the reader's tests have.
-    static func version1() throws -> CrashReport {
-        let path = "\(BuiltProduct.package)/Tests/CrashReportsTests/Fixtures/v1.json"
+    /// A report without anything that is optional, which the reader's tests have.
+    static func plain() throws -> CrashReport {
+        let path = "\(BuiltProduct.package)/Tests/CrashReportsTests/Fixtures/v1-plain.json"
         return try CrashReport(json: Array(Data(contentsOf: URL(fileURLWithPath: path))))
     }
 
     /// A report of a stall that the reader's tests have.
-    static func stall(_ name: String = "v3") throws -> CrashReport {
+    static func stall(_ name: String = "v1-stall") throws -> CrashReport {
         let path = "\(BuiltProduct.package)/Tests/CrashReportsTests/Fixtures/\(name).json"
         return try CrashReport(json: Array(Data(contentsOf: URL(fileURLWithPath: path))))
     }

@@ -1,6 +1,6 @@
 import CrashReports
 
-/// A report of version 2 with all there can be in it.
+/// A report of a fault with all there can be in it.
 enum RichReport {
     static let time = Timestamp(seconds: 1_795_243_212, nanoseconds: 123_456_000)
 

@@ -1,6 +1,6 @@
 /// Bytes of a spool file, made by the offsets of Documentation/CrashRecordFormat.md rather than by the C header.
 struct SpoolBytes {
-    static let slotSize = 4672
+    static let slotSize = 4992
 
     /// The process of the file.
     var pid: Int32 = 4711
@@ -10,20 +10,19 @@ struct SpoolBytes {
     var images: [(path: String, range: Range<UInt64>)] = []
     /// The slots, from first to last.
     var slots: [[UInt8]] = []
-    var slotSize = Self.slotSize
-    /// The words of the limits and their check, which a header of 3192 bytes does not have.
+    /// The words of the limits and their check.
     var limits: [UInt64] = []
 
     /// The whole file, as short as it can be.
     var bytes: [UInt8] {
-        let imageOffset = limits.isEmpty ? 3200 : 3264
+        let imageOffset = 3264
         let slotOffset = imageOffset + 312 * images.count
         var file = [UInt8](repeating: 0, count: slotOffset)
         file.put("HFSPOOL", at: 0)
         let numbers: [(Int, Int)] = [
-            (8, 1), (12, limits.isEmpty ? 3192 : 3264), (16, imageOffset), (20, 312), (24, images.count),
+            (8, 1), (12, 3264), (16, imageOffset), (20, 312), (24, images.count),
             (28, images.count), (32, slotOffset),
-            (36, slotSize), (40, slots.count), (44, Int(faults ?? UInt32(slots.count { $0[0] != 0 }))), (52, Int(pid)),
+            (36, Self.slotSize), (40, slots.count), (44, Int(faults ?? UInt32(slots.count { $0[0] != 0 }))), (52, Int(pid)),
             (56, Int(parentPid)), (80, 2),
         ]
         for (offset, value) in numbers { file.put(UInt32(value), at: offset) }
@@ -38,7 +37,7 @@ struct SpoolBytes {
             file.put(image.range.upperBound, at: start + 8)
             file.put(image.path, at: start + 56)
         }
-        for slot in slots { file += slot.prefix(slotSize) + Array(repeating: 0, count: max(0, slotSize - slot.count)) }
+        for slot in slots { file += slot + Array(repeating: 0, count: max(0, Self.slotSize - slot.count)) }
         return file
     }
 
