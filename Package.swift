@@ -52,12 +52,17 @@ let package = Package(
             providers: [.apt(["libunwind-dev"])]
         ),
         .systemLibrary(name: "CElfutils", providers: [.apt(["libdw-dev"])]),
-        .target(name: "CRecoveryPoint", cSettings: cSettings),
+        .target(name: "CRecordLayout", cSettings: cSettings),
+        .target(name: "CRecoveryPoint", dependencies: ["CRecordLayout"], cSettings: cSettings),
         .target(name: "CDisassembler", cSettings: cSettings),
 
         // Layer 1: the system, and the only code that runs in a crashed context.
         .target(name: "LinuxSystem", dependencies: ["CLinuxShims", system], swiftSettings: sourceSettings),
-        .target(name: "CCrashCapture", dependencies: ["CRecoveryPoint"], cSettings: cSettings),
+        .target(
+            name: "CCrashCapture",
+            dependencies: ["CRecordLayout", "CRecoveryPoint"],
+            cSettings: cSettings
+        ),
 
         // Layer 2
         .target(
@@ -65,7 +70,11 @@ let package = Package(
             dependencies: ["LinuxSystem", "CRecoveryPoint", system],
             swiftSettings: sourceSettings
         ),
-        .target(name: "CrashReports", dependencies: ["LinuxSystem", system], swiftSettings: sourceSettings),
+        .target(
+            name: "CrashReports",
+            dependencies: ["CRecordLayout", "LinuxSystem", system],
+            swiftSettings: sourceSettings
+        ),
         .target(
             name: "CrashCapture",
             dependencies: ["CCrashCapture", "CRecoveryPoint", "CLibunwind", "LinuxSystem", system],
@@ -192,7 +201,9 @@ let package = Package(
         ),
         .testTarget(
             name: "CrashReportsTests",
-            dependencies: ["CrashReports", "LinuxSystem", "crashreport", "store-probe", system],
+            dependencies: [
+                "CRecordLayout", "CrashReports", "LinuxSystem", "crashreport", "store-probe", system,
+            ],
             exclude: ["Fixtures", "Corpus", "StoreProbe"],
             swiftSettings: swiftSettings
         ),

@@ -164,7 +164,8 @@ import Testing
             for index in 0..<4 { bytes[offset + index] = byte }
             _ = try? SpoolContents(bytes: bytes)
         }
-        for offset in [3224, 3228] {
+        let place = MemoryLayout<HFSpoolHeader>.offset(of: \.context_offset) ?? 0
+        for offset in [place, place + 4] {
             var bytes = sample.bytes
             for index in 0..<4 { bytes[offset + index] = byte }
             _ = try? SpoolContents(bytes: bytes)

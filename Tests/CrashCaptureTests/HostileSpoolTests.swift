@@ -76,9 +76,10 @@ import Testing
 
     @Test(arguments: [0, 1, 0x7f, 0x80, 0xff] as [UInt8])
     func `Every number of the sections may be extreme`(byte: UInt8) throws {
-        let header = Array(stride(from: 3192, to: 3224, by: 4))
-        let snapshots = Self.spool.withUnsafeBytes { Int($0.load(fromByteOffset: 3192, as: UInt32.self)) }
-        let areas = Self.spool.withUnsafeBytes { Int($0.load(fromByteOffset: 3208, as: UInt32.self)) }
+        let first = try #require(MemoryLayout<HFSpoolHeader>.offset(of: \.snapshot_offset))
+        let header = Array(stride(from: first, to: first + 32, by: 4))
+        let contents = Self.spool.withUnsafeBytes { $0.load(as: HFSpoolHeader.self) }
+        let (snapshots, areas) = (Int(contents.snapshot_offset), Int(contents.memory_offset))
         let second = snapshots + MemoryLayout<HFThreadSnapshot>.size
         let numbers =
             header + Array(stride(from: second, to: second + 120, by: 4))

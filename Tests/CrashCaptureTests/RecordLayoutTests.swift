@@ -3,7 +3,7 @@ import CrashReports
 import Glibc
 import Testing
 
-/// What the handlers write by the C header is what the decoder reads without it.
+/// What the handlers write is what the decoder reads.
 @Suite struct RecordLayoutTests {
     @Test func `Every field of a record is decoded`() throws {
         #expect(MemoryLayout<HFRecord>.size == FaultRecord.size)

@@ -13,58 +13,15 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "loop_event_layout.h"
 #include "recovery_point.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum {
-    /// A power of two.
-    HF_EVENT_COUNT = 128,
-    HF_EVENT_LABEL_SIZE = 40,
-    /// Events that may pass before the clock is read again.
-    HF_EVENTS_PER_READING = 16,
-};
-
-/// Kinds of events beside those of callouts, which are HFCalloutKind.
-enum {
-    HF_EVENT_ENTRY = 16,
-    HF_EVENT_EXIT = 17,
-    /// The label is a number of 64 bits: how many nanoseconds the sleep took, 0 as long as it lasts.
-    HF_EVENT_SLEEP = 18,
-    /// Added to a kind: only the first sixteen bytes of the label are written.
-    HF_EVENT_SHORT_LABEL = 1 << 8,
-};
-
-typedef struct HFLoopEvent {
-    /// Which event of its ring it is, from 1; 0 while it is written.
-    uint64_t number;
-    /// CLOCK_MONOTONIC in nanoseconds, as of the last reading: never later than the event, up to sixteen events earlier.
-    int64_t time;
-    uint32_t kind;
-    /// How many runs were active on the loop.
-    uint32_t nesting;
-    /// UTF-8, NUL-terminated unless it fills the field.
-    char label[HF_EVENT_LABEL_SIZE];
-} HFLoopEvent;
-
-typedef struct HFEventRing {
-    /// The thread that writes, as gettid(2) has it; 0 for none.
-    uint32_t owner;
-    /// The thread that wrote last.
-    int32_t thread;
-    /// How many events there were.
-    uint64_t count;
-    /// The last reading of the clock, and the count at which the next is due.
-    int64_t time;
-    uint64_t next_reading;
-    uint64_t reserved[4];
-    HFLoopEvent events[HF_EVENT_COUNT];
-} HFEventRing;
-
-_Static_assert(sizeof(HFLoopEvent) == 64, "a cache line");
-_Static_assert(sizeof(HFEventRing) == 64 + 64 * HF_EVENT_COUNT, "events on cache lines");
+/// Events that may pass before the clock is read again.
+enum { HF_EVENTS_PER_READING = 16 };
 
 /// The running thread's ring, or NULL.
 extern _Thread_local HFEventRing *_Nullable hf_event_ring __attribute__((tls_model("initial-exec")));

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "loop_event_layout.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -19,17 +21,6 @@ extern "C" {
 #if !defined(__linux__) || !defined(__x86_64__)
 #error "Holdfast runs on Linux x86-64: CRecoveryPoint's switch has no other port yet"
 #endif
-
-/// What kind of item a callout belongs to.
-typedef enum __attribute__((enum_extensibility(closed))) HFCalloutKind : uint32_t {
-    HFCalloutKindNone = 0,
-    HFCalloutKindSource = 1,
-    HFCalloutKindPort = 2,
-    HFCalloutKindTimer = 3,
-    HFCalloutKindObserver = 4,
-    HFCalloutKindBlock = 5,
-    HFCalloutKindMainQueue = 6,
-} HFCalloutKind;
 
 /// What else there is to know of an item, as bits of HFCalloutInfo.traits.
 enum {

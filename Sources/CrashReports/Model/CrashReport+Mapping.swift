@@ -25,31 +25,6 @@ extension CrashReport.Fault {
             self.end = end
             self.permissions = permissions
         }
-
-        /// Reads the mapping of a record; nil if there is none, or one too far away to have to do with the address.
-        init?(_ bytes: RecordBytes, at offset: Int, address: UInt64) {
-            let start = bytes.integer(offset, as: UInt64.self)
-            let end = bytes.integer(offset + 8, as: UInt64.self)
-            guard start < end else { return nil }
-            let (place, distance): (Place, UInt64) =
-                if address < start { (.before, start - address) } else if address < end {
-                    (.inside, address - start)
-                } else { (.after, address - end) }
-            guard place == .inside || distance <= Self.farthest else { return nil }
-            let bits = bytes.integer(offset + 16, as: UInt32.self)
-            self.init(
-                place: place,
-                distance: Int(clamping: distance),
-                name: bytes.text(offset + 24, 128),
-                start: HexAddress(start),
-                end: HexAddress(end),
-                permissions: String(zip("rwx", 0..<3).map { bits & 1 << $1 != 0 ? $0 : "-" })
-                    + (bits & 8 != 0 ? "s" : "p")
-            )
-        }
-
-        /// Further away, a mapping has nothing to do with an address.
-        private static let farthest: UInt64 = 1 << 24
     }
 }
 

@@ -1,48 +1,53 @@
+internal import CRecordLayout
+
 /// The part of a spool file that holds what a process was doing and what it had: see `Documentation/CrashContext.md`.
 ///
 /// Takes any bytes: what is not as this version lays it out counts as not there.
 struct ContextSection {
-    /// Where the header of a spool file names the section, 4 bytes each.
-    private static let offsetOffset = 3224
-
-    /// The layout that this version knows: numbers of the section's head that must be as they are.
-    private enum Layout {
-        static let headSize = 6632
-        static let ringSize = 64 + 64 * 128
-        static let eventSize = 64
-        static let eventCount = 128
-        static let entrySize = 256
-        static let noteCount = 64
-        static let annotationCount = 32
-        static let tagCount = 16
-        static let maximumRings = 64
-        static let maximumSnapshots = 256
-    }
+    /// More rings and snapshots than any file has.
+    private static let maximumRings = 64
+    private static let maximumSnapshots = 256
 
     private let bytes: RecordBytes
+    private let head: RecordView<HFContextArea>
 
     /// Finds the section in a whole spool file; nil where there is none.
     init?(_ file: RecordBytes) {
-        let offset = Int(file.integer(Self.offsetOffset, as: UInt32.self))
-        let size = Int(file.integer(Self.offsetOffset + 4, as: UInt32.self))
-        guard offset > 0 else { return nil }
-        bytes = file.slice(offset, size)
-        let expected = [
-            (8, Layout.ringSize), (16, Layout.eventCount), (24, Layout.entrySize), (28, Layout.noteCount),
-            (36, Layout.entrySize), (40, Layout.annotationCount), (44, Layout.tagCount),
-        ]
-        guard bytes.count >= Layout.headSize, number(0) >= Layout.headSize,
-            expected.allSatisfy({ number($0.0) == $0.1 }), number(52) >= FaultContext.size
+        let header = RecordView<HFSpoolHeader>(file)
+        guard header.context_offset > 0 else { return nil }
+        bytes = file.slice(Int(header.context_offset), Int(header.context_size))
+        head = RecordView(bytes)
+        guard head.isWhole, head.size >= RecordView<HFContextArea>.size,
+            head.ring_size == RecordView<HFEventRing>.size, head.event_count == HF_EVENT_COUNT,
+            head.note_size == RecordView<HFNote>.size, head.note_count == HF_NOTE_COUNT,
+            head.value_size == RecordView<HFValue>.size, head.annotation_count == HF_ANNOTATION_COUNT,
+            head.tag_count == HF_TAG_COUNT, head.snapshot_size >= RecordView<HFSnapshot>.size
         else { return nil }
     }
 
-    private func number(_ offset: Int) -> Int { Int(bytes.integer(offset, as: UInt32.self)) }
+    /// An array of the section: so many entries of a size, from an offset on.
+    private func entries<Entry>(
+        of type: Entry.Type,
+        at offset: UInt32,
+        size: Int = RecordView<Entry>.size,
+        count: Int
+    ) -> [RecordView<Entry>] {
+        (0..<count).map { RecordView(bytes.slice(Int(offset) + $0 * size, size)) }
+    }
+
+    private var rings: [RecordView<HFEventRing>] {
+        entries(
+            of: HFEventRing.self,
+            at: head.ring_offset,
+            count: head.clamped(\.ring_count, atMost: Self.maximumRings)
+        )
+    }
 
     // MARK: What does not change
 
     var environment: [String: String] {
         var variables: [String: String] = [:]
-        for entry in bytes.texts(488, min(number(60), 4096)) {
+        for entry in head.texts(\.environment, length: head.environment_length) {
             let parts = entry.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             if parts.count == 2, !parts[0].isEmpty { variables[String(parts[0])] = String(parts[1]) }
         }
@@ -50,47 +55,41 @@ struct ContextSection {
     }
 
     var redaction: TextRedaction {
-        let flags = bytes.integer(80, as: UInt32.self)
+        let flags = head.redaction_flags
         // Nobody said what holds: then what holds by default.
-        guard flags & 1 != 0 else { return TextRedaction() }
-        return TextRedaction(spoolRules: bytes.texts(4584, min(number(84), 2048)), flags: flags)
+        guard Int(flags) & HF_REDACTION_KNOWN != 0 else { return TextRedaction() }
+        return TextRedaction(spoolRules: head.texts(\.redaction, length: head.redaction_length), flags: flags)
     }
 
     var container: CrashReport.Context.Container? {
-        guard number(88) == 1 else { return nil }
-        func text(_ offset: Int, _ size: Int) -> String? {
-            let text = bytes.text(offset, size)
-            return text.isEmpty ? nil : text
-        }
-        let memory = bytes.integer(96, as: UInt64.self)
-        let processors = number(92)
+        guard head.container_known == 1 else { return nil }
+        func known(_ text: String) -> String? { text.isEmpty ? nil : text }
         let container = CrashReport.Context.Container(
-            runtime: text(104, 32),
-            id: text(136, 96),
-            controlGroup: text(232, 256),
-            memoryLimit: memory > 0 ? Int(clamping: memory) : nil,
-            processorLimit: processors > 0 ? Double(processors) / 1000 : nil
+            runtime: known(head.text(\.container_runtime)),
+            id: known(head.text(\.container_id)),
+            controlGroup: known(head.text(\.control_group)),
+            memoryLimit: head.memory_limit > 0 ? Int(clamping: head.memory_limit) : nil,
+            processorLimit: head.processor_limit > 0 ? Double(head.processor_limit) / 1000 : nil
         )
         return container == CrashReport.Context.Container() ? nil : container
     }
 
     /// When one of the loops read the clock last, on the monotonic one in nanoseconds; nil if none did.
-    var lastActivity: Int64? {
-        (0..<min(number(12), Layout.maximumRings)).map { index in
-            bytes.slice(number(4) + index * Layout.ringSize, Layout.ringSize).integer(16, as: Int64.self)
-        }.max()
-    }
+    var lastActivity: Int64? { rings.map(\.time).max() }
 
     // MARK: Faults
 
     /// What was kept of a fault; of one that was not far enough, what lives on.
     func context(of record: FaultRecord, startedAt start: Int64) -> FaultContext? {
         guard record.number > 0 else { return nil }
-        let offset = number(48)
-        let size = number(52)
-        for index in 0..<min(number(56), Layout.maximumSnapshots) {
-            let snapshot = bytes.slice(offset + index * size, size)
-            if let context = FaultContext(snapshot), context.fault == record.number { return context }
+        let snapshots = entries(
+            of: HFSnapshot.self,
+            at: head.snapshot_offset,
+            size: Int(head.snapshot_size),
+            count: head.clamped(\.snapshot_count, atMost: Self.maximumSnapshots)
+        )
+        for snapshot in snapshots {
+            if let context = FaultContext(snapshot.storage), context.fault == record.number { return context }
         }
         guard record.facts.isDisjoint(with: .forkedChild) else { return nil }
         return liveContext(of: record, startedAt: start)
@@ -102,22 +101,20 @@ struct ContextSection {
         guard !time.overflow else { return nil }
         var events: [FaultContext.Event] = []
         var lost = 0
-        let rings = (0..<min(number(12), Layout.maximumRings)).map {
-            bytes.slice(number(4) + $0 * Layout.ringSize, Layout.ringSize)
-        }
-        func isOf(_ thread: Int, _ ring: RecordBytes) -> Bool { Int(ring.integer(4, as: Int32.self)) == thread }
+        let rings = rings
         // As the handler chooses it: the thread's own, or that of the first thread, whose id is the pid.
         let pid = record.pid ?? 0
-        if let ring = rings.first(where: { isOf(record.thread, $0) })
-            ?? rings.first(where: { pid > 0 && isOf(pid, $0) })
+        if let ring = rings.first(where: { Int($0.thread) == record.thread })
+            ?? rings.first(where: { pid > 0 && Int($0.thread) == pid })
         {
-            let thread = Int(ring.integer(4, as: Int32.self))
-            events = FaultContext.events(ring, at: 64, count: Layout.eventCount, thread: thread)
-            lost = max(0, Int(clamping: ring.integer(8, as: UInt64.self)) - events.count)
+            events = FaultContext.events(ring.parts(\.events, of: HFLoopEvent.self), thread: Int(ring.thread))
+            lost = max(0, Int(clamping: ring.count) - events.count)
         }
-        let notes = FaultContext.notes(bytes, at: number(20), count: Layout.noteCount)
-        lost += max(0, Int(clamping: bytes.integer(64, as: UInt64.self)) - notes.count)
-        let values = FaultContext.values(bytes, at: number(32), count: Layout.annotationCount + Layout.tagCount) { $0 }
+        let notes = FaultContext.notes(entries(of: HFNote.self, at: head.note_offset, count: HF_NOTE_COUNT))
+        lost += max(0, Int(clamping: head.notes_total) - notes.count)
+        let values = FaultContext.values(
+            entries(of: HFValue.self, at: head.value_offset, count: HF_VALUE_COUNT).enumerated().map { ($0, $1) }
+        )
         let context = FaultContext(
             fault: record.number,
             events: events,
@@ -128,5 +125,25 @@ struct ContextSection {
         )
         let before = context.before(time.partialValue)
         return before.isEmpty ? nil : before
+    }
+}
+
+/// What was around a process for all of its life, as far as it may be told.
+public struct ProcessSurroundings: Sendable, Hashable {
+    /// The variables of the environment that may be told.
+    public var environment: [String: String] = [:]
+    /// The container or the control group it ran in; nil when none is known.
+    public var container: CrashReport.Context.Container?
+    /// How texts of the process are redacted.
+    public var redaction = TextRedaction()
+    /// Whether the spool file has a place for the context of faults.
+    public var hasContexts = false
+
+    init(_ section: ContextSection?) {
+        guard let section else { return }
+        hasContexts = true
+        environment = section.environment
+        container = section.container
+        redaction = section.redaction
     }
 }

@@ -1,3 +1,5 @@
+internal import CRecordLayout
+
 /// What was kept of a process at the time of a fault, as a spool file has it.
 public struct FaultContext: Sendable, Hashable {
     /// Something that happened before the fault.
@@ -31,9 +33,6 @@ public struct FaultContext: Sendable, Hashable {
     /// What the process had; nil where it was not asked.
     public var system: SystemState?
 
-    /// How many bytes a snapshot has at least.
-    static let size = 37296
-
     init(
         fault: Int,
         events: [Event],
@@ -60,25 +59,26 @@ public struct FaultContext: Sendable, Hashable {
     }
 
     init?(_ bytes: RecordBytes) {
-        let state = bytes.integer(0, as: UInt32.self)
-        guard bytes.count >= Self.size, state == 2 else { return nil }
-        func count(_ offset: Int, atMost most: Int) -> Int { min(Int(bytes.integer(offset, as: UInt32.self)), most) }
-        let eventCount = count(20, atMost: 128)
-        let noteCount = count(32, atMost: 64)
-        let events = Self.events(bytes, at: 384, count: eventCount, thread: Int(bytes.integer(16, as: Int32.self)))
-        let notes = Self.notes(bytes, at: 8576, count: noteCount)
-        let values = Self.values(bytes, at: 24960, count: count(36, atMost: 48)) {
-            Int(bytes.integer(37248 + $0, as: UInt8.self))
-        }
-        let total = bytes.integer(24, as: UInt64.self).addingReportingOverflow(bytes.integer(40, as: UInt64.self))
+        let snapshot = RecordView<HFSnapshot>(bytes)
+        guard snapshot.isWhole, Int(snapshot.state) == HF_SNAPSHOT_KEPT else { return nil }
+        let events = Self.events(
+            snapshot.parts(\.events, of: HFLoopEvent.self, count: snapshot.clamped(\.event_count)),
+            thread: Int(snapshot.event_thread)
+        )
+        let notes = Self.notes(snapshot.parts(\.notes, of: HFNote.self, count: snapshot.clamped(\.note_count)))
+        let places = snapshot.numbers(\.value_index, of: UInt8.self).map { Int($0) }
+        let values = Self.values(
+            zip(places, snapshot.parts(\.values, of: HFValue.self, count: snapshot.clamped(\.value_count)))
+        )
+        let total = snapshot.events_total.addingReportingOverflow(snapshot.notes_total)
         self.init(
-            fault: Int(bytes.integer(4, as: UInt32.self)),
+            fault: Int(snapshot.fault),
             events: events,
             notes: notes,
             lost: total.overflow ? 0 : max(0, Int(clamping: total.partialValue) - events.count - notes.count),
             annotations: values.annotations,
             tags: values.tags,
-            system: SystemState(bytes.slice(64, 320))
+            system: SystemState(snapshot.part(\.system))
         )
     }
 
@@ -96,47 +96,46 @@ public struct FaultContext: Sendable, Hashable {
     // MARK: Entries
 
     /// The events of a ring or of a snapshot, without those that were being written.
-    static func events(_ bytes: RecordBytes, at offset: Int, count: Int, thread: Int) -> [Event] {
-        (0..<count).compactMap { index -> Event? in
-            let entry = bytes.slice(offset + index * 64, 64)
-            let number = entry.integer(0, as: UInt64.self)
-            let code = entry.integer(16, as: UInt32.self)
-            guard number > 0, let kind = Self.kind(ofEvent: code & 0xff) else { return nil }
-            let text =
-                kind == .sleep
-                ? sleepText(entry.integer(24, as: UInt64.self)) : label(entry, isShort: code & 1 << 8 != 0)
-            return Event(time: entry.integer(8), kind: kind, text: text, thread: thread, level: nil, number: number)
+    static func events(_ entries: [RecordView<HFLoopEvent>], thread: Int) -> [Event] {
+        entries.compactMap { entry -> Event? in
+            guard entry.number > 0, let kind = Self.kind(ofEvent: entry.kind & 0xff) else { return nil }
+            return Event(
+                time: entry.time,
+                kind: kind,
+                text: kind == .sleep ? sleepText(entry) : label(entry),
+                thread: thread,
+                level: nil,
+                number: entry.number
+            )
         }.sorted { $0.number < $1.number }
     }
 
     private static func kind(ofEvent code: UInt32) -> CrashReport.Breadcrumb.Kind? {
-        switch code {
-        case 1: .source
-        case 2: .port
-        case 3: .timer
-        case 4: .observer
-        case 5: .block
-        case 6: .mainQueue
-        case 16: .entry
-        case 17: .exit
-        case 18: .sleep
-        default: nil
+        switch Int(code) {
+        case HF_EVENT_ENTRY: .entry
+        case HF_EVENT_EXIT: .exit
+        case HF_EVENT_SLEEP: .sleep
+        // The word for a callout is that for its kind.
+        default: CrashReport.LoopState.Callout.Kind(ofRecord: code).map { .init(rawValue: $0.rawValue) }
         }
     }
 
-    private static func label(_ entry: RecordBytes, isShort: Bool) -> String {
-        isShort ? entry.text(24, 16) : text(entry, 24, 40)
+    private static func label(_ entry: RecordView<HFLoopEvent>) -> String {
+        guard Int(entry.kind) & HF_EVENT_SHORT_LABEL != 0 else { return text(entry, \.label) }
+        return entry.storage.text(RecordView<HFLoopEvent>.offset(of: \.label), HF_EVENT_SHORT_LABEL_SIZE)
     }
 
     /// A text that may fill its field: then it was cut, perhaps inside a character.
-    private static func text(_ entry: RecordBytes, _ offset: Int, _ size: Int) -> String {
-        var text = entry.text(offset, size)
-        guard entry.integer(offset + size - 1, as: UInt8.self) != 0 else { return text }
+    private static func text<Layout, Field>(_ entry: RecordView<Layout>, _ field: KeyPath<Layout, Field>) -> String {
+        var text = entry.text(field)
+        guard let last = entry.numbers(field, of: UInt8.self).last, last != 0 else { return text }
         if text.last == "\u{fffd}" { text.removeLast() }
         return text + "…"
     }
 
-    private static func sleepText(_ nanoseconds: UInt64) -> String {
+    /// How long a sleep took: the field of the label holds the nanoseconds.
+    private static func sleepText(_ entry: RecordView<HFLoopEvent>) -> String {
+        let nanoseconds = entry.storage.integer(RecordView<HFLoopEvent>.offset(of: \.label), as: UInt64.self)
         guard nanoseconds > 0 else { return "not over" }
         let microseconds = nanoseconds / 1000
         if microseconds < 1000 { return "\(microseconds) µs" }
@@ -148,30 +147,28 @@ public struct FaultContext: Sendable, Hashable {
     static let levels = ["trace", "debug", "info", "notice", "warning", "error", "critical"]
 
     /// The notes of the process or of a snapshot, without those that were being written.
-    static func notes(_ bytes: RecordBytes, at offset: Int, count: Int) -> [Event] {
-        (0..<count).compactMap { index -> Event? in
-            let entry = bytes.slice(offset + index * 256, 256)
-            let number = entry.integer(0, as: UInt64.self)
-            guard number > 0, number < .max else { return nil }
-            let code = Int(entry.integer(24, as: Int32.self))
-            let detail = Int(entry.integer(28, as: Int32.self))
+    static func notes(_ entries: [RecordView<HFNote>]) -> [Event] {
+        entries.compactMap { entry -> Event? in
+            // HF_NOTE_BUSY is the greatest number.
+            guard entry.number > 0, entry.number < .max else { return nil }
+            let (code, detail) = (Int(entry.code), Int(entry.detail))
             var event = Event(
-                time: entry.integer(8),
+                time: entry.time,
                 kind: .note,
-                text: text(entry, 32, 224),
-                thread: Int(entry.integer(20, as: Int32.self)),
+                text: text(entry, \.text),
+                thread: Int(entry.thread),
                 level: nil,
-                number: number
+                number: entry.number
             )
-            switch entry.integer(16, as: UInt32.self) {
-            case 1:
+            switch Int(entry.kind) {
+            case HF_NOTE_LOG:
                 event.level = levels.indices.contains(code) ? levels[code] : nil
-            case 2:
+            case HF_NOTE_FAULT:
                 event.kind = .fault
                 event.text =
                     "\(SignalNames.signal(code)), fault \(detail)"
                     + (event.text.isEmpty ? "" : ", in \"\(event.text)\"")
-            case 3:
+            case HF_NOTE_SIGNAL:
                 event.kind = .signal
                 event.text = SignalNames.signal(code) + (detail > 0 ? " from pid \(detail)" : "")
             default: return nil
@@ -180,26 +177,72 @@ public struct FaultContext: Sendable, Hashable {
         }.sorted { $0.number < $1.number }
     }
 
-    /// Values by key; `place` says which place in the table of the process an entry has.
+    /// Values by key, each with its place in the table of the process: annotations come before tags.
     static func values(
-        _ bytes: RecordBytes,
-        at offset: Int,
-        count: Int,
-        _ place: (Int) -> Int
+        _ entries: some Sequence<(Int, RecordView<HFValue>)>
     ) -> (annotations: [String: String], tags: [String: String]) {
         var values: (annotations: [String: String], tags: [String: String]) = ([:], [:])
-        for index in 0..<count {
-            let entry = bytes.slice(offset + index * 256, 256)
-            let version = entry.integer(0, as: UInt64.self)
-            // Odd: it was being written.
-            guard version > 0, version % 2 == 0 else { continue }
-            let key = entry.text(8, 40)
-            if place(index) < 32 {
-                values.annotations[key] = entry.text(48, 208)
+        for (place, entry) in entries {
+            guard entry.version > 0, entry.version % 2 == 0 else { continue }
+            if place < HF_ANNOTATION_COUNT {
+                values.annotations[entry.text(\.key)] = entry.text(\.text)
             } else {
-                values.tags[key] = entry.text(48, 208)
+                values.tags[entry.text(\.key)] = entry.text(\.text)
             }
         }
         return values
+    }
+}
+
+/// What a process and its machine had at the time of a fault; nil where it could not be asked.
+public struct SystemState: Sendable, Hashable {
+    /// The memory of the process and of the machine.
+    public var memory: CrashReport.Context.Memory?
+    /// The load averages of 1, 5 and 15 minutes.
+    public var load: [Double]?
+    /// How many descriptors were open.
+    public var openDescriptors: Int?
+    /// How many threads there were.
+    public var threadCount: Int?
+    /// The limits, by their names in `/proc/PID/limits`.
+    public var limits: [String: CrashReport.Context.Limit]
+
+    /// In the order of their numbers (asm-generic/resource.h); the names are those of fs/proc/base.c, lnames.
+    static let limitNames = [
+        "Max cpu time", "Max file size", "Max data size", "Max stack size", "Max core file size", "Max resident set",
+        "Max processes", "Max open files", "Max locked memory", "Max address space", "Max file locks",
+        "Max pending signals", "Max msgqueue size", "Max nice priority", "Max realtime priority",
+        "Max realtime timeout",
+    ]
+
+    /// The limit of open descriptors.
+    public var descriptorLimit: Int? { limits[Self.limitNames[7]]?.soft }
+
+    /// Nil where nothing could be asked.
+    init?(_ state: RecordView<HFSystemState>) {
+        let known = Int(state.known)
+        guard known != 0 else { return nil }
+        func has(_ what: Int) -> Bool { known & what != 0 }
+        func size(_ bytes: UInt64) -> Int { Int(clamping: bytes) }
+        let hasMachine = has(HF_KNOWN_MACHINE_MEMORY)
+        memory =
+            has(HF_KNOWN_MEMORY)
+            ? CrashReport.Context.Memory(
+                resident: size(state.resident),
+                peakResident: has(HF_KNOWN_PEAK) ? size(state.peak_resident) : nil,
+                virtual: size(state.virtual_size),
+                systemTotal: hasMachine ? size(state.machine_total) : nil,
+                systemAvailable: hasMachine ? size(state.machine_available) : nil
+            ) : nil
+        threadCount = has(HF_KNOWN_THREADS) ? Int(state.threads) : nil
+        load = has(HF_KNOWN_LOAD) ? state.numbers(\.load, of: UInt32.self).map { Double($0) / 100 } : nil
+        openDescriptors = has(HF_KNOWN_DESCRIPTORS) ? Int(state.descriptors) : nil
+        limits = [:]
+        guard has(HF_KNOWN_LIMITS) else { return }
+        // The soft and the hard limit of each resource in turn.
+        let values = state.numbers(\.limits, of: UInt64.self).map { $0 == .max ? nil : Int(clamping: $0) }
+        for (index, name) in Self.limitNames.enumerated() {
+            limits[name] = CrashReport.Context.Limit(soft: values[2 * index], hard: values[2 * index + 1])
+        }
     }
 }

@@ -1,3 +1,5 @@
+internal import CRecordLayout
+
 /// One raw record: what the handler and the crash thread wrote of a fault.
 public struct FaultRecord: Sendable, Hashable {
     /// How far the record came.
@@ -20,52 +22,103 @@ public struct FaultRecord: Sendable, Hashable {
             self.rawValue = rawValue
         }
 
+        private init(_ fact: Int) {
+            rawValue = UInt32(fact)
+        }
+
         /// On the thread that the process began with.
-        public static let mainThread = Facts(rawValue: 1 << 0)
+        public static let mainThread = Facts(HF_FACT_MAIN_THREAD)
         /// In a callout, above an armed recovery point.
-        public static let recoveryPoint = Facts(rawValue: 1 << 1)
+        public static let recoveryPoint = Facts(HF_FACT_RECOVERY_POINT)
         /// The callout stack overflowed.
-        public static let stackOverflow = Facts(rawValue: 1 << 2)
+        public static let stackOverflow = Facts(HF_FACT_STACK_OVERFLOW)
         /// A Swift task was current.
-        public static let task = Facts(rawValue: 1 << 3)
+        public static let task = Facts(HF_FACT_TASK)
         /// Inside a critical section.
-        public static let criticalSection = Facts(rawValue: 1 << 4)
+        public static let criticalSection = Facts(HF_FACT_CRITICAL_SECTION)
         /// On a thread of the crash capture itself.
-        public static let captureThread = Facts(rawValue: 1 << 5)
+        public static let captureThread = Facts(HF_FACT_CAPTURE_THREAD)
         /// No verdict came within the deadline.
-        public static let deadline = Facts(rawValue: 1 << 6)
+        public static let deadline = Facts(HF_FACT_DEADLINE)
         /// The walk came to the recovery point.
-        public static let walkComplete = Facts(rawValue: 1 << 7)
+        public static let walkComplete = Facts(HF_FACT_WALK_COMPLETE)
         /// The walk ended in an error.
-        public static let walkBroken = Facts(rawValue: 1 << 8)
+        public static let walkBroken = Facts(HF_FACT_WALK_BROKEN)
         /// A restart was decided on and failed.
-        public static let restartFailed = Facts(rawValue: 1 << 9)
+        public static let restartFailed = Facts(HF_FACT_RESTART_FAILED)
         /// The process drained before it was restarted.
-        public static let drained = Facts(rawValue: 1 << 10)
+        public static let drained = Facts(HF_FACT_DRAINED)
         /// The item was taken out of its loop.
-        public static let quarantined = Facts(rawValue: 1 << 11)
+        public static let quarantined = Facts(HF_FACT_QUARANTINED)
         /// The process was a forked child of the one that the spool file is of.
-        public static let forkedChild = Facts(rawValue: 1 << 12)
+        public static let forkedChild = Facts(HF_FACT_FORKED_CHILD)
         /// More locks of the POSIX threads library were held than at the recovery point.
-        public static let lockHeld = Facts(rawValue: 1 << 13)
+        public static let lockHeld = Facts(HF_FACT_LOCK_HELD)
         /// A frame is inside a function that holds a lock which is not counted.
-        public static let lockFrame = Facts(rawValue: 1 << 14)
+        public static let lockFrame = Facts(HF_FACT_LOCK_FRAME)
         /// Nothing faulted: the callout ran for longer than its deadline and was interrupted.
-        public static let overdue = Facts(rawValue: 1 << 15)
+        public static let overdue = Facts(HF_FACT_OVERDUE)
         /// Every other slot was taken, for longer than a fault waits for one.
-        public static let noRoom = Facts(rawValue: 1 << 16)
+        public static let noRoom = Facts(HF_FACT_NO_ROOM)
         /// A runtime keeps something for the thread that could not be put back.
-        public static let runtimeState = Facts(rawValue: 1 << 20)
+        public static let runtimeState = Facts(HF_FACT_RUNTIME_STATE)
         /// A frame was inside the initialiser of a thread-local variable.
-        public static let initialiser = Facts(rawValue: 1 << 21)
+        public static let initialiser = Facts(HF_FACT_INITIALISER)
         /// The process had begun to serve.
-        public static let running = Facts(rawValue: 1 << 24)
+        public static let running = Facts(HF_FACT_RUNNING)
         /// It had served something since.
-        public static let serving = Facts(rawValue: 1 << 25)
+        public static let serving = Facts(HF_FACT_SERVING)
         /// The item was in its loop when the host began to run, had a label of its own, and was no port of a socket.
-        public static let startItem = Facts(rawValue: 1 << 26)
+        public static let startItem = Facts(HF_FACT_START_ITEM)
         /// The item was a port whose input comes from many peers.
-        public static let sharedPort = Facts(rawValue: 1 << 27)
+        public static let sharedPort = Facts(HF_FACT_SHARED_PORT)
+    }
+
+    /// What became of the other threads when a record was decided.
+    public enum Sampling: UInt32, Sendable, Hashable {
+        /// The process ended before, or while they were looked at.
+        case none = 0
+        /// They were sampled, as far as they answered.
+        case done = 1
+        /// The process does not want it.
+        case off = 2
+        /// The last sample had just been taken.
+        case tooSoon = 3
+        /// They could not be listed.
+        case noList = 4
+        /// The program uses the signal itself.
+        case signalTaken = 5
+        /// A debugger held the process.
+        case traced = 6
+        /// The next fault came meanwhile: some have no frames.
+        case interrupted = 7
+        /// Every snapshot waited for its report.
+        case noRoom = 8
+    }
+
+    /// What the crash thread did instead of giving a verdict.
+    public struct CrashThread: Sendable, Hashable {
+        /// The letter of its state (proc_pid_stat(5)); nil if that is not known.
+        public var state: Unicode.Scalar?
+        /// The number of the system call that it was in; nil for none.
+        public var systemCall: Int?
+
+        /// Makes a description.
+        ///
+        /// - Parameters:
+        ///   - state: The letter of its state.
+        ///   - systemCall: The number of the system call that it was in.
+        public init(state: Unicode.Scalar? = nil, systemCall: Int? = nil) {
+            self.state = state
+            self.systemCall = systemCall
+        }
+
+        fileprivate init(_ record: RecordView<HFRecord>) {
+            let letter = record.decider_state
+            state = letter > 32 && letter < 127 ? Unicode.Scalar(letter) : nil
+            let number = Int(record.decider_system_call)
+            systemCall = state != nil && number >= 0 ? number : nil
+        }
     }
 
     /// How far the process had come; nil of a record that is too damaged to know.
@@ -81,7 +134,7 @@ public struct FaultRecord: Sendable, Hashable {
     package static let noException = "no exception"
 
     /// How many bytes a record has at least: a later Holdfast may add fields at its end.
-    public static let size = 4992
+    public static let size = MemoryLayout<HFRecord>.size
 
     /// How far the record came.
     public var stage: Stage
@@ -169,74 +222,82 @@ public struct FaultRecord: Sendable, Hashable {
     }
 
     init?(_ bytes: RecordBytes, architecture: String) {
-        switch bytes.integer(0, as: UInt32.self) {
-        case 1: stage = .incomplete
-        case 2: stage = .captured
-        case 3: stage = .decided
+        let record = RecordView<HFRecord>(bytes)
+        switch Int(record.state) {
+        case HF_SLOT_CLAIMED: stage = .incomplete
+        case HF_SLOT_CAPTURED: stage = .captured
+        case HF_SLOT_DECIDED: stage = .decided
         default: return nil
         }
-        number = Int(bytes.integer(4, as: UInt32.self))
-        time = Timestamp(microsecondsSinceEpoch: bytes.integer(8, as: Int64.self) / 1000)
-        uptimeNanoseconds = bytes.integer(16, as: Int64.self)
+        number = Int(record.number)
+        time = Timestamp(microsecondsSinceEpoch: record.time_unix_nanoseconds / 1000)
+        uptimeNanoseconds = record.uptime_nanoseconds
         uptimeSeconds = Double(uptimeNanoseconds) / 1e9
-        signal = Int(bytes.integer(24, as: Int32.self))
-        code = Int(bytes.integer(28, as: Int32.self))
-        address = bytes.integer(32, as: UInt64.self)
-        let senderPid = Int(bytes.integer(40, as: Int32.self))
+        signal = Int(record.signal)
+        code = Int(record.code)
+        address = record.address
         sender =
             code > 0
             ? nil
             : CrashReport.Fault.Sender(
-                pid: senderPid,
-                uid: Int(bytes.integer(44, as: UInt32.self)),
-                name: bytes.text(4952, 16)
+                pid: Int(record.sender_pid),
+                uid: Int(record.sender_uid),
+                name: record.text(\.sender_name)
             )
-        thread = Int(bytes.integer(48, as: Int32.self))
-        facts = Facts(rawValue: bytes.integer(52, as: UInt32.self))
-        threadName = bytes.text(56, 16)
+        thread = Int(record.thread)
+        facts = Facts(rawValue: record.facts)
+        threadName = record.text(\.thread_name)
         verdict =
-            switch bytes.integer(72, as: UInt32.self) {
-            case 1: .resume
-            case 2: .restart
-            case 3: .terminate
+            switch Int(record.verdict) {
+            case HF_VERDICT_RESUME: .resume
+            case HF_VERDICT_RESTART: .restart
+            case HF_VERDICT_TERMINATE: .terminate
             default: nil
             }
-        verdictReason = bytes.text(1784, 192)
-        registers = [:]
-        for (index, name) in RegisterNames.of(architecture).enumerated() {
-            let offset = index < 23 ? 88 + 8 * index : 4704 + 8 * (index - 23)
-            registers[name] = bytes.integer(offset, as: UInt64.self)
-        }
-        loop = Self.loopState(bytes)
+        verdictReason = record.text(\.reason)
+        let values =
+            record.numbers(\.registers, of: UInt64.self) + record.numbers(\.more_registers, of: UInt64.self)
+        registers = Dictionary(uniqueKeysWithValues: zip(RegisterNames.of(architecture), values))
+        loop = CrashReport.LoopState(
+            calloutKind: record.callout_kind,
+            activity: record.activity,
+            mode: record.text(\.mode),
+            label: record.text(\.label),
+            item: record.item,
+            nesting: Int(record.nesting),
+            pass: record.pass
+        )
         if facts.contains(.startItem) { loop?.callout?.isFromStart = true }
-        message = bytes.text(504, 1024)
-        abortMessage = bytes.text(1528, 256)
-        frames = Self.frames(bytes)
-        headFrameCount = min(Int(bytes.integer(80, as: UInt32.self)), frames.count)
-        framesOmitted = Int(bytes.integer(84, as: UInt32.self))
-        let number = Int(bytes.integer(4024, as: Int32.self))
-        pid = number > 0 ? number : nil
-        heldLocks = Int(bytes.integer(4028, as: UInt32.self))
-        exception = CrashReport.Fault.Exception(type: bytes.text(4032, 128), message: bytes.text(4160, 256))
-        touched = bytes.text(4416, 256).split(separator: "\n").map(String.init)
-        codeBytes = CodeBytes(bytes)
-        sampling = bytes.count < 4676 ? nil : Sampling(rawValue: bytes.integer(4672, as: UInt32.self))
+        message = record.text(\.message)
+        abortMessage = record.text(\.abort_message)
+        frames = Self.frames(record, placedAt: registers[RegisterNames.programCounter(architecture)])
+        headFrameCount = record.clamped(\.head_frame_count, atMost: frames.count)
+        framesOmitted = Int(record.frames_omitted)
+        pid = record.pid > 0 ? Int(record.pid) : nil
+        heldLocks = Int(record.held_locks)
+        exception = CrashReport.Fault.Exception(
+            type: record.text(\.exception_type),
+            message: record.text(\.exception_message)
+        )
+        touched = record.text(\.touched).split(separator: "\n").map(String.init)
+        codeBytes = CodeBytes(record)
+        sampling = record.isWhole ? Sampling(rawValue: record.sampling) : nil
         memory = []
-        mapping = CrashReport.Fault.Mapping(bytes, at: 4800, address: address)
-        deadlineSeconds = facts.contains(.overdue) ? Double(bytes.integer(4968, as: UInt64.self)) / 1e9 : nil
-        repeats = Int(bytes.integer(4976, as: UInt32.self))
-        lastRepeat = repeats > 0 ? Timestamp(microsecondsSinceEpoch: bytes.integer(4984, as: Int64.self) / 1000) : nil
-        crashThread = facts.contains(.deadline) ? CrashThread(bytes, at: 4980) : nil
-        snapshotNumber = Int(bytes.integer(4676, as: UInt32.self))
-        memoryNumber = Int(bytes.integer(4680, as: UInt32.self))
+        mapping = CrashReport.Fault.Mapping(record.part(\.mapping), address: address)
+        deadlineSeconds = facts.contains(.overdue) ? Double(record.callout_deadline) / 1e9 : nil
+        repeats = Int(record.repeats)
+        lastRepeat =
+            repeats > 0 ? Timestamp(microsecondsSinceEpoch: record.last_repeat_unix_nanoseconds / 1000) : nil
+        crashThread = facts.contains(.deadline) ? CrashThread(record) : nil
+        snapshotNumber = Int(record.thread_snapshot)
+        memoryNumber = Int(record.memory_area)
     }
 
     /// Return addresses are never zero: where one is, the record was cut off.
-    private static func frames(_ bytes: RecordBytes) -> [UInt64] {
-        let count = min(Int(bytes.integer(76, as: UInt32.self)), 256)
-        let frames = (0..<count).map { bytes.integer(1976 + 8 * $0, as: UInt64.self) }
+    private static func frames(_ record: RecordView<HFRecord>, placedAt place: UInt64?) -> [UInt64] {
+        let frames = record.numbers(\.frames, of: UInt64.self, count: record.clamped(\.frame_count))
         // The program counter may be: that is a call of a null pointer.
-        let hasPlace = frames.first == bytes.integer(216, as: UInt64.self) || frames.first != 0
+        let hasPlace = frames.first == place || frames.first != 0
         return hasPlace ? Array(frames.prefix(1) + frames.dropFirst().prefix { $0 != 0 }) : []
     }
 
@@ -286,15 +347,129 @@ public struct FaultRecord: Sendable, Hashable {
         pid = nil
     }
 
-    private static func loopState(_ bytes: RecordBytes) -> CrashReport.LoopState? {
-        CrashReport.LoopState(
-            calloutKind: bytes.integer(312, as: UInt32.self),
-            activity: bytes.integer(316, as: UInt32.self),
-            mode: bytes.text(344, 64),
-            label: bytes.text(408, 96),
-            item: bytes.integer(296, as: UInt64.self),
-            nesting: Int(bytes.integer(320, as: UInt32.self)),
-            pass: bytes.integer(304, as: UInt64.self)
+    /// Adds what other sections of the spool file have of this fault.
+    ///
+    /// Takes any bytes, as an entry of each section has them; those of another fault are left out.
+    public mutating func attach(threads: [UInt8], memory: [UInt8]) {
+        attach(threads: RecordBytes(threads[...]), entrySize: MemoryLayout<HFThreadEntry>.size)
+        attach(memory: RecordBytes(memory[...]))
+    }
+
+    /// Returns whether it was of this fault.
+    @discardableResult
+    mutating func attach(threads: RecordBytes, entrySize: Int) -> Bool {
+        guard let snapshot = ThreadSnapshot(threads, entrySize: entrySize), snapshot.faultNumber == number,
+            number > 0
+        else { return false }
+        self.threads = snapshot
+        return true
+    }
+
+    @discardableResult
+    mutating func attach(memory: RecordBytes) -> Bool {
+        let area = RecordView<HFMemoryArea>(memory)
+        guard number > 0, Int(area.fault_number) == number else { return false }
+        self.memory = MemoryPiece.pieces(area)
+        return true
+    }
+}
+
+/// The code around the place of a fault.
+public struct CodeBytes: Sendable, Hashable {
+    /// What lies before the program counter, up to it.
+    public var before: [UInt8]
+    /// What lies from the program counter on; empty when it could not be read.
+    public var from: [UInt8]
+
+    init(before: [UInt8], from: [UInt8]) {
+        self.before = before
+        self.from = from
+    }
+
+    fileprivate init(_ record: RecordView<HFRecord>) {
+        from = record.bytes(\.code_bytes, first: record.code_length)
+        before = from.isEmpty ? [] : record.bytes(\.code_before, last: record.code_before_length)
+    }
+}
+
+extension CrashReport.Fault.Mapping {
+    /// Further away, a mapping has nothing to do with an address.
+    private static let farthest: UInt64 = 1 << 24
+
+    /// Reads the mapping of a record; nil if there is none, or one too far away to have to do with the address.
+    fileprivate init?(_ mapping: RecordView<HFMapping>, address: UInt64) {
+        let (start, end) = (mapping.start, mapping.end)
+        guard start < end else { return nil }
+        let (place, distance): (Place, UInt64) =
+            if address < start { (.before, start - address) } else if address < end {
+                (.inside, address - start)
+            } else { (.after, address - end) }
+        guard place == .inside || distance <= Self.farthest else { return nil }
+        let bits = mapping.permissions
+        self.init(
+            place: place,
+            distance: Int(clamping: distance),
+            name: mapping.text(\.name),
+            start: HexAddress(start),
+            end: HexAddress(end),
+            permissions: String(zip("rwx", 0..<3).map { bits & 1 << $1 != 0 ? $0 : "-" })
+                + (bits & 8 != 0 ? "s" : "p")
         )
+    }
+}
+
+extension CrashReport.LoopState {
+    /// Makes it of what a loop's thread keeps of its callout (`HFCalloutInfo`); nil outside of callouts.
+    ///
+    /// - Parameters:
+    ///   - calloutKind: `HFCalloutKind`.
+    ///   - activity: A bit of CFRunLoopActivity.
+    ///   - mode: The mode of the innermost run.
+    ///   - label: The item's label.
+    ///   - item: The item's identity.
+    ///   - nesting: How many runs were active.
+    ///   - pass: The pass, counted from 1.
+    public init?(
+        calloutKind: UInt32,
+        activity: UInt32,
+        mode: String,
+        label: String,
+        item: UInt64,
+        nesting: Int,
+        pass: UInt64
+    ) {
+        guard let kind = Callout.Kind(ofRecord: calloutKind) else { return nil }
+        let name =
+            switch activity {
+            case 1 << 0: "entry"
+            case 1 << 1: "beforeTimers"
+            case 1 << 2: "beforeSources"
+            case 1 << 5: "beforeWaiting"
+            case 1 << 6: "afterWaiting"
+            case 1 << 7: "exit"
+            default: "unknown"
+            }
+        self.init(
+            mode: mode,
+            activity: name,
+            callout: Callout(kind: kind, label: label, item: Int(clamping: item)),
+            nesting: nesting,
+            pass: Int(clamping: pass)
+        )
+    }
+}
+
+extension CrashReport.LoopState.Callout.Kind {
+    /// Reads the number that a record or an event has for a kind (`HFCalloutKind`); nil outside of callouts.
+    init?(ofRecord number: UInt32) {
+        switch number {
+        case HFCalloutKind.source.rawValue: self = .source
+        case HFCalloutKind.port.rawValue: self = .port
+        case HFCalloutKind.timer.rawValue: self = .timer
+        case HFCalloutKind.observer.rawValue: self = .observer
+        case HFCalloutKind.block.rawValue: self = .block
+        case HFCalloutKind.mainQueue.rawValue: self = .mainQueue
+        default: return nil
+        }
     }
 }

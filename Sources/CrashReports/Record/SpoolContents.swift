@@ -1,3 +1,5 @@
+internal import CRecordLayout
+
 /// What a spool file holds: a process, its images, and the records that have no report yet.
 ///
 /// The layout is that of `Documentation/CrashRecordFormat.md`. Takes any bytes: they come from a crashed process.
@@ -9,11 +11,6 @@ public struct SpoolContents: Sendable {
 
         fileprivate static let damaged = Malformed(description: "the spool file is cut off or damaged")
     }
-
-    /// The version of the layout that this reads.
-    private static let version: UInt32 = 1
-    /// Bytes of its header, to which a later Holdfast may add.
-    private static let headerSize: UInt32 = 3264
 
     /// How the process ended, as far as it said.
     public enum End: UInt32, Sendable {
@@ -28,13 +25,12 @@ public struct SpoolContents: Sendable {
     }
 
     /// Where the header keeps the number of attempts to finish its records, 4 bytes.
-    public static let attemptsOffset = 92
-
-    /// Where it says how the process ended, 4 bytes.
-    private static let endOffset = 3220
+    public static let attemptsOffset = RecordView<HFSpoolHeader>.offset(of: \.attempts)
 
     /// More than any spool file has.
     public static let maximumSize = 16 * 1024 * 1024
+    private static let maximumEntries = 4096
+    private static let maximumEntrySize = 65536
 
     /// The process.
     public var process: SpoolProcess
@@ -57,36 +53,36 @@ public struct SpoolContents: Sendable {
     /// - Throws: `Malformed` if they are not a spool file of a version that is known.
     public init(bytes: [UInt8]) throws(Malformed) {
         let file = RecordBytes(bytes[...])
-        guard file.text(0, 8) == "HFSPOOL" else {
+        let header = RecordView<HFSpoolHeader>(file)
+        guard header.text(\.magic) == HF_SPOOL_MAGIC else {
             throw Malformed(description: "not a spool file, or one whose process died before it was ready")
         }
-        let version = file.integer(8, as: UInt32.self)
-        guard version == Self.version else {
+        guard header.version == HF_SPOOL_VERSION else {
             throw Malformed(
-                description: "the spool file has version \(version), but this program reads version \(Self.version): "
+                description:
+                    "the spool file has version \(header.version), but this program reads version \(HF_SPOOL_VERSION): "
                     + "use the crashreport of the Holdfast that wrote it"
             )
         }
-        guard file.integer(12, as: UInt32.self) >= Self.headerSize else { throw .damaged }
-        process = SpoolProcess(file)
-        attempts = Int(file.integer(Self.attemptsOffset, as: UInt32.self))
-        end = End(rawValue: file.integer(Self.endOffset, as: UInt32.self)) ?? .none
-        let active = ContextSection(file)?.lastActivity ?? 0
-        let (lived, overflow) = active.subtractingReportingOverflow(process.startMonotonicNanoseconds)
+        guard header.header_size >= RecordView<HFSpoolHeader>.size else { throw .damaged }
+        process = SpoolProcess(header)
+        attempts = Int(header.attempts)
+        end = End(rawValue: header.end) ?? .none
+        let section = ContextSection(file)
+        let (lived, overflow) = (section?.lastActivity ?? 0)
+            .subtractingReportingOverflow(process.startMonotonicNanoseconds)
         lastActivity = process.startTime.adding(seconds: overflow ? 0 : max(0, Double(lived) / 1e9))
-        limits = Self.limits(file)
+        limits = Self.limits(header)
         images = Self.images(file)
-        let offset = Int(file.integer(32, as: UInt32.self))
-        let size = Int(file.integer(36, as: UInt32.self))
-        let count = Int(file.integer(40, as: UInt32.self))
-        guard size >= FaultRecord.size, size <= 65536, count <= 4096, offset <= file.count,
-            count * size <= file.count - offset
+        let (offset, size, count) = (Int(header.slot_offset), Int(header.slot_size), Int(header.slot_count))
+        guard size >= FaultRecord.size, size <= Self.maximumEntrySize, count <= Self.maximumEntries,
+            offset <= file.count, count * size <= file.count - offset
         else { throw .damaged }
         let architecture = process.host.architecture
         var records = (0..<count).compactMap {
             FaultRecord(file.slice(offset + $0 * size, size), architecture: architecture)
         }
-        let faults = Int(file.integer(44, as: UInt32.self))
+        let faults = Int(header.fault_count)
         // As long as every fault has a slot, none was used twice.
         if faults > records.count {
             for index in records.indices where records[index].stage == .incomplete {
@@ -95,7 +91,7 @@ public struct SpoolContents: Sendable {
         }
         let sections = SpoolSections(file)
         sections.attach(to: &records)
-        if let section = ContextSection(file) {
+        if let section {
             for index in records.indices {
                 records[index].context = section.context(
                     of: records[index],
@@ -108,22 +104,94 @@ public struct SpoolContents: Sendable {
 
     /// The images of the bytes of a spool file that is being written: for the process itself.
     static func images(_ file: RecordBytes) -> [CrashReport.Image] {
-        let offset = Int(file.integer(16, as: UInt32.self))
-        let size = Int(file.integer(20, as: UInt32.self))
-        let count = min(Int(file.integer(28, as: UInt32.self)), Int(file.integer(24, as: UInt32.self)), 4096)
-        guard size >= 312, size <= 65536 else { return [] }
+        let header = RecordView<HFSpoolHeader>(file)
+        let (offset, size) = (Int(header.image_offset), Int(header.image_size))
+        let count = min(header.clamped(\.image_count), header.clamped(\.image_capacity, atMost: maximumEntries))
+        guard size >= RecordView<HFImage>.size, size <= maximumEntrySize else { return [] }
         return (0..<count).compactMap { index in
-            let entry = file.slice(offset + index * size, size)
-            guard entry.count == size else { return nil }
-            let path = entry.text(56, 256)
-            let length = min(Int(entry.integer(16, as: UInt32.self)), 32)
+            let image = RecordView<HFImage>(file.slice(offset + index * size, size))
+            guard image.isWhole else { return nil }
+            let path = image.text(\.path)
+            let buildID = image.bytes(\.build_id, first: image.build_id_length)
             return CrashReport.Image(
                 name: path.split(separator: "/").last.map(String.init) ?? path,
                 path: path,
-                base: HexAddress(entry.integer(0, as: UInt64.self)),
-                end: HexAddress(entry.integer(8, as: UInt64.self)),
-                buildID: length > 0 ? entry.hexadecimal(24, length) : nil
+                base: HexAddress(image.base),
+                end: HexAddress(image.end),
+                buildID: buildID.isEmpty ? nil : HexDigits.text(buildID)
             )
         }
+    }
+
+    /// How much the store of the process may hold; nil where the header says nothing of it, or nothing that can be believed.
+    private static func limits(_ header: RecordView<HFSpoolHeader>) -> ReportStore.Limits? {
+        let words = [header.limit_reports, header.limit_bytes, header.limit_age_seconds]
+        guard !words.contains(0), header.limit_check == words.reduce(UInt64(HF_LIMIT_CHECK), ^) else { return nil }
+        let limits = words.map { $0 == .max ? nil : Int(clamping: $0 - 1) }
+        return ReportStore.Limits(reports: limits[0], bytes: limits[1], age: limits[2].map { .seconds($0) })
+    }
+
+    /// What the process is doing and has told of itself, of which no handler kept a copy: for a stall.
+    ///
+    /// - Parameters:
+    ///   - record: Says which thread, and up to when.
+    ///   - bytes: The spool file of this process.
+    /// - Returns: Nil if there is nothing to tell.
+    public func liveContext(of record: FaultRecord, in bytes: [UInt8]) -> FaultContext? {
+        ContextSection(RecordBytes(bytes[...]))?.liveContext(of: record, startedAt: process.startMonotonicNanoseconds)
+    }
+}
+
+/// The process that a spool file belongs to.
+public struct SpoolProcess: Sendable, Hashable {
+    /// Its pid.
+    public var pid: Int
+    /// Its parent's pid.
+    public var parentPid: Int
+    /// How often it had been restarted in place.
+    public var restarts: Int
+    /// When it started.
+    public var startTime: Timestamp
+    /// The path of the executable.
+    public var executable: String
+    /// The last component of that.
+    public var name: String
+    /// The command line; those that did not fit are left out.
+    public var arguments: [String]
+    /// The machine.
+    public var host: CrashReport.Host
+    /// What it ran on.
+    public var runtime: CrashReport.Runtime
+    /// Faults for which there was no slot, so that they have no report.
+    public var faultsLost: Int
+    /// When it started, on the clock that no administrator sets, in nanoseconds.
+    public var startMonotonicNanoseconds: Int64
+    /// What was around it.
+    public var surroundings: ProcessSurroundings
+
+    init(_ header: RecordView<HFSpoolHeader>) {
+        pid = Int(header.pid)
+        parentPid = Int(header.parent_pid)
+        restarts = Int(header.restarts)
+        startTime = Timestamp(microsecondsSinceEpoch: header.start_unix_nanoseconds / 1000)
+        executable = header.text(\.executable)
+        name = header.text(\.name)
+        arguments = header.texts(\.arguments, length: header.arguments_length)
+        host = CrashReport.Host(
+            name: header.text(\.host),
+            kernel: header.text(\.kernel),
+            os: header.text(\.operating_system),
+            architecture: header.text(\.architecture),
+            processors: Int(header.processors)
+        )
+        func known(_ text: String) -> String? { text.isEmpty ? nil : text }
+        runtime = CrashReport.Runtime(
+            holdfast: header.text(\.holdfast),
+            swift: known(header.text(\.swift)),
+            libc: known(header.text(\.libc))
+        )
+        faultsLost = Int(header.faults_lost)
+        startMonotonicNanoseconds = header.start_monotonic_nanoseconds
+        surroundings = ProcessSurroundings(ContextSection(header.storage))
     }
 }

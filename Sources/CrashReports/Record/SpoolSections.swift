@@ -1,3 +1,5 @@
+internal import CRecordLayout
+
 /// Where a spool file keeps what belongs to few of its records.
 struct SpoolSections {
     private let file: RecordBytes
@@ -10,12 +12,11 @@ struct SpoolSections {
         var size: Int
         var count: Int
 
-        /// Reads offset, size and count from three words of the header.
-        init(_ file: RecordBytes, at place: Int) {
-            offset = Int(file.integer(place, as: UInt32.self))
-            size = Int(file.integer(place + 4, as: UInt32.self))
-            count = min(Int(file.integer(place + 8, as: UInt32.self)), 64)
-            if size > 1 << 20 { count = 0 }
+        /// Takes what the header says; a size that no section has is as if there were no entries.
+        init(offset: UInt32, size: UInt32, count: UInt32) {
+            self.offset = Int(offset)
+            self.size = Int(size)
+            self.count = size > 1 << 20 ? 0 : min(Int(count), 64)
         }
 
         /// The entry of a number from 1; empty where there is none.
@@ -27,9 +28,14 @@ struct SpoolSections {
 
     init(_ file: RecordBytes) {
         self.file = file
-        threads = Section(file, at: 3192)
-        entrySize = Int(file.integer(3204, as: UInt32.self))
-        memory = Section(file, at: 3208)
+        let header = RecordView<HFSpoolHeader>(file)
+        threads = Section(
+            offset: header.snapshot_offset,
+            size: header.snapshot_size,
+            count: header.snapshot_count
+        )
+        entrySize = Int(header.thread_entry_size)
+        memory = Section(offset: header.memory_offset, size: header.memory_size, count: header.memory_count)
     }
 
     /// Gives each record its entries; an entry is of one record at most, however many name it.
@@ -47,6 +53,139 @@ struct SpoolSections {
             if area > 0, !usedMemory.contains(area), records[index].attach(memory: memory.entry(area, of: file)) {
                 usedMemory.insert(area)
             }
+        }
+    }
+}
+
+/// The other threads of a process, as they were when one of them had faulted.
+public struct ThreadSnapshot: Sendable, Hashable {
+    /// One of them.
+    public struct Thread: Sendable, Hashable {
+        /// What is known of a thread's stack.
+        public enum Outcome: Sendable {
+            /// It was not asked.
+            case notAsked
+            /// It was walked to its end.
+            case walked
+            /// The walk ended before.
+            case broken
+            /// The thread did not answer.
+            case silent
+        }
+
+        /// The thread's id.
+        public var id: Int
+        /// Its name, "" for none.
+        public var name: String
+        /// What is known of its stack.
+        public var outcome: Outcome
+        /// The letter of its state (proc_pid_stat(5)), nil if that is not known.
+        public var kernelState: Unicode.Scalar?
+        /// The number of the system call that it was in.
+        public var systemCall: Int?
+        /// How long after the fault this was taken, in seconds.
+        public var sampledAfter: Double
+        /// Its registers, 0 where they are not known.
+        public var stackPointer: UInt64
+        /// See `stackPointer`.
+        public var framePointer: UInt64
+        /// Program counters, innermost first.
+        public var frames: [UInt64]
+        /// How many of `frames` are the innermost ones; the rest are the outermost.
+        public var headFrameCount: Int
+        /// How many frames lie between the head and the tail.
+        public var framesOmitted: Int
+    }
+
+    /// The fault that it is of.
+    public var faultNumber: Int
+    /// The threads, in the order of their ids as the kernel lists them.
+    public var threads: [Thread]
+    /// How many more there were.
+    public var omitted: Int
+    /// Whether they stood still together.
+    public var isStopped: Bool
+
+    /// Decodes a snapshot; nil for one that is of no fault.
+    ///
+    /// - Parameters:
+    ///   - bytes: Any bytes.
+    ///   - entrySize: How long the entry of a thread is, which may be longer than this version knows.
+    init?(_ bytes: RecordBytes, entrySize: Int) {
+        let snapshot = RecordView<HFThreadSnapshot>(bytes)
+        faultNumber = Int(snapshot.fault_number)
+        let start = RecordView<HFThreadSnapshot>.offset(of: \.threads)
+        guard faultNumber > 0, entrySize >= RecordView<HFThreadEntry>.size, bytes.count >= start else { return nil }
+        let count = snapshot.clamped(\.thread_count, atMost: (bytes.count - start) / entrySize)
+        omitted = Int(snapshot.threads_omitted)
+        isStopped = snapshot.is_stopped == 1
+        threads = (0..<count).compactMap { index in
+            Thread(RecordView<HFThreadEntry>(bytes.slice(start + index * entrySize, entrySize)))
+        }
+    }
+}
+
+extension ThreadSnapshot.Thread {
+    fileprivate init?(_ entry: RecordView<HFThreadEntry>) {
+        id = Int(entry.id)
+        guard id > 0 else { return nil }
+        name = entry.text(\.name)
+        switch Int(entry.outcome) {
+        case HF_THREAD_WALKED: outcome = .walked
+        case HF_THREAD_WALK_BROKEN: outcome = .broken
+        case HF_THREAD_SILENT: outcome = .silent
+        default: outcome = .notAsked
+        }
+        systemCall = entry.system_call >= 0 ? Int(entry.system_call) : nil
+        let letter = entry.kernel_state
+        kernelState = letter > 32 && letter < 127 ? Unicode.Scalar(letter) : nil
+        sampledAfter = Double(entry.after_nanoseconds) / 1e9
+        stackPointer = entry.stack_pointer
+        framePointer = entry.frame_pointer
+        let all = entry.numbers(\.frames, of: UInt64.self, count: entry.clamped(\.frame_count))
+        // Return addresses are never zero: where one is, the entry was cut off.
+        frames = Array(all.prefix(1) + all.dropFirst().prefix { $0 != 0 })
+        headFrameCount = entry.clamped(\.head_frame_count, atMost: frames.count)
+        framesOmitted = Int(entry.frames_omitted)
+    }
+}
+
+/// A piece of the memory of a process that faulted.
+public struct MemoryPiece: Sendable, Hashable {
+    /// Why it was taken.
+    public enum About: Sendable, Hashable {
+        /// What lay above the stack pointer.
+        case stack
+        /// What lay around the address in a register, by its place in the record's list.
+        case register(Int)
+    }
+
+    /// The address of the first byte.
+    public var address: UInt64
+    /// The bytes.
+    public var bytes: [UInt8]
+    /// Why it was taken.
+    public var about: About
+
+    /// Makes a piece.
+    public init(address: UInt64, bytes: [UInt8], about: About) {
+        self.address = address
+        self.bytes = bytes
+        self.about = about
+    }
+
+    /// The pieces of an area: as many as are whole.
+    static func pieces(_ area: RecordView<HFMemoryArea>) -> [MemoryPiece] {
+        let contents = area.part(\.bytes).storage
+        return area.parts(\.pieces, of: HFMemoryPiece.self, count: area.clamped(\.piece_count)).compactMap { piece in
+            let bytes = contents.bytes(Int(piece.offset), Int(piece.length))
+            guard !bytes.isEmpty else { return nil }
+            let about = Int(piece.about)
+            return MemoryPiece(
+                address: piece.address,
+                bytes: bytes,
+                about: about == HF_MEMORY_ABOUT_STACK ? .stack : .register(about)
+            )
         }
     }
 }

@@ -22,7 +22,8 @@ struct SpoolBytes {
         let numbers: [(Int, Int)] = [
             (8, 1), (12, 3264), (16, imageOffset), (20, 312), (24, images.count),
             (28, images.count), (32, slotOffset),
-            (36, Self.slotSize), (40, slots.count), (44, Int(faults ?? UInt32(slots.count { $0[0] != 0 }))), (52, Int(pid)),
+            (36, Self.slotSize), (40, slots.count), (44, Int(faults ?? UInt32(slots.count { $0[0] != 0 }))),
+            (52, Int(pid)),
             (56, Int(parentPid)), (80, 2),
         ]
         for (offset, value) in numbers { file.put(UInt32(value), at: offset) }

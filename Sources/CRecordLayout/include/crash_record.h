@@ -2,15 +2,14 @@
 //
 // A spool file is mapped shared, so that what was written is there after the process died or was replaced. It holds one
 // HFSpoolHeader, `image_capacity` HFImage entries, `slot_count` HFRecord slots and what belongs to few of them (crash_sections.h),
-// in this order, each section at the offset that the header names. Documented in Documentation/CrashRecordFormat.md; decoded by CrashReports/Record without this
-// header, because a decoder must take any bytes.
+// in this order, each section at the offset that the header names. CCrashCapture writes it, CrashReports/Record reads it, and a test
+// compares the tables of Documentation/CrashRecordFormat.md with it.
 //
 // Life cycle of a slot: free -> claimed -> captured -> decided -> free again once its report is in the store.
 
 #ifndef HF_CRASH_RECORD_H
 #define HF_CRASH_RECORD_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 /// The layout's version. A reader refuses what it does not know.
@@ -266,7 +265,7 @@ typedef struct HFSpoolHeader {
     uint32_t memory_count;
     /// How the process ended, HF_END_…: written last of all.
     uint32_t end;
-    /// Where the HFContextArea begins (crash_context.h), and how long it is with all that belongs to it; 0 for none.
+    /// Where the HFContextArea begins (crash_context_layout.h), and how long it is with all that belongs to it; 0 for none.
     uint32_t context_offset;
     uint32_t context_size;
     /// How much the store of the process may hold, for whoever finishes its records: a number and one more, all ones for any number,
@@ -281,37 +280,10 @@ typedef struct HFSpoolHeader {
 #define HF_SPOOL_MAGIC "HFSPOOL"
 #define HF_LIMIT_CHECK 0x73696d696c5f6668u
 
-// The decoder in CrashReports/Record reads by these offsets.
+// What is added to one of these goes to its end, and these change with it; anything else is another HF_SPOOL_VERSION.
 _Static_assert(sizeof(HFImage) == 312, "spool layout");
-_Static_assert(offsetof(HFRecord, thread_name) == 56, "spool layout");
-_Static_assert(offsetof(HFRecord, registers) == 88, "spool layout");
-_Static_assert(offsetof(HFRecord, context) == 272, "spool layout");
-_Static_assert(offsetof(HFRecord, item) == 296, "spool layout");
-_Static_assert(offsetof(HFRecord, code_bytes) == 328, "spool layout");
-_Static_assert(offsetof(HFRecord, mode) == 344, "spool layout");
-_Static_assert(offsetof(HFRecord, message) == 504, "spool layout");
-_Static_assert(offsetof(HFRecord, frames) == 1976, "spool layout");
-_Static_assert(offsetof(HFRecord, pid) == 4024, "spool layout");
-_Static_assert(offsetof(HFRecord, exception_type) == 4032, "spool layout");
-_Static_assert(offsetof(HFRecord, exception_message) == 4160, "spool layout");
-_Static_assert(offsetof(HFRecord, touched) == 4416, "spool layout");
-_Static_assert(offsetof(HFRecord, sampling) == 4672, "spool layout");
-_Static_assert(offsetof(HFRecord, code_before) == 4688, "spool layout");
-_Static_assert(offsetof(HFRecord, more_registers) == 4704, "spool layout");
-_Static_assert(offsetof(HFRecord, mapping) == 4800, "spool layout");
-_Static_assert(offsetof(HFRecord, sender_name) == 4952, "spool layout");
-_Static_assert(offsetof(HFRecord, callout_deadline) == 4968, "spool layout");
-_Static_assert(offsetof(HFRecord, repeats) == 4976, "spool layout");
-_Static_assert(offsetof(HFRecord, decider_state) == 4980, "spool layout");
-_Static_assert(offsetof(HFRecord, last_repeat_unix_nanoseconds) == 4984, "spool layout");
+_Static_assert(sizeof(HFMapping) == 152, "spool layout");
 _Static_assert(sizeof(HFRecord) == 4992, "spool layout");
-_Static_assert(offsetof(HFSpoolHeader, start_unix_nanoseconds) == 64, "spool layout");
-_Static_assert(offsetof(HFSpoolHeader, name) == 96, "spool layout");
-_Static_assert(offsetof(HFSpoolHeader, arguments) == 1144, "spool layout");
-_Static_assert(offsetof(HFSpoolHeader, snapshot_offset) == 3192, "spool layout");
-_Static_assert(offsetof(HFSpoolHeader, end) == 3220, "spool layout");
-_Static_assert(offsetof(HFSpoolHeader, context_offset) == 3224, "spool layout");
-_Static_assert(offsetof(HFSpoolHeader, limit_reports) == 3232, "spool layout");
 _Static_assert(sizeof(HFSpoolHeader) == 3264, "spool layout");
 
 #endif
