@@ -35,9 +35,9 @@ final class FaultTeller: Sendable {
     ///
     /// On the report writer's thread.
     func tell(_ report: CrashReport) {
-        let number = report.fault.number
+        guard let number = report.fault?.number else { return }
         let text = report.faultLine(isStored: !health.isUnusable)
-        guard report.kind == .fault, let line = keep(text, of: number) else { return }
+        guard let line = keep(text, of: number) else { return }
         let level: Logger.Level = report.recovery?.quarantined == true ? .error : .warning
         logger.log(level: level, "\(line)")
     }

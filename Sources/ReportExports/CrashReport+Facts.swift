@@ -20,8 +20,8 @@ extension CrashReport {
     /// Whether its first thread is one: what was pinged and did not answer has none that is known.
     var hasThread: Bool { kind != .stall || thread.id != 0 || !thread.frames.isEmpty }
 
-    /// What happened, in a word: the name of the signal, or `Stall`.
-    var faultName: String { kind == .stall ? "Stall" : fault.signal.name }
+    /// What happened, in a word: the name of the signal, else that of the kind, such as `Stall`.
+    var faultName: String { fault?.signal.name ?? kind.rawValue.prefix(1).uppercased() + kind.rawValue.dropFirst() }
 }
 
 extension CrashReport.Stall {

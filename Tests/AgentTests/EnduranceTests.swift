@@ -65,7 +65,7 @@ import Testing
 
     private func notResumed(_ agent: AgentProcess) throws -> [String] {
         try agent.store.reports().filter { $0.verdict.decision != .resume }
-            .map { "\($0.fault.signal): \($0.verdict.reason) \($0.notes)" }
+            .map { "\($0.fault?.signal.name ?? ""): \($0.verdict.reason) \($0.notes)" }
     }
 
     private func checkReports(_ agent: AgentProcess) throws {

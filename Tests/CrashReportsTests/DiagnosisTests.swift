@@ -23,19 +23,20 @@ import Testing
         frame.inlined = false
         if names.count == 1, check != nil { names[0].inlined = true }
         var report = SampleReport.minimal(message: message, frames: names + [frame])
-        report.fault.signal = .signal(signal)
-        report.fault.code = .code(code, ofSignal: signal)
-        report.fault.addressKind = kind
-        report.fault.access = access
-        report.fault.address = address.map(HexAddress.init(_:))
-        report.fault.sender = code <= 0 ? .init(pid: report.process.pid, uid: 0) : nil
+        report.fault?.signal = .signal(signal)
+        report.fault?.code = .code(code, ofSignal: signal)
+        report.fault?.addressKind = kind
+        report.fault?.access = access
+        report.fault?.address = address.map(HexAddress.init(_:))
+        let pid = report.process.pid
+        report.fault?.sender = code <= 0 ? .init(pid: pid, uid: 0) : nil
         return report
     }
 
     /// A callout that was interrupted at its deadline, in its own code or where it waited.
     private static func late(_ seconds: Double, waitingIn library: String? = nil) -> CrashReport {
         var report = report(16, -6, library: library)
-        report.fault.deadlineSeconds = seconds
+        report.fault?.deadlineSeconds = seconds
         report.loop = .init(
             mode: "default",
             activity: "afterWaiting",
@@ -149,11 +150,11 @@ import Testing
 
     @Test func `A signal from outside is somebody else's doing`() {
         var report = Self.report(6, 0)
-        report.fault.sender = .init(pid: 1, uid: 0)
+        report.fault?.sender = .init(pid: 1, uid: 0)
         let watchdog = CrashReport.Diagnosis(of: report)
         #expect(watchdog.summary.hasPrefix("The service manager (pid 1) ended the process with SIGABRT"))
         #expect(watchdog.next[0].contains("WatchdogSec="))
-        report.fault.sender = .init(pid: 4711, uid: 7)
+        report.fault?.sender = .init(pid: 4711, uid: 7)
         #expect(CrashReport.Diagnosis(of: report).summary.hasPrefix("Process 4711 of user 7 ended"))
         report.process.parentPid = 4711
         #expect(CrashReport.Diagnosis(of: report).summary.hasPrefix("The parent process (pid 4711)"))
@@ -179,7 +180,7 @@ import Testing
         words: String
     ) {
         var report = Self.report(11, 1, kind: .unmapped, access: .read, address: 0x5000)
-        report.fault.mapping = .init(
+        report.fault?.mapping = .init(
             place: place,
             distance: distance,
             name: name,
@@ -193,7 +194,7 @@ import Testing
 
     @Test func `The file that was cut is named, and who sent a signal`() {
         var report = Self.report(7, 2, kind: .pastEndOfFile, access: .read, address: 0x5000)
-        report.fault.mapping = .init(
+        report.fault?.mapping = .init(
             place: .inside,
             distance: 0,
             name: "/var/lib/mail/queue",
@@ -203,19 +204,19 @@ import Testing
         )
         #expect(CrashReport.Diagnosis(of: report).summary.hasPrefix("A mapped file (/var/lib/mail/queue) is shorter"))
         report = Self.report(11, 0)
-        report.fault.sender = .init(pid: 4711, uid: 0, name: "watchdogd")
+        report.fault?.sender = .init(pid: 4711, uid: 0, name: "watchdogd")
         #expect(CrashReport.Diagnosis(of: report).summary.hasPrefix("Process 4711 “watchdogd” of user 0 ended"))
     }
 
     @Test func `An uncaught exception is named`() {
         var report = Self.abort(nil)
-        report.fault.exception = .init(type: "std::out_of_range", message: "map::at")
+        report.fault?.exception = .init(type: "std::out_of_range", message: "map::at")
         #expect(
             CrashReport.Diagnosis(of: report).summary
                 == "A C++ exception of type std::out_of_range was thrown and nobody caught it: “map::at”, "
                 + "in Router.route(for:) (Router.swift:88)."
         )
-        report.fault.exception = .init(type: "std::bad_alloc")
+        report.fault?.exception = .init(type: "std::bad_alloc")
         #expect(CrashReport.Diagnosis(of: report).summary.hasPrefix("Memory was asked for"))
     }
 
@@ -244,7 +245,7 @@ import Testing
 
     @Test func `What went before and what became of it is said`() {
         var report = Self.report(11, 1, kind: .noCode, access: .read, address: 0)
-        report.fault.number = 3
+        report.fault?.number = 3
         report.occurrences.count = 412
         report.recovery = .init(quarantined: true, touched: ["routing table"])
         report.verdict.decision = .restart
@@ -275,7 +276,7 @@ import Testing
                 var report = Self.report(signal, signal == 6 ? -6 : 2, message: message)
                 report.thread.frames[0].function = evil
                 report.recovery = .init(touched: Array(repeating: evil, count: 100))
-                report.fault.exception = signal == 6 ? .init(type: evil, message: evil) : nil
+                report.fault?.exception = signal == 6 ? .init(type: evil, message: evil) : nil
                 let diagnosis = CrashReport.Diagnosis(of: report)
                 for line in [diagnosis.summary] + diagnosis.next {
                     #expect(line.count <= 401)

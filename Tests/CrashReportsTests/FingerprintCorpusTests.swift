@@ -21,7 +21,7 @@ import Testing
             names.append(name)
             if names.count == 5 { break }
         }
-        return [report.fault.signal.name] + names
+        return [report.fault?.signal.name ?? ""] + names
     }
 
     private static let rules: [(name: String, key: @Sendable (CrashReport) -> [String])] = [

@@ -14,9 +14,9 @@ import Testing
         callout: CrashReport.LoopState.Callout? = nil
     ) -> Fingerprint {
         var report = SampleReport.minimal(message: message, frames: frames)
-        report.fault.signal = .signal(signal)
-        report.fault.code = .code(code, ofSignal: signal)
-        report.fault.addressKind = kind
+        report.fault?.signal = .signal(signal)
+        report.fault?.code = .code(code, ofSignal: signal)
+        report.fault?.addressKind = kind
         report.loop = callout.map { .init(mode: "default", activity: "entry", callout: $0, nesting: 1, pass: 1) }
         return Fingerprint(of: report)
     }
@@ -41,7 +41,7 @@ import Testing
         var explained = report
         explained.explain()
         #expect(explained.fingerprint.rawValue.hasPrefix("v2-"))
-        #expect(explained.fault.diagnosis != nil)
+        #expect(explained.diagnosis != nil)
     }
 
     @Test func `A callout that takes too long is known by its label, and by where it waits`() {
@@ -49,8 +49,8 @@ import Testing
             var frames = frames(names)
             if waiting { frames[0].isUserCode = false }
             var report = SampleReport.minimal(frames: frames)
-            report.fault.signal = .signal(16)
-            report.fault.deadlineSeconds = 2
+            report.fault?.signal = .signal(16)
+            report.fault?.deadlineSeconds = 2
             let callout = CrashReport.LoopState.Callout(kind: .timer, label: label, item: 7)
             report.loop = .init(mode: "default", activity: "entry", callout: callout, nesting: 1, pass: 1)
             return Fingerprint(of: report)

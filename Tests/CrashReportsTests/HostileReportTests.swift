@@ -32,7 +32,7 @@ import Testing
         // Into every string that may be anything.
         let object = try JSONSerialization.jsonObject(with: Data(fixture.utf8))
         let report = try CrashReport(json: Array(JSONSerialization.data(withJSONObject: poisoned(object, with: evil))))
-        #expect(report.fault.reason.contains(evil))
+        #expect(report.reason.contains(evil))
         try store.write(report)
         for arguments in Self.commands {
             let result = try run(arguments)
@@ -67,9 +67,9 @@ import Testing
             report.context?.container?.memoryLimit = number
             report.context?.limits["x"] = .init(soft: number, hard: number)
             report.context?.threadCount = number
-            report.fault.instructions?.address = HexAddress(UInt64(bitPattern: Int64(number)))
-            report.fault.instructions?.bytes = "0"
-            report.fault.signal.number = number
+            report.fault?.instructions?.address = HexAddress(UInt64(bitPattern: Int64(number)))
+            report.fault?.instructions?.bytes = "0"
+            report.fault?.signal.number = number
             report.process.uptimeSeconds = Double(number) * 1e280
             try store.write(report)
             for arguments in Self.commands { #expect(try run(arguments).exitCode == 0, "\(arguments)") }

@@ -138,15 +138,19 @@ import Testing
         #expect(try CrashReport(json: try JSONText.line(report)).stall?.profile?.rows.count == 100_000)
     }
 
-    @Test func `A stall that is of no kind, and a kind without a stall`() throws {
-        var report = try CrashReport(json: try Fixture.bytes("v1-stall.json"))
-        report.kind = .fault
+    @Test func `A kind without its section is refused, and a kind that is not known is shown`() throws {
+        let text = String(decoding: try Fixture.bytes("v1-stall.json"), as: UTF8.self)
+        for (word, missing) in [("\"kind\": \"stall\"", "\"stall\": {"), ("\"kind\": \"fault\"", "")] {
+            let changed = text.replacing("\"kind\": \"stall\"", with: word)
+            let bytes = Array((missing.isEmpty ? changed : changed.replacing(missing, with: "\"x\": {")).utf8)
+            let error = #expect(throws: ReportFormatError.self) { try CrashReport(json: bytes) }
+            #expect(error?.description.hasPrefix("the key \(missing.isEmpty ? "fault" : "stall") is missing") == true)
+        }
+        let unknown = text.replacing("\"kind\": \"stall\"", with: "\"kind\": \"death\"")
+        var report = try CrashReport(json: Array(unknown.utf8))
+        #expect(report.kind.rawValue == "death" && report.fault == nil && report.stall == nil)
         report.explain()
-        try store.write(report)
-        #expect(try run(["show", "last"]).exitCode == 0)
-        report.kind = .stall
-        report.stall = nil
-        report.explain()
+        #expect(try CrashReport(json: try report.json()) == report)
         try store.write(report)
         for arguments in [["show", "last"], ["list"], ["stats"], ["report", "--html", "-"]] {
             #expect(try run(arguments).exitCode == 0)

@@ -22,7 +22,7 @@ import Testing
         var report = SampleReport.minimal(id: ReportID(time: time))
         report.timestamp = time
         report.occurrences = .init(count: 1, first: time, last: time)
-        report.fault.number = number
+        report.fault?.number = number
         change(&report)
         return report
     }
@@ -58,8 +58,7 @@ import Testing
         for seconds in [1, 3.0] {
             try store.write(
                 report(secondsAgo: seconds) {
-                    $0.kind = .stall
-                    $0.stall = SampleStall.report().stall
+                    $0.subject = SampleStall.report().subject
                     $0.verdict = .init(decision: .wait, reason: "a stall")
                 }
             )

@@ -105,8 +105,8 @@ import Testing
 
     @Test func `Reports are valid with and without what is optional`() throws {
         var full = try CrashReport(json: try Fixture.bytes("v1-fault.json"))
-        full.fault.sender = .init(pid: 1, uid: 0)
-        full.fault.addressKind = .noCode
+        full.fault?.sender = .init(pid: 1, uid: 0)
+        full.fault?.addressKind = .noCode
         full.images[1].buildID = "00ff"
         for report in [SampleReport.minimal(), full, SampleStall.report(calls: nil), SampleStall.ping()] {
             let result = try validate(try report.json())
@@ -115,12 +115,15 @@ import Testing
     }
 
     @Test func `A kind and its section go together`() throws {
-        var report = SampleStall.report()
-        report.stall = nil
-        #expect(try validate(try report.json()).exitCode == 7)
-        report = SampleStall.report()
-        report.kind = .fault
-        #expect(try validate(try report.json()).exitCode == 7)
+        let stall = String(decoding: try SampleStall.report().json(), as: UTF8.self)
+        let fault = String(decoding: try SampleReport.minimal().json(), as: UTF8.self)
+        for (text, kind, other) in [(stall, "stall", "fault"), (fault, "fault", "stall")] {
+            #expect(text.contains("\"kind\" : \"\(kind)\""))
+            let renamed = text.replacing("\"kind\" : \"\(kind)\"", with: "\"kind\" : \"\(other)\"")
+            #expect(try validate(Array(renamed.utf8)).exitCode == 7)
+            let both = text.replacing("\"\(kind)\" : {", with: "\"\(other)\" : {}, \"\(kind)\" : {")
+            #expect(try validate(Array(both.utf8)).exitCode == 7)
+        }
     }
 
     @Test func `A report with another key or without one is not valid`() throws {

@@ -34,10 +34,10 @@ import Testing
     private func fillForFilters() throws {
         try fill([
             { $0.process.name = "mail" },
-            { $0.fault.signal = .signal(11) },
+            { $0.fault?.signal = .signal(11) },
             { $0.verdict.decision = .resume },
             { $0.fingerprint = Fingerprint(rawValue: "v2-0123456789abcdef") },
-            { $0.fault.reason = "Größe of a FILE" },
+            { $0.reason = "Größe of a FILE" },
             { $0.context = .init(tags: ["region": "eu-1", "zone": "b"]) },
             { $0.occurrences.last = self.start.adding(seconds: 3600) },
         ])
@@ -77,7 +77,7 @@ import Testing
             { $0.occurrences.count = 2 },
             { $0.process.name = "z" },
             { $0.occurrences.count = 2 },
-            { $0.fault.reason = "a" },
+            { $0.reason = "a" },
         ])
         #expect(try found(.init(), order: .newestFirst) == ["a", "reason 2", "reason 1", "reason 0"])
         #expect(try found(.init(), order: .mostFrequentFirst) == ["reason 2", "reason 0", "a", "reason 1"])
@@ -94,7 +94,7 @@ import Testing
                 $0.fingerprint = fingerprint
                 $0.process.buildID = "one"
             },
-            { $0.fault.reason = "another" },
+            { $0.reason = "another" },
             {
                 $0.fingerprint = fingerprint
                 $0.process.buildID = "two"

@@ -97,7 +97,7 @@ import Testing
         #expect((counted...(counted + 40)).contains(count))
         for group in groups {
             let all = try #require(written[group])
-            let left = reports.values.filter { $0.fault.reason == group }.map(\.id).sorted()
+            let left = reports.values.filter { $0.reason == group }.map(\.id).sorted()
             // The first and the last stay; one that was written and not yet said may be before or after them.
             #expect(try #require(left.first) <= #require(all.min()))
             #expect(try #require(left.last) >= #require(all.max()))

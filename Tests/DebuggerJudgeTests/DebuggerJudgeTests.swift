@@ -41,7 +41,7 @@ import Testing
         // The first fault of a process is the one that gdb stops at; what broke the heap may lead to a second.
         let reports = Dictionary(
             try program.reports().map { ($0.process.pid, $0) },
-            uniquingKeysWith: { $0.fault.number <= $1.fault.number ? $0 : $1 }
+            uniquingKeysWith: { ($0.fault?.number ?? 0) <= ($1.fault?.number ?? 0) ? $0 : $1 }
         )
         let symbolicator = ReportSymbolicator(search: DebugFileSearch(directories: program.debugFolders))
         var comparisons: [StackComparison] = []

@@ -88,7 +88,7 @@ import Testing
     @Test func `A stack overflow of a thread that nobody prepared has a report`() throws {
         for site in [Site.pthread, .dispatch, .pool] {
             for run in try runs(.fault(.stackOverflow), .threadBody, on: site, end: .drainAndRestart) {
-                #expect(run.reports.map(\.fault.reason) == ["stack overflow"])
+                #expect(run.reports.map(\.reason) == ["stack overflow"])
             }
         }
     }

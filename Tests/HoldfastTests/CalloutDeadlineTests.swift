@@ -29,12 +29,12 @@ import Testing
         #expect(lines == ["after", Self.abandoned, "resumed 1"])
         let report = try #require(reports.first)
         #expect(reports.count == 1)
-        #expect(report.fault.signal.name == "SIGSTKFLT")
-        #expect(report.fault.deadlineSeconds == 1)
-        #expect(report.fault.reason == "the callout \"probe\" ran for more than its deadline of 1 s")
+        #expect(report.fault?.signal.name == "SIGSTKFLT")
+        #expect(report.fault?.deadlineSeconds == 1)
+        #expect(report.reason == "the callout \"probe\" ran for more than its deadline of 1 s")
         #expect(report.verdict.decision == .resume)
         #expect(report.loop?.callout?.label == "probe")
-        let diagnosis = try #require(report.fault.diagnosis)
+        let diagnosis = try #require(report.diagnosis)
         #expect(diagnosis.summary.contains("ran for longer than its deadline of 1 s; it was interrupted in"))
         #expect(diagnosis.next.contains { $0.contains("longer deadline") })
         let functions = report.thread.frames.compactMap(\.function)
@@ -75,7 +75,7 @@ import Testing
         #expect(lines == ["restarted"])
         let report = try #require(reports.first)
         #expect(reports.count == 1 && report.verdict.decision == .restart)
-        #expect(report.fault.deadlineSeconds == 1)
+        #expect(report.fault?.deadlineSeconds == 1)
         #expect(report.verdict.reason == "it was interrupted inside a library, whose locks may be held")
     }
 
@@ -141,7 +141,7 @@ import Testing
         let (lines, reports) = try run("item")
         #expect(lines.contains("untouched") && lines.contains("true") && lines.last == "resumed 1", "\(lines)")
         #expect(reports.map(\.loop?.callout?.label) == ["slow timer"])
-        #expect(reports.map(\.fault.deadlineSeconds) == [0.1])
+        #expect(reports.map(\.fault?.deadlineSeconds) == [0.1])
     }
 
     // MARK: What is left behind

@@ -11,8 +11,8 @@ import Testing
         #expect(run.lines.isEmpty)
         let report = try #require(run.reports.first)
         #expect(run.reports.count == 1)
-        #expect(report.fault.signal.name == "SIGILL")
-        #expect(report.fault.number == 1)
+        #expect(report.fault?.signal.name == "SIGILL")
+        #expect(report.fault?.number == 1)
         #expect(report.verdict.reason == "the process ended before a verdict was given")
     }
 
@@ -22,9 +22,9 @@ import Testing
         #expect(run.lines == ["restarted 1"])
         let report = try #require(run.reports.first)
         #expect(report.verdict.decision == .restart)
-        #expect(report.fault.signal.name == "SIGABRT")
-        #expect(report.fault.exception?.type == "std::runtime_error")
-        #expect(report.fault.exception?.message == "an exception that nobody catches")
+        #expect(report.fault?.signal.name == "SIGABRT")
+        #expect(report.fault?.exception?.type == "std::runtime_error")
+        #expect(report.fault?.exception?.message == "an exception that nobody catches")
     }
 
     @Test func `A fault of the thread that makes reports restarts the process, and nothing is lost`() throws {

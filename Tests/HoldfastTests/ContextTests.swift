@@ -11,7 +11,7 @@ import Testing
         #expect(try run.process.wait() == end, "\(run.process.errors.suffix(1000))")
         // What the process left in the spool is finished by this.
         _ = try run.store.list()
-        return try run.store.reports().sorted { $0.fault.number < $1.fault.number }
+        return try run.store.reports().sorted { ($0.fault?.number ?? 0) < ($1.fault?.number ?? 0) }
     }
 
     private func callouts(_ context: CrashReport.Context) -> [String] {

@@ -24,7 +24,7 @@ import Testing
         #expect(try run.process.wait() == .exited(0), "\(run.process.errors)")
         #expect(run.process.errors.contains("somebody has cut the spool file; it was made whole again"))
         let report = try run.store.onlyReport()
-        #expect(report.fault.number == 1)
+        #expect(report.fault?.number == 1)
         #expect(report.verdict.decision == .resume)
         #expect(report.process.name == "recovery-probe")
         #expect(report.thread.frames.contains { $0.function?.contains("CutSpoolScenarios") == true })

@@ -101,7 +101,7 @@ import Testing
         #expect(run.lines == ["quarantined [\"bad timer\"]", "resumed 3"])
         // The texts were cleared, too, and not added up.
         #expect(run.reports.count == 3)
-        #expect(Set(run.reports.map(\.fault.message)).count == 1)
+        #expect(Set(run.reports.map(\.fault?.message)).count == 1)
     }
 
     @Test func `The runtime's text of a fault that was resumed is gone`() throws {
@@ -109,7 +109,7 @@ import Testing
         #expect(run.end == .exited(0))
         #expect(run.lines == ["none", "none", "none", "resumed 3"])
         for (number, report) in run.reports.enumerated() {
-            #expect(report.fault.message?.hasSuffix("text \(number + 1)") == true, "\(report.fault.message ?? "")")
+            #expect(report.fault?.message?.hasSuffix("text \(number + 1)") == true, "\(report.fault?.message ?? "")")
         }
     }
 
@@ -153,9 +153,9 @@ import Testing
         #expect(run.lines == ["restarted 1"])
         let words = "the other thread's words"
         let other = try #require(run.reports.first { $0.thread.isMain == false })
-        #expect(other.fault.message?.contains(words) == true)
+        #expect(other.fault?.message?.contains(words) == true)
         let handlers = try #require(run.reports.first { $0.thread.isMain })
-        let message = try #require(handlers.fault.message)
+        let message = try #require(handlers.fault?.message)
         #expect(message.contains("a fault on purpose") && !message.contains(words), "\(message)")
     }
 

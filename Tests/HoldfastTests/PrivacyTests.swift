@@ -54,7 +54,7 @@ import Testing
         #expect(try files(in: run.store.path, with: "hunter2") == [])
         #expect(try files(in: run.store.path, with: "ACME-2222") == [])
         let report = try #require(run.store.reports().first)
-        #expect(report.fault.reason == "cannot log in with password=<redacted> as <redacted>")
+        #expect(report.reason == "cannot log in with password=<redacted> as <redacted>")
         #expect(
             report.process.arguments.dropFirst(4) == [
                 "--api-token", "<redacted>", "--password=<redacted>", "https://<redacted>@example.org/", "--customer",

@@ -13,7 +13,7 @@ import Testing
                 "balance 51 limit 51", "a conflict is found, and what came after it runs", "resumed 101",
             ]
         )
-        #expect(run.reports.last?.fault.message?.contains("access conflict") == true)
+        #expect(run.reports.last?.fault?.message?.contains("access conflict") == true)
     }
 
     @Test func `An outer access stays open while a nested callout faults, and ends in order`() throws {
@@ -51,7 +51,7 @@ import Testing
         let child = try #require(run.reports.first { $0.verdict.decision == .terminate })
         let parent = try #require(run.reports.first { $0.verdict.decision == .resume })
         #expect(run.reports.count == 2)
-        #expect(run.reports.map(\.fault.number) == [1, 1])
+        #expect(run.reports.map(\.fault?.number) == [1, 1])
         #expect(child.process.pid != parent.process.pid)
         #expect(child.location.contains("faultUd2"))
         #expect(parent.location.contains("faultNilUnwrap"))

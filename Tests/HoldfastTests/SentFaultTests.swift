@@ -19,7 +19,7 @@ import Testing
         #expect(try run.process.wait() == .signalled(signal))
         let report = try run.store.onlyReport()
         #expect(report.verdict.decision == .terminate)
-        #expect(report.fault.sender?.pid == Int(getpid()))
+        #expect(report.fault?.sender?.pid == Int(getpid()))
     }
 
     @Test(arguments: signals)

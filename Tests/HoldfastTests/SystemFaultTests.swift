@@ -10,9 +10,9 @@ import Testing
         #expect(try run.lines() == ["restarted"])
         #expect(try run.process.wait() == .exited(0))
         let report = try #require(try run.finishedReports().first)
-        #expect(report.fault.signal.name == "SIGSYS" && report.fault.code.name == "SYS_SECCOMP")
-        #expect(report.fault.reason == "forbidden system call")
-        #expect(report.fault.diagnosis?.summary.contains("(afs_syscall)") == true)
+        #expect(report.fault?.signal.name == "SIGSYS" && report.fault?.code.name == "SYS_SECCOMP")
+        #expect(report.reason == "forbidden system call")
+        #expect(report.diagnosis?.summary.contains("(afs_syscall)") == true)
         #expect(report.verdict.decision == .restart)
         #expect(report.location.contains("faultForbiddenCall"))
     }
@@ -22,9 +22,9 @@ import Testing
         #expect(try run.lines() == ["restarted"])
         #expect(try run.process.wait() == .exited(0))
         let report = try #require(try run.finishedReports().first)
-        #expect(report.fault.signal.name == "SIGXFSZ")
-        #expect(report.fault.reason == "a file was to grow beyond the limit of the process (RLIMIT_FSIZE)")
-        #expect(report.fault.diagnosis?.summary.contains("RLIMIT_FSIZE") == true)
+        #expect(report.fault?.signal.name == "SIGXFSZ")
+        #expect(report.reason == "a file was to grow beyond the limit of the process (RLIMIT_FSIZE)")
+        #expect(report.diagnosis?.summary.contains("RLIMIT_FSIZE") == true)
         #expect(report.verdict.decision == .restart)
         #expect(report.location.contains("faultFileSize"))
     }
@@ -34,8 +34,8 @@ import Testing
         #expect(try run.lines() == [])
         #expect(try run.process.wait() == .signalled(SIGXCPU))
         let report = try #require(try run.finishedReports().first)
-        #expect(report.fault.signal.name == "SIGXCPU" && report.fault.address == nil)
-        #expect(report.fault.reason == "the processor time of the process is over (RLIMIT_CPU)")
+        #expect(report.fault?.signal.name == "SIGXCPU" && report.fault?.address == nil)
+        #expect(report.reason == "the processor time of the process is over (RLIMIT_CPU)")
         #expect(report.verdict.decision == .terminate)
     }
 
@@ -61,10 +61,10 @@ import Testing
         _ = try run.lines()
         _ = try run.process.wait()
         let report = try #require(try run.finishedReports().first)
-        #expect(report.fault.signal.name == "SIGSEGV" && report.fault.code.name == "SI_KERNEL")
-        #expect(report.fault.reason == "privileged instruction")
-        #expect(report.fault.addressKind == nil)
-        #expect(report.fault.diagnosis?.summary.contains("only the kernel may run") == true)
+        #expect(report.fault?.signal.name == "SIGSEGV" && report.fault?.code.name == "SI_KERNEL")
+        #expect(report.reason == "privileged instruction")
+        #expect(report.fault?.addressKind == nil)
+        #expect(report.diagnosis?.summary.contains("only the kernel may run") == true)
     }
 
     @Test func `std::terminate without an exception is said to be that`() throws {
@@ -72,9 +72,9 @@ import Testing
         _ = try run.lines()
         _ = try run.process.wait()
         let report = try #require(try run.finishedReports().first)
-        #expect(report.fault.reason == "std::terminate was called without an exception")
-        #expect(report.fault.exception == nil)
-        #expect(report.fault.diagnosis?.summary.contains("std::terminate") == true)
+        #expect(report.reason == "std::terminate was called without an exception")
+        #expect(report.fault?.exception == nil)
+        #expect(report.diagnosis?.summary.contains("std::terminate") == true)
         #expect(try run.store.violations().texts == [])
     }
 }

@@ -12,7 +12,7 @@ import Testing
         #expect(run.lines == ["restarted 1"])
         let report = try #require(run.reports.first)
         #expect(run.reports.count == 1)
-        #expect(report.fault.addressKind == .stackGuard)
+        #expect(report.fault?.addressKind == .stackGuard)
         #expect(report.verdict.decision == .restart)
         #expect(!report.thread.isMain)
         let top = report.thread.frames.first { $0.isUserCode }
@@ -29,7 +29,7 @@ import Testing
         let run = try ProbeRun("simultaneous-faults")
         #expect(run.end == .exited(0))
         #expect(run.lines == ["restarted 1"])
-        #expect(Set(run.reports.map(\.fault.number)).count == run.reports.count)
+        #expect(Set(run.reports.map(\.fault?.number)).count == run.reports.count)
         #expect((1...5).contains(run.reports.count))
         #expect(run.reports.contains { $0.verdict.decision == .restart })
         #expect(Set(run.reports.map(\.thread.id)).count == run.reports.count, "one each")

@@ -60,7 +60,7 @@ import Testing
         #expect(run.lines == ["restarted 1"])
         let report = try #require(run.reports.first)
         #expect(report.verdict.decision == .restart)
-        #expect(report.fault.message?.contains("corrupted top size") == true)
+        #expect(report.fault?.message?.contains("corrupted top size") == true)
     }
 
     @Test func `A critical section that has ended does not count`() throws {

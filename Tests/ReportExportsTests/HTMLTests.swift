@@ -116,7 +116,7 @@ import Testing
             report.timestamp = report.timestamp.adding(seconds: hours * 3600)
             report.id = ReportID(time: report.timestamp)
             report.fingerprint = Fingerprint(rawValue: "v2-\(group)")
-            report.fault.reason = "reason \(group)"
+            report.reason = "reason \(group)"
             report.verdict.decision = decision
             report.occurrences = .init(count: count, first: report.timestamp, last: report.timestamp)
             return report
@@ -165,7 +165,7 @@ import Testing
     }
 
     @Test func `A deep recursion is told by its head, its length and its tail`() throws {
-        let report = try #require(RichStore.reports().first { $0.fault.reason == "stack overflow" })
+        let report = try #require(RichStore.reports().first { $0.reason == "stack overflow" })
         let page = Pages.html([report])
         #expect(page.contains("more calls of the same"))
         #expect(page.contains("20,400 frames left out"))

@@ -103,7 +103,7 @@ import Testing
 
     @Test func `Who reads only the start is no failure`() throws {
         var report = RichReport.report()
-        report.fault.message = String(repeating: "more than a pipe holds ", count: 10000)
+        report.fault?.message = String(repeating: "more than a pipe holds ", count: 10000)
         try store.write(report)
         let result = try shell(
             "crashreport export last --format json-lines --output /dev/stdout | head -c 1; echo ${PIPESTATUS[0]}"

@@ -61,8 +61,7 @@ import Testing
         func call(_ depth: Int, _ seconds: Double, _ offset: UInt64) -> CrashReport.Stall.Call {
             .init(depth: depth, seconds: seconds, samples: 1, address: HexAddress(address + offset), isUserCode: true)
         }
-        report.kind = .stall
-        report.stall = try Fixture.stall().stall
+        report.subject = try Fixture.stall().subject
         var known = call(1, 0.25, 9)
         known.function = "known()"
         report.stall?.profile = .init(
@@ -71,7 +70,7 @@ import Testing
             calls: [call(0, 1, 8), known, call(0, 0.75, 4), call(5, 0.5, .max / 2 - address)],
             callsOmitted: 2
         )
-        report.fault.reason = "stalled for 1.87 s, running"
+        report.reason = "stalled for 1.87 s, running"
         try store.write(report)
         let run = try ProgramRun.run(program, ["symbolicate", "last", "--store", store.path.string])
         #expect(run.end == .exited(0), "\(run.errors)")
@@ -86,7 +85,7 @@ import Testing
         #expect(calls.contains { $0.function == "known()" && $0.seconds == 0.25 && $0.depth > 0 })
         #expect(calls.contains { $0.function == nil && $0.seconds == 0.5 && $0.depth > 0 })
         #expect(named.stall?.profile?.samples == 3 && named.stall?.profile?.callsOmitted == 2)
-        #expect(named.fault.reason == report.fault.reason)
+        #expect(named.reason == report.reason)
         // Nothing more is known the second time.
         let again = try ProgramRun.run(program, ["symbolicate", "last", "--store", store.path.string])
         #expect(again.output.contains("nothing more is known than before"))

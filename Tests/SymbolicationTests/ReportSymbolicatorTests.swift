@@ -92,10 +92,10 @@ import Testing
         bare.thread.frames[0].address = HexAddress(failedCheck)
         let report = ReportSymbolicator(search: symbols).symbolicate(bare).report
         let check = try #require(report.runtimeFailure)
-        #expect(report.fault.reason == check)
+        #expect(report.reason == check)
         // A reason of another rule stays.
-        bare.fault.reason = "something else"
-        #expect(ReportSymbolicator(search: symbols).symbolicate(bare).report.fault.reason == "something else")
+        bare.reason = "something else"
+        #expect(ReportSymbolicator(search: symbols).symbolicate(bare).report.reason == "something else")
     }
 
     @Test func `Files of another build, missing files, and images without a build id are told of and name nothing`() {

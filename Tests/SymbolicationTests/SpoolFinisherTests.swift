@@ -59,7 +59,7 @@ import Testing
     @Test func `A decided record becomes a whole report`() throws {
         let report = try #require(finish(SpoolBytes(slots: [SpoolBytes.record()])).first)
         #expect(report.verdict == .init(decision: .resume, reason: "a reason"))
-        #expect(report.fault.reason == "write to address 0x18 (null page)")
+        #expect(report.reason == "write to address 0x18 (null page)")
         #expect(report.loop?.callout?.label == "retry queue")
         #expect(report.thread.frames.map(\.address.rawValue) == [0x40_1000, 0x40_1001, 0x40_1002])
         #expect(
@@ -89,7 +89,7 @@ import Testing
         let empty = [1, 0, 0, 0] + [UInt8](repeating: 0, count: SpoolBytes.slotSize - 4)
         let report = try #require(finish(SpoolBytes(faults: 1, slots: [empty])).first)
         #expect(report.notes.contains { $0.contains("while the record was being written") })
-        #expect(report.fault.reason == "a fault of which nothing was recorded")
+        #expect(report.reason == "a fault of which nothing was recorded")
         #expect(report.verdict.reason == "the process ended before a verdict was given")
         #expect(report.thread.frames == [])
         #expect(report.timestamp == report.process.startTime, "nothing better is known")
@@ -100,18 +100,18 @@ import Testing
         // Up to the registers.
         let record = SpoolBytes.record(state: 1).prefix(272) + Array(repeating: 0, count: SpoolBytes.slotSize - 272)
         let report = try #require(finish(SpoolBytes(slots: [Array(record)])).first)
-        #expect(report.fault.reason == "write to address 0x18 (null page)")
+        #expect(report.reason == "write to address 0x18 (null page)")
         #expect(report.thread.frames.map(\.address.rawValue) == [0x1010])
         // Up to the signal, but not its cause.
         let less = SpoolBytes.record(state: 1).prefix(28) + Array(repeating: 0, count: SpoolBytes.slotSize - 28)
         let other = try #require(finish(SpoolBytes(slots: [Array(less)])).first)
-        #expect(other.fault.reason == "SIGSEGV of which the cause was not recorded")
+        #expect(other.reason == "SIGSEGV of which the cause was not recorded")
     }
 
     @Test func `A file without images becomes reports`() throws {
         let slots = (1...3).map { SpoolBytes.record(number: $0, state: $0) }
         let reports = try finish(SpoolBytes(slots: slots))
-        #expect(reports.map(\.fault.number) == [1, 2, 3])
+        #expect(reports.map(\.fault?.number) == [1, 2, 3])
         for report in reports {
             #expect(report.images == [])
             #expect(report.process.buildID == nil)
@@ -129,7 +129,7 @@ import Testing
             for slot in slots[start..<start + 10] {
                 let reports = try finish(SpoolBytes(slots: [slot]))
                 #expect(reports.count == 1, "a record of \(lengths[start]) bytes and more")
-                #expect(reports.allSatisfy { !$0.fault.reason.isEmpty && !$0.fault.reason.hasPrefix("killed by") })
+                #expect(reports.allSatisfy { !$0.reason.isEmpty && !$0.reason.hasPrefix("killed by") })
             }
         }
     }
@@ -169,8 +169,8 @@ import Testing
             touched: ["a cache", "an index"]
         )
         #expect(report.recovery == expected)
-        #expect(report.fault.exception == .init(type: "std::out_of_range", message: "no such key"))
-        #expect(report.fault.reason == "uncaught C++ exception std::out_of_range: no such key")
+        #expect(report.fault?.exception == .init(type: "std::out_of_range", message: "no such key"))
+        #expect(report.reason == "uncaught C++ exception std::out_of_range: no such key")
         record.put(UInt32(1), at: 52)
         let without = try #require(finish(SpoolBytes(slots: [record])).first)
         #expect(without.recovery?.heldLocks == 0, "the number means nothing without the fact")

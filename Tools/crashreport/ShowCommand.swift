@@ -19,7 +19,7 @@ struct ShowCommand: ParsableCommand {
               crashreport show ./mailed.json         a file
               crashreport show last --full           with everything else
               crashreport show last --all-threads    with the calls of every thread
-              crashreport show last --json | jq .fault.diagnosis
+              crashreport show last --json | jq .diagnosis
             """
     )
 

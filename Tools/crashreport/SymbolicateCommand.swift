@@ -149,7 +149,7 @@ struct SymbolicateCommand: ParsableCommand {
                 current.thread = result.report.thread
                 current.otherThreads = result.report.otherThreads
                 current.stall?.profile = result.report.stall?.profile
-                current.fault.reason = result.report.fault.reason
+                current.reason = result.report.reason
                 current.explain()
             }
         }

@@ -95,7 +95,7 @@ struct ReportStoreBenchmark {
         for group in 0..<Self.groups {
             var report = typical
             report.fingerprint = Fingerprint(rawValue: "v2-" + hex(UInt64(group) &* 0x9e37_79b9_7f4a_7c15, 16))
-            report.fault.reason = "reason number \(group) of a fault"
+            report.reason = "reason number \(group) of a fault"
             variants.append(try mark.split(report))
         }
         for number in 0..<count {

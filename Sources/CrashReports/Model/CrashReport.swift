@@ -1,4 +1,6 @@
-/// Everything that is known about one fault, or about one stall.
+internal import FoundationEssentials
+
+/// Everything that is known about one fault, or about one stall: its subject.
 ///
 /// Its JSON form is described in `Documentation/CrashReportFormat.md`. Optional properties that are `nil` are absent from
 /// it, never null; keys that this version does not know are ignored.
@@ -9,8 +11,12 @@ public struct CrashReport: Sendable, Hashable {
     /// The name of the report.
     public var id: ReportID
     /// What the report is about.
-    public var kind: Kind
-    /// When the fault happened.
+    public var subject: Subject
+    /// What happened, in one plain line; see `FaultReason` and `Stall.reason`.
+    public var reason: String
+    /// What is probably wrong, in plain words; nil if nobody looked.
+    public var diagnosis: Diagnosis?
+    /// When the fault happened, or the stall began.
     public var timestamp: Timestamp
     /// What faults of the same cause have in common.
     public var fingerprint: Fingerprint
@@ -22,8 +28,6 @@ public struct CrashReport: Sendable, Hashable {
     public var host: Host
     /// Versions of what the process was built with and ran on.
     public var runtime: Runtime
-    /// What went wrong.
-    public var fault: Fault
     /// Where the event loop was, if the thread ran one.
     public var loop: LoopState?
     /// The thread that faulted.
@@ -40,8 +44,6 @@ public struct CrashReport: Sendable, Hashable {
     public var verdict: Verdict
     /// What was done around the verdict; nil if there is nothing to say about it.
     public var recovery: Recovery?
-    /// What did not go on; nil in a report of another kind.
-    public var stall: Stall?
     /// What could not be had, and other remarks.
     public var notes: [String]
 
@@ -49,14 +51,15 @@ public struct CrashReport: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - id: The name of the report.
-    ///   - kind: What the report is about.
+    ///   - subject: What the report is about.
+    ///   - reason: What happened, in one plain line.
+    ///   - diagnosis: What is probably wrong, if somebody looked.
     ///   - timestamp: When the fault happened.
     ///   - fingerprint: What faults of the same cause have in common.
     ///   - occurrences: How often the same fault happened.
     ///   - process: The process that faulted.
     ///   - host: The machine it ran on.
     ///   - runtime: Versions of what the process was built with and ran on.
-    ///   - fault: What went wrong.
     ///   - loop: Where the event loop was, if the thread ran one.
     ///   - thread: The thread that faulted.
     ///   - otherThreads: The other threads of the process, as far as they were looked at.
@@ -65,18 +68,18 @@ public struct CrashReport: Sendable, Hashable {
     ///   - images: The files that were mapped as code.
     ///   - verdict: What was decided about the process.
     ///   - recovery: What was done around the verdict, if there is anything to say about it.
-    ///   - stall: What did not go on, in a report of that kind.
     ///   - notes: What could not be had, and other remarks.
     public init(
         id: ReportID,
-        kind: Kind = .fault,
+        subject: Subject,
+        reason: String,
+        diagnosis: Diagnosis? = nil,
         timestamp: Timestamp,
         fingerprint: Fingerprint,
         occurrences: Occurrences,
         process: Process,
         host: Host,
         runtime: Runtime,
-        fault: Fault,
         loop: LoopState? = nil,
         thread: Thread,
         otherThreads: [Thread] = [],
@@ -85,18 +88,18 @@ public struct CrashReport: Sendable, Hashable {
         images: [Image],
         verdict: Verdict,
         recovery: Recovery? = nil,
-        stall: Stall? = nil,
         notes: [String] = []
     ) {
         self.id = id
-        self.kind = kind
+        self.subject = subject
+        self.reason = reason
+        self.diagnosis = diagnosis
         self.timestamp = timestamp
         self.fingerprint = fingerprint
         self.occurrences = occurrences
         self.process = process
         self.host = host
         self.runtime = runtime
-        self.fault = fault
         self.loop = loop
         self.thread = thread
         self.otherThreads = otherThreads
@@ -105,13 +108,57 @@ public struct CrashReport: Sendable, Hashable {
         self.images = images
         self.verdict = verdict
         self.recovery = recovery
-        self.stall = stall
         self.notes = notes
     }
 }
 
 extension CrashReport {
-    /// What a report is about.
+    /// What a report is about, with all that is known of it alone.
+    public enum Subject: Sendable, Hashable {
+        /// A synchronous signal: the code could not go on.
+        case fault(Fault)
+        /// A callout that did not return for too long, or something that did not answer.
+        case stall(Stall)
+        /// Something that this version does not know; what all reports have can be read all the same.
+        case other(Kind)
+    }
+
+    /// What the report is about, in a word.
+    public var kind: Kind {
+        switch subject {
+        case .fault: .fault
+        case .stall: .stall
+        case .other(let kind): kind
+        }
+    }
+
+    /// What went wrong, in a report of a fault; it can be changed there, and not put into another.
+    public var fault: Fault? {
+        get {
+            guard case .fault(let fault) = subject else { return nil }
+            return fault
+        }
+        set {
+            guard case .fault = subject, let newValue else { return }
+            subject = .fault(newValue)
+        }
+    }
+
+    /// What did not go on, in a report of a stall; it can be changed there, and not put into another.
+    public var stall: Stall? {
+        get {
+            guard case .stall(let stall) = subject else { return nil }
+            return stall
+        }
+        set {
+            guard case .stall = subject, let newValue else { return }
+            subject = .stall(newValue)
+        }
+    }
+}
+
+extension CrashReport {
+    /// What a report is about, in a word.
     ///
     /// A value that this version does not know is kept as it is.
     public struct Kind: RawRepresentable, Codable, Sendable, Hashable {
@@ -129,5 +176,198 @@ extension CrashReport {
         public static let fault = Kind(rawValue: "fault")
         /// A callout that did not return for too long, or something that did not answer.
         public static let stall = Kind(rawValue: "stall")
+    }
+}
+
+extension CrashReport: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case schemaVersion
+        case id
+        case kind
+        case reason
+        case diagnosis
+        case timestamp
+        case fingerprint
+        case occurrences
+        case process
+        case host
+        case runtime
+        case fault
+        case loop
+        case threads
+        case threadsOmitted
+        case context
+        case images
+        case verdict
+        case recovery
+        case stall
+        case notes
+    }
+
+    /// Reads a report.
+    ///
+    /// - Parameter decoder: Gives the JSON object.
+    /// - Throws: `UnsupportedSchemaVersion` for a report of another version, else `DecodingError`.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        // First of all: what another version means by the other keys is not known here.
+        let version = try container.decode(Int.self, forKey: .schemaVersion)
+        guard (1...Self.schemaVersion).contains(version) else { throw UnsupportedSchemaVersion(version: version) }
+        id = try container.decode(ReportID.self, forKey: .id)
+        let kind = try container.decode(Kind.self, forKey: .kind)
+        switch kind {
+        case .fault: subject = .fault(try container.decode(Fault.self, forKey: .fault))
+        case .stall: subject = .stall(try container.decode(Stall.self, forKey: .stall))
+        default: subject = .other(kind)
+        }
+        reason = try container.decode(String.self, forKey: .reason)
+        diagnosis = try container.decodeIfPresent(Diagnosis.self, forKey: .diagnosis)
+        timestamp = try container.decode(Timestamp.self, forKey: .timestamp)
+        fingerprint = try container.decode(Fingerprint.self, forKey: .fingerprint)
+        occurrences = try container.decode(Occurrences.self, forKey: .occurrences)
+        process = try container.decode(Process.self, forKey: .process)
+        host = try container.decode(Host.self, forKey: .host)
+        runtime = try container.decode(Runtime.self, forKey: .runtime)
+        loop = try container.decodeIfPresent(LoopState.self, forKey: .loop)
+        var threads = try container.decode([Thread].self, forKey: .threads)
+        guard !threads.isEmpty else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .threads,
+                in: container,
+                debugDescription: "the thread that faulted is missing"
+            )
+        }
+        thread = threads.removeFirst()
+        otherThreads = threads
+        threadsOmitted = try container.decodeIfPresent(Int.self, forKey: .threadsOmitted) ?? 0
+        context = try container.decodeIfPresent(Context.self, forKey: .context)
+        images = try container.decode([Image].self, forKey: .images)
+        verdict = try container.decode(Verdict.self, forKey: .verdict)
+        recovery = try container.decodeIfPresent(Recovery.self, forKey: .recovery)
+        notes = try container.decode([String].self, forKey: .notes)
+    }
+
+    /// Writes a report, with the version of its form.
+    ///
+    /// - Parameter encoder: Takes the JSON object.
+    /// - Throws: Errors of the encoder, such as for a number that JSON cannot say.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(Self.schemaVersion, forKey: .schemaVersion)
+        try container.encode(id, forKey: .id)
+        try container.encode(kind, forKey: .kind)
+        try container.encode(reason, forKey: .reason)
+        try container.encodeIfPresent(diagnosis, forKey: .diagnosis)
+        try container.encode(timestamp, forKey: .timestamp)
+        try container.encode(fingerprint, forKey: .fingerprint)
+        try container.encode(occurrences, forKey: .occurrences)
+        try container.encode(process, forKey: .process)
+        try container.encode(host, forKey: .host)
+        try container.encode(runtime, forKey: .runtime)
+        try container.encodeIfPresent(fault, forKey: .fault)
+        try container.encodeIfPresent(loop, forKey: .loop)
+        try container.encode([thread] + otherThreads, forKey: .threads)
+        if threadsOmitted > 0 { try container.encode(threadsOmitted, forKey: .threadsOmitted) }
+        try container.encodeIfPresent(context, forKey: .context)
+        try container.encode(images, forKey: .images)
+        try container.encode(verdict, forKey: .verdict)
+        try container.encodeIfPresent(recovery, forKey: .recovery)
+        try container.encodeIfPresent(stall, forKey: .stall)
+        try container.encode(notes, forKey: .notes)
+    }
+}
+
+/// A report is of a version that this library does not read.
+public struct UnsupportedSchemaVersion: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The version of the report.
+    public let version: Int
+
+    /// Says which version it is, and what to do.
+    public var description: String {
+        "the report has schema version \(version), but this program reads versions up to \(CrashReport.schemaVersion): "
+            + "use the crashreport of the Holdfast that wrote it"
+    }
+}
+
+extension CrashReport {
+    /// Reads a report from the bytes of its JSON form.
+    ///
+    /// The bytes may be anything: whatever is wrong with them comes as an error.
+    ///
+    /// - Parameter json: UTF-8.
+    /// - Throws: `ReportFormatError` when the bytes are no report, or one of another version.
+    public init(json: [UInt8]) throws(ReportFormatError) {
+        do {
+            self = try JSONDecoder().decode(CrashReport.self, from: Data(json))
+        } catch let error as UnsupportedSchemaVersion {
+            throw ReportFormatError(code: .unsupportedVersion, explanation: error.description)
+        } catch let error as DecodingError {
+            throw ReportFormatError(code: .malformed, explanation: error.explanation)
+        } catch {
+            throw ReportFormatError(code: .malformed, explanation: "\(error)")
+        }
+    }
+
+    /// Writes the JSON form of the report: pretty-printed, keys sorted, a newline at the end.
+    ///
+    /// - Returns: UTF-8 without any character that controls a terminal: those are escaped.
+    /// - Throws: `ReportFormatError` when a number is infinite or not a number.
+    public func json() throws(ReportFormatError) -> [UInt8] {
+        try JSONText.encode(self)
+    }
+}
+
+extension CrashReport {
+    /// How often the same fault happened.
+    public struct Occurrences: Codable, Sendable, Hashable {
+        /// How often, this one included.
+        public var count: Int
+        /// When it happened first.
+        public var first: Timestamp
+        /// When it happened last.
+        public var last: Timestamp
+
+        /// Makes a count.
+        ///
+        /// - Parameters:
+        ///   - count: How often, this one included.
+        ///   - first: When it happened first.
+        ///   - last: When it happened last.
+        public init(count: Int, first: Timestamp, last: Timestamp) {
+            self.count = count
+            self.first = first
+            self.last = last
+        }
+    }
+
+    /// Counts further faults in the report, whose diagnosis says how many there were.
+    ///
+    /// - Parameters:
+    ///   - count: How many; a sum that is too large stays at the largest.
+    ///   - first: When the first of them happened; nil if later than what is counted already.
+    ///   - last: When the last of them happened.
+    public mutating func count(_ count: Int, first: Timestamp? = nil, last: Timestamp) {
+        occurrences.count = occurrences.count.addingClamped(count)
+        if let first { occurrences.first = min(occurrences.first, first) }
+        occurrences.last = max(occurrences.last, last)
+        diagnosis = Diagnosis(of: self)
+    }
+
+    /// Counts a stall of the same cause in the report, which then tells of the longer of the two.
+    ///
+    /// - Parameter other: The report of the other one.
+    public mutating func count(stallOf other: CrashReport) {
+        guard var counted = stall, let added = other.stall else { return }
+        let isLonger = added.length > counted.length
+        counted.count(added)
+        let (id, occurrences) = (self.id, self.occurrences)
+        if isLonger { self = other }
+        self.id = id
+        self.occurrences = occurrences
+        self.occurrences.count = occurrences.count.addingClamped(other.occurrences.count)
+        self.occurrences.first = min(occurrences.first, other.occurrences.first)
+        self.occurrences.last = max(occurrences.last, other.occurrences.last)
+        stall = counted
+        explain()
     }
 }

@@ -44,12 +44,12 @@ struct Circumstances {
     }
 
     private var earlierFaults: String? {
-        guard fault != .stall, report.fault.number > 1, report.process.isForkedChild != true else { return nil }
+        guard let number = report.fault?.number, number > 1, report.process.isForkedChild != true else { return nil }
         if fault.isOfMemory {
-            return "It was fault \(report.fault.number) of this process: read the reports of the earlier ones first, "
+            return "It was fault \(number) of this process: read the reports of the earlier ones first, "
                 + "for what they left half done may be the cause."
         }
-        return "It was fault \(report.fault.number) of this process: `crashreport list` has the others."
+        return "It was fault \(number) of this process: `crashreport list` has the others."
     }
 
     private var unnamed: String? {

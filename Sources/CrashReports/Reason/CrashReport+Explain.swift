@@ -4,6 +4,6 @@ extension CrashReport {
     /// For whoever made a report, named its functions later, or counted another fault in it.
     public mutating func explain() {
         fingerprint = Fingerprint(of: self)
-        fault.diagnosis = Diagnosis(of: self)
+        diagnosis = Diagnosis(of: self)
     }
 }

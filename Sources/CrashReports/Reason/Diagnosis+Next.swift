@@ -178,7 +178,7 @@ extension FaultPlace {
                 "Open \(line): does the work end at all, and on how much data? A loop without progress is a usual cause.",
                 "If it takes that long rightly, split it over several callouts, do it on another thread, or give it a longer deadline.",
             ]
-        case .sent(let signal) where signal == "SIGABRT" && report.fault.sender?.pid == 1:
+        case .sent(let signal) where signal == "SIGABRT" && report.fault?.sender?.pid == 1:
             [
                 "systemd sends SIGABRT when a watchdog (WatchdogSec=) runs out: look at its log (journalctl -u).",
                 "If it was the watchdog, the threads below show what kept the process from answering.",
@@ -186,7 +186,7 @@ extension FaultPlace {
         case .sent:
             ["Find out who that is, and why: a watchdog, a test, or an operator. The threads show what was going on."]
         case .raised: ["Open \(line): the code calls raise or kill itself."]
-        default: ["Look up \(report.fault.signal.name) in signal(7), and open \(line)."]
+        default: ["Look up \(signalName) in signal(7), and open \(line)."]
         }
     }
 }

@@ -49,7 +49,7 @@ struct FaultPlace {
         location = report.location
         let called = frames.prefix { !$0.isApplicationCode }.last
         // A jump that went astray called nothing.
-        if let called, called.imageName != nil, ownFrame != nil, report.fault.access != .execute {
+        if let called, called.imageName != nil, ownFrame != nil, report.fault?.access != .execute {
             library = [called.function, called.imageName].compactMap(\.self).joined(separator: " of ")
         } else {
             library = nil
@@ -70,16 +70,19 @@ struct FaultPlace {
     /// Whether the innermost function of the program is one of Swift, which has checks of its own.
     var isSwift: Bool { ownFrame?.rawName?.hasPrefix("$s") ?? ownFrame?.file?.hasSuffix(".swift") ?? true }
 
+    /// The name of the signal, in a report of a fault.
+    var signalName: String { report.fault?.signal.name ?? report.kind.rawValue }
+
     /// The address that was accessed, and what is there.
     var address: String {
-        let place = report.fault.address.map { "address \($0)" } ?? "an address that the processor does not name"
-        let notes = [report.fault.addressKind?.rawValue, report.fault.mapping?.sentence].compactMap(\.self)
+        let place = report.fault?.address.map { "address \($0)" } ?? "an address that the processor does not name"
+        let notes = [report.fault?.addressKind?.rawValue, report.fault?.mapping?.sentence].compactMap(\.self)
         return notes.isEmpty ? place : "\(place) (\(notes.joined(separator: ", ")))"
     }
 
     /// `read`, `wrote` or `accessed`.
     var accessed: String {
-        switch report.fault.access {
+        switch report.fault?.access {
         case .read: "read"
         case .write: "wrote to"
         default: "accessed"

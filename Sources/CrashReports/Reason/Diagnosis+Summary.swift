@@ -84,7 +84,7 @@ extension FaultPlace {
         case .illegalInstruction: "The program came to bytes that are no instruction of this processor, \(inFunction)."
         case .privilegedInstruction: "The program came to an instruction that only the kernel may run, \(inFunction)."
         case .breakpoint: "The program came to a breakpoint, and no debugger was there, \(inFunction)."
-        case .arithmetic: "A calculation failed in the processor (\(report.fault.code.name)), \(inFunction)."
+        case .arithmetic: "A calculation failed in the processor (\(codeName)), \(inFunction)."
         case .forbiddenSystemCall:
             "The process made a system call that it may not make\(systemCall), \(inFunction)."
         case .processorTime:
@@ -93,13 +93,18 @@ extension FaultPlace {
             "A file was to grow beyond what the process may write (RLIMIT_FSIZE), \(inFunction)."
         case .deadline:
             "A callout\(calloutName) ran for longer than its deadline of "
-                + "\(DeadlineText.of(report.fault.deadlineSeconds ?? 0)); it was interrupted \(inCall)."
+                + "\(DeadlineText.of(report.fault?.deadlineSeconds ?? 0)); it was interrupted \(inCall)."
         case .sent(let signal):
             "\(sender) ended the process with \(signal); nothing is known to be wrong \(inFunction)."
         case .raised(let signal): "The process sent itself \(signal), \(inFunction)."
-        default: "The process got \(report.fault.signal.name) (\(report.fault.code.name)), \(inFunction)."
+        default:
+            report.fault == nil
+                ? "This version does not know what “\(report.kind.rawValue)” is; look \(inFunction)."
+                : "The process got \(signalName) (\(codeName)), \(inFunction)."
         }
     }
+
+    private var codeName: String { report.fault?.code.name ?? "" }
 
     private var calloutName: String {
         guard let callout = report.loop?.callout else { return "" }
@@ -112,12 +117,12 @@ extension FaultPlace {
     }
 
     private var exceptionText: String {
-        report.fault.exception?.message.map { ": \($0.quotedBriefly)" } ?? ""
+        report.fault?.exception?.message.map { ": \($0.quotedBriefly)" } ?? ""
     }
 
     /// Other than zero, the address is the distance of a member from the start of what is not there.
     private var memberOffset: String {
-        guard let address = report.fault.address?.rawValue, address > 0, address < 4096 else { return "" }
+        guard let address = report.fault?.address?.rawValue, address > 0, address < 4096 else { return "" }
         return " to reach a part of something that is not there, \(address) bytes into it"
     }
 
@@ -130,7 +135,7 @@ extension FaultPlace {
     }
 
     private var mappedFile: String {
-        guard let mapping = report.fault.mapping, mapping.place == .inside, !mapping.name.isEmpty else { return "" }
+        guard let mapping = report.fault?.mapping, mapping.place == .inside, !mapping.name.isEmpty else { return "" }
         return " (\(mapping.name))"
     }
 
@@ -146,7 +151,7 @@ extension FaultPlace {
 
     /// Who sent the signal, as far as it is known.
     var sender: String {
-        guard let sender = report.fault.sender else { return "Somebody" }
+        guard let sender = report.fault?.sender else { return "Somebody" }
         let name = sender.name.map { " \($0.quotedBriefly)" } ?? ""
         if sender.pid == 1 { return "The service manager\(name) (pid 1)" }
         if sender.pid == report.process.parentPid { return "The parent process\(name) (pid \(sender.pid))" }

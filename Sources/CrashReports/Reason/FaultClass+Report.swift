@@ -7,11 +7,17 @@ extension FaultClass {
     /// Most telling first: who sent the signal, what nobody caught, what was said, which check failed, whose code it
     /// happened in, what the kernel says.
     init(of report: CrashReport) {
-        if report.kind == .stall {
+        let fault: CrashReport.Fault
+        switch report.subject {
+        case .fault(let subject): fault = subject
+        case .stall:
             self = .stall
             return
+        case .other(let kind):
+            self = .other(signal: kind.rawValue)
+            return
         }
-        let (fault, frames, pid) = (report.fault, report.thread.frames, report.process.pid)
+        let (frames, pid) = (report.thread.frames, report.process.pid)
         let signal = Int32(clamping: fault.signal.number)
         if signal == SIGSTKFLT, fault.deadlineSeconds != nil {
             self = .deadline
@@ -30,7 +36,7 @@ extension FaultClass {
         }
         switch signal {
         case SIGABRT: self = Self.abort(fault, frames)
-        case SIGILL, SIGTRAP: self = Self.trap(report)
+        case SIGILL, SIGTRAP: self = Self.trap(report, fault)
         case SIGSEGV where fault.isOfPrivilegedInstruction(at: frames.first?.address): self = .privilegedInstruction
         case SIGSEGV where Self.hasLeftStack(report.thread): self = .badStackPointer
         case SIGSEGV: self = Self.segmentationFault(fault, frames)
@@ -59,8 +65,8 @@ extension FaultClass {
         return .abort("")
     }
 
-    private static func trap(_ report: CrashReport) -> FaultClass {
-        let (fault, frames) = (report.fault, report.thread.frames)
+    private static func trap(_ report: CrashReport, _ fault: CrashReport.Fault) -> FaultClass {
+        let frames = report.thread.frames
         if ["ILL_PRVOPC", "ILL_PRVREG"].contains(fault.code.name) { return .privilegedInstruction }
         let failure = report.runtimeFailure
         if let message = fault.message, let said = FaultClass(message: message, isAbort: false) {

@@ -50,8 +50,8 @@ final class ReportTexts: Equatable, Sendable {
         kind = report.kind.rawValue
         process = report.process.name
         host = report.host.name
-        signal = report.fault.signal.name
-        reason = report.fault.reason
+        signal = report.fault?.signal.name ?? ReportSummary.noSignal
+        reason = report.reason
         location = report.location
         verdict = report.verdict.decision.rawValue
         fingerprint = report.fingerprint.rawValue

@@ -100,10 +100,10 @@ public enum RecentFaults {
             let recent = listing.files.reversed().drop { $0.id.time > times.upperBound }.prefix { $0.id >= first }
             var found: [RecentFault] = []
             for file in recent.prefix(mostFiles) where found.count < limit {
-                guard let outline = try? store.outline(of: file.id.reportID, in: directory), isWanted(outline) else {
-                    continue
-                }
-                found.append(outline.recentFault)
+                guard let outline = try? store.outline(of: file.id.reportID, in: directory), isWanted(outline),
+                    let fault = outline.recentFault
+                else { continue }
+                found.append(fault)
             }
             return found
         }
@@ -133,7 +133,7 @@ public enum RecentFaults {
 
         private func isWanted(_ outline: ReportOutline) -> Bool {
             // A stall ends no process.
-            outline.kind != .stall && outline.process.name == name && outline.process.executable == executable
+            outline.kind == .fault && outline.process.name == name && outline.process.executable == executable
                 && times.contains(outline.timestamp)
         }
 
@@ -217,7 +217,7 @@ struct ReportOutline: Decodable {
     var process: Process
     var host: Host
     var context: Context?
-    var fault: Fault
+    var fault: Fault?
     var loop: Loop?
     var verdict: CrashReport.Verdict
     var recovery: Recovery?
@@ -232,8 +232,10 @@ struct ReportOutline: Decodable {
         }
     }
 
-    var recentFault: RecentFault {
-        RecentFault(
+    /// Nil in a report of something else.
+    var recentFault: RecentFault? {
+        guard kind == .fault, let fault else { return nil }
+        return RecentFault(
             number: fault.number,
             time: timestamp,
             pid: process.pid,

@@ -39,6 +39,9 @@ public struct ReportSummary: Codable, Sendable, Hashable {
     /// Short values that the process gave its reports; nil when it gave none.
     public var tags: [String: String]?
 
+    /// What stands in the place of a signal where nothing was signalled.
+    static let noSignal = "none"
+
     /// Sums up a report.
     ///
     /// - Parameters:
@@ -52,8 +55,8 @@ public struct ReportSummary: Codable, Sendable, Hashable {
         pid = report.process.pid
         started = report.process.startTime
         host = report.host.name
-        signal = report.fault.signal.name
-        reason = report.fault.reason + Self.suffix(report.occurrences.count)
+        signal = report.fault?.signal.name ?? Self.noSignal
+        reason = report.reason + Self.suffix(report.occurrences.count)
         location = report.location
         verdict = report.verdict.decision
         quarantined = report.recovery?.quarantined == true ? true : nil

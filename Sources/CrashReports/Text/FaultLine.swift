@@ -7,7 +7,7 @@ extension CrashReport {
     /// - Parameter isStored: Whether the report can be found by its identifier.
     /// - Returns: The line.
     public func faultLine(isStored: Bool = true) -> String {
-        var line = "fault \(fault.number) \(outcome): \(fault.reason)"
+        var line = "\(kind.event) \((fault?.number ?? stall?.number).map { "\($0) " } ?? "")\(outcome): \(reason)"
         if let place { line += " in \(place)" }
         if let callout = loop?.callout, callout.item != 0 || !callout.label.isEmpty {
             line += ", item \"\(callout.label)\" (\(callout.kind.rawValue))"
@@ -29,7 +29,7 @@ extension CrashReport {
     /// What was done about the process.
     private var outcome: String {
         switch verdict.decision {
-        case .resume where fault.signal.name == "SIGSTKFLT": "resumed, a callout was abandoned at its deadline"
+        case .resume where fault?.signal.name == "SIGSTKFLT": "resumed, a callout was abandoned at its deadline"
         case .resume: recovery?.quarantined == true ? "resumed, item quarantined" : "resumed"
         case .restart: "restarted the process"
         default: "ended the process"

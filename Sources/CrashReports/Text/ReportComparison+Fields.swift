@@ -40,15 +40,14 @@ extension ReportComparison {
         }
         var fields = [
             field("kind") { $0.kind.rawValue },
-            field("reason") { $0.fault.reason },
-            field("diagnosis") { $0.fault.diagnosis?.summary },
+            field("reason") { $0.reason },
+            field("diagnosis") { $0.diagnosis?.summary },
             field("where") { $0.location },
-            field("signal") { $0.kind == .stall ? nil : "\($0.fault.signal.name) (\($0.fault.code.name))" },
-            field("address") { report in report.fault.addressKind?.rawValue ?? report.fault.address.map(\.description)
-            },
-            field("access") { $0.kind == .stall ? nil : $0.fault.access.rawValue },
-            field("message") { $0.fault.message },
-            field("exception") { $0.fault.exception?.text },
+            field("signal") { $0.fault.map { "\($0.signal.name) (\($0.code.name))" } },
+            field("address") { $0.fault?.addressKind?.rawValue ?? $0.fault?.address?.description },
+            field("access") { $0.fault?.access.rawValue },
+            field("message") { $0.fault?.message },
+            field("exception") { $0.fault?.exception?.text },
             field("verdict") { $0.verdict.decision.rawValue },
             field("why") { $0.verdict.reason },
             field("quarantined") { $0.recovery?.quarantined == true ? "yes" : nil },

@@ -37,7 +37,7 @@ extension ReportText {
     }
 
     private func addBriefDiagnosis(to output: inout StyledText) {
-        if let diagnosis = report.fault.diagnosis {
+        if let diagnosis = report.diagnosis {
             output.paragraph(diagnosis.summary, .bold, most: Self.mostParagraph)
             for (index, hint) in diagnosis.next.prefix(Self.mostHints).enumerated() {
                 output.paragraph(hint, first: "  \(index + 1). ", rest: "     ", most: Self.mostParagraph)
@@ -45,7 +45,7 @@ extension ReportText {
             output.end()
         }
         let decision = report.verdict.decision
-        output.add(cut(report.fault.reason, decision.rawValue.count + 2), .bold)
+        output.add(cut(report.reason, decision.rawValue.count + 2), .bold)
         output.add(": ")
         output.end(cut(decision.rawValue, 0), decision.style)
         output.end()
@@ -53,11 +53,10 @@ extension ReportText {
 
     private func addBriefFacts(to output: inout StyledText) {
         func field(_ label: String, _ value: String) { output.field(label, cut(value, 10)) }
-        let fault = report.fault
         field("report", "\(report.id)  \(report.fingerprint)")
         if let stall = report.stall {
             for fact in stall.facts(in: layout.zone).prefix(4) { field(fact.name, fact.text) }
-        } else {
+        } else if let fault = report.fault {
             field("what", "\(fault.signal.name) (\(fault.code.name)), fault \(fault.number) of its process")
             if let message = fault.message { field("message", message) }
             if let exception = fault.exception { field("exception", exception.text) }

@@ -8,8 +8,8 @@ extension ReportText {
 
     func addInstructions(to output: inout StyledText) {
         // A signal that was sent says nothing about the instruction: an `abort` would show the C library's.
-        guard report.fault.code.number > 0 else { return }
-        guard let code = report.fault.instructions, let bytes = Self.bytes(of: code), !bytes.isEmpty else { return }
+        guard let fault = report.fault, fault.code.number > 0 else { return }
+        guard let code = fault.instructions, let bytes = Self.bytes(of: code), !bytes.isEmpty else { return }
         let counter =
             report.thread.registers["rip"] ?? report.thread.registers["pc"] ?? report.thread.frames.first?.address
         let offset = counter.map { $0.rawValue &- code.address.rawValue } ?? 0
@@ -47,7 +47,7 @@ extension ReportText {
     }
 
     func addMemory(to output: inout StyledText) {
-        for piece in (report.fault.memory ?? []).prefix(32) {
+        for piece in (report.fault?.memory ?? []).prefix(32) {
             guard let bytes = Self.bytes(of: piece) else { continue }
             output.heading("Memory: \(piece.about)")
             for start in stride(from: 0, to: min(bytes.count, Self.mostBytes), by: Self.bytesPerLine) {

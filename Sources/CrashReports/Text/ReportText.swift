@@ -64,7 +64,7 @@ public struct ReportText {
     }
 
     private func addDiagnosis(to output: inout StyledText) {
-        guard let diagnosis = report.fault.diagnosis else { return }
+        guard let diagnosis = report.diagnosis else { return }
         output.paragraph(diagnosis.summary, .bold)
         for (index, hint) in diagnosis.next.prefix(Self.mostHints).enumerated() {
             output.paragraph(hint, first: "  \(index + 1). ", rest: "     ")
@@ -75,24 +75,23 @@ public struct ReportText {
     private static let mostHints = 9
 
     private func addHeader(to output: inout StyledText) {
-        output.add(report.fault.reason, .bold)
+        output.add(report.reason, .bold)
         output.add(": ")
         output.end(report.verdict.decision.rawValue, report.verdict.decision.style)
         output.end()
     }
 
     private func addFacts(to output: inout StyledText) {
-        let fault = report.fault
         output.field("report", "\(report.id)  \(report.fingerprint)")
         if let stall = report.stall {
             for fact in stall.facts(in: layout.zone) { output.field(fact.name, fact.text) }
-        } else {
+        } else if let fault = report.fault {
             output.field("what", "\(fault.signal.name) (\(fault.code.name)), fault \(fault.number) of its process")
+            if let address = fault.address { output.field("address", accessText(to: address, of: fault)) }
+            if let message = fault.message { output.field("message", message) }
+            if let exception = fault.exception { output.field("exception", exception.text) }
+            if let sender = fault.sender { output.field("sender", "pid \(sender.pid), uid \(sender.uid)") }
         }
-        if let address = fault.address { output.field("address", accessText(to: address)) }
-        if let message = fault.message { output.field("message", message) }
-        if let exception = fault.exception { output.field("exception", exception.text) }
-        if let sender = fault.sender { output.field("sender", "pid \(sender.pid), uid \(sender.uid)") }
         if hasThread { output.field("where", report.location) }
         let age = now.map { ", \(Age($0, since: report.timestamp).text)" } ?? ""
         output.field("when", "\(layout.zone.stamp(report.timestamp))\(age)")
@@ -145,10 +144,10 @@ public struct ReportText {
         if !tags.isEmpty { output.field("tags", Self.pairs(tags)) }
     }
 
-    private func accessText(to address: HexAddress) -> String {
-        let access = report.fault.access
+    private func accessText(to address: HexAddress, of fault: CrashReport.Fault) -> String {
+        let access = fault.access
         let verb = [.none, .unknown].contains(access) ? "" : ", \(access.rawValue)"
-        return address.description + (report.fault.addressKind.map { " (\($0.rawValue))" } ?? "") + verb
+        return address.description + (fault.addressKind.map { " (\($0.rawValue))" } ?? "") + verb
     }
 
     func loopText(_ loop: CrashReport.LoopState) -> String {

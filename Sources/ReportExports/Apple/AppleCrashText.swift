@@ -54,17 +54,16 @@ public struct AppleCrashText: Sendable {
     }
 
     private var exception: [String] {
-        let fault = report.fault
-        return [
-            "Exception Type:  \(report.kind == .stall ? "STALL" : fault.signal.name)",
-            "Exception Codes: \(exceptionCode) at \((fault.address ?? HexAddress(0)).description)",
+        [
+            "Exception Type:  \(report.fault?.signal.name ?? report.kind.rawValue.uppercased())",
+            "Exception Codes: \(exceptionCode) at \((report.fault?.address ?? HexAddress(0)).description)",
             "Crashed Thread:  \(crashedThreadNumber)",
         ]
     }
 
     /// A word: what became of a stall, else what the kernel says of the signal.
     private var exceptionCode: String {
-        guard let stall = report.stall else { return report.fault.code.name }
+        guard let stall = report.stall else { return report.fault?.code.name ?? "UNKNOWN" }
         switch stall.end {
         case .wentOn: return "WENT_ON"
         case .abandoned: return "ABANDONED"
@@ -76,15 +75,14 @@ public struct AppleCrashText: Sendable {
 
     /// Every line of it starts with what no other line of the layout starts with: the text may be anything.
     private var information: [String] {
-        let fault = report.fault
         var lines: [String] = []
-        if let exception = fault.exception {
+        if let exception = report.fault?.exception {
             let reason = exception.message ?? "none"
             lines.append("Terminating app due to uncaught exception '\(exception.type)', reason: '\(reason)'")
         } else {
-            lines += (fault.message ?? fault.reason).split(whereSeparator: \.isNewline).map(String.init)
+            lines += (report.fault?.message ?? report.reason).split(whereSeparator: \.isNewline).map(String.init)
         }
-        if let diagnosis = fault.diagnosis { lines.append("Diagnosis: \(diagnosis.summary)") }
+        if let diagnosis = report.diagnosis { lines.append("Diagnosis: \(diagnosis.summary)") }
         lines.append("Verdict: \(report.verdict.decision.rawValue), \(report.verdict.reason)")
         if let stall = report.stall {
             let path = stall.heaviestPlaces(atMost: 32).joined(separator: " > ")

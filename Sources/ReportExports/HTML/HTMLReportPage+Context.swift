@@ -21,7 +21,7 @@ extension HTMLReportPage {
                 html.element("li", ["class": "now"]) { html in
                     html.element("span", ["class": "ago"], text: "0 s")
                     html.element("span", ["class": "kind"], text: report.kind.event)
-                    html.element("span", ["class": "words"], text: report.fault.reason, limit: 300)
+                    html.element("span", ["class": "words"], text: report.reason, limit: 300)
                 }
             }
         }
@@ -131,7 +131,7 @@ extension HTMLReportPage {
 
     func addMachineState(_ report: CrashReport, to html: inout HTMLText) {
         let registers = report.thread.registers
-        guard !registers.isEmpty || report.fault.instructions != nil else { return }
+        guard !registers.isEmpty || report.fault?.instructions != nil else { return }
         html.element("details", ["class": "fold"]) { html in
             html.element("summary") { $0.element("h5", text: "Registers") }
             html.element("dl", ["class": "registers"]) { html in
@@ -144,7 +144,7 @@ extension HTMLReportPage {
                     }
                 }
             }
-            for memory in ([report.fault.instructions].compactMap(\.self) + (report.fault.memory ?? [])).prefix(20) {
+            for memory in ([report.fault?.instructions].compactMap(\.self) + (report.fault?.memory ?? [])).prefix(20) {
                 html.element("p", ["class": "quiet"], text: "\(memory.about) at \(memory.address)", limit: 200)
                 html.element("pre", ["class": "bytes"], text: Self.pairs(memory.bytes))
             }

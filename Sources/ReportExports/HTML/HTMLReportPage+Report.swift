@@ -38,15 +38,14 @@ extension HTMLReportPage {
     }
 
     private func addDiagnosis(_ report: CrashReport, to html: inout HTMLText) {
-        let fault = report.fault
         html.element("div", ["class": "diagnosis"]) { html in
-            html.element("p", ["class": "summary"], text: fault.diagnosis?.summary ?? fault.reason)
-            if let next = fault.diagnosis?.next, !next.isEmpty {
+            html.element("p", ["class": "summary"], text: report.diagnosis?.summary ?? report.reason)
+            if let next = report.diagnosis?.next, !next.isEmpty {
                 html.element("ul") { html in
                     for step in next.prefix(10) { html.element("li", text: step) }
                 }
             }
-            if let said = fault.exception?.text ?? fault.message {
+            if let said = report.fault?.exception?.text ?? report.fault?.message {
                 html.element("pre", ["class": "said"]) { $0.lines(said, limit: 8000) }
             }
         }
@@ -55,21 +54,20 @@ extension HTMLReportPage {
     private func addFacts(_ report: CrashReport, to html: inout HTMLText) {
         html.element("h5", text: "The \(report.kind.event)")
         html.element("dl", ["class": "facts"]) { html in
-            let fault = report.fault
             if let stall = report.stall {
                 for said in stall.facts() {
                     fact(said.name.prefix(1).uppercased() + said.name.dropFirst(), said.text, to: &html)
                 }
-            } else {
+            } else if let fault = report.fault {
                 let number = "fault \(fault.number) of its process"
                 fact("Signal", "\(fault.signal.name) (\(fault.code.name)), \(number)", to: &html)
+                if let address = fault.address {
+                    let kind = fault.addressKind.map { ", \($0.rawValue)" } ?? ""
+                    let access = [.none, .unknown].contains(fault.access) ? "" : "\(fault.access.rawValue) at "
+                    fact("Access", "\(access)\(address)\(kind)", to: &html)
+                }
+                if let sender = fault.sender { fact("Sent by", "pid \(sender.pid), user \(sender.uid)", to: &html) }
             }
-            if let address = fault.address {
-                let kind = fault.addressKind.map { ", \($0.rawValue)" } ?? ""
-                let access = [.none, .unknown].contains(fault.access) ? "" : "\(fault.access.rawValue) at "
-                fact("Access", "\(access)\(address)\(kind)", to: &html)
-            }
-            if let sender = fault.sender { fact("Sent by", "pid \(sender.pid), user \(sender.uid)", to: &html) }
             fact("Verdict", "\(HTMLWords.outcome(report.verdict.decision)): \(report.verdict.reason)", to: &html)
             if let recovery = report.recovery { addRecovery(recovery, to: &html) }
             if let loop = report.loop { addLoop(loop, to: &html) }

@@ -40,7 +40,7 @@ struct OTLPRecord {
     }
 
     private var body: String {
-        "\(report.fault.reason): \(report.verdict.decision.rawValue)".limited(to: 4096)
+        "\(report.reason): \(report.verdict.decision.rawValue)".limited(to: 4096)
     }
 
     /// The trace that the application was working on, if it said so in a tag.
@@ -64,8 +64,8 @@ struct OTLPRecord {
 
     private func addException(to attributes: inout OTLPAttributes) {
         let fault = report.fault
-        attributes.add("exception.type", fault.exception?.type ?? report.faultName)
-        attributes.add("exception.message", fault.exception?.message ?? fault.message ?? fault.reason)
+        attributes.add("exception.type", fault?.exception?.type ?? report.faultName)
+        attributes.add("exception.message", fault?.exception?.message ?? fault?.message ?? report.reason)
         attributes.add("exception.stacktrace", stack)
     }
 
@@ -81,23 +81,22 @@ struct OTLPRecord {
     }
 
     private func addHoldfast(to attributes: inout OTLPAttributes) {
-        let fault = report.fault
         attributes.add("holdfast.report.id", report.id.rawValue)
         attributes.add("holdfast.fingerprint", report.fingerprint.rawValue)
         attributes.add("holdfast.occurrences", report.occurrences.count)
         if let stall = report.stall {
             add(stall, to: &attributes)
-        } else {
+        } else if let fault = report.fault {
             attributes.add("holdfast.signal.name", fault.signal.name)
             attributes.add("holdfast.signal.number", fault.signal.number)
             attributes.add("holdfast.signal.code", fault.code.name)
             attributes.add("holdfast.access", fault.access.rawValue)
+            attributes.add("holdfast.address", fault.address?.description)
+            attributes.add("holdfast.address.kind", fault.addressKind?.rawValue)
         }
-        attributes.add("holdfast.address", fault.address?.description)
-        attributes.add("holdfast.address.kind", fault.addressKind?.rawValue)
-        attributes.add("holdfast.reason", fault.reason)
-        attributes.add("holdfast.diagnosis", fault.diagnosis?.summary)
-        attributes.add("holdfast.diagnosis.next", fault.diagnosis?.next ?? [])
+        attributes.add("holdfast.reason", report.reason)
+        attributes.add("holdfast.diagnosis", report.diagnosis?.summary)
+        attributes.add("holdfast.diagnosis.next", report.diagnosis?.next ?? [])
         attributes.add("holdfast.verdict", report.verdict.decision.rawValue)
         attributes.add("holdfast.verdict.reason", report.verdict.reason)
         attributes.add("holdfast.process.restarts", report.process.restarts)

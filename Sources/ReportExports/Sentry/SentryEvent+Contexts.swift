@@ -46,7 +46,7 @@ extension SentryEvent {
             "version": .string(report.runtime.holdfast),
             "verdict": .string(report.verdict.decision.rawValue),
             "verdict_reason": .string(text(report.verdict.reason)),
-            "fault_number": report.stall == nil ? .integer(report.fault.number) : nil,
+            "fault_number": JSONValue(report.fault?.number),
             "stall_number": JSONValue(report.stall?.number),
             "occurrences": .integer(report.occurrences.count),
             "first_seen": .string(report.occurrences.first.description),

@@ -3,26 +3,33 @@ internal import CrashReports
 /// The fault and the threads.
 extension SentryEvent {
     var exception: JSONValue {
-        let fault = report.fault
+        let exception = report.fault?.exception
         return .members([
-            "type": .string(text(fault.exception?.type ?? report.faultName)),
-            "value": .string(text(fault.exception?.message ?? fault.reason)),
+            "type": .string(text(exception?.type ?? report.faultName)),
+            "value": .string(text(exception?.message ?? report.reason)),
             // What was pinged has no thread that is known.
             "thread_id": report.hasThread ? .integer(report.thread.id) : nil,
-            "mechanism": report.stall.map(mechanism) ?? mechanism,
+            "mechanism": mechanism,
             "stacktrace": stacktrace(of: report.thread),
         ])
     }
 
     private var mechanism: JSONValue {
-        let fault = report.fault
-        return .members([
+        switch report.subject {
+        case .fault(let fault): mechanism(of: fault)
+        case .stall(let stall): mechanism(of: stall)
+        case .other(let kind): .members(["type": .string(text(kind.rawValue)), "synthetic": true])
+        }
+    }
+
+    private func mechanism(of fault: CrashReport.Fault) -> JSONValue {
+        .members([
             "type": "signalhandler",
             // A fault that was resumed did not end the session.
             "handled": .bool(report.verdict.decision == .resume),
             // Without words of its own it is better known by its function than by its signal.
             "synthetic": .bool(fault.exception == nil && fault.message == nil),
-            "description": JSONValue(fault.diagnosis.map { text($0.summary) }),
+            "description": JSONValue(report.diagnosis.map { text($0.summary) }),
             "meta": .object([
                 "signal": .object([
                     "number": .integer(fault.signal.number), "name": .string(fault.signal.name),
@@ -34,7 +41,7 @@ extension SentryEvent {
                 "access": .string(fault.access.rawValue),
                 "address_kind": JSONValue(fault.addressKind?.rawValue),
                 "message": JSONValue(fault.message.map(text)),
-                "next": .list(fault.diagnosis?.next.map { .string(text($0)) } ?? []),
+                "next": .list(report.diagnosis?.next.map { .string(text($0)) } ?? []),
                 "sender_pid": JSONValue(fault.sender?.pid),
                 "sender_uid": JSONValue(fault.sender?.uid),
             ]),
@@ -47,7 +54,7 @@ extension SentryEvent {
             "type": "stall",
             "handled": true,
             "synthetic": true,
-            "description": JSONValue(report.fault.diagnosis.map { text($0.summary) }),
+            "description": JSONValue(report.diagnosis.map { text($0.summary) }),
             "data": .members([
                 "subject": .string(text(stall.subject.rawValue)),
                 "label": JSONValue(stall.label.map(text)),
@@ -58,7 +65,7 @@ extension SentryEvent {
                 "processor_seconds": stall.processorSeconds.map(JSONValue.number),
                 "waited_for_processor_seconds": stall.waitedForProcessorSeconds.map(JSONValue.number),
                 "heaviest_path": .list(stall.heaviestPlaces(atMost: 64).map { .string(text($0)) }),
-                "next": .list(report.fault.diagnosis?.next.map { .string(text($0)) } ?? []),
+                "next": .list(report.diagnosis?.next.map { .string(text($0)) } ?? []),
             ]),
         ])
     }
@@ -68,7 +75,7 @@ extension SentryEvent {
         let faulted = JSONValue.members([
             "id": .integer(report.thread.id),
             "name": JSONValue(report.thread.name.map(text)),
-            "crashed": .bool(report.kind != .stall),
+            "crashed": .bool(report.fault != nil),
             "current": true,
             "main": .bool(report.thread.isMain),
         ])

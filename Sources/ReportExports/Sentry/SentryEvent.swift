@@ -92,8 +92,8 @@ struct SentryEvent {
         }
         // What Holdfast says of the fault is not for the application to say.
         let own = [
-            "process": report.process.name, "signal": report.kind == .stall ? nil : report.fault.signal.name,
-            "kind": report.kind == .stall ? report.kind.rawValue : nil,
+            "process": report.process.name, "signal": report.fault?.signal.name,
+            "kind": report.fault == nil ? report.kind.rawValue : nil,
             "verdict": report.verdict.decision.rawValue, "callout": report.loop?.callout?.label,
             "mode": report.loop?.mode,
         ]

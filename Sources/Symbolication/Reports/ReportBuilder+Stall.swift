@@ -17,15 +17,8 @@ extension ReportBuilder {
         notes: [String] = []
     ) -> CrashReport {
         var report = report(of: record, images: images, notes: notes)
-        report.kind = .stall
-        report.stall = stall
-        report.fault = CrashReport.Fault(
-            number: stall.number,
-            signal: CrashReport.Fault.NumberedName(number: 0, name: "none"),
-            code: CrashReport.Fault.NumberedName(number: 0, name: "none"),
-            access: .none,
-            reason: stall.reason
-        )
+        report.subject = .stall(stall)
+        report.reason = stall.reason
         report.verdict = CrashReport.Verdict(decision: .wait, reason: "nothing is done about it: it may end by itself")
         report.explain()
         return report

@@ -32,7 +32,7 @@ extension ReportBuilder {
         record.time.microsecondsSinceEpoch == 0 ? process.startTime : record.time
     }
 
-    func fault(of record: FaultRecord, runtimeFailure: String?) -> CrashReport.Fault {
+    func fault(of record: FaultRecord, runtimeFailure: String?) -> (CrashReport.Fault, reason: String) {
         let place = FaultAddress(record)
         let signal = CInt(clamping: record.signal)
         // The runtime's text is of the last fatal error, which a memory fault is not.
@@ -61,7 +61,7 @@ extension ReportBuilder {
         )
         reason.isPrivileged =
             signal == SIGSEGV && record.code == 128 && PrivilegedInstruction.begins(record.codeBytes.from)
-        return CrashReport.Fault(
+        let fault = CrashReport.Fault(
             number: record.number,
             signal: .signal(record.signal),
             code: .code(record.code, ofSignal: record.signal),
@@ -70,13 +70,13 @@ extension ReportBuilder {
             addressKind: place.kind,
             mapping: place.address == nil ? nil : record.mapping,
             message: text,
-            reason: cutOffReason(record) ?? reason.text,
             sender: sender,
             exception: exception,
             deadlineSeconds: record.deadlineSeconds,
             instructions: instructions(of: record),
             memory: memory(of: record)
         )
+        return (fault, cutOffReason(record) ?? reason.text)
     }
 
     /// Of a record that was cut off before its cause: a zero there would read as a signal that somebody sent.

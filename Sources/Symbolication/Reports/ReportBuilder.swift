@@ -39,10 +39,12 @@ public final class ReportBuilder {
         use(images)
         var runtimeFailure: String?
         let frames = frames(of: record, runtimeFailure: &runtimeFailure)
-        let fault = fault(of: record, runtimeFailure: runtimeFailure)
+        let (fault, reason) = fault(of: record, runtimeFailure: runtimeFailure)
         let time = time(of: record)
         var report = CrashReport(
             id: id(of: record),
+            subject: .fault(fault),
+            reason: reason,
             timestamp: time,
             // Made of the whole report, below.
             fingerprint: Fingerprint(rawValue: ""),
@@ -54,7 +56,6 @@ public final class ReportBuilder {
             process: process(of: record, buildID: images.first?.buildID),
             host: process.host,
             runtime: process.runtime,
-            fault: fault,
             loop: record.loop,
             thread: CrashReport.Thread(
                 id: record.thread,

@@ -83,16 +83,17 @@ extension CrashReport {
     fileprivate mutating func update(from old: CrashReport) {
         defer { explain() }
         // That of a stall says nothing of functions.
-        guard kind != .stall else { return }
+        guard fault != nil else { return }
         // Only a reason that the rule gives, too: a process that ended early has another.
         for isRuntimeMessage in [false, true]
-        where fault.reason == old.reasonText(old.runtimeFailure, isRuntimeMessage: isRuntimeMessage) {
-            fault.reason = old.reasonText(runtimeFailure, isRuntimeMessage: isRuntimeMessage)
+        where reason == old.reasonText(old.runtimeFailure, isRuntimeMessage: isRuntimeMessage) {
+            reason = old.reasonText(runtimeFailure, isRuntimeMessage: isRuntimeMessage)
             return
         }
     }
 
     private func reasonText(_ runtimeFailure: String?, isRuntimeMessage: Bool) -> String {
+        guard let fault else { return reason }
         var reason = FaultReason(
             signal: fault.signal.number,
             code: fault.code.number,

@@ -146,8 +146,8 @@ import Testing
         first.thread.frames.append(
             .init(index: 3, address: HexAddress(0x7f11), kind: .returnAddress, isUserCode: false)
         )
-        first.fault.address = HexAddress(0x7f00)
-        first.fault.reason = "no route for client 79 at 0x7f22"
+        first.fault?.address = HexAddress(0x7f00)
+        first.reason = "no route for client 79 at 0x7f22"
         first.loop = .init(
             mode: "default",
             activity: "port",
@@ -165,8 +165,8 @@ import Testing
         second.process.restarts = 3
         second.process.arguments[2] = "4712"
         second.thread.frames[3].address = HexAddress(0x7f33)
-        second.fault.address = HexAddress(0x7e00)
-        second.fault.reason = "no route for client 80 at 0x7f55"
+        second.fault?.address = HexAddress(0x7e00)
+        second.reason = "no route for client 80 at 0x7f55"
         second.loop?.callout = .init(kind: .port, label: "client 80", item: 9)
         second.context?.annotations = ["queue": "3 waiting"]
         second.context?.environment = ["INVOCATION_ID": "def", "LANG": "C"]
@@ -181,7 +181,7 @@ import Testing
         }
         // What may be a cause is shown: another build, another word, another label.
         second.process.buildID = "cccc2222"
-        second.fault.reason = "no answer for client 80 at 0x7f55"
+        second.reason = "no answer for client 80 at 0x7f55"
         second.loop?.callout?.label = "server 80"
         try store.write(second)
         let causes = try run("diff", first.id.rawValue, second.id.rawValue).output

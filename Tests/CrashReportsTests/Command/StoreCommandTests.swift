@@ -153,8 +153,8 @@ import Testing
     @Test(.enabled(if: dlopen("libcapstone.so.4", RTLD_NOW) != nil || dlopen("libcapstone.so.5", RTLD_NOW) != nil))
     func `Bytes at the program counter are instructions where the library is there`() throws {
         var report = reports[0]
-        report.fault.instructions = .init(address: HexAddress(0x1010), bytes: "0f0b488b45f8c3", about: "code")
-        report.fault.code = .code(1, ofSignal: 4)
+        report.fault?.instructions = .init(address: HexAddress(0x1010), bytes: "0f0b488b45f8c3", about: "code")
+        report.fault?.code = .code(1, ofSignal: 4)
         report.thread.registers["rip"] = HexAddress(0x1010)
         try temporary.store.write(report)
         let output = try run("show", id(1), "--full").output

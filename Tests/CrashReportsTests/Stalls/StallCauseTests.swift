@@ -62,28 +62,28 @@ import Testing
         next: String
     ) throws {
         let time = CrashReport.Stall.ActivityTime(activity: activity, systemCall: "read", seconds: 1, samples: 1)
-        let diagnosis = try #require(SampleStall.report(activities: [time]).fault.diagnosis)
+        let diagnosis = try #require(SampleStall.report(activities: [time]).diagnosis)
         #expect(diagnosis.summary.contains(summary), "\(diagnosis.summary)")
         #expect(diagnosis.summary.hasPrefix("The timer “retry queue” took 1.5 s"), "\(diagnosis.summary)")
         #expect(diagnosis.next.joined(separator: "\n").contains(next), "\(diagnosis.next)")
     }
 
     @Test func `A ping is told of by its name`() throws {
-        let diagnosis = try #require(SampleStall.ping().fault.diagnosis)
+        let diagnosis = try #require(SampleStall.ping().diagnosis)
         #expect(diagnosis.summary == "“main queue” did not answer for 1.5 s.")
         #expect(diagnosis.next.first?.contains("other threads") == true)
     }
 
     @Test func `A stall that has not ended is told as that`() throws {
-        let diagnosis = try #require(SampleStall.report(end: .never).fault.diagnosis)
+        let diagnosis = try #require(SampleStall.report(end: .never).diagnosis)
         #expect(diagnosis.summary.hasPrefix("The timer “retry queue” had not ended after 1.5 s"))
     }
 
-    @Test func `A report that calls itself one of a stall and has none is explained all the same`() {
+    @Test func `A report of a kind that is not known is explained all the same`() {
         var report = SampleStall.report()
-        report.stall = nil
+        report.subject = .other(.init(rawValue: "death"))
         report.explain()
-        #expect(report.fault.diagnosis?.summary.isEmpty == false)
+        #expect(report.diagnosis?.summary.isEmpty == false)
         #expect(Fingerprint(of: report) != SampleStall.report().fingerprint)
     }
 }

@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test func `The reason says what did not go on, for how long and why`() {
-        #expect(SampleStall.report().fault.reason == "stalled for 1.5 s, running")
+        #expect(SampleStall.report().reason == "stalled for 1.5 s, running")
         let reading = CrashReport.Stall.ActivityTime(
             activity: .systemCall,
             systemCall: "read",
@@ -22,13 +22,13 @@ import Testing
             samples: 1
         )
         #expect(
-            SampleStall.report(length: 2, end: .never, activities: [reading]).fault.reason
+            SampleStall.report(length: 2, end: .never, activities: [reading]).reason
                 == "stalled for at least 2 s, in read, no end seen"
         )
-        #expect(SampleStall.ping().fault.reason == "no answer from main queue for at least 1.5 s, no end seen")
-        #expect(SampleStall.report(activities: []).fault.reason == "stalled for 1.5 s")
+        #expect(SampleStall.ping().reason == "no answer from main queue for at least 1.5 s, no end seen")
+        #expect(SampleStall.report(activities: []).reason == "stalled for 1.5 s")
         let unknown = CrashReport.Stall.ActivityTime(activity: .unknown, seconds: 2, samples: 1)
-        #expect(SampleStall.report(activities: [unknown]).fault.reason == "stalled for 1.5 s")
+        #expect(SampleStall.report(activities: [unknown]).reason == "stalled for 1.5 s")
     }
 
     @Test func `A stall is over when its time has passed`() {
@@ -49,8 +49,8 @@ import Testing
         #expect(report.stall?.length == 3)
         #expect(report.process.pid == 77)
         #expect(report.stall?.lengths.count == 2)
-        #expect(report.fault.reason == "stalled for 3 s, running")
-        #expect(report.fault.diagnosis?.summary.contains("took 3 s") == true)
+        #expect(report.reason == "stalled for 3 s, running")
+        #expect(report.diagnosis?.summary.contains("took 3 s") == true)
         #expect(report.fingerprint == first.fingerprint)
         // A shorter one only counts.
         report.count(stallOf: SampleStall.report(length: 0.3))

@@ -30,6 +30,8 @@ struct ProbeWriter {
         )
         var report = CrashReport(
             id: ReportID(time: time),
+            subject: .fault(.init(number: 1, signal: signal, code: .code(-6, ofSignal: 6), access: .none)),
+            reason: group,
             timestamp: time,
             // Made of the whole report, below.
             fingerprint: Fingerprint(rawValue: ""),
@@ -46,7 +48,6 @@ struct ProbeWriter {
             ),
             host: .init(name: "host", kernel: "6.1", os: "Linux", architecture: "x86_64", processors: 2),
             runtime: .init(holdfast: HoldfastVersion.current),
-            fault: .init(number: 1, signal: signal, code: .code(-6, ofSignal: 6), access: .none, reason: group),
             thread: .init(id: 12, isMain: true, frames: [frame]),
             images: [],
             verdict: .init(decision: .terminate, reason: "an abort")

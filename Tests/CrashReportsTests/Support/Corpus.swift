@@ -110,13 +110,14 @@ private struct Compact: Decodable {
 
     var entry: Corpus.Entry {
         var report = SampleReport.minimal(message: message, frames: frames.enumerated().map(Self.frame))
-        report.fault.signal = .signal(signal)
-        report.fault.code = .code(code, ofSignal: signal)
-        report.fault.access = .init(rawValue: access ?? "none")
-        report.fault.addressKind = addressKind.map(CrashReport.Fault.AddressKind.init(rawValue:))
-        report.fault.address = address.flatMap(HexAddress.init(_:))
-        report.fault.exception = exception
-        report.fault.sender = own == true ? .init(pid: report.process.pid, uid: 0) : nil
+        report.fault?.signal = .signal(signal)
+        report.fault?.code = .code(code, ofSignal: signal)
+        report.fault?.access = .init(rawValue: access ?? "none")
+        report.fault?.addressKind = addressKind.map(CrashReport.Fault.AddressKind.init(rawValue:))
+        report.fault?.address = address.flatMap(HexAddress.init(_:))
+        report.fault?.exception = exception
+        let pid = report.process.pid
+        report.fault?.sender = own == true ? .init(pid: pid, uid: 0) : nil
         if let rsp { report.thread.registers["rsp"] = HexAddress(rsp) }
         if let callout, callout.count == 2 {
             let called = CrashReport.LoopState.Callout(kind: .init(rawValue: callout[0]), label: callout[1], item: 1)

@@ -14,6 +14,16 @@ enum SampleReport {
         let signal = CrashReport.Fault.NumberedName.signal(6)
         var report = CrashReport(
             id: id,
+            subject: .fault(
+                .init(
+                    number: 1,
+                    signal: signal,
+                    code: .code(-6, ofSignal: 6),
+                    access: .none,
+                    message: message
+                )
+            ),
+            reason: reason,
             timestamp: time,
             // Made of the whole report, below.
             fingerprint: Fingerprint(rawValue: ""),
@@ -30,14 +40,6 @@ enum SampleReport {
             ),
             host: .init(name: "host", kernel: "6.1", os: "Linux", architecture: "x86_64", processors: 2),
             runtime: .init(holdfast: HoldfastVersion.current),
-            fault: .init(
-                number: 1,
-                signal: signal,
-                code: .code(-6, ofSignal: 6),
-                access: .none,
-                message: message,
-                reason: reason
-            ),
             thread: .init(id: 12, isMain: true, frames: frames),
             images: [],
             verdict: .init(decision: .terminate, reason: "an abort"),

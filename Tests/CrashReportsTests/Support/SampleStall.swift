@@ -15,9 +15,6 @@ enum SampleStall {
         calls: [CrashReport.Stall.Call]? = [call(0, 1.5, "main", line: 12), call(1, 1.5, "sweep()", line: 58)]
     ) -> CrashReport {
         var report = SampleReport.minimal(id: id)
-        report.kind = .stall
-        report.fault.signal = .init(number: 0, name: "none")
-        report.fault.code = .init(number: 0, name: "none")
         report.verdict = .init(decision: .wait, reason: "a stall ends by itself")
         report.loop = callout.map { .init(mode: "default", activity: "beforeTimers", callout: $0, nesting: 1, pass: 7) }
         var lengths = CrashReport.Histogram()
@@ -34,8 +31,8 @@ enum SampleStall {
             profile: calls.map { .init(samples: 75, seconds: $0.first?.seconds ?? 0, calls: $0) },
             lengths: lengths
         )
-        report.stall = stall
-        report.fault.reason = stall.reason
+        report.subject = .stall(stall)
+        report.reason = stall.reason
         report.explain()
         return report
     }
@@ -45,7 +42,7 @@ enum SampleStall {
         var report = report(end: .never, label: label, callout: nil, activities: [], calls: nil)
         report.stall?.subject = .ping
         report.thread = .init(id: 0, isMain: false, frames: [])
-        report.fault.reason = report.stall?.reason ?? ""
+        report.reason = report.stall?.reason ?? ""
         report.explain()
         return report
     }

@@ -68,7 +68,7 @@ enum SampleStore {
         report.timestamp = time
         report.stall?.begin = time
         report.stall?.length = length
-        report.fault.reason = report.stall?.reason ?? ""
+        report.reason = report.stall?.reason ?? ""
         report.process.name = "mail-agent"
         report.process.pid = 4100 + number
         report.process.startTime = time.adding(seconds: -60)
@@ -102,7 +102,7 @@ enum SampleStore {
             var report = SampleReport.minimal(id: id, reason: reason, frames: frames)
             report.timestamp = time
             report.fingerprint = Fingerprint(rawValue: group)
-            report.fault.signal = .signal(signal)
+            report.fault?.signal = .signal(signal)
             report.verdict = .init(decision: verdict, reason: "the rules say so")
             report.process.name = process
             report.process.pid = 4000 + number

@@ -8,9 +8,9 @@ import Testing
     /// A report in which everything is as long as it may be.
     private func longReport(frames: [CrashReport.Frame]) -> CrashReport {
         var report = SampleReport.minimal(message: Self.sentence, reason: Self.sentence, frames: frames)
-        report.fault.diagnosis = .init(summary: Self.sentence, next: Array(repeating: Self.sentence, count: 9))
-        report.fault.exception = .init(type: "std::runtime_error", message: Self.sentence)
-        report.fault.sender = .init(pid: 1, uid: 0)
+        report.diagnosis = .init(summary: Self.sentence, next: Array(repeating: Self.sentence, count: 9))
+        report.fault?.exception = .init(type: "std::runtime_error", message: Self.sentence)
+        report.fault?.sender = .init(pid: 1, uid: 0)
         report.verdict.reason = Self.sentence
         report.loop = .init(
             mode: Self.sentence,

@@ -46,7 +46,7 @@ import Testing
     @Test func `The diagnosis comes first, in lines that fit`() {
         var report = SampleReport.minimal()
         let words = Array(repeating: "word", count: 50).joined(separator: " ")
-        report.fault.diagnosis = .init(summary: words, next: ["Look here.", words])
+        report.diagnosis = .init(summary: words, next: ["Look here.", words])
         var text = ReportText(report)
         text.layout = TextLayout(width: 60)
         let lines = text.text().split(separator: "\n", omittingEmptySubsequences: false)
@@ -84,16 +84,16 @@ import Testing
 
     @Test func `Memory is shown as bytes and characters, whatever a report says`() {
         var report = SampleReport.minimal()
-        report.fault.memory = [
+        report.fault?.memory = [
             .init(address: HexAddress(.max), bytes: "48690a" + String(repeating: "00", count: 20), about: "stack"),
             .init(address: HexAddress(0), bytes: "4g", about: "odd"),
             .init(address: HexAddress(0), bytes: "4", about: "odd"),
             .init(address: HexAddress(0), bytes: String(repeating: "ff", count: 5000), about: "much"),
         ]
-        report.fault.instructions = .init(address: HexAddress(.max), bytes: "0f0b", about: "code")
+        report.fault?.instructions = .init(address: HexAddress(.max), bytes: "0f0b", about: "code")
         // An instruction is to blame only for what the kernel raised.
         #expect(!ReportText(report).text().contains("bytes <0f> 0b"))
-        report.fault.code = .code(1, ofSignal: 4)
+        report.fault?.code = .code(1, ofSignal: 4)
         let output = ReportText(report).text()
         #expect(output.contains("  0xffffffffffffffff  48 69 0a 00") && output.contains("  Hi."))
         #expect(!output.contains("odd"))

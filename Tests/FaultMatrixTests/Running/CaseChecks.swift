@@ -59,11 +59,11 @@ struct CaseChecks {
         let reports = run.reports.filter { isOfMatrix($0) && !isAnotherThreads($0) }
         var problems: [String] = []
         if reports.count != expectedCount {
-            let verdicts = reports.map { "\($0.verdict.decision.rawValue) \($0.fault.reason)" }
+            let verdicts = reports.map { "\($0.verdict.decision.rawValue) \($0.reason)" }
             problems.append("\(reports.count) reports, not \(expectedCount): \(verdicts)")
         }
-        if run.reports.map(\.fault.number) != Array(1..<run.reports.count + 1) {
-            problems.append("reports are numbered \(run.reports.map(\.fault.number))")
+        if run.reports.compactMap(\.fault?.number) != Array(1..<run.reports.count + 1) {
+            problems.append("reports are numbered \(run.reports.compactMap(\.fault?.number))")
         }
         // One each: a second fault's report has the same faults as the first.
         for report in reports.prefix(1) { problems += self.problems(of: report) }
@@ -76,7 +76,7 @@ struct CaseChecks {
         func require(_ what: String, _ seen: some Equatable & Sendable, _ expected: some Equatable & Sendable) {
             if "\(seen)" != "\(expected)" { problems.append("report: \(what) is \(seen), not \(expected)") }
         }
-        require("signal", report.fault.signal.name, SignalText.name(cause.signal))
+        require("signal", report.fault?.signal.name ?? "none", SignalText.name(cause.signal))
         let isOvertaken = isOvertaken(report)
         if !isOvertaken {
             require("verdict", report.verdict.decision.rawValue, expected.decision?.rawValue ?? "none")
@@ -98,7 +98,7 @@ struct CaseChecks {
             problems.append("report: no frame of \(cause.functionName) in \(functions)")
         }
         if cause == .fault(.cxxException) {
-            let text = "\(report.fault.reason) \(report.fault.message ?? "")"
+            let text = "\(report.reason) \(report.fault?.message ?? "")"
             let words = ["std::runtime_error", "an exception that nobody catches"]
             if !words.allSatisfy(text.contains) { problems.append("report: the exception is \"\(text)\"") }
         }

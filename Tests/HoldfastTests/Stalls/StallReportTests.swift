@@ -28,7 +28,7 @@ import Testing
 
     private static func onlyStuck(_ run: HostRun) throws -> CrashReport {
         let reports = try stuck(run)
-        #expect(reports.count == 1, "\(reports.map(\.fault.reason))")
+        #expect(reports.count == 1, "\(reports.map(\.reason))")
         return try #require(reports.first)
     }
 
@@ -49,7 +49,7 @@ import Testing
         let what = place.name == "loop" ? "loop" : "main"
         #expect(lines.contains("lasting \(what) elsewhere"), "\(lines)")
         let report = try Self.onlyStuck(run)
-        #expect(report.kind == .stall && report.fault.signal.name == "none" && report.verdict.decision == .wait)
+        #expect(report.kind == .stall && report.fault == nil && report.verdict.decision == .wait)
         #expect(report.loop?.callout?.kind == place.kind && report.loop?.mode == place.mode)
         #expect(report.loop?.nesting == place.nesting)
         let stall = try #require(report.stall)
@@ -95,7 +95,7 @@ import Testing
         let report = try Self.onlyStuck(run)
         let stall = try #require(report.stall)
         #expect(stall.end == .never && stall.length >= 1 && stall.lengths.count == 0)
-        #expect(report.fault.reason.hasSuffix("no end seen") && stall.profile != nil)
+        #expect(report.reason.hasSuffix("no end seen") && stall.profile != nil)
         // The next one that starts goes by faults only.
         let next = try HostRun("stalls", "main", "sleep", "0")
         #expect(try next.process.wait() == .exited(0))
@@ -153,7 +153,7 @@ import Testing
         #expect(try run.process.wait() == .exited(0))
         let reports = try Self.stuck(run)
         // The same cause: counted in one report.
-        #expect(reports.reduce(0) { $0 + $1.occurrences.count } == 2, "\(reports.map(\.fault.reason))")
+        #expect(reports.reduce(0) { $0 + $1.occurrences.count } == 2, "\(reports.map(\.reason))")
     }
 
     @Test func `A callout that stalls and then faults has a report of both, and the loop goes on`() throws {
@@ -259,7 +259,7 @@ import Testing
         let report = try #require(try run.store.reports().first { $0.stall?.subject == .ping })
         #expect(report.stall?.label == "late queue" && report.stall?.profile == nil)
         #expect(report.thread.frames.isEmpty && Self.notes(of: report).count == 1, "\(report.notes)")
-        #expect(report.fault.reason.hasPrefix("no answer from late queue"))
+        #expect(report.reason.hasPrefix("no answer from late queue"))
         // Not where threads had no time to answer.
         #expect(
             report.otherThreads.isEmpty || report.otherThreads.contains { $0.frames.isEmpty }

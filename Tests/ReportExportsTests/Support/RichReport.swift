@@ -26,6 +26,15 @@ enum RichReport {
     private static func base(id: ReportID, time: Timestamp) -> CrashReport {
         CrashReport(
             id: id,
+            subject: .fault(fault),
+            reason: "write to address 0x18 (null page)",
+            diagnosis: .init(
+                summary: "A null pointer was written through: a member 24 bytes into an object that is not there.",
+                next: [
+                    "Router.swift:88: what can be nil there",
+                    "who empties the routing table while the retry queue runs",
+                ]
+            ),
             timestamp: time,
             fingerprint: Fingerprint(rawValue: "v2-0c6d1f2e3a4b5c6d"),
             occurrences: .init(count: 3, first: time, last: time.adding(seconds: 65)),
@@ -48,7 +57,6 @@ enum RichReport {
                 processors: 4
             ),
             runtime: .init(holdfast: "0.1.0", swift: "6.3.1", libc: "glibc 2.36"),
-            fault: fault,
             loop: .init(
                 mode: "kCFRunLoopDefaultMode",
                 activity: "beforeTimers",
@@ -73,13 +81,6 @@ enum RichReport {
             MailAgent/Router.swift:88: Fatal error: Unexpectedly found nil while unwrapping an Optional value
             routing table was empty
             """,
-        reason: "write to address 0x18 (null page)",
-        diagnosis: .init(
-            summary: "A null pointer was written through: a member 24 bytes into an object that is not there.",
-            next: [
-                "Router.swift:88: what can be nil there", "who empties the routing table while the retry queue runs",
-            ]
-        ),
         instructions: .init(
             address: HexAddress(0x5581_c2a4_1b70),
             bytes: "488b4708488b00c3660f1f440000554889e5",

@@ -106,15 +106,15 @@ enum RichStore {
         report.process.startTime = Timestamp(seconds: 1_795_219_200 - 600 + Int64(cause.pid - 900) * 8)
         report.occurrences = .init(count: 1, first: time, last: time)
         report.verdict = .init(decision: cause.decision, reason: verdicts[cause.decision.rawValue] ?? "")
-        report.fault.signal = .signal(cause.signal)
-        report.fault.code = .code(cause.code, ofSignal: cause.signal)
-        report.fault.reason = cause.reason
-        report.fault.message = cause.message
-        report.fault.diagnosis = cause.diagnosis
+        report.fault?.signal = .signal(cause.signal)
+        report.fault?.code = .code(cause.code, ofSignal: cause.signal)
+        report.reason = cause.reason
+        report.fault?.message = cause.message
+        report.diagnosis = cause.diagnosis
         if cause.signal != 11 {
-            report.fault.address = nil
-            report.fault.addressKind = nil
-            report.fault.access = .none
+            report.fault?.address = nil
+            report.fault?.addressKind = nil
+            report.fault?.access = .none
         }
         if number != 0 { report.recovery = nil }
         var frames = report.thread.frames

@@ -6,6 +6,10 @@ extension CrashReport {
         let time = Timestamp(seconds: 1_795_243_212, nanoseconds: 123_456_000)
         var report = CrashReport(
             id: ReportID(time: time),
+            subject: .fault(
+                Fault(number: 1, signal: .signal(4), code: .code(2, ofSignal: 4), access: .none)
+            ),
+            reason: "illegal instruction",
             timestamp: time,
             fingerprint: Fingerprint(rawValue: ""),
             occurrences: Occurrences(count: 1, first: time, last: time),
@@ -21,13 +25,6 @@ extension CrashReport {
             ),
             host: Host(name: "host", kernel: "6.1", os: "Linux", architecture: "x86_64", processors: 2),
             runtime: Runtime(holdfast: HoldfastVersion.current),
-            fault: Fault(
-                number: 1,
-                signal: .signal(4),
-                code: .code(2, ofSignal: 4),
-                access: .none,
-                reason: "illegal instruction"
-            ),
             thread: thread,
             otherThreads: otherThreads,
             images: images,

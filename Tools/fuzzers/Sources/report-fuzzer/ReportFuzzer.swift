@@ -57,7 +57,7 @@ private func fuzzReport(_ bytes: [UInt8]) {
     require(!text.unicodeScalars.contains { $0 != "\n" && $0.properties.generalCategory == .control })
     var explained = report
     explained.explain()
-    for line in (explained.fault.diagnosis?.next ?? []) + [explained.fault.diagnosis?.summary ?? ""] {
+    for line in (explained.diagnosis?.next ?? []) + [explained.diagnosis?.summary ?? ""] {
         require(line.count <= 401)
     }
     // Whatever was read can be written, and is the same when it is read again.

@@ -1,0 +1,334 @@
+extension CrashReport {
+    /// What went wrong.
+    public struct Fault: Codable, Sendable, Hashable {
+        /// Which fault of its process it was, counted from 1.
+        public var number: Int
+        /// The signal.
+        public var signal: NumberedName
+        /// The `si_code` of the signal: its cause.
+        public var code: NumberedName
+        /// The address that was accessed or executed, if the signal has one.
+        public var address: HexAddress?
+        /// What the access was for.
+        public var access: Access
+        /// What lies at the address, if that is known.
+        public var addressKind: AddressKind?
+        /// What is mapped at the address or next to it, if that was looked at.
+        public var mapping: Mapping?
+        /// What the runtime said: the text of a fatal error or of an abort, if there was one.
+        public var message: String?
+        /// Who sent the signal, if it was sent rather than raised by the kernel.
+        public var sender: Sender?
+        /// The C++ exception that nobody caught, if that was the fault.
+        public var exception: Exception?
+        /// How long the callout might run, in seconds, if nothing faulted but it was interrupted for that; else nil.
+        public var deadlineSeconds: Double?
+        /// The bytes at the program counter, if they could be read.
+        public var instructions: CrashReport.MemoryBytes?
+        /// Other memory, where the process asked for it: none by default, for it may hold secrets.
+        public var memory: [CrashReport.MemoryBytes]?
+
+        /// Makes the description of a fault.
+        ///
+        /// - Parameters:
+        ///   - number: Which fault of its process it was, counted from 1.
+        ///   - signal: The signal.
+        ///   - code: The `si_code` of the signal: its cause.
+        ///   - address: The address that was accessed or executed, if the signal has one.
+        ///   - access: What the access was for.
+        ///   - addressKind: What lies at the address, if that is known.
+        ///   - mapping: What is mapped at the address or next to it, if that was looked at.
+        ///   - message: What the runtime said: the text of a fatal error or of an abort, if there was one.
+        ///   - sender: Who sent the signal, if it was sent rather than raised by the kernel.
+        ///   - exception: The C++ exception that nobody caught, if that was the fault.
+        ///   - deadlineSeconds: How long the callout might run, if it was interrupted for that.
+        ///   - instructions: The bytes at the program counter, if they could be read.
+        ///   - memory: Other memory, where the process asked for it.
+        public init(
+            number: Int,
+            signal: NumberedName,
+            code: NumberedName,
+            address: HexAddress? = nil,
+            access: Access,
+            addressKind: AddressKind? = nil,
+            mapping: Mapping? = nil,
+            message: String? = nil,
+            sender: Sender? = nil,
+            exception: Exception? = nil,
+            deadlineSeconds: Double? = nil,
+            instructions: CrashReport.MemoryBytes? = nil,
+            memory: [CrashReport.MemoryBytes]? = nil
+        ) {
+            self.number = number
+            self.signal = signal
+            self.code = code
+            self.address = address
+            self.access = access
+            self.addressKind = addressKind
+            self.mapping = mapping
+            self.message = message
+            self.sender = sender
+            self.exception = exception
+            self.deadlineSeconds = deadlineSeconds
+            self.instructions = instructions
+            self.memory = memory
+        }
+    }
+}
+
+extension CrashReport.Fault {
+    /// A number of the system and its name.
+    public struct NumberedName: Codable, Sendable, Hashable {
+        /// The number.
+        public var number: Int
+        /// The name, such as `SIGSEGV`; the number again where it has none.
+        public var name: String
+
+        /// Makes a pair of number and name.
+        ///
+        /// - Parameters:
+        ///   - number: The number.
+        ///   - name: The name, such as `SIGSEGV`; the number again where it has none.
+        public init(number: Int, name: String) {
+            self.number = number
+            self.name = name
+        }
+
+        /// Names a signal.
+        ///
+        /// - Parameter number: The number of the signal.
+        /// - Returns: The number with its name.
+        public static func signal(_ number: Int) -> NumberedName {
+            NumberedName(number: number, name: SignalNames.signal(number))
+        }
+
+        /// Names the cause of a signal.
+        ///
+        /// - Parameters:
+        ///   - number: The `si_code`.
+        ///   - signal: The number of the signal, on which the meaning of positive codes depends.
+        /// - Returns: The number with its name.
+        public static func code(_ number: Int, ofSignal signal: Int) -> NumberedName {
+            NumberedName(number: number, name: SignalNames.code(number, ofSignal: signal))
+        }
+    }
+}
+
+extension CrashReport.Fault {
+    /// The process that sent a signal.
+    public struct Sender: Codable, Sendable, Hashable {
+        /// Its process identifier.
+        public var pid: Int
+        /// The user it belongs to.
+        public var uid: Int
+        /// Its name, as in `/proc/PID/comm`, if it was still there to be asked.
+        public var name: String?
+
+        /// Makes the description of a sender.
+        ///
+        /// - Parameters:
+        ///   - pid: Its process identifier.
+        ///   - uid: The user it belongs to.
+        ///   - name: Its name, if it is known; an empty one is none.
+        public init(pid: Int, uid: Int, name: String? = nil) {
+            self.pid = pid
+            self.uid = uid
+            self.name = name == "" ? nil : name
+        }
+    }
+}
+
+extension CrashReport.Fault {
+    /// What an access to memory was for.
+    ///
+    /// A value that this version does not know is kept as it is.
+    public struct Access: RawRepresentable, Codable, Sendable, Hashable {
+        /// The value in JSON.
+        public let rawValue: String
+
+        /// Takes a value.
+        ///
+        /// - Parameter rawValue: The value in JSON.
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// The address was read.
+        public static let read = Access(rawValue: "read")
+        /// The address was written.
+        public static let write = Access(rawValue: "write")
+        /// The address was jumped to.
+        public static let execute = Access(rawValue: "execute")
+        /// The fault is not about an access to memory.
+        public static let none = Access(rawValue: "none")
+        /// It could not be told.
+        public static let unknown = Access(rawValue: "unknown")
+    }
+}
+
+extension CrashReport.Fault {
+    /// What lies at an address, in words.
+    ///
+    /// A value that this version does not know is kept as it is.
+    public struct AddressKind: RawRepresentable, Codable, Sendable, Hashable {
+        /// The value in JSON.
+        public let rawValue: String
+
+        /// Takes a value.
+        ///
+        /// - Parameter rawValue: The value in JSON.
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// The first page, which is never mapped: a null pointer plus the offset of a member.
+        public static let noCode = AddressKind(rawValue: "null page")
+        /// The guard below a stack: the stack is used up.
+        public static let stackGuard = AddressKind(rawValue: "stack guard")
+        /// Nothing is mapped there.
+        public static let unmapped = AddressKind(rawValue: "unmapped")
+        /// Memory that may not be written.
+        public static let readOnly = AddressKind(rawValue: "read-only memory")
+        /// Memory that may not be executed.
+        public static let notExecutable = AddressKind(rawValue: "memory that is not executable")
+        /// Memory that may not be accessed at all.
+        public static let inaccessible = AddressKind(rawValue: "inaccessible memory")
+        /// A mapping that reaches further than its file.
+        public static let pastEndOfFile = AddressKind(rawValue: "past the end of a mapped file")
+        /// An address that x86-64 does not have; the kernel reports it as zero.
+        public static let nonCanonical = AddressKind(rawValue: "non-canonical")
+        /// The half of the address space that belongs to the kernel.
+        public static let kernel = AddressKind(rawValue: "kernel memory")
+    }
+}
+
+extension CrashReport.Fault {
+    /// A C++ exception that nobody caught.
+    public struct Exception: Codable, Sendable, Hashable {
+        /// Its type, demangled, such as `std::out_of_range`.
+        public var type: String
+        /// What it says of itself, if it says anything.
+        public var message: String?
+
+        /// Makes the description of an exception.
+        ///
+        /// - Parameters:
+        ///   - type: Its type, demangled.
+        ///   - message: What it says of itself, if it says anything.
+        public init(type: String, message: String? = nil) {
+            self.type = type
+            self.message = message
+        }
+
+        /// Takes the texts of a record; nil where both are empty.
+        init?(type: String, message: String) {
+            guard !type.isEmpty || !message.isEmpty else { return nil }
+            self.type = type.isEmpty ? "of an unknown type" : type
+            self.message = message.isEmpty ? nil : message
+        }
+
+        /// The type, and what the exception says of itself after it.
+        public var text: String {
+            message.map { "\(type): \($0)" } ?? type
+        }
+    }
+}
+
+extension CrashReport.Fault {
+    /// A piece of the address space: what a fault's address lies in, or next to.
+    public struct Mapping: Codable, Sendable, Hashable {
+        /// Where the address is.
+        public var place: Place
+        /// How many bytes from the start of the mapping if it is inside, else how far away; the byte behind the end is 0 bytes past it.
+        public var distance: Int
+        /// The path of the file that is mapped, or what `/proc/PID/maps` has in its place, such as `[heap]`; empty for memory
+        /// of no name.
+        public var name: String
+        /// The address of the first byte.
+        public var start: HexAddress
+        /// The address after the last byte.
+        public var end: HexAddress
+        /// What may be done with it, as in `/proc/PID/maps`, such as `rw-p`.
+        public var permissions: String
+
+        /// Makes the description of a mapping.
+        public init(place: Place, distance: Int, name: String, start: HexAddress, end: HexAddress, permissions: String)
+        {
+            self.place = place
+            self.distance = distance
+            self.name = name
+            self.start = start
+            self.end = end
+            self.permissions = permissions
+        }
+    }
+}
+
+extension CrashReport.Fault.Mapping {
+    /// Where an address is, as seen from a mapping.
+    ///
+    /// A value that this version does not know is kept as it is.
+    public struct Place: RawRepresentable, Codable, Sendable, Hashable {
+        /// The value in JSON.
+        public let rawValue: String
+
+        /// Takes a value.
+        ///
+        /// - Parameter rawValue: The value in JSON.
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// In it.
+        public static let inside = Place(rawValue: "inside")
+        /// Behind its end, where nothing is mapped.
+        public static let after = Place(rawValue: "after")
+        /// Before its start, where nothing is mapped.
+        public static let before = Place(rawValue: "before")
+    }
+
+    /// What it is, such as `the writable data of /usr/lib/x.so`.
+    var words: String {
+        let part: String
+        switch name {
+        case "": return permissions.hasPrefix("---") ? "memory that is kept free" : "memory of no name"
+        case "[heap]": return "the heap"
+        case "[stack]": return "the main thread's stack"
+        case _ where name.hasPrefix("["): return name
+        case _ where permissions.contains("x"): part = "the code of "
+        case _ where permissions.contains("w"): part = "the writable data of "
+        case _ where permissions.hasPrefix("r"): part = "the read-only data of "
+        default: part = "a reserved part of "
+        }
+        return part + name
+    }
+
+    /// Where the address is, such as `16 bytes past the end of the heap`.
+    var sentence: String {
+        switch place {
+        case .inside: "in \(words)"
+        case .after: distance == 0 ? "at the end of \(words)" : "\(distance) bytes past the end of \(words)"
+        case .before: "\(distance) bytes before the start of \(words)"
+        default: "near \(words)"
+        }
+    }
+}
+
+extension CrashReport {
+    /// A piece of memory, as it was at the fault.
+    public struct MemoryBytes: Codable, Sendable, Hashable {
+        /// The address of the first byte.
+        public var address: HexAddress
+        /// The bytes as hexadecimal digits, two each.
+        public var bytes: String
+        /// Why it was taken, such as `code`, `stack` or the name of a register.
+        public var about: String
+
+        /// Makes a piece of memory.
+        public init(address: HexAddress, bytes: String, about: String) {
+            self.address = address
+            self.bytes = bytes
+            self.about = about
+        }
+    }
+}

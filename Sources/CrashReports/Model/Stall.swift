@@ -1,0 +1,315 @@
+extension CrashReport {
+    /// Something that should have gone on and did not: a callout that does not return, a queue that does not answer.
+    ///
+    /// The first thread of the report is the one that stalled, as the last sample saw it.
+    public struct Stall: Codable, Sendable, Hashable {
+        /// Which stall of its process it was, counted from 1.
+        public var number: Int
+        /// What stalled.
+        public var subject: Subject
+        /// What the one who watches it calls it; nil for a loop without a name.
+        public var label: String?
+        /// What lasts at least this long is a stall, in seconds.
+        public var threshold: Double
+        /// When it was first seen.
+        public var begin: Timestamp
+        /// How long it took, in seconds; without an end, how long it had lasted when that was last seen.
+        ///
+        /// Of several stalls that were counted in one report, the longest.
+        public var length: Double
+        /// What became of it.
+        public var end: End
+        /// What its thread did meanwhile, what took longest first.
+        public var activities: [ActivityTime]
+        /// How long its thread was on a processor since the first sample, in seconds; nil if that is not known.
+        public var processorSeconds: Double?
+        /// How long its thread was ready and waited for a processor since the first sample, in seconds; nil if that is not known.
+        public var waitedForProcessorSeconds: Double?
+        /// Where its thread was meanwhile; nil if nobody could look.
+        public var profile: Profile?
+        /// How long the stalls took that were counted in the report; without those whose end is not known.
+        public var lengths: Histogram
+        /// How regularly the loop ticked until then, if that was measured.
+        public var ticks: Ticks?
+
+        /// Makes the description of a stall.
+        ///
+        /// - Parameters:
+        ///   - number: Which stall of its process it was, counted from 1.
+        ///   - subject: What stalled.
+        ///   - label: What the one who watches it calls it.
+        ///   - threshold: What lasts at least this long is a stall, in seconds.
+        ///   - begin: When it was first seen.
+        ///   - length: How long it took, or has lasted, in seconds.
+        ///   - end: What became of it.
+        ///   - activities: What its thread did meanwhile.
+        ///   - processorSeconds: How long its thread was on a processor.
+        ///   - waitedForProcessorSeconds: How long its thread waited for a processor.
+        ///   - profile: Where its thread was meanwhile.
+        ///   - lengths: How long the stalls took that were counted in the report.
+        ///   - ticks: How regularly the loop ticked until then.
+        public init(
+            number: Int,
+            subject: Subject,
+            label: String? = nil,
+            threshold: Double,
+            begin: Timestamp,
+            length: Double,
+            end: End,
+            activities: [ActivityTime] = [],
+            processorSeconds: Double? = nil,
+            waitedForProcessorSeconds: Double? = nil,
+            profile: Profile? = nil,
+            lengths: Histogram = Histogram(),
+            ticks: Ticks? = nil
+        ) {
+            self.number = number
+            self.subject = subject
+            self.label = label
+            self.threshold = threshold
+            self.begin = begin
+            self.length = length
+            self.end = end
+            self.activities = activities
+            self.processorSeconds = processorSeconds
+            self.waitedForProcessorSeconds = waitedForProcessorSeconds
+            self.profile = profile
+            self.lengths = lengths
+            self.ticks = ticks
+        }
+    }
+}
+
+extension CrashReport.Stall {
+    /// What stalled.
+    ///
+    /// A value that this version does not know is kept as it is.
+    public struct Subject: RawRepresentable, Codable, Sendable, Hashable {
+        /// The value in JSON.
+        public let rawValue: String
+
+        /// Takes a value.
+        ///
+        /// - Parameter rawValue: The value in JSON.
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// An event loop, which did not look for events.
+        public static let loop = Subject(rawValue: "loop")
+        /// What was pinged and did not answer: a queue, an actor, another project's loop.
+        public static let ping = Subject(rawValue: "ping")
+    }
+
+    /// What became of a stall.
+    ///
+    /// A value that this version does not know is kept as it is.
+    public struct End: RawRepresentable, Codable, Sendable, Hashable {
+        /// The value in JSON.
+        public let rawValue: String
+
+        /// Takes a value.
+        ///
+        /// - Parameter rawValue: The value in JSON.
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// It went on by itself.
+        public static let wentOn = End(rawValue: "went on")
+        /// Its callout was abandoned: it faulted, or ran for longer than its deadline, and has a report of its own for that.
+        public static let abandoned = End(rawValue: "abandoned")
+        /// The process has not said that it ended: it lasts, or the process ended first.
+        public static let never = End(rawValue: "never ended")
+    }
+}
+
+extension CrashReport.Stall {
+    /// What a thread does that does not go on.
+    ///
+    /// A value that this version does not know is kept as it is.
+    public struct Activity: RawRepresentable, Codable, Sendable, Hashable {
+        /// The value in JSON.
+        public let rawValue: String
+
+        /// Takes a value.
+        ///
+        /// - Parameter rawValue: The value in JSON.
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// It ran on a processor.
+        public static let running = Activity(rawValue: "running")
+        /// It was ready to run, and no processor was free for it.
+        public static let ready = Activity(rawValue: "ready, not scheduled")
+        /// It waited for a lock that another thread held.
+        public static let lock = Activity(rawValue: "waiting for a lock")
+        /// It waited in a system call.
+        public static let systemCall = Activity(rawValue: "in a system call")
+        /// It waited for a device, and could not be interrupted.
+        public static let disk = Activity(rawValue: "waiting for disk")
+        /// It was stopped by a signal or a debugger, while the rest of the process was not.
+        public static let stopped = Activity(rawValue: "stopped")
+        /// That is not known.
+        public static let unknown = Activity(rawValue: "unknown")
+    }
+
+    /// How long a thread did something.
+    public struct ActivityTime: Codable, Sendable, Hashable {
+        /// What it did.
+        public var activity: Activity
+        /// The system call it was in, such as `read`, if it was in one.
+        public var systemCall: String?
+        /// How long, in seconds: each sample stands for the time since the one before it.
+        public var seconds: Double
+        /// How many samples saw it.
+        public var samples: Int
+
+        /// Makes an entry.
+        ///
+        /// - Parameters:
+        ///   - activity: What it did.
+        ///   - systemCall: The system call it was in.
+        ///   - seconds: How long, in seconds.
+        ///   - samples: How many samples saw it.
+        public init(activity: Activity, systemCall: String? = nil, seconds: Double, samples: Int) {
+            self.activity = activity
+            self.systemCall = systemCall
+            self.seconds = seconds
+            self.samples = samples
+        }
+
+        /// What it did, in words: `in read`, `waiting for a lock`.
+        public var text: String {
+            guard activity == .systemCall, let systemCall else { return activity.rawValue }
+            return "in \(systemCall)"
+        }
+    }
+}
+
+extension CrashReport.Stall {
+    /// Where a thread was during a stall: the stacks of all samples, merged from the outermost call on.
+    public struct Profile: Codable, Sendable, Hashable {
+        /// How many samples were taken.
+        public var samples: Int
+        /// The time that they stand for, in seconds.
+        public var seconds: Double
+        /// The calls, each followed by those that it made: the heaviest path comes first.
+        public var calls: [Call]
+        /// How many calls more there were, which took the least time.
+        public var callsOmitted: Int
+
+        /// Makes a profile.
+        ///
+        /// - Parameters:
+        ///   - samples: How many samples were taken.
+        ///   - seconds: The time that they stand for, in seconds.
+        ///   - calls: The calls, each followed by those that it made.
+        ///   - callsOmitted: How many calls more there were.
+        public init(samples: Int, seconds: Double, calls: [Call], callsOmitted: Int = 0) {
+            self.samples = samples
+            self.seconds = seconds
+            self.calls = calls
+            self.callsOmitted = callsOmitted
+        }
+    }
+
+    /// A function in a profile, as it was called from one place in the tree.
+    public struct Call: Codable, Sendable, Hashable {
+        /// How many calls it is away from the outermost one, which has 0.
+        public var depth: Int
+        /// How long the thread was in it or in what it called, in seconds.
+        public var seconds: Double
+        /// In how many samples it was.
+        public var samples: Int
+        /// One of the addresses that were seen in it.
+        public var address: HexAddress
+        /// The function, demangled.
+        public var function: String?
+        /// The name of the image.
+        public var imageName: String?
+        /// The address relative to the base of that image.
+        public var imageOffset: HexAddress?
+        /// The path of the source file.
+        public var file: String?
+        /// The lines that were seen in it, the one that took longest first.
+        public var lines: [LineTime]
+        /// Whether it was inlined into the call before it in depth.
+        public var inlined: Bool
+        /// Whether it belongs to the program rather than to the system or a runtime.
+        public var isUserCode: Bool
+
+        /// Makes a call.
+        ///
+        /// - Parameters:
+        ///   - depth: How many calls it is away from the outermost one.
+        ///   - seconds: How long the thread was in it or in what it called, in seconds.
+        ///   - samples: In how many samples it was.
+        ///   - address: One of the addresses that were seen in it.
+        ///   - function: The function, demangled.
+        ///   - imageName: The name of the image.
+        ///   - imageOffset: The address relative to the base of that image.
+        ///   - file: The path of the source file.
+        ///   - lines: The lines that were seen in it.
+        ///   - inlined: Whether it was inlined.
+        ///   - isUserCode: Whether it belongs to the program.
+        public init(
+            depth: Int,
+            seconds: Double,
+            samples: Int,
+            address: HexAddress,
+            function: String? = nil,
+            imageName: String? = nil,
+            imageOffset: HexAddress? = nil,
+            file: String? = nil,
+            lines: [LineTime] = [],
+            inlined: Bool = false,
+            isUserCode: Bool
+        ) {
+            self.depth = depth
+            self.seconds = seconds
+            self.samples = samples
+            self.address = address
+            self.function = function
+            self.imageName = imageName
+            self.imageOffset = imageOffset
+            self.file = file
+            self.lines = lines
+            self.inlined = inlined
+            self.isUserCode = isUserCode
+        }
+
+        /// What it is, without a line: the function, else image and offset, else the address.
+        public var name: String {
+            if let function { return function }
+            guard let imageName else { return address.description }
+            return imageOffset.map { "\(imageName)+\($0)" } ?? imageName
+        }
+
+        /// Where it is: `function (File.swift:12)`, with the line that took longest.
+        public var location: String {
+            guard function != nil, let file, let source = file.split(separator: "/").last else { return name }
+            guard let line = lines.first?.line else { return "\(name) (\(source))" }
+            return "\(name) (\(source):\(line))"
+        }
+    }
+
+    /// How long a thread was at a line.
+    public struct LineTime: Codable, Sendable, Hashable {
+        /// The line, counted from 1.
+        public var line: Int
+        /// How long, in seconds.
+        public var seconds: Double
+
+        /// Makes an entry.
+        ///
+        /// - Parameters:
+        ///   - line: The line, counted from 1.
+        ///   - seconds: How long, in seconds.
+        public init(line: Int, seconds: Double) {
+            self.line = line
+            self.seconds = seconds
+        }
+    }
+}

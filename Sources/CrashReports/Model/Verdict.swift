@@ -1,0 +1,99 @@
+extension CrashReport {
+    /// What was decided about the process.
+    public struct Verdict: Codable, Sendable, Hashable {
+        /// The decision.
+        public var decision: Decision
+        /// Why, in one plain line.
+        public var reason: String
+
+        /// Makes a verdict.
+        ///
+        /// - Parameters:
+        ///   - decision: The decision.
+        ///   - reason: Why, in one plain line.
+        public init(decision: Decision, reason: String) {
+            self.decision = decision
+            self.reason = reason
+        }
+    }
+}
+
+extension CrashReport.Verdict {
+    /// What happens to the process after a fault or in a stall.
+    ///
+    /// A value that this version does not know is kept as it is.
+    public struct Decision: RawRepresentable, Codable, Sendable, Hashable {
+        /// The value in JSON.
+        public let rawValue: String
+
+        /// Takes a value.
+        ///
+        /// - Parameter rawValue: The value in JSON.
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// The loop goes on.
+        public static let resume = Decision(rawValue: "resume")
+        /// The process restarts itself.
+        public static let restart = Decision(rawValue: "restart")
+        /// The process ends by the signal.
+        public static let terminate = Decision(rawValue: "terminate")
+        /// Nothing is done: for stalls, which may end by themselves.
+        public static let wait = Decision(rawValue: "wait")
+    }
+}
+
+extension CrashReport {
+    /// What was done around the verdict, and what the callout left behind as far as that is known.
+    public struct Recovery: Codable, Sendable, Hashable {
+        /// Whether the process finished what was healthy before it was restarted.
+        public var drained: Bool
+        /// Whether the loop item whose callout faulted was taken out of its loop.
+        public var quarantined: Bool
+        /// How many locks of the POSIX threads library the callout held.
+        public var heldLocks: Int
+        /// Whether the callout was inside a function that holds a lock while it calls, such as `Mutex.withLock`.
+        public var inLockFrame: Bool
+        /// The names of what the callout was working on, as it marked them, the innermost first.
+        public var touched: [String]
+
+        /// Makes the description of a recovery.
+        ///
+        /// - Parameters:
+        ///   - drained: Whether the process finished what was healthy before it was restarted.
+        ///   - quarantined: Whether the loop item whose callout faulted was taken out of its loop.
+        ///   - heldLocks: How many locks of the POSIX threads library the callout held.
+        ///   - inLockFrame: Whether the callout was inside a function that holds a lock while it calls.
+        ///   - touched: The names of what the callout was working on, the innermost first.
+        public init(
+            drained: Bool = false,
+            quarantined: Bool = false,
+            heldLocks: Int = 0,
+            inLockFrame: Bool = false,
+            touched: [String] = []
+        ) {
+            self.drained = drained
+            self.quarantined = quarantined
+            self.heldLocks = heldLocks
+            self.inLockFrame = inLockFrame
+            self.touched = touched
+        }
+    }
+}
+
+extension CrashReport {
+    /// What is probably wrong, in plain words.
+    public struct Diagnosis: Codable, Sendable, Hashable {
+        /// What is wrong, in one line.
+        public var summary: String
+        /// What to look at next, the most promising first.
+        public var next: [String]
+
+        /// Makes a diagnosis.
+        public init(summary: String, next: [String] = []) {
+            self.summary = summary
+            self.next = next
+        }
+    }
+}
