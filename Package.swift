@@ -30,12 +30,38 @@ let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: 
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 
+/// A program that tests start, in `Tests/Programs`.
+func testProgram(
+    _ name: String,
+    _ dependencies: [Target.Dependency],
+    settings: [SwiftSetting] = swiftSettings
+) -> Target {
+    .executableTarget(
+        name: name,
+        dependencies: dependencies,
+        path: "Tests/Programs/\(name)",
+        swiftSettings: settings
+    )
+}
+
+/// C that tests are made with, in `Tests/Support`.
+func testSupport(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, path: "Tests/Support/\(name)", cSettings: cSettings)
+}
+
+/// A suite of tests, in `Tests`.
+func tests(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
+    .testTarget(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: swiftSettings)
+}
+
 let package = Package(
     name: "holdfast",
     products: [
         .library(name: "Holdfast", targets: ["Holdfast"]),
         .library(name: "RunLoops", targets: ["RunLoops"]),
         .library(name: "CrashReports", targets: ["CrashReports"]),
+        // For Tools/fuzz, which is a package of its own. Not an interface.
+        .library(name: "_ReportText", targets: ["ReportText"]),
         .executable(name: "crashreport", targets: ["crashreport"]),
         .executable(name: "holdfast-agent", targets: ["holdfast-agent"]),
     ],
@@ -45,77 +71,127 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     ],
     targets: [
-        // Layer 0: C, nothing below it.
-        .target(name: "CLinuxShims", cSettings: cSettings),
-        .systemLibrary(
-            name: "CLibunwind",
-            providers: [.apt(["libunwind-dev"])]
-        ),
-        .systemLibrary(name: "CElfutils", providers: [.apt(["libdw-dev"])]),
-        .target(name: "CRecordLayout", cSettings: cSettings),
-        .target(name: "CRecoveryPoint", dependencies: ["CRecordLayout"], cSettings: cSettings),
-        .target(name: "CDisassembler", cSettings: cSettings),
-
-        // Layer 1: the system, and the only code that runs in a crashed context.
-        .target(name: "LinuxSystem", dependencies: ["CLinuxShims", system], swiftSettings: sourceSettings),
+        // The system: typed system calls, descriptors, locks.
+        .target(name: "CLinuxShims", path: "Sources/System/CLinuxShims", cSettings: cSettings),
         .target(
-            name: "CCrashCapture",
-            dependencies: ["CRecordLayout", "CRecoveryPoint"],
+            name: "LinuxSystem",
+            dependencies: ["CLinuxShims", system],
+            path: "Sources/System",
+            exclude: ["CLinuxShims"],
+            swiftSettings: sourceSettings
+        ),
+
+        // The bytes of a record, for who writes and who reads them.
+        .target(name: "CRecordLayout", path: "Sources/Reports/CRecordLayout", cSettings: cSettings),
+
+        // The loop, and where a callout comes back to that faulted.
+        .target(
+            name: "CRecoveryPoint",
+            dependencies: ["CRecordLayout"],
+            path: "Sources/RunLoops/CRecoveryPoint",
             cSettings: cSettings
         ),
-
-        // Layer 2
         .target(
             name: "RunLoops",
             dependencies: ["LinuxSystem", "CRecoveryPoint", system],
+            exclude: ["CRecoveryPoint"],
+            swiftSettings: sourceSettings
+        ),
+
+        // Reports: records, their model, the store; and names for addresses.
+        .systemLibrary(name: "CElfutils", path: "Sources/Reports/CElfutils", providers: [.apt(["libdw-dev"])]),
+        .target(
+            name: "Symbolication",
+            dependencies: ["CElfutils", "LinuxSystem", system],
+            path: "Sources/Reports/Symbols",
             swiftSettings: sourceSettings
         ),
         .target(
             name: "CrashReports",
-            dependencies: ["CRecordLayout", "LinuxSystem", system],
+            dependencies: ["CRecordLayout", "LinuxSystem", "Symbolication", system],
+            path: "Sources/Reports",
+            exclude: ["CElfutils", "CRecordLayout", "Symbols"],
             swiftSettings: sourceSettings
+        ),
+
+        // Capture: from a signal to a verdict. Its C is the only code that runs in a crashed context.
+        .systemLibrary(
+            name: "CLibunwind",
+            path: "Sources/Capture/CLibunwind",
+            providers: [.apt(["libunwind-dev"])]
+        ),
+        .target(
+            name: "CCrashCapture",
+            dependencies: ["CRecordLayout", "CRecoveryPoint"],
+            path: "Sources/Capture/CCrashCapture",
+            cSettings: cSettings
         ),
         .target(
             name: "CrashCapture",
-            dependencies: ["CCrashCapture", "CRecoveryPoint", "CLibunwind", "LinuxSystem", system],
+            dependencies: [
+                "CCrashCapture", "CElfutils", "CRecoveryPoint", "CLibunwind", "LinuxSystem", "Symbolication", logging,
+                system,
+            ],
+            path: "Sources/Capture",
+            exclude: ["CCrashCapture", "CLibunwind"],
             swiftSettings: sourceSettings
         ),
 
-        // Layer 3
+        // Stalls: who watches loops, what is sampled, and the reports.
         .target(
-            name: "Symbolication",
-            dependencies: ["CrashReports", "CElfutils", "LinuxSystem", system],
-            swiftSettings: sourceSettings
-        ),
-        .target(name: "ReportExports", dependencies: ["CrashReports"], swiftSettings: sourceSettings),
-        .target(
-            name: "Supervision",
-            dependencies: ["RunLoops", "CrashCapture", "CrashReports", "LinuxSystem", system],
+            name: "StallDetection",
+            dependencies: [
+                "RunLoops", "CrashCapture", "CrashReports", "Symbolication", "LinuxSystem", logging, system,
+            ],
+            path: "Sources/Stalls",
             swiftSettings: sourceSettings
         ),
 
-        // Layer 4: what a user imports.
+        // What a user imports.
         .target(
             name: "Holdfast",
             dependencies: [
-                "RunLoops", "CrashReports", "CrashCapture", "Symbolication", "Supervision", "LinuxSystem", logging,
+                "RunLoops", "CrashReports", "CrashCapture", "Symbolication", "StallDetection", "LinuxSystem", logging,
                 system,
             ],
             swiftSettings: sourceSettings
         ),
 
         // Faults on purpose: for the agent and for tests.
-        .target(name: "CFaultInjection", cSettings: cSettings, cxxSettings: [.define("_GNU_SOURCE")]),
-        .target(name: "FaultInjection", dependencies: ["CFaultInjection"], swiftSettings: sourceSettings),
+        .target(
+            name: "CFaultInjection",
+            path: "Sources/FaultInjection/CFaultInjection",
+            cSettings: cSettings,
+            cxxSettings: [.define("_GNU_SOURCE")]
+        ),
+        .target(
+            name: "FaultInjection",
+            dependencies: ["CFaultInjection"],
+            exclude: ["CFaultInjection"],
+            swiftSettings: sourceSettings
+        ),
 
-        // Layer 5: tools.
+        // Tools.
+        .target(name: "CDisassembler", path: "Tools/crashreport/CDisassembler", cSettings: cSettings),
+        .target(
+            name: "ReportText",
+            dependencies: ["CrashReports", "LinuxSystem", system],
+            path: "Tools/crashreport/text",
+            swiftSettings: sourceSettings
+        ),
+        .target(
+            name: "ReportExports",
+            dependencies: ["CrashReports", "ReportText"],
+            path: "Tools/crashreport/exports",
+            swiftSettings: sourceSettings
+        ),
         .executableTarget(
             name: "crashreport",
             dependencies: [
-                "CDisassembler", "CrashReports", "LinuxSystem", "ReportExports", "Symbolication", argumentParser,
-                system,
+                "CDisassembler", "CrashReports", "LinuxSystem", "ReportExports", "ReportText", "Symbolication",
+                argumentParser, system,
             ],
-            path: "Tools/crashreport",
+            path: "Tools/crashreport/commands",
             swiftSettings: sourceSettings
         ),
         .executableTarget(
@@ -142,208 +218,106 @@ let package = Package(
             swiftSettings: sourceSettings
         ),
 
-        // Tests, and what they are made with.
-        .target(
-            name: "RecoveryTestSupport",
-            dependencies: ["CRecoveryPoint"],
-            path: "Tests/RecoveryTestSupport",
-            cSettings: cSettings
-        ),
-        .executableTarget(
-            name: "main-loop-probe",
-            dependencies: ["RunLoops", "LinuxSystem", system],
-            path: "Tests/MainLoopProbe",
-            swiftSettings: swiftSettings
-        ),
-        .target(
-            name: "AllocationCounter",
-            path: "Tests/AllocationCounter",
-            cSettings: cSettings
-        ),
-        .executableTarget(
-            name: "allocation-probe",
-            dependencies: ["AllocationCounter", "CRecoveryPoint", "RunLoops"],
-            path: "Tests/AllocationProbe",
-            swiftSettings: swiftSettings
-        ),
-        .executableTarget(
-            name: "run-loop-stress",
-            dependencies: ["RunLoops"],
-            path: "Tests/RunLoopStress",
-            swiftSettings: swiftSettings
-        ),
-        .executableTarget(
-            name: "stall-trial",
-            dependencies: ["RunLoops", "Supervision"],
-            path: "Tests/StallTrial",
-            swiftSettings: swiftSettings
-        ),
-        .testTarget(
-            name: "RunLoopsTests",
-            dependencies: [
-                "RunLoops", "LinuxSystem", "CLinuxShims", "CRecoveryPoint", "RecoveryTestSupport", "TestSupport",
-                "main-loop-probe", "allocation-probe", "message-probe", system,
-            ],
-            exclude: ["MessageProbe"],
-            swiftSettings: swiftSettings
-        ),
-        .executableTarget(
-            name: "message-probe",
-            dependencies: ["RunLoops", system],
-            path: "Tests/RunLoopsTests/MessageProbe",
-            swiftSettings: swiftSettings
-        ),
-        // Compares with the CFRunLoop of the toolchain.
-        .testTarget(
-            name: "RunLoopOracleTests",
-            dependencies: ["RunLoops", "LinuxSystem", system],
-            swiftSettings: swiftSettings
-        ),
-        .testTarget(
-            name: "CrashReportsTests",
-            dependencies: [
-                "CRecordLayout", "CrashReports", "LinuxSystem", "crashreport", "store-probe", system,
-            ],
-            exclude: ["Fixtures", "Corpus", "StoreProbe"],
-            swiftSettings: swiftSettings
-        ),
-        .executableTarget(
-            name: "store-probe",
-            dependencies: ["CrashReports", system],
-            path: "Tests/CrashReportsTests/StoreProbe",
-            swiftSettings: swiftSettings
-        ),
-        // Bugs to group: the corpus of CrashReportsTests is made with it.
-        .executableTarget(
-            name: "fingerprint-probe",
-            dependencies: ["Holdfast", system],
-            path: "Tests/FingerprintProbe",
-            swiftSettings: swiftSettings
-        ),
-        .testTarget(
-            name: "ReportExportsTests",
-            dependencies: ["ReportExports", "TestSupport", "CrashReports", "crashreport", system],
-            exclude: ["Fixtures", "Scripts"],
-            swiftSettings: swiftSettings
-        ),
-        .testTarget(
-            name: "SymbolicationTests",
-            dependencies: [
-                "Symbolication", "CrashReports", "FaultInjection", "TestSupport", "lock-frames-probe", "crashreport",
-                system,
-            ],
-            exclude: ["LockFramesProbe"],
-            swiftSettings: swiftSettings
-        ),
-        .executableTarget(
-            name: "lock-frames-probe",
-            dependencies: ["AllocationCounter", "Symbolication"],
-            path: "Tests/SymbolicationTests/LockFramesProbe",
-            swiftSettings: swiftSettings
-        ),
-        // Compares with gdb.
-        .target(name: "CFrameProbe", path: "Tests/CFrameProbe", cSettings: cSettings),
-        .executableTarget(
-            name: "frame-probe",
-            dependencies: ["CFrameProbe", "CrashCapture", "CFaultInjection", "FaultInjection"],
-            path: "Tests/FrameProbe",
-            swiftSettings: swiftSettings
-        ),
-        .testTarget(
-            name: "DebuggerJudgeTests",
-            dependencies: ["TestSupport", "Symbolication", "CrashReports", "FaultInjection", "frame-probe", system],
-            exclude: ["gdb_frames.py"],
-            swiftSettings: swiftSettings
-        ),
+        // What tests are made with.
         .target(
             name: "TestSupport",
-            dependencies: ["CrashReports"],
-            path: "Tests/TestSupport",
+            dependencies: ["CrashReports", "RunLoops", "Symbolication"],
+            path: "Tests/Support/TestSupport",
             swiftSettings: swiftSettings
         ),
-        .testTarget(
-            name: "AgentTests",
-            dependencies: [
-                "TestSupport", "CrashReports", "FaultInjection", "RunLoops", "holdfast-agent", "crashreport",
-            ],
-            swiftSettings: swiftSettings
-        ),
-        .testTarget(
-            name: "CrashCaptureTests",
-            dependencies: [
-                "TestSupport", "CrashCapture", "CCrashCapture", "CRecoveryPoint", "CLibunwind", "CrashReports",
-                "FaultInjection", "LinuxSystem", "RecoveryTestSupport", system,
-            ],
-            swiftSettings: swiftSettings
-        ),
-        .testTarget(
-            name: "SupervisionTests",
-            dependencies: ["TestSupport", "Supervision", "CrashCapture", "CrashReports", "RunLoops", "verdict-probe"],
-            exclude: ["Probe"],
-            swiftSettings: swiftSettings
-        ),
-        .executableTarget(
-            name: "verdict-probe",
-            dependencies: ["AllocationCounter", "CrashCapture", "Supervision"],
-            path: "Tests/SupervisionTests/Probe",
-            swiftSettings: swiftSettings
-        ),
-        .executableTarget(
-            name: "recovery-probe",
-            dependencies: [
+        testSupport("AllocationCounter"),
+        testSupport("CFrameProbe"),
+        testSupport("RecoveryTestSupport", ["CRecoveryPoint"]),
+        testProgram("allocation-probe", ["AllocationCounter", "CRecoveryPoint", "RunLoops"]),
+        testProgram("main-loop-probe", ["RunLoops", "LinuxSystem", system]),
+        testProgram("message-probe", ["RunLoops", system]),
+        testProgram("run-loop-stress", ["RunLoops"]),
+        testProgram("stall-trial", ["RunLoops", "CrashCapture", "StallDetection"]),
+        testProgram("store-probe", ["CrashReports", system]),
+        // Bugs to group: the corpus of CrashReportsTests is made with it.
+        testProgram("fingerprint-probe", ["Holdfast", system]),
+        testProgram("lock-frames-probe", ["AllocationCounter", "CrashCapture", "Symbolication"]),
+        // Compared with gdb.
+        testProgram("frame-probe", ["CFrameProbe", "CrashCapture", "CFaultInjection", "FaultInjection"]),
+        testProgram("verdict-probe", ["AllocationCounter", "CrashCapture", "Holdfast"]),
+        testProgram(
+            "recovery-probe",
+            [
                 "Holdfast", "CrashCapture", "CCrashCapture", "CFaultInjection", "FaultInjection", "CrashReports",
-                logging, system,
-            ],
-            path: "Tests/HoldfastTests/Probe",
-            swiftSettings: swiftSettings
+                logging,
+                system,
+            ]
         ),
         // With Foundation, which nothing else of the runtime's tests has.
-        .executableTarget(
-            name: "condition-lock-probe",
-            dependencies: ["Holdfast", "FaultInjection", system],
-            path: "Tests/HoldfastTests/ConditionLockProbe",
-            swiftSettings: swiftSettings
-        ),
+        testProgram("condition-lock-probe", ["Holdfast", "FaultInjection", system]),
+        testProgram("fault-matrix-probe", ["Holdfast", "FaultInjection", system]),
         // README's examples, and the first with the line that lets it give up.
-        .executableTarget(
-            name: "greeter",
-            dependencies: ["Holdfast"],
-            path: "Tests/HoldfastTests/Greeter",
-            swiftSettings: [.treatAllWarnings(as: .error)]
+        testProgram("greeter", ["Holdfast"], settings: [.treatAllWarnings(as: .error)]),
+        testProgram("echo", ["Holdfast"], settings: [.treatAllWarnings(as: .error)]),
+        testProgram("mortal-greeter", ["Holdfast"], settings: [.treatAllWarnings(as: .error)]),
+
+        // Tests.
+        tests(
+            "RunLoopsTests",
+            [
+                "RunLoops", "LinuxSystem", "CLinuxShims", "CRecoveryPoint", "RecoveryTestSupport", "TestSupport",
+                "main-loop-probe", "allocation-probe", "message-probe", system,
+            ]
         ),
-        .executableTarget(
-            name: "echo",
-            dependencies: ["Holdfast"],
-            path: "Tests/HoldfastTests/Echo",
-            swiftSettings: [.treatAllWarnings(as: .error)]
+        // Compares with the CFRunLoop of the toolchain.
+        tests("RunLoopOracleTests", ["RunLoops", "LinuxSystem", system]),
+        tests(
+            "SymbolicationTests",
+            [
+                "Symbolication", "CrashCapture", "CrashReports", "FaultInjection", "TestSupport", "crashreport", system,
+            ]
         ),
-        .executableTarget(
-            name: "mortal-greeter",
-            dependencies: ["Holdfast"],
-            path: "Tests/HoldfastTests/MortalGreeter",
-            swiftSettings: [.treatAllWarnings(as: .error)]
+        tests(
+            "CrashReportsTests",
+            ["CRecordLayout", "CrashReports", "LinuxSystem", "ReportText", "crashreport", "store-probe", system],
+            exclude: ["Fixtures", "Corpus"]
         ),
-        .testTarget(
-            name: "HoldfastTests",
-            dependencies: [
-                "TestSupport", "Holdfast", "CrashCapture", "CrashReports", "LinuxSystem", "Symbolication",
-                "recovery-probe", "condition-lock-probe", "greeter", "mortal-greeter", "echo",
-            ],
-            exclude: ["Probe", "ConditionLockProbe", "Greeter", "MortalGreeter", "Echo"],
-            swiftSettings: swiftSettings
+        tests(
+            "ReportExportsTests",
+            ["ReportExports", "ReportText", "TestSupport", "CrashReports", "crashreport", system],
+            exclude: ["Fixtures", "Scripts"]
         ),
-        .executableTarget(
-            name: "fault-matrix-probe",
-            dependencies: ["Holdfast", "FaultInjection", system],
-            path: "Tests/FaultMatrixProbe",
-            swiftSettings: swiftSettings
+        tests(
+            "CrashCaptureTests",
+            [
+                "TestSupport", "CrashCapture", "CCrashCapture", "CRecoveryPoint", "CLibunwind", "CrashReports",
+                "FaultInjection", "LinuxSystem", "RecoveryTestSupport", "Symbolication", "lock-frames-probe",
+                "verdict-probe",
+                system,
+            ]
         ),
-        .testTarget(
-            name: "FaultMatrixTests",
-            dependencies: [
-                "TestSupport", "CrashReports", "FaultInjection", "Symbolication", "fault-matrix-probe", system,
-            ],
-            swiftSettings: swiftSettings
+        tests(
+            "StallDetectionTests",
+            [
+                "TestSupport", "StallDetection", "CrashCapture", "CrashReports", "LinuxSystem", "RunLoops",
+                "Symbolication",
+            ]
+        ),
+        tests(
+            "HoldfastTests",
+            [
+                "TestSupport", "Holdfast", "CrashCapture", "CrashReports", "LinuxSystem", "StallDetection",
+                "Symbolication", "recovery-probe", "condition-lock-probe", "greeter", "mortal-greeter", "echo",
+            ]
+        ),
+        tests(
+            "AgentTests",
+            ["TestSupport", "CrashReports", "FaultInjection", "RunLoops", "holdfast-agent", "crashreport"]
+        ),
+        // Compares with gdb.
+        tests(
+            "DebuggerJudgeTests",
+            ["TestSupport", "Symbolication", "CrashReports", "FaultInjection", "frame-probe", system],
+            exclude: ["gdb_frames.py"]
+        ),
+        tests(
+            "FaultMatrixTests",
+            ["TestSupport", "CrashReports", "FaultInjection", "Symbolication", "fault-matrix-probe", system]
         ),
     ],
     cxxLanguageStandard: .cxx17

@@ -1,7 +1,7 @@
-internal import CrashCapture
+public import CrashCapture
 public import CrashReports
 public import Logging
-public import Supervision
+public import StallDetection
 public import SystemPackage
 
 extension EventHost {

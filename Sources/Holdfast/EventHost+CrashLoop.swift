@@ -3,7 +3,6 @@ internal import CrashReports
 internal import Glibc
 internal import Logging
 internal import RunLoops
-internal import Supervision
 
 /// How a process starts after others have ended: in safe mode, later, or not at all.
 extension EventHost {

@@ -1,7 +1,7 @@
 internal import Glibc
 internal import Logging
 public import RunLoops
-public import Supervision
+public import StallDetection
 
 /// Deadlines of callouts.
 extension EventHost {

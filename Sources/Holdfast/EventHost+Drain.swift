@@ -1,6 +1,5 @@
 internal import Logging
 internal import RunLoops
-internal import Supervision
 
 extension EventHost {
     /// Adds a handler that is called on the main loop before the process is replaced: refuse new work, end what is under way.

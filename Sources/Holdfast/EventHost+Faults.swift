@@ -2,7 +2,6 @@ internal import CrashCapture
 internal import Glibc
 internal import Logging
 internal import RunLoops
-public import Supervision
 
 extension EventHost {
     /// Faults of this process so far.

@@ -1,6 +1,5 @@
 public import CrashCapture
 internal import Glibc
-internal import Supervision
 internal import SystemPackage
 
 /// Descriptors that stay open across restarts in place, each with bytes of the program's.

@@ -1,7 +1,6 @@
 internal import CrashCapture
 internal import Glibc
 internal import Logging
-internal import Supervision
 
 extension EventHost {
     /// Restarts the process now, without draining: same pid, same arguments and environment byte for byte, kept descriptors.

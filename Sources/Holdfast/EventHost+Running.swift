@@ -2,7 +2,7 @@ internal import CRecoveryPoint
 internal import CrashCapture
 internal import Logging
 internal import RunLoops
-internal import Supervision
+internal import StallDetection
 
 extension EventHost {
     /// Serves until `stop()` is called.

@@ -1,4 +1,4 @@
-public import Supervision
+public import StallDetection
 
 extension EventHost {
     /// Watches for stalls as `Configuration.stalls` says, the main loop from the start; nil without a policy.

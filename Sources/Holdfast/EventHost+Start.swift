@@ -1,6 +1,5 @@
 internal import CrashCapture
 internal import Logging
-internal import Supervision
 
 /// What a host says of its start.
 extension EventHost {

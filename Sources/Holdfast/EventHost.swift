@@ -4,7 +4,7 @@ internal import CrashReports
 internal import Glibc
 internal import Logging
 public import RunLoops
-public import Supervision
+internal import StallDetection
 internal import SystemPackage
 
 /// Hosts an agent on the main loop and keeps it serving through its own faults.
@@ -275,11 +275,12 @@ public final class EventHost {
         guard let policy = configuration.stalls else { return }
         do {
             stalls = try StallWatch(
-                configuration,
                 policy,
                 on: loop,
                 capture: capture,
+                capturesThreads: configuration.capturesThreads,
                 store: writer.store,
+                logger: configuration.logger,
                 abandonedItems: abandonedItems
             )
         } catch {

@@ -1,7 +1,6 @@
 internal import CrashCapture
 internal import CrashReports
 internal import RunLoops
-internal import Supervision
 internal import SystemPackage
 
 /// Why a host could not be made.

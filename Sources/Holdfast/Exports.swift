@@ -2,4 +2,4 @@
 
 @_exported public import CrashCapture
 @_exported public import RunLoops
-@_exported public import Supervision
+@_exported public import StallDetection

@@ -1,6 +1,5 @@
 internal import CrashCapture
 internal import RunLoops
-internal import Supervision
 internal import Synchronization
 
 /// Where the crash thread puts what it decided: the message for the main loop, the record for the report writer.

@@ -1,7 +1,6 @@
 internal import CrashCapture
 internal import CrashReports
 internal import Logging
-internal import Supervision
 internal import Symbolication
 internal import Synchronization
 

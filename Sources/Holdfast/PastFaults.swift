@@ -1,7 +1,6 @@
 internal import CrashCapture
 internal import CrashReports
 internal import Glibc
-internal import Supervision
 
 /// The faults of this instance of the program in the last minutes, of the process before this one and of others: what a start goes
 /// by.

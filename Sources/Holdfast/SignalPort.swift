@@ -3,7 +3,6 @@ internal import Glibc
 internal import LinuxSystem
 internal import Logging
 internal import RunLoops
-internal import Supervision
 internal import SystemPackage
 
 /// Delivers asynchronous signals on the main loop, in ordinary code.

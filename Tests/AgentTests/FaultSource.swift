@@ -11,7 +11,7 @@ struct FaultSource {
 
     /// Finds the function that commits a fault.
     init(of fault: Fault) throws {
-        for folder in ["Sources/FaultInjection", "Sources/CFaultInjection"] {
+        for folder in ["Sources/FaultInjection", "Sources/FaultInjection/CFaultInjection"] {
             let folder = BuiltProduct.package + "/" + folder
             for name in try FileManager.default.contentsOfDirectory(atPath: folder) where Self.isSource(name) {
                 let path = folder + "/" + name

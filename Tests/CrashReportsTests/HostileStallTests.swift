@@ -1,4 +1,5 @@
 import Foundation
+@testable import ReportText
 import SystemPackage
 import Testing
 

@@ -1,6 +1,7 @@
 import CrashReports
 import Foundation
 import Glibc
+@testable import ReportText
 import SystemPackage
 import Testing
 

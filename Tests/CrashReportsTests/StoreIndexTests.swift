@@ -172,7 +172,7 @@ import Testing
         for (number, text) in texts.enumerated() {
             var report = report(number)
             report.process.name = text
-            report.fault.reason = text
+            report.reason = text
             report.process.buildID = number % 2 == 0 ? text : nil
             report.context = .init(tags: [text: text, "\(text)=": ""])
             try store.write(report)
@@ -184,10 +184,10 @@ import Testing
     @Test func `A report with more text than the index takes is read instead`() throws {
         try fill(2)
         let id = try #require(try store.summaries().summaries.first).id
-        try store.update(id) { $0.fault.reason = String(repeating: "long ", count: 20_000) }
+        try store.update(id) { $0.reason = String(repeating: "long ", count: 20_000) }
         #expect(try store.summaries().summaries == scanned())
         #expect(store.verify().findings.isEmpty)
-        try store.update(id) { $0.fault.reason = "short" }
+        try store.update(id) { $0.reason = "short" }
         #expect(try store.summaries().summaries == scanned())
         #expect(store.verify().findings.isEmpty)
     }

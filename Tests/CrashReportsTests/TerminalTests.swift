@@ -1,5 +1,6 @@
 import CrashReports
 import Foundation
+@testable import ReportText
 import SystemPackage
 import Testing
 

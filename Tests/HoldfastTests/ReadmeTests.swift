@@ -32,16 +32,16 @@ import Testing
 
     @Test func `README shows what is built here`() throws {
         let example = try Self.example()
-        #expect(try Self.text("Tests/HoldfastTests/Greeter/main.swift") == example)
+        #expect(try Self.text("Tests/Programs/greeter/main.swift") == example)
         #expect(try Self.text("README.md").contains("`\(Self.givingUpLine)`"))
         #expect(
-            try Self.text("Tests/HoldfastTests/MortalGreeter/main.swift")
+            try Self.text("Tests/Programs/mortal-greeter/main.swift")
                 == example.replacing(Self.policyLine, with: Self.policyLine + Self.givingUpLine + "\n")
         )
     }
 
     @Test func `The example of descriptors is built here, and says what it reads`() throws {
-        #expect(try Self.code(behind: "`Sources/echo/main.swift`") == Self.text("Tests/HoldfastTests/Echo/main.swift"))
+        #expect(try Self.code(behind: "`Sources/echo/main.swift`") == Self.text("Tests/Programs/echo/main.swift"))
         let store = try StoreReader()
         let echo = try ChildProcess(
             "/bin/sh",

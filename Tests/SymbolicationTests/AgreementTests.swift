@@ -1,5 +1,6 @@
 import Glibc
 import Symbolication
+import TestSupport
 import Testing
 
 /// One function at an address, as far as both sides tell it.

@@ -1,5 +1,6 @@
 import Glibc
 import Symbolication
+import TestSupport
 import Testing
 
 private let lineOfKnownFunction: Int = #line + 4

@@ -1,5 +1,6 @@
 import Glibc
 import Symbolication
+import TestSupport
 import Testing
 
 /// A folder of its own that goes away with the object.

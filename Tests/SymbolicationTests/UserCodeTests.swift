@@ -1,6 +1,6 @@
-import CrashReports
 import Testing
 
+@testable import CrashReports
 @testable import Symbolication
 
 /// Which functions of the executable are the user's.

@@ -8,7 +8,9 @@ let package = Package(
     targets: [
         .executableTarget(
             name: "report-fuzzer",
-            dependencies: [.product(name: "CrashReports", package: "holdfast")],
+            dependencies: [
+                .product(name: "CrashReports", package: "holdfast"), .product(name: "_ReportText", package: "holdfast"),
+            ],
             swiftSettings: [.swiftLanguageMode(.v5)]
         )
     ]

@@ -1,4 +1,5 @@
 import Foundation
+import ReportText
 import Testing
 
 @testable import CrashReports

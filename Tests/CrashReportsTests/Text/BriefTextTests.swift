@@ -1,4 +1,5 @@
 import CrashReports
+@testable import ReportText
 import Testing
 
 /// What `show` says without `--full`.

@@ -1,4 +1,5 @@
 import CrashReports
+@testable import ReportText
 import SystemPackage
 import Testing
 

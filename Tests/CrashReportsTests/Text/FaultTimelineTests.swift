@@ -1,3 +1,4 @@
+@testable import ReportText
 import Testing
 
 @testable import CrashReports

@@ -1,4 +1,5 @@
 import CrashReports
+@testable import ReportText
 import Testing
 
 /// The text of a report, part by part.

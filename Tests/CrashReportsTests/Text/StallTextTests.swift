@@ -1,3 +1,4 @@
+@testable import ReportText
 import SystemPackage
 import Testing
 

@@ -1,4 +1,5 @@
 import CrashReports
+@testable import ReportText
 import Testing
 
 @Suite struct TimeExpressionTests {

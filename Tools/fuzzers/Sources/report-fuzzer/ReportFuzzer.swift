@@ -1,6 +1,7 @@
 import Glibc
 
 @testable import CrashReports
+@testable import ReportText
 
 /// What libFuzzer calls, with one input after the other: the first byte says what reads the others.
 ///

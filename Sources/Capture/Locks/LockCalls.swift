@@ -1,0 +1,237 @@
+internal import CElfutils
+internal import Glibc
+internal import LinuxSystem
+internal import Symbolication
+
+/// Which functions of a file use a `Mutex`, and where in them one may be held.
+///
+/// Reads the machine code, because nothing else says it in a debug build: where a lock is taken or let go, there is a call for the
+/// case that somebody else wants it. A call to another library goes through a stub in
+/// `.plt`, which jumps to where the dynamic linker put the function's address, or is made to that address itself; the
+/// relocation of that place names the function (System V ABI, AMD64 supplement, "Procedure Linkage Table").
+@safe
+final class LockCalls {
+    /// Longer functions and larger tables are taken for damage.
+    private static let longestFunction: UInt64 = 4 << 20
+    private static let largestTable: UInt64 = 64 << 20
+
+    private struct Section {
+        var addresses: Range<UInt64>
+        var offset: UInt64
+    }
+
+    private let file: ELFFile
+    private let code: [Section]
+    /// The places of the functions' addresses, and the stubs that jump there, with what these functions do.
+    private let places: [UInt64: HeldLocks.Effect]
+    private let stubs: [UInt64: HeldLocks.Effect]
+    private let starts: [UInt64]
+    /// Whether a function does nothing but let a lock go, by its start.
+    private var releasers: [UInt64: Bool] = [:]
+
+    /// Reads a file's relocations and stubs.
+    init(of file: ELFFile) {
+        self.file = file
+        var code: [Section] = []
+        var places: [UInt64: HeldLocks.Effect] = [:]
+        var tables: [Section] = []
+        var functionTable: Section?
+        unsafe file.forEachSection { section, header, name in
+            if header.sh_type == UInt32(SHT_RELA) {
+                unsafe places.merge(Self.places(in: section, header, of: file)) { first, _ in first }
+            }
+            let (end, overflow) = header.sh_addr.addingReportingOverflow(header.sh_size)
+            guard !overflow, header.sh_type == UInt32(SHT_PROGBITS) || name == ".eh_frame_hdr" else { return }
+            let part = Section(addresses: header.sh_addr..<end, offset: header.sh_offset)
+            if name == ".eh_frame_hdr", header.sh_size <= Self.largestTable { functionTable = part }
+            guard header.sh_flags & UInt64(SHF_EXECINSTR) != 0 else { return }
+            if name.hasPrefix(".plt") { tables.append(part) } else { code.append(part) }
+        }
+        self.code = code
+        self.places = places
+        guard !places.isEmpty else {
+            stubs = [:]
+            starts = []
+            return
+        }
+        var stubs: [UInt64: HeldLocks.Effect] = [:]
+        for table in tables {
+            let bytes = Self.bytes(table.addresses, of: [table], in: file)
+            stubs.merge(Self.stubs(in: bytes, at: table, to: places)) { first, _ in first }
+        }
+        self.stubs = stubs
+        starts = functionTable.map { Self.starts(in: $0, of: file) } ?? []
+    }
+
+    /// Whether the function at an address uses a `Mutex`, inlined functions included, and may hold it there.
+    ///
+    /// - Parameters:
+    ///   - address: The address, as linked; for a return address one in the call.
+    ///   - isExact: Whether the instruction at the address is the one that comes next.
+    /// - Returns: True where that cannot be told, as in a file without section headers, or in a function with a jump table: then
+    ///   nothing is cleared.
+    func mayBeHeld(at address: UInt64, isExact: Bool) -> Bool {
+        guard !code.isEmpty else { return true }
+        // What is no code is no function: a jump into data holds no lock by itself.
+        guard !places.isEmpty, code.contains(where: { $0.addresses.contains(address) }) else { return false }
+        guard let function = extent(ofFunctionAt: address) else { return true }
+        let bytes = Self.bytes(function, of: code, in: file)
+        guard bytes.count == function.count else { return true }
+        guard has(.takes, bytes, function) else { return false }
+        let held = locks(heldIn: bytes, function)
+        return held?.mayBeHeld(at: Int(address - function.lowerBound), isExact: isExact) ?? true
+    }
+
+    /// The starts of the functions that use a `Mutex`, with where it may be held; nil for those of which that cannot be told.
+    var users: [(start: UInt64, held: HeldLocks?)] {
+        starts.compactMap { start in
+            guard let function = extent(ofFunctionAt: start) else { return nil }
+            let bytes = Self.bytes(function, of: code, in: file)
+            return has(.takes, bytes, function) ? (start, locks(heldIn: bytes, function)) : nil
+        }
+    }
+
+    private func locks(heldIn bytes: [UInt8], _ function: Range<UInt64>) -> HeldLocks? {
+        HeldLocks(
+            in: bytes,
+            effectOfCall: { self.effect(ofCall: function.lowerBound &+ UInt64(bitPattern: Int64($0))) },
+            effectOfPlace: { self.places[function.lowerBound &+ UInt64(bitPattern: Int64($0))] ?? .none }
+        )
+    }
+
+    /// What a call of a function does.
+    private func effect(ofCall address: UInt64) -> HeldLocks.Effect {
+        stubs[address] ?? (isReleaser(address) ? .releases : .none)
+    }
+
+    /// Whether a function lets go of a lock on all ways through it, and takes none: `withLock` has such a one in debug builds.
+    private func isReleaser(_ address: UInt64) -> Bool {
+        if let known = releasers[address] { return known }
+        var answer = false
+        if let function = extent(ofFunctionAt: address), function.lowerBound == address {
+            let bytes = Self.bytes(function, of: code, in: file)
+            if bytes.count == function.count, has(.letsGo, bytes, function), !has(.takes, bytes, function) {
+                let held = HeldLocks(
+                    in: bytes,
+                    holding: 1,
+                    effectOfCall: { self.stubs[address &+ UInt64(bitPattern: Int64($0))] ?? .none },
+                    effectOfPlace: { self.places[address &+ UInt64(bitPattern: Int64($0))] ?? .none }
+                )
+                answer = held?.atEnd == 0
+            }
+        }
+        releasers[address] = answer
+        return answer
+    }
+
+    /// Whether some code seems to call or jump to what has an effect.
+    private func has(_ effect: HeldLocks.Effect, _ bytes: [UInt8], _ function: Range<UInt64>) -> Bool {
+        for index in bytes.indices.dropLast(5) {
+            switch bytes[index] {
+            // CALL, JMP and Jcc, all with a relative operand of 32 bits.
+            case 0xe8, 0xe9, 0x80...0x8f:
+                // The last are conditional jumps, behind another byte.
+                if stubs[Self.target(bytes, index + 1, in: function)] == effect { return true }
+            // CALL and JMP through memory that is addressed relative to the next instruction.
+            case 0xff where bytes[index + 1] == 0x15 || bytes[index + 1] == 0x25:
+                if places[Self.target(bytes, index + 2, in: function)] == effect { return true }
+            default: break
+            }
+        }
+        return false
+    }
+
+    /// From the function's start to that of the next one.
+    private func extent(ofFunctionAt address: UInt64) -> Range<UInt64>? {
+        var (low, high) = (0, starts.count)
+        while low < high {
+            let middle = low + (high - low) / 2
+            if starts[middle] <= address { low = middle + 1 } else { high = middle }
+        }
+        guard low > 0, let section = code.first(where: { $0.addresses.contains(address) }) else { return nil }
+        let start = max(starts[low - 1], section.addresses.lowerBound)
+        let end = min(low < starts.count ? starts[low] : .max, section.addresses.upperBound)
+        return start < end && end - start <= Self.longestFunction ? start..<end : nil
+    }
+
+    /// The starts of all functions, in order, from the table for exceptions: also a file without symbols has it.
+    private static func starts(in table: Section, of file: ELFFile) -> [UInt64] {
+        let bytes = bytes(table.addresses, of: [table], in: file)
+        func load(_ address: UInt64) -> UInt64? {
+            let offset = address &- table.addresses.lowerBound
+            guard offset < bytes.count, bytes.count - Int(offset) >= 8 else { return nil }
+            return (0..<8).reversed().reduce(0) { $0 << 8 | UInt64(bytes[Int(offset) + $1]) }
+        }
+        guard let functions = FunctionTable(at: table.addresses.lowerBound, load) else { return [] }
+        let count = min(Int(functions.count), (bytes.count - 12) / 8)
+        return (0..<count).compactMap { functions.start(UInt64($0), load) }.sorted()
+    }
+
+    private static func places(
+        in section: OpaquePointer,
+        _ header: GElf_Shdr,
+        of file: ELFFile
+    ) -> [UInt64: HeldLocks.Effect] {
+        var symbolHeader = GElf_Shdr()
+        guard let table = unsafe elf_getscn(file.handle, Int(header.sh_link)),
+            unsafe gelf_getshdr(table, &symbolHeader) != nil,
+            let symbols = unsafe elf_getdata(table, nil), let relocations = unsafe elf_getdata(section, nil)
+        else { return [:] }
+        var places: [UInt64: HeldLocks.Effect] = [:]
+        for index in 0..<min(unsafe relocations.pointee.d_size / MemoryLayout<Elf64_Rela>.size, 1 << 20) {
+            var relocation = GElf_Rela()
+            guard unsafe gelf_getrela(relocations, CInt(index), &relocation) != nil else { break }
+            let type = CInt(truncatingIfNeeded: relocation.r_info & 0xffff_ffff)
+            guard type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT else { continue }
+            var symbol = GElf_Sym()
+            guard unsafe gelf_getsym(symbols, CInt(truncatingIfNeeded: relocation.r_info >> 32), &symbol) != nil,
+                let name = unsafe elf_strptr(file.handle, Int(symbolHeader.sh_link), Int(symbol.st_name)),
+                let effect = unsafe effect(ofSlowPath: String(cString: name))
+            else { continue }
+            places[relocation.r_offset] = effect
+        }
+        return places
+    }
+
+    private static func stubs(
+        in bytes: [UInt8],
+        at table: Section,
+        to places: [UInt64: HeldLocks.Effect]
+    ) -> [UInt64: HeldLocks.Effect] {
+        var stubs: [UInt64: HeldLocks.Effect] = [:]
+        for index in bytes.indices.dropLast(5) where bytes[index] == 0xff && bytes[index + 1] == 0x25 {
+            guard let effect = places[target(bytes, index + 2, in: table.addresses)] else { continue }
+            // ENDBR64 (4 bytes), a BND prefix (1 byte), both or none may come before.
+            let jump = table.addresses.lowerBound + UInt64(index)
+            for prefix in [0, 1, 4, 5] as [UInt64] { stubs[jump &- prefix] = effect }
+        }
+        return stubs
+    }
+
+    /// What an operand of 32 bits that ends an instruction refers to.
+    private static func target(_ bytes: [UInt8], _ index: Int, in addresses: Range<UInt64>) -> UInt64 {
+        var operand: UInt32 = 0
+        for offset in (0..<4).reversed() { operand = operand << 8 | UInt32(bytes[index + offset]) }
+        let next = addresses.lowerBound &+ UInt64(index + 4)
+        return next &+ UInt64(bitPattern: Int64(Int32(bitPattern: operand)))
+    }
+
+    private static func bytes(_ range: Range<UInt64>, of sections: [Section], in file: ELFFile) -> [UInt8] {
+        guard
+            let section = sections.first(where: {
+                $0.addresses.contains(range.lowerBound) && range.upperBound <= $0.addresses.upperBound
+            })
+        else { return [] }
+        return file.bytes(at: section.offset &+ (range.lowerBound - section.addresses.lowerBound), count: range.count)
+    }
+
+    /// What a symbol does if it takes a lock of a `Mutex` that somebody else holds, or lets one go that somebody waits for; nil for
+    /// any other (stdlib/public/Synchronization/Mutex/LinuxImpl.swift).
+    static func effect(ofSlowPath symbol: String) -> HeldLocks.Effect? {
+        let start = "$s15Synchronization12_MutexHandleV"
+        guard symbol.hasPrefix(start) else { return nil }
+        let name = symbol.dropFirst(start.count)
+        if name.hasPrefix("9_lockSlow") || name.hasPrefix("12_tryLockSlow") { return .takes }
+        return name.hasPrefix("11_unlockSlow") ? .letsGo : nil
+    }
+}

@@ -1,0 +1,117 @@
+public import Symbolication
+
+/// Tells whether a stack is inside a function that may hold a `Mutex`: nobody counts these locks.
+///
+/// `Mutex.withLock` is transparent: it becomes part of its caller before there is debug information, in debug builds, too, and
+/// nothing says where in the caller the lock is held. What tells is the caller's machine code (`LockCalls`). A yes may be wrong, where
+/// ways through the code meet of which only one holds the lock; a no is not. What is asked for is remembered per program counter, so that only a place that was
+/// never seen costs time.
+///
+/// For use from one thread at a time. Not for signal handlers.
+@safe
+public final class LockFrames {
+    /// Places that are remembered at most, and the room for them: a table that is half full still has short ways.
+    private static let mostRemembered = 4096
+    private static let capacity = 8192
+
+    private let executable: SymbolImage
+    private let program: ProgramFile
+    /// Nil until it is first needed, and while the file cannot be read or is another build's.
+    private var calls: (calls: LockCalls, file: ELFFile)?
+    /// Each a place with its answer, or 0; found by open addressing, so that nothing is allocated when one is asked for.
+    private let answers: UnsafeMutablePointer<UInt64>
+    private var count = 0
+
+    /// What is known of a stack.
+    public enum Finding: Sendable {
+        /// No function on it holds a `Mutex`.
+        case clear
+        /// One may.
+        case mayBeHeld
+        /// The executable's file cannot be read, and one of its functions is there.
+        case unread
+    }
+
+    /// Makes one for the functions of an executable; addresses elsewhere are no such functions.
+    ///
+    /// - Parameters:
+    ///   - executable: The file as it was mapped. Without a build id it is taken as it is.
+    ///   - program: The same, open; nil to open it by its path.
+    public init(executable: SymbolImage, program: ProgramFile? = nil) {
+        self.executable = executable
+        self.program = program ?? ProgramFile(path: executable.path)
+        unsafe answers = .allocate(capacity: Self.capacity)
+        unsafe answers.initialize(repeating: 0, count: Self.capacity)
+    }
+
+    deinit {
+        unsafe answers.deallocate()
+    }
+
+    /// Reads the file now rather than when the first place is asked for.
+    public func warmUp() {
+        _ = readCalls()
+        var none: UInt64 = 0
+        unsafe withUnsafePointer(to: &none) { place in
+            // Twice, so that both ways through have been taken.
+            for _ in 0..<2 { _ = unsafe contain(UnsafeBufferPointer(start: place, count: 1)) }
+        }
+    }
+
+    /// Whether a function on a stack may hold a `Mutex` there, which it took itself or by what was inlined into it.
+    ///
+    /// Allocates nothing and reads nothing if it was asked for all of these places before.
+    ///
+    /// - Parameter programCounters: The innermost first; the first one exact, the others return addresses.
+    /// - Returns: What the first such function says, or the first one that cannot be looked at.
+    public func finding(in programCounters: UnsafeBufferPointer<UInt64>) -> Finding {
+        for index in 0..<programCounters.count {
+            let finding = finding(at: unsafe programCounters[index], isReturnAddress: index > 0)
+            if finding != .clear { return finding }
+        }
+        return .clear
+    }
+
+    /// The same, with what cannot be read as a yes.
+    public func contain(_ programCounters: UnsafeBufferPointer<UInt64>) -> Bool {
+        unsafe finding(in: programCounters) != .clear
+    }
+
+    private func finding(at address: UInt64, isReturnAddress: Bool) -> Finding {
+        // User space ends at 2^47; the lowest bit is the answer, and the top one says that there is one.
+        let place = 1 << 63 | (address & (1 << 60 - 1)) << 2 | (isReturnAddress ? 2 : 0)
+        var slot = Int(truncatingIfNeeded: (place &* 0x9e37_79b9_7f4a_7c15) >> 32) & (Self.capacity - 1)
+        while unsafe answers[slot] != 0 {
+            if unsafe answers[slot] & ~1 == place { return unsafe answers[slot] & 1 != 0 ? .mayBeHeld : .clear }
+            slot = (slot + 1) & (Self.capacity - 1)
+        }
+        let answer = lookUp(address, isReturnAddress)
+        // It may be readable when it is asked for again.
+        guard answer != .unread else { return .unread }
+        guard count < Self.mostRemembered else {
+            unsafe answers.update(repeating: 0, count: Self.capacity)
+            count = 0
+            return answer
+        }
+        unsafe answers[slot] = place | (answer == .mayBeHeld ? 1 : 0)
+        count += 1
+        return answer
+    }
+
+    private func lookUp(_ address: UInt64, _ isReturnAddress: Bool) -> Finding {
+        // A call can be the last instruction of a function that never returns: the address behind it is another function's.
+        let lookedUp = isReturnAddress ? address &- 1 : address
+        guard executable.contains(lookedUp) else { return .clear }
+        guard let calls = readCalls() else { return .unread }
+        let linked = lookedUp &- executable.base &+ calls.file.linkedBase
+        return calls.calls.mayBeHeld(at: linked, isExact: !isReturnAddress) ? .mayBeHeld : .clear
+    }
+
+    private func readCalls() -> (calls: LockCalls, file: ELFFile)? {
+        if let calls, calls.file.isIntact { return calls }
+        calls = program.opened().flatMap { ELFFile($0, path: executable.path) }.flatMap { file in
+            executable.buildID == nil || executable.buildID == file.buildID ? (LockCalls(of: file), file) : nil
+        }
+        return calls
+    }
+}

@@ -1,0 +1,49 @@
+extension RecoveryPolicy {
+    /// A rule of the agent's own, which can deny what every other rule would resume, and never the reverse.
+    ///
+    /// Called on the crash thread while the thread that faulted is parked, which may hold any lock, the heap's among them: it
+    /// must not allocate, lock, print or call the supervisor. Atomics and reads of what never changes are safe. When it
+    /// blocks all the same, the deadline passes and nothing is resumed. Where it is set, it is called once with a made-up
+    /// fault whose number is 0, so that types are looked up beforehand; that answer is ignored.
+    ///
+    /// Closures cannot be compared: an objection is equal to its copies, and to no other.
+    public struct Objection: Sendable, Hashable {
+        private final class Body: Sendable {
+            let call: @Sendable (FaultSummary) -> StaticString?
+
+            init(_ call: @escaping @Sendable (FaultSummary) -> StaticString?) {
+                self.call = call
+            }
+        }
+
+        private let body: Body
+
+        /// Makes an objection.
+        ///
+        /// - Parameter body: Returns a reason not to resume the fault, a literal of less than 192 bytes; or nil.
+        public init(_ body: @escaping @Sendable (FaultSummary) -> StaticString?) {
+            self.body = Body(body)
+        }
+
+        package func callAsFunction(_ fault: FaultSummary) -> StaticString? {
+            body.call(fault)
+        }
+
+        /// Tells whether one is a copy of the other.
+        ///
+        /// - Parameters:
+        ///   - left: An objection.
+        ///   - right: Another one.
+        /// - Returns: Whether both were made by the same call of `init`.
+        public static func == (left: Objection, right: Objection) -> Bool {
+            left.body === right.body
+        }
+
+        /// Hashes its identity.
+        ///
+        /// - Parameter hasher: Takes it.
+        public func hash(into hasher: inout Hasher) {
+            hasher.combine(ObjectIdentifier(body))
+        }
+    }
+}

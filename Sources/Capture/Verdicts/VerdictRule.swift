@@ -1,0 +1,231 @@
+internal import Glibc
+
+/// Decides what is done about a fault: deny by default (decision 5 of the design).
+///
+/// A pure function of what was captured and of the circumstances. Safe on the crash thread: it allocates nothing and takes
+/// no lock.
+public struct VerdictRule: Sendable {
+    /// What the rule is told beside the fault itself.
+    public struct Circumstances: Sendable {
+        /// The policy of the item whose callout faulted; nil for that of the rule.
+        public var policy: RecoveryPolicy?
+        /// Which budget is spent, in words; nil if one more fault may be resumed.
+        public var spent: StaticString?
+        /// Whether the run of the host is over, so that the process is about to end anyway.
+        public var isStopping: Bool
+
+        /// Makes circumstances.
+        public init(policy: RecoveryPolicy? = nil, spent: StaticString? = nil, isStopping: Bool = false) {
+            self.policy = policy
+            self.spent = spent
+            self.isStopping = isStopping
+        }
+    }
+
+    /// Which faults may be resumed.
+    public var policy: RecoveryPolicy
+    /// What is done about those that are not: `.restart` or `.terminate`.
+    public var otherwise: Verdict
+    /// Whether every fault ends the process: for agents that prefer a fresh one.
+    public var restartsAfterEveryFault: Bool
+    /// Why nothing can be resumed in this process, or nil.
+    public var obstacle: StaticString?
+    /// The pid of this process.
+    public var pid: CInt
+
+    /// Makes a rule.
+    public init(
+        policy: RecoveryPolicy,
+        otherwise: Verdict = .restart,
+        restartsAfterEveryFault: Bool = false,
+        obstacle: StaticString? = nil,
+        pid: CInt
+    ) {
+        self.policy = policy
+        self.otherwise = otherwise
+        self.restartsAfterEveryFault = restartsAfterEveryFault
+        self.obstacle = obstacle
+        self.pid = pid
+    }
+
+    private static let firstPage: UInt64 = 4096
+
+    /// Gives the verdict on a fault.
+    public func decide(_ fault: FaultSummary, in circumstances: Circumstances = Circumstances()) -> Decision {
+        if let end = end(of: fault, isStopping: circumstances.isStopping) { return end }
+        let policy = circumstances.policy ?? policy
+        if let reason = objectionToOrigin(of: fault) { return deny(fault, because: reason) }
+        if let reason = objectionToPlace(of: fault, policy) { return deny(fault, because: reason) }
+        if let reason = objectionToKind(of: fault, policy) { return deny(fault, because: reason) }
+        if let reason = objectionToStack(of: fault) { return deny(fault, because: reason) }
+        if fault.foundNoRoom {
+            return deny(fault, because: "reports cannot be written in time: there is no room for the next record")
+        }
+        if let reason = circumstances.spent { return deny(fault, because: reason) }
+        if restartsAfterEveryFault { return deny(fault, because: "the agent restarts after every fault") }
+        if let reason = policy.objection?(fault) { return deny(fault, because: reason) }
+        return Decision(.resume, because: "only application frames lie above the recovery point")
+    }
+
+    /// What ends the process whatever the policy says; nothing but the fault itself is looked at.
+    package func end(of fault: FaultSummary, isStopping: Bool) -> Decision? {
+        if isSent(fault), fault.sender != pid {
+            // Also SIGABRT: a watchdog's way to end what hangs (WatchdogSignal= of systemd.service(5)).
+            return Decision(
+                .terminate,
+                because: "another process sent the signal: that is an order to end, not a fault"
+            )
+        }
+        if fault.signal == SIGXCPU {
+            return Decision(
+                .terminate,
+                because: "the processor time that the process may use is over, which a restart would not change"
+            )
+        }
+        // A process that was told to end would come back.
+        if isStopping {
+            return Decision(.terminate, because: "the run of the host is over: the process is ending, not restarted")
+        }
+        if fault.walk.isUncaughtError {
+            return Decision(
+                .terminate,
+                because: "the program has ended by an error that nobody caught, which a restart would meet again"
+            )
+        }
+        if fault.isExiting {
+            return Decision(.terminate, because: "the process has called exit: it ends, and is not restarted")
+        }
+        return nil
+    }
+
+    /// `SI_FROMUSER` of the kernel's siginfo.h: not raised by the kernel itself.
+    private func isSent(_ fault: FaultSummary) -> Bool { fault.code <= 0 }
+
+    private func deny(_ fault: FaultSummary, because reason: StaticString) -> Decision {
+        switch otherwise {
+        case .terminate: Decision(.terminate, because: reason)
+        // What is denied is never resumed, whatever the rule was made with.
+        case .restart, .resume: Decision(.restart, because: reason, drains: canDrain(fault))
+        }
+    }
+
+    /// Whether the main loop may serve what it has before the restart: its own thread is not the one that stands, and the heap
+    /// and the runtime are probably whole.
+    private func canDrain(_ fault: FaultSummary) -> Bool {
+        // With an obstacle, frames of the runtime may pass for the application's.
+        guard !fault.isMainThread, obstacle == nil else { return false }
+        // What the section leaves half done is open to everyone; what a held lock protects, to nobody.
+        if fault.isInCriticalSection { return false }
+        if case .broken = fault.walk.end { return false }
+        // A library that called back may hold what the main loop needs: the loader's lock made it wait for the whole deadline.
+        if fault.walk.isInsideLibrary { return false }
+        switch fault.walk.prefix {
+        case .none, .swiftFailure, .ownAbort, .waiting: return true
+        // Where the standard library traps, a precondition of the caller failed; any other fault there is the runtime's own.
+        case .swiftCode: return fault.signal == SIGILL || fault.signal == SIGTRAP
+        case .foreign: return false
+        }
+    }
+
+    private func objectionToOrigin(of fault: FaultSummary) -> StaticString? {
+        if fault.signal == SIGSYS { return "a forbidden system call was made: what else is forbidden is not known" }
+        // The kernel sends it as the process itself would (mm/filemap.c: send_sig).
+        if fault.signal == SIGXFSZ { return "a file was to grow beyond what the process may write" }
+        if isSent(fault), !fault.isOverdue, fault.signal != SIGABRT || fault.code != SI_TKILL {
+            return "the process raised the signal itself, so that nothing is known of what failed"
+        }
+        return obstacle
+    }
+
+    private func objectionToPlace(of fault: FaultSummary, _ policy: RecoveryPolicy) -> StaticString? {
+        if !fault.hasRecoveryPoint { return "it happened outside of a callout of the loop" }
+        if fault.isCalloutUnreadable {
+            return "what the loop says of the callout could not be read, so its policy is not known"
+        }
+        if !fault.isMainThread, !policy.resumesOtherLoops {
+            return "the policy does not resume callouts of loops on another thread than the main one"
+        }
+        if fault.isInTask { return "a Swift task was running, and would never be resumed" }
+        if fault.isInCriticalSection { return "it happened inside a critical section" }
+        if fault.holdsLock { return "a lock that the callout took is still held" }
+        if fault.isInLockFrame {
+            return fault.isProgramUnread
+                ? "whether a function holds a lock cannot be told: the program's file could not be read"
+                : "it happened inside a function that holds a lock"
+        }
+        if fault.hasOpenRuntimeState {
+            return "a task-local value or a C++ exception cannot be put back to what it was before the callout"
+        }
+        if fault.isInInitialiser {
+            return "it happened in the initialiser of a thread-local variable, which would count as made"
+        }
+        return nil
+    }
+
+    private func objectionToKind(of fault: FaultSummary, _ policy: RecoveryPolicy) -> StaticString? {
+        if fault.isOverdue {
+            return policy.abandonsOverdueCallouts ? nil : "the policy does not abandon callouts that take too long"
+        }
+        switch fault.signal {
+        case SIGILL, SIGTRAP, SIGABRT:
+            return policy.resumesTraps ? nil : "the policy does not resume traps"
+        case SIGFPE:
+            return policy.resumesArithmeticFaults ? nil : "the policy does not resume arithmetic faults"
+        case SIGSEGV where fault.isStackOverflow:
+            return policy.resumesStackOverflows ? nil : "the policy does not resume stack overflows"
+        case SIGSEGV where fault.code != CInt(SI_KERNEL) && fault.address < Self.firstPage:
+            return policy.resumesNullAccesses ? nil : "the policy does not resume accesses to page zero"
+        default:
+            return policy.resumesMemoryFaults ? nil : "the policy does not resume memory faults other than of page zero"
+        }
+    }
+
+    private func objectionToStack(of fault: FaultSummary) -> StaticString? {
+        switch fault.walk.end {
+        case .recoveryPoint: break
+        case .outermost: return "the stack does not lead to the recovery point"
+        case .broken: return "the stack could not be walked to the recovery point"
+        }
+        if fault.walk.hasForeignFrame {
+            return "a library's frame lies between the application's: its lock or its invariant may be open"
+        }
+        if fault.walk.hasNativeFrame {
+            return
+                "a C or C++ function of the executable lies between Swift functions: its invariant may be open (see trustedModules)"
+        }
+        if fault.walk.hasUnknownFrame {
+            return fault.isProgramUnread
+                ? "Swift functions cannot be told from those of a C library: the program's file could not be read"
+                : "the program has no symbols by which Swift functions could be told from those of a C library"
+        }
+        if fault.isOverdue { return objectionToInterrupted(fault.walk.prefix) }
+        let isTrap = fault.signal == SIGILL || fault.signal == SIGTRAP
+        switch fault.walk.prefix {
+        case .none:
+            return fault.signal == SIGABRT ? "the signal came from nowhere" : nil
+        case .swiftFailure:
+            return isTrap || fault.signal == SIGABRT && fault.walk.hasAbort ? nil : "the Swift runtime itself faulted"
+        case .swiftCode:
+            return isTrap ? nil : "the Swift runtime itself faulted"
+        case .ownAbort:
+            return fault.signal == SIGABRT ? nil : "the C library itself faulted"
+        case .foreign, .waiting:
+            return "it happened inside a library, whose locks may be held or whose heap may be broken"
+        }
+    }
+
+    /// What takes too long may be stopped in its own code, or where it asked the kernel to wait: there it holds nothing.
+    private func objectionToInterrupted(_ prefix: FaultSummary.Walk.Prefix) -> StaticString? {
+        switch prefix {
+        case .none, .waiting: nil
+        case .swiftFailure, .swiftCode: "it was interrupted inside the Swift runtime, whose locks may be held"
+        case .ownAbort, .foreign: "it was interrupted inside a library, whose locks may be held"
+        }
+    }
+}
+
+/// `SI_TKILL` of siginfo.h: what `abort` and `raise` send.
+private let SI_TKILL: CInt = -6
+
+/// `SI_KERNEL` of siginfo.h, which Swift does not import.
+private let SI_KERNEL = 128

@@ -1,0 +1,112 @@
+internal import CrashCapture
+internal import Synchronization
+
+/// What the host tells of items and costs, outside of any fault.
+extension Supervisor {
+    // MARK: Policies
+
+    /// Gives an item a policy of its own, at once and whole; nil gives it the rule's again.
+    ///
+    /// On any thread. Remove it when the item is gone: there is room for `policyCapacity` of them.
+    ///
+    /// - Parameters:
+    ///   - policy: The policy, or nil.
+    ///   - item: The identity of the item.
+    /// - Throws: `ItemPolicyError`.
+    public func setPolicy(_ policy: RecoveryPolicy?, forItem item: UInt64) throws(ItemPolicyError) {
+        guard item != 0 else { throw ItemPolicyError(code: .noItem) }
+        _ = policy?.objection?(Self.madeUpFault)
+        // What was there before is released here, and not under the lock.
+        let (before, isFull) = state.withLock { state -> (RecoveryPolicy?, Bool) in
+            if let place = state.policies.place(of: item) {
+                guard let policy else { return (state.policies.remove(at: place), false) }
+                return (state.policies.setValue(policy, at: place), false)
+            }
+            guard let policy else { return (nil, false) }
+            return (nil, !state.policies.insert(item, policy))
+        }
+        _ = before
+        if isFull { throw ItemPolicyError(code: .full) }
+    }
+
+    /// The policy that an item has of its own, nil if it has the rule's.
+    public func policy(forItem item: UInt64) -> RecoveryPolicy? {
+        state.withLock { state in state.policies.place(of: item).flatMap { state.policies.value(at: $0) } }
+    }
+
+    /// Whether the policies allow to abandon a callout of an item that runs for longer than its deadline.
+    public func allowsAbandoning(item: UInt64) -> Bool {
+        (policy(forItem: item) ?? rule.policy).abandonsOverdueCallouts
+    }
+
+    // MARK: Costs
+
+    /// Notes memory that the frames of an abandoned callout keep for ever: it counts against `FaultBudget.lostBytes`.
+    ///
+    /// On the loop's thread, after the fault. What is negative counts as none.
+    public func noteCost(bytes: Int) {
+        state.withLock { $0.ledger.lose(bytes: bytes) }
+    }
+
+    /// Notes descriptors that the frames of an abandoned callout left open: they count against `FaultBudget.lostDescriptors`.
+    ///
+    /// On the loop's thread, after the fault. What is negative counts as none.
+    public func noteDescriptors(_ count: Int) {
+        state.withLock { $0.ledger.lose(descriptors: count) }
+    }
+
+    /// Bytes that were noted so far.
+    public var lostBytes: Int { state.withLock { $0.ledger.lostBytes } }
+
+    /// Descriptors that were noted so far.
+    public var lostDescriptors: Int { state.withLock { $0.ledger.lostDescriptors } }
+
+    // MARK: Quarantine
+
+    /// Takes one item whose cool-down is over: put it back into its loop, it is on probation from now on.
+    ///
+    /// On the loop's thread, again until there is none: after `timeToNextDueItem`.
+    ///
+    /// - Returns: The identity of the item, nil if there is none.
+    public func takeDueItem() -> UInt64? {
+        let now = now
+        let item = state.withLock { $0.quarantine?.takeDue(at: now) ?? 0 }
+        return item == 0 ? nil : item
+    }
+
+    /// How long it is until a cool-down is over; zero if one is, nil if none will be.
+    public var timeToNextDueItem: Duration? {
+        let now = now
+        let end = state.withLock { $0.quarantine?.nextEnd }
+        return end.map { max(.zero, $0 - now) }
+    }
+
+    /// Ends an item's quarantine early: put it back into its loop, it is on probation from now on.
+    ///
+    /// - Parameter item: The identity of the item.
+    /// - Returns: Whether it was in quarantine.
+    public func endQuarantine(ofItem item: UInt64) -> Bool {
+        let now = now
+        return state.withLock { $0.quarantine?.putBack(item, at: now) ?? false }
+    }
+
+    /// Forgets the faults of an item, its quarantine among them: it was mended, or is no more.
+    ///
+    /// What they cost the process stays counted.
+    ///
+    /// - Parameter item: The identity of the item.
+    public func forgive(item: UInt64) {
+        state.withLock { state in
+            state.ledger.forget(item)
+            state.quarantine?.forget(item)
+        }
+    }
+
+    /// The items that are in quarantine, by identity, ascending.
+    public var quarantinedItems: [UInt64] {
+        var items: [UInt64] = []
+        items.reserveCapacity(QuarantineLedger.capacity)
+        state.withLock { $0.quarantine?.addQuarantined(to: &items) }
+        return items.sorted()
+    }
+}

@@ -1,0 +1,200 @@
+internal import Glibc
+internal import LinuxSystem
+internal import Symbolication
+internal import SystemPackage
+
+/// Makes reports of the records that dead processes left in the spool.
+///
+/// A spool file is locked as long as its process runs, so several processes and several `crashreport`s do this side by side: each
+/// file is finished by whoever gets its lock.
+public struct SpoolFinisher: Sendable {
+    /// What was done.
+    public struct Outcome: Sendable {
+        /// The reports that were written.
+        public var reports: [ReportID] = []
+        /// The processes that ended and did not say why.
+        public var silentEnds: [SilentEnd] = []
+        /// What went wrong, in words, a line each; the files stay where they are.
+        public var problems: [String] = []
+    }
+
+    /// A process that ended without a word: it left no record of a fault that ended it, and it did not close its host.
+    public struct SilentEnd: Sendable, Hashable {
+        /// The process.
+        public var process: SpoolProcess
+        /// When one of its loops did something last, or else when it started: it ended later.
+        public var lastActivity: Timestamp
+        /// Whether it called `exit`.
+        public var hasExited: Bool
+
+        /// What happened, in one line.
+        public var text: String {
+            let end = hasExited ? "called exit without closing its host" : "ended without a word"
+            return "the process \(process.pid) of \(process.name) \(end) at \(lastActivity) or later"
+        }
+    }
+
+    private let store: ReportStore
+    private let folding: ReportStore.Folding?
+
+    /// Reading the images' files is the part that could kill a process: given up after so many who did not get to the
+    /// end.
+    ///
+    /// More than `RestartHistory.earlyRestartLimit`, for most of those died of something else.
+    private static let maximumNamingAttempts = 24
+
+    /// Seconds after which a temporary file has no process any more.
+    private static let temporaryAge = 60
+
+    /// Makes a finisher for a store.
+    ///
+    /// - Parameters:
+    ///   - store: The store.
+    ///   - folding: When a report is only counted in one that is there; nil for never.
+    public init(store: ReportStore, folding: ReportStore.Folding? = .default) {
+        self.store = store
+        self.folding = folding
+    }
+
+    /// Finishes every spool file that no process holds.
+    ///
+    /// Does nothing where there is no spool.
+    ///
+    /// - Parameter progress: Told after each report how many there are by now.
+    /// - Returns: What was done.
+    public func finish(progress: ((Int) -> Void)? = nil) -> Outcome {
+        var outcome = Outcome()
+        do {
+            let folder = try FileDirectory(at: store.spoolPath)
+            let status = try FileStatus(of: folder.descriptor)
+            guard status.owner == geteuid() else {
+                // Root reads the store of any user; the records in it are finished by that user's processes.
+                if geteuid() != 0 {
+                    outcome.problems.append(refusal(status))
+                }
+                return outcome
+            }
+            let files = SymbolFiles(.standard, budget: .agent)
+            // A name of the form `.….tmp` is a file whose process died before it was ready, or is about to be.
+            for name in try folder.names() where name.hasSuffix(".spool") || name.hasSuffix(".tmp") {
+                finish(store.spoolPath.appending(name), files, &outcome, progress)
+            }
+        } catch {
+            if error != .noSuchFileOrDirectory {
+                let hint = error == .permissionDenied ? "; only its owner and root may read it" : ""
+                outcome.problems.append("\(store.spoolPath): \(error)\(hint)")
+            }
+        }
+        return outcome
+    }
+
+    /// Says whose spool it is, and what to do: its mode may let this user read it, but the records are not this user's to remove.
+    private func refusal(_ status: FileStatus) -> String {
+        let mode = String(status.permissions, radix: 8)
+        return """
+            \(store.spoolPath) belongs to another user (uid \(status.owner), not \(geteuid()); mode \(mode)), who alone can finish the \
+            records in it: sudo -u '#\(status.owner)' crashreport list --store \(store.path)
+            """
+    }
+
+    private func finish(
+        _ path: FilePath,
+        _ files: SymbolFiles,
+        _ outcome: inout Outcome,
+        _ progress: ((Int) -> Void)?
+    ) {
+        // O_NONBLOCK: a FIFO by that name must not hold us up.
+        let descriptor = unsafe open(path.string, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            if errno != ENOENT { outcome.problems.append("\(path): \(Errno(rawValue: errno))") }
+            return
+        }
+        let file = OwnedDescriptor(takingOver: descriptor)
+        // Open, and with it locked, until the file is removed.
+        defer { withExtendedLifetime(file) {} }
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid()
+        else {
+            outcome.problems.append("\(path): not a file of yours; remove it")
+            return
+        }
+        // A young temporary file is being made: its process locks it in a moment.
+        if path.extension == "tmp", status.st_mtim.tv_sec > time(nil) - Self.temporaryAge { return }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return }
+        // Another may have finished and removed it between open(2) and flock(2).
+        guard unsafe fstat(descriptor, &status) == 0, status.st_nlink > 0 else { return }
+        do {
+            let contents = try SpoolContents(bytes: file.readAll(limit: SpoolContents.maximumSize))
+            noteAttempt(contents.attempts + 1, descriptor)
+            do {
+                try write(contents, files, &outcome, progress)
+                noteEnd(contents, path, &outcome)
+            } catch {
+                // An orderly failure, such as a full disk, says nothing against the records.
+                noteAttempt(contents.attempts, descriptor)
+                throw error
+            }
+        } catch let error as SpoolContents.Malformed where path.extension == "spool" {
+            // Kept for whoever wants to look at it, under a name that is not tried again.
+            let kept = path.string + ".damaged"
+            unsafe rename(path.string, kept)
+            outcome.problems.append("\(path): \(error.description); kept as \(kept)")
+            return
+        } catch is SpoolContents.Malformed {
+            // A temporary file without a process holds nothing.
+        } catch {
+            outcome.problems.append("\(path): \(error)")
+            return
+        }
+        unsafe unlink(path.string)
+    }
+
+    /// Notes that a process ended without saying why.
+    private func noteEnd(_ contents: SpoolContents, _ path: FilePath, _ outcome: inout Outcome) {
+        // A temporary file has no process yet that could end; a verdict other than to go on says why there is no process any more.
+        guard path.extension == "spool", contents.end == .none || contents.end == .exit,
+            contents.records.allSatisfy({ $0.verdict == .resume })
+        else { return }
+        outcome.silentEnds.append(
+            SilentEnd(
+                process: contents.process,
+                lastActivity: contents.lastActivity,
+                hasExited: contents.end == .exit
+            )
+        )
+    }
+
+    /// Counts an attempt before it is made: whoever dies of these records must not take its successors along.
+    private func noteAttempt(_ number: Int, _ descriptor: CInt) {
+        var count = UInt32(clamping: number)
+        _ = unsafe pwrite(descriptor, &count, MemoryLayout<UInt32>.size, off_t(SpoolContents.attemptsOffset))
+    }
+
+    private func write(
+        _ contents: SpoolContents,
+        _ files: SymbolFiles,
+        _ outcome: inout Outcome,
+        _ progress: ((Int) -> Void)?
+    ) throws {
+        guard !contents.records.isEmpty else { return }
+        // A store without limits of its own, as that of `crashreport`, keeps those of the process.
+        let store = ReportStore(path: self.store.path, limits: self.store.limits ?? contents.limits)
+        try store.create()
+        // Who died while naming functions does not make its successor do the same; one that found the heap broken after another
+        // thread's fault did not die of that.
+        let namesFunctions =
+            contents.attempts < Self.maximumNamingAttempts
+            && contents.records.first { $0.verdict != .resume }?.threadName != FaultRecord.reportWriterThreadName
+        let builder = ReportBuilder(process: contents.process, namesFunctions: namesFunctions, files: files)
+        for record in contents.records {
+            var notes = ["the report was finished after the process had ended"]
+            if !namesFunctions {
+                notes.append("its functions are not named: whoever tried before did not get to the end")
+            }
+            let report = builder.report(of: record, images: contents.images, notes: notes)
+            // One of a crash loop may only be counted in another.
+            outcome.reports.append(try store.add(report, folding: folding))
+            progress?(outcome.reports.count)
+        }
+    }
+}

@@ -1,0 +1,78 @@
+/// The files of images that were opened, for as many symbolicators as one likes.
+///
+/// For use from one thread at a time.
+package final class SymbolFiles {
+    /// Bytes of debug information that are read of one image, and kept in memory of all.
+    package struct Budget {
+        /// Of a larger image only the names of symbols are given.
+        package var imageBytes: UInt64
+        /// Above it the files that were opened before are closed.
+        package var totalBytes: UInt64
+
+        /// For a process that has other things to do.
+        package static let agent = Budget(imageBytes: 256 << 20, totalBytes: 512 << 20)
+        /// For a command that somebody waits for.
+        package static let command = Budget(imageBytes: 4 << 30, totalBytes: 6 << 30)
+    }
+
+    private struct Key: Hashable {
+        var path: String
+        var buildID: String?
+
+        init(_ image: SymbolImage) {
+            path = image.path
+            buildID = image.buildID
+        }
+    }
+
+    private enum Cached {
+        case unreadable
+        case open(ImageSymbols)
+    }
+
+    private let finder: DebugFileFinder
+    private let budget: Budget
+    private var opened: [Key: Cached] = [:]
+    private var sources: [Key: ImageSymbolSource] = [:]
+    private var debugBytes: UInt64 = 0
+
+    /// Makes an empty set; no file is opened yet.
+    package init(_ search: DebugFileSearch, budget: Budget) {
+        finder = DebugFileFinder(search)
+        self.budget = budget
+    }
+
+    /// What the files of an image know; nil when there are none.
+    func symbols(of image: SymbolImage) -> ImageSymbols? {
+        switch opened[Key(image)] {
+        case .open(let symbols): symbols
+        case .unreadable: nil
+        case nil: open(image)
+        }
+    }
+
+    /// Where the names in an image come from; nil when it was not asked for any.
+    func source(of image: SymbolImage) -> ImageSymbolSource? {
+        sources[Key(image)]
+    }
+
+    /// Closes all files; they are opened again when they are needed.
+    func close() {
+        opened.removeAll()
+        debugBytes = 0
+    }
+
+    private func open(_ image: SymbolImage) -> ImageSymbols? {
+        let key = Key(image)
+        let files = finder.files(of: image)
+        sources[key] = ImageSymbolSource(files)
+        guard let symbols = ImageSymbols(files, finder: finder, mostDebugBytes: budget.imageBytes) else {
+            opened[key] = .unreadable
+            return nil
+        }
+        if debugBytes + symbols.debugBytes > budget.totalBytes { close() }
+        opened[key] = .open(symbols)
+        debugBytes += symbols.debugBytes
+        return symbols
+    }
+}

@@ -1,0 +1,60 @@
+internal import CrashCapture
+internal import CrashReports
+internal import Logging
+internal import SystemPackage
+
+/// Tells of stalls, on a thread of its own: a log that blocks is a reason for stalls, and must not keep their reports from being written.
+final class StallHerald: Sendable {
+    private let thread = SerialThread(name: "holdfast-warn")
+    private let logger: Logger
+    private let warn: (@Sendable (Stall) -> Void)?
+
+    init(_ policy: StallPolicy, _ logger: Logger) {
+        warn = policy.warn
+        self.logger = logger
+    }
+
+    /// Starts the thread; it runs until the process ends.
+    func start() throws(Errno) { try thread.start() }
+
+    /// Tells of a stall that was found, or that is over.
+    func tell(_ stall: Stall) {
+        thread.perform { [self] in
+            warn?(stall)
+            switch stall.phase {
+            case .lasting: logger.warning("the loop stalls", metadata: stall.metadata)
+            case .over: logger.notice("the loop goes on", metadata: stall.metadata)
+            }
+        }
+    }
+
+    /// Tells of a tick that a loop held up.
+    func tell(late: Duration, heldUp: Duration) {
+        thread.perform { [logger] in
+            let details: Logger.Metadata = ["late": "\(Self.text(late))", "heldUp": "\(Self.text(heldUp))"]
+            logger.warning("a tick was held up", metadata: details)
+        }
+    }
+
+    private static func text(_ duration: Duration) -> String {
+        CrashReport.Stall.text(seconds: duration / .seconds(1))
+    }
+
+    /// Tells of what went wrong.
+    func complain(_ text: String) {
+        thread.perform { [logger] in logger.error("\(text)") }
+    }
+}
+
+extension Stall {
+    /// What a log says of it.
+    fileprivate var metadata: Logger.Metadata {
+        var details: Logger.Metadata = [
+            "stall": "\(number)", "length": "\(CrashReport.Stall.text(seconds: length / .seconds(1)))",
+        ]
+        if case .ping(let label) = subject { details["pinged"] = "\(label)" }
+        if let activity = look?.activity { details["thread"] = "\(activity)" }
+        if let callout = look?.callout { details["item"] = "\(callout.label)" }
+        return details
+    }
+}

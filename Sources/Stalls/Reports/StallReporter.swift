@@ -1,0 +1,240 @@
+internal import CrashCapture
+internal import CrashReports
+internal import LinuxSystem
+package import RunLoops
+internal import Synchronization
+internal import SystemPackage
+
+/// Does what the policy says about stalls: looks at their threads while they last, and has their reports kept up to date.
+///
+/// On a thread of its own, which sleeps while there is none, and waits for nobody: what takes time is done by `StallDesk` and
+/// `StallHerald`.
+package final class StallReporter: @unchecked Sendable {
+    /// A stall that its item's policy allows so far.
+    private struct PatientStall {
+        var stall: Stall
+        var patience: StallPatience
+        /// When the busy period began, on the clock that stands still while the process does.
+        var begin: Int64
+        /// When to look again.
+        var due: Int64
+    }
+
+    private let capture: CrashCapture
+    private let policy: StallPolicy
+    private let capturesThreads: Bool
+    private let abandonedItems: AbandonedItems
+    private let items: StallPolicyTable
+    private let herald: StallHerald
+    private let desk: StallDesk
+    private let inbox = StallInbox()
+    private let found = Atomic<Int>(0)
+    /// How regularly the main loop ticks.
+    private let statistics: @Sendable () -> TickMonitor.Statistics?
+    // Of the thread alone.
+    private var clock = RunningClock()
+    private var ongoing: [UInt64: OngoingStall] = [:]
+    /// Stalls that were told of and are not over.
+    private var announced: Set<UInt64> = []
+    private var patient: [UInt64: PatientStall] = [:]
+    private var othersSampled: HostRunLoop.Instant?
+
+    /// How long a round takes on a busy machine, in nanoseconds, without a look at all threads.
+    private static let longestRound: Int64 = 200_000_000
+    /// How long after a look at all threads the next one follows at the earliest: each is asked by a signal.
+    private static let othersPause = Duration.seconds(5)
+
+    init(
+        capture: CrashCapture,
+        policy: StallPolicy,
+        capturesThreads: Bool,
+        abandonedItems: AbandonedItems,
+        items: StallPolicyTable,
+        herald: StallHerald,
+        desk: StallDesk,
+        statistics: @escaping @Sendable () -> TickMonitor.Statistics?
+    ) {
+        self.capture = capture
+        self.policy = policy
+        self.capturesThreads = capturesThreads
+        self.abandonedItems = abandonedItems
+        self.items = items
+        self.herald = herald
+        self.desk = desk
+        self.statistics = statistics
+    }
+
+    /// How many stalls there were so far, without those that the policies of their items allow.
+    package var count: Int { found.load(ordering: .relaxed) }
+
+    /// Starts the threads; they run until the process ends.
+    func start() throws(Errno) {
+        try desk.start()
+        try herald.start()
+        try DetachedThread.start(name: "holdfast-sample") { self.run() }
+    }
+
+    /// Takes what the monitor tells.
+    ///
+    /// On any thread.
+    func take(_ stall: Stall) { inbox.add(stall) }
+
+    /// Brings the reports up to date, of stalls that are over and have not been told to be, too; says whether that was done in time.
+    ///
+    /// On any thread but the reporter's.
+    package func settle(before end: HostRunLoop.Instant) -> Bool { inbox.settle(before: end) }
+
+    // MARK: The thread
+
+    private func run() -> Never {
+        while true {
+            let (stalls, request) = inbox.next(before: nextDue, &clock)
+            let woke = MonotonicClock.nanoseconds
+            var new: [UInt64] = []
+            for stall in stalls {
+                switch stall.phase {
+                case .lasting: if begin(stall) { new.append(stall.number) }
+                case .over: end(stall)
+                }
+            }
+            new += review()
+            // When the first report of each is under way.
+            for number in new { sampleOthers(number) }
+            for number in ongoing.keys.sorted() { attend(to: number, mustSettle: request != nil) }
+            if let request { desk.perform { [inbox] in inbox.isSettled(request) } }
+            // The process may have stood still while this thread did not wait: looks do not take longer than that.
+            let work = new.isEmpty ? Self.longestRound : Self.longestRound + OtherThreads.patience.saturatingNanoseconds
+            clock.slept(from: woke, until: woke + work, now: MonotonicClock.nanoseconds)
+        }
+    }
+
+    private var nextDue: Int64 {
+        let times = ongoing.values.map { min($0.nextSample, $0.nextWrite).nanoseconds } + patient.values.map(\.due)
+        return times.min() ?? .max
+    }
+
+    // MARK: Begin and end
+
+    /// Returns whether it has a report.
+    private func begin(_ stall: Stall) -> Bool {
+        let now = MonotonicClock.nanoseconds
+        let begin = clock.time(at: now) - stall.length.saturatingNanoseconds
+        return consider(PatientStall(stall: stall, patience: StallPatience(begin: begin), begin: begin, due: now))
+    }
+
+    /// Looks again at what the policies of items allowed so far; returns what has a report from now on.
+    private func review() -> [UInt64] {
+        let now = MonotonicClock.nanoseconds
+        return patient.keys.sorted().filter { number in
+            guard let waiting = patient[number], waiting.due <= now else { return false }
+            patient[number] = nil
+            return waiting.stall.isLasting() && consider(waiting)
+        }
+    }
+
+    /// Returns whether it is a stall that has a report.
+    private func consider(_ waiting: PatientStall) -> Bool {
+        var waiting = waiting
+        let now = MonotonicClock.nanoseconds
+        let running = clock.time(at: now)
+        let callout = waiting.stall.callout()
+        let itemPolicy = callout.flatMap { items.policy(ofItem: $0.item) }
+        if let callout, let left = waiting.patience.left(callout.number, itemPolicy, at: running) {
+            // Another callout may follow in the same pass, which has less time, or none to spare.
+            waiting.due = now + min(left, max(waiting.stall.rule.threshold.saturatingNanoseconds, 10_000_000))
+            patient[waiting.stall.number] = waiting
+            return false
+        }
+        var stall = waiting.stall
+        stall.length = max(stall.length, .nanoseconds(running - waiting.begin))
+        return announce(stall, itemPolicy)
+    }
+
+    private func announce(_ told: Stall, _ itemPolicy: StallPolicy.Item?) -> Bool {
+        var stall = told
+        stall.look = stall.lookNow()
+        found.add(1, ordering: .relaxed)
+        announced.insert(stall.number)
+        // Of an earlier stall.
+        if let item = stall.callout()?.item { _ = abandonedItems.take(item) }
+        defer { herald.tell(stall) }
+        guard policy.writesReports, itemPolicy?.writesReports ?? true else { return false }
+        let bytes = capture.spoolBytes()
+        guard let contents = try? SpoolContents(bytes: bytes) else { return false }
+        let now = HostRunLoop.Instant.now
+        let running = clock.time(at: now.nanoseconds)
+        ongoing[stall.number] = OngoingStall(
+            stall,
+            threshold: max(stall.rule.threshold, itemPolicy?.threshold ?? .zero),
+            process: contents,
+            bytes: bytes,
+            at: now,
+            running: running
+        )
+        write(stall.number)
+        return true
+    }
+
+    /// Looks at all threads, which the second report tells: it takes time.
+    private func sampleOthers(_ number: UInt64) {
+        guard capturesThreads, let stall = ongoing[number]?.stall, stall.isLasting() else { return }
+        let now = HostRunLoop.Instant.now
+        if let othersSampled, othersSampled.duration(to: now) < Self.othersPause {
+            ongoing[number]?.note("the other threads were not sampled: another stall had been found just before")
+            return
+        }
+        othersSampled = now
+        ongoing[number]?.sampleOthers(but: ThreadIdentity.id)
+    }
+
+    private func end(_ stall: Stall) {
+        patient[stall.number] = nil
+        guard announced.remove(stall.number) != nil else { return }
+        herald.tell(stall)
+        finish(stall)
+    }
+
+    /// Ends one of which nobody tells that it is over: it is watched no more, or the process is about to end.
+    private func endUntold(_ number: UInt64) {
+        guard var stall = ongoing[number]?.stall else { return }
+        announced.remove(number)
+        stall.phase = .over
+        // One whose end nobody noted has just ended.
+        let end = stall.end()?.nanoseconds ?? MonotonicClock.nanoseconds
+        let length = ongoing[number]?.length(at: end - clock.stoodStill(until: end)) ?? stall.length
+        stall.length = max(stall.length, length)
+        finish(stall)
+    }
+
+    private func finish(_ over: Stall) {
+        guard var stall = ongoing.removeValue(forKey: over.number) else { return }
+        if let item = stall.item, abandonedItems.take(item) { stall.isAbandoned = true }
+        desk.write(stall, over: over, ticks: ticks)
+    }
+
+    // MARK: Meanwhile
+
+    private func attend(to number: UInt64, mustSettle: Bool) {
+        let now = HostRunLoop.Instant.now
+        guard var stall = ongoing[number] else { return }
+        if stall.stall.isLasting() {
+            if stall.nextSample <= now { stall.sample(at: now, running: clock.time(at: now.nanoseconds)) }
+            ongoing[number] = stall
+            if stall.nextWrite <= now || mustSettle { write(number) }
+        } else if mustSettle || stall.isOverdue(at: now) {
+            endUntold(number)
+        } else {
+            // Its end is about to be told.
+            stall.noteEnd(at: now)
+            ongoing[number] = stall
+        }
+    }
+
+    private var ticks: CrashReport.Stall.Ticks? { statistics().map { CrashReport.Stall.Ticks($0) } }
+
+    private func write(_ number: UInt64) {
+        guard let stall = ongoing[number] else { return }
+        desk.write(stall, over: nil, ticks: ticks)
+        ongoing[number]?.noteWrite()
+    }
+}

@@ -1,0 +1,89 @@
+internal import CrashReports
+internal import RunLoops
+internal import Symbolication
+
+extension StallSamples {
+    /// What the thread did, what took longest first.
+    private struct Doing: Hashable {
+        var activity: CrashReport.Stall.Activity
+        var systemCall: String?
+    }
+
+    /// Puts all samples together, with names.
+    ///
+    /// - Parameters:
+    ///   - builder: Gives names.
+    ///   - images: The images of the process.
+    /// - Returns: Where the thread was, and what it did.
+    func merged(
+        _ builder: ReportBuilder,
+        images: [CrashReport.Image]
+    ) -> (CrashReport.Stall.Profile?, [CrashReport.Stall.ActivityTime]) {
+        var tree = ProfileTree()
+        var doings: [Doing: Weight] = [:]
+        for (key, weight) in weights {
+            let frames = builder.frames(
+                at: key.stack.frames,
+                headCount: key.stack.headCount,
+                omitted: key.stack.omitted,
+                images: images
+            )
+            tree.add(frames, seconds: weight.seconds, samples: weight.samples)
+            let call = key.systemCall.flatMap { SystemCallNames.name($0, architecture: OwnArchitecture.name) }
+            var doing = Doing(activity: key.activity, systemCall: call)
+            if doing.activity == .systemCall, LockWait.isOne(systemCall: call, frames: frames) {
+                doing.activity = .lock
+            }
+            doings[doing, default: Weight(seconds: 0, samples: 0)].seconds += weight.seconds
+            doings[doing]?.samples += weight.samples
+        }
+        let activities = doings.map { doing, weight in
+            CrashReport.Stall.ActivityTime(
+                activity: doing.activity,
+                systemCall: doing.systemCall,
+                seconds: weight.seconds,
+                samples: weight.samples
+            )
+        }
+        return (tree.profile, activities.sorted { ($1.seconds, $0.text) < ($0.seconds, $1.text) })
+    }
+}
+
+extension CrashReport.Stall {
+    /// Takes what the monitor tells.
+    init(_ stall: Stall, begin: Timestamp, length: Double, isOver: Bool) {
+        var lengths = CrashReport.Histogram()
+        if isOver { lengths.add(seconds: length) }
+        let (subject, label): (Subject, String?) =
+            switch stall.subject {
+            case .loop: (.loop, nil)
+            case .ping(let label): (.ping, label)
+            }
+        self.init(
+            number: Int(clamping: stall.number),
+            subject: subject,
+            label: label,
+            threshold: stall.rule.threshold / .seconds(1),
+            begin: begin,
+            length: length,
+            end: isOver ? .wentOn : .never,
+            lengths: lengths
+        )
+    }
+}
+
+extension CrashReport.Stall.Ticks {
+    /// Takes what a monitor of ticks has measured so far.
+    init(_ statistics: TickMonitor.Statistics) {
+        let lateness = zip(DurationHistogram.bounds.map(Optional.some) + [nil], statistics.lateness.counts).map {
+            CrashReport.Histogram.Step(upTo: $0.map { $0 / .seconds(1) }, count: $1)
+        }
+        self.init(
+            count: statistics.ticks,
+            missed: statistics.missed,
+            lateness: CrashReport.Histogram(steps: lateness),
+            smoothness: statistics.smoothness,
+            hitchRatio: statistics.hitchRatio
+        )
+    }
+}

@@ -1,0 +1,56 @@
+package import CrashCapture
+package import CrashReports
+package import Logging
+package import RunLoops
+package import SystemPackage
+
+/// What a host has to watch for stalls with.
+package struct StallWatch {
+    package let monitor: StallMonitor
+    package let reporter: StallReporter
+    package let items = StallPolicyTable()
+    package let ticks: TickMonitor?
+
+    /// Watches a loop from now on.
+    package init(
+        _ policy: StallPolicy,
+        on loop: HostRunLoop,
+        capture: CrashCapture,
+        capturesThreads: Bool,
+        store: ReportStore,
+        logger: Logger,
+        abandonedItems: AbandonedItems
+    ) throws(Errno) {
+        let herald = StallHerald(policy, logger)
+        let ticks = policy.tick.map { period in
+            TickMonitor(on: loop, every: period) { event in
+                guard case .tick(let lateness, let heldUp) = event else { return }
+                herald.tell(late: lateness, heldUp: heldUp)
+            }
+        }
+        self.ticks = ticks
+        let reporter = StallReporter(
+            capture: capture,
+            policy: policy,
+            capturesThreads: capturesThreads,
+            abandonedItems: abandonedItems,
+            items: items,
+            herald: herald,
+            desk: StallDesk(store: store, capture: capture, herald: herald),
+            statistics: { ticks?.statistics }
+        )
+        self.reporter = reporter
+        try reporter.start()
+        monitor = .direct(rule: policy.rule, reporter.take(_:))
+        try monitor.watch(loop)
+    }
+
+    /// Watches no more, and brings the reports up to date.
+    ///
+    /// In this order: while the process ends, whoever is pinged cannot answer.
+    package func stop() {
+        monitor.stop()
+        ticks?.stop()
+        _ = reporter.settle(before: .now.advanced(by: .seconds(5)))
+    }
+}

@@ -1,0 +1,107 @@
+internal import CrashReports
+
+/// The parts of the text that are about a thread's calls.
+extension ReportText {
+    func addThread(_ thread: CrashReport.Thread, title: String = "Thread", to output: inout StyledText) {
+        let name = thread.name.map { " \"\($0)\"" } ?? ""
+        let state = [Self.stateText(of: thread), sampleText(of: thread)].compactMap(\.self)
+        let role = thread.isMain ? ", the main thread" : ""
+        output.heading((["\(title) \(thread.id)\(name)\(role)"] + state).joined(separator: ", "))
+        let digits = String(thread.frames.last?.index ?? 0).count
+        let margin = String(repeating: " ", count: digits + 3)
+        var next = 0
+        for run in FrameRuns(thread.frames) {
+            let frames = run.frames
+            if let first = frames.first, first.index > next {
+                output.end("\(margin)\(layout.gap) \(first.index &- next) frames are left out", .faint)
+            }
+            let (head, omitted, tail) = Self.parts(of: run)
+            for frame in head { addFrame(frame, digits, to: &output) }
+            if omitted > 0 {
+                let what = run.period == 1 ? "the same" : "the same \(run.period) functions"
+                output.end("\(margin)\(layout.gap) \(omitted) more calls of \(what)", .faint)
+            }
+            for frame in tail { addFrame(frame, digits, to: &output) }
+            next = (frames.last?.index ?? next) &+ 1
+        }
+        if thread.frames.isEmpty { output.end("  no frames") }
+        if thread.framesTruncated { output.end("  the walk ended before the end of the stack") }
+    }
+
+    typealias Frames = ArraySlice<CrashReport.Frame>
+
+    /// A recursion is told by its head, its length and its tail.
+    static func parts(of run: FrameRuns.Run) -> (head: Frames, omitted: Int, tail: Frames) {
+        let head = run.frames.prefix(run.period == 1 ? 2 : run.period)
+        let tail = run.frames.suffix(run.period)
+        guard head.endIndex <= tail.startIndex, let last = head.last, let next = tail.first else {
+            return (run.frames, 0, [])
+        }
+        let (distance, isOverflow) = next.index.subtractingReportingOverflow(last.index)
+        // Six calls are as quickly read as what would stand for them, unless some are missing.
+        guard !isOverflow, run.frames.count > 6 || distance > run.frames.count, distance > 2 else {
+            return (run.frames, 0, [])
+        }
+        return (head, distance - 1, tail)
+    }
+
+    private func addFrame(_ frame: CrashReport.Frame, _ digits: Int, to output: inout StyledText) {
+        let style: StyledText.Style = frame.isApplicationCode ? .bold : .plain
+        // Without colours, the mark makes user code stand out.
+        output.add(frame.isApplicationCode ? "> " : "  ", .bold)
+        output.add(String(frame.index).leftPadded(digits) + "  ", .faint)
+        output.add(frame.function ?? frame.imageLocation ?? frame.address.description, style)
+        if let offset = frame.functionOffset { output.add(" + \(offset)", .faint) }
+        if frame.inlined { output.add(" [inlined]", .faint) }
+        if let source = Self.sourceText(of: frame) {
+            output.add(" at ")
+            output.add(source, frame.isApplicationCode ? .cyan : .plain)
+        }
+        if let image = frame.imageName, frame.function != nil { output.add(" in \(image)", .faint) }
+        output.end()
+    }
+
+    func addExcerpt(to output: inout StyledText, around context: Int = .max) {
+        guard let (file, line) = sourcePlace, let found = excerpt(file, line) else { return }
+        let isElsewhere = machine.map { $0 != report.host.name } ?? false
+        let path = context == .max ? file : file.cut(max(20, (layout.width ?? .max) - 28), layout.ellipsis)
+        output.heading(path + (isElsewhere ? " (as it is on this machine)" : ""))
+        let lines = found.lines.filter { ($0.number - line).magnitude <= context }
+        let digits = lines.map { String($0.number).count }.max() ?? 0
+        for shown in lines {
+            output.add(shown.number == line ? "> " : "  ", .bold)
+            output.add(String(shown.number).leftPadded(digits) + " | ", .faint)
+            // A line on one screen is not wider than it.
+            let room = context == .max ? 200 : max(20, (layout.width ?? 205) - digits - 5)
+            output.end(shown.text.cut(room, layout.ellipsis), shown.number == line ? .bold : .plain)
+        }
+    }
+
+    /// The file and the line to look at.
+    private var sourcePlace: (file: String, line: Int)? {
+        if let culprit = report.stall?.profile?.culprit, let file = culprit.file, let line = culprit.lines.first?.line {
+            return (file, line)
+        }
+        let frame = report.thread.frames.first { $0.isApplicationCode && $0.file != nil && $0.line != nil }
+        guard let file = frame?.file, let line = frame?.line else { return nil }
+        return (file, line)
+    }
+
+    static func sourceText(of frame: CrashReport.Frame) -> String? {
+        // The compiler names what it made itself `<compiler-generated>`.
+        guard let source = frame.sourceLocation, !source.hasPrefix("<") else { return nil }
+        return frame.column.map { frame.line == nil ? source : "\(source):\($0)" } ?? source
+    }
+
+    /// What a thread was doing, such as `sleeping in futex`.
+    static func stateText(of thread: CrashReport.Thread) -> String? {
+        let call = thread.systemCall.map { "in \($0)" }
+        let parts = [thread.state?.rawValue, call].compactMap(\.self)
+        return parts.isEmpty ? nil : parts.joined(separator: " ")
+    }
+
+    private func sampleText(of thread: CrashReport.Thread) -> String? {
+        guard let delay = thread.sampledAfter, delay.isFinite else { return nil }
+        return "taken \((delay * 10000).rounded() / 10) ms after the \(report.kind.event)"
+    }
+}
