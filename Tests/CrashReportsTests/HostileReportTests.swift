@@ -1,8 +1,9 @@
 import CrashReports
 import Foundation
-@testable import ReportText
 import SystemPackage
 import Testing
+
+@testable import ReportText
 
 /// Reports that somebody wrote to harm whoever reads them.
 @Suite(.timeLimit(.minutes(10))) struct HostileReportTests {

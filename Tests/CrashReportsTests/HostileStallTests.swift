@@ -1,9 +1,9 @@
 import Foundation
-@testable import ReportText
 import SystemPackage
 import Testing
 
 @testable import CrashReports
+@testable import ReportText
 
 /// Reports of stalls that somebody wrote to harm whoever reads them.
 @Suite(.timeLimit(.minutes(10))) struct HostileStallTests {

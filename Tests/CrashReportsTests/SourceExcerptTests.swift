@@ -1,9 +1,10 @@
 import CrashReports
 import Foundation
 import Glibc
-@testable import ReportText
 import SystemPackage
 import Testing
+
+@testable import ReportText
 
 @Suite struct SourceExcerptTests {
     private let temporary: TemporaryStore

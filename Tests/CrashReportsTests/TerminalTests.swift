@@ -1,8 +1,9 @@
 import CrashReports
 import Foundation
-@testable import ReportText
 import SystemPackage
 import Testing
+
+@testable import ReportText
 
 /// The command with a terminal to write to.
 @Suite(.timeLimit(.minutes(10))) struct TerminalTests {

@@ -1,6 +1,6 @@
-@testable import StallDetection
 import Testing
 
+@testable import StallDetection
 
 /// What items may take is the time of their own callouts.
 @Suite struct StallPatienceTests {

@@ -1,8 +1,9 @@
 import CrashReports
 import Foundation
-@testable import ReportText
 import SystemPackage
 import Testing
+
+@testable import ReportText
 
 /// What somebody on call asks first.
 @Suite(.timeLimit(.minutes(10))) struct OnCallTests {

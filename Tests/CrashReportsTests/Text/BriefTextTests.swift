@@ -1,6 +1,7 @@
 import CrashReports
-@testable import ReportText
 import Testing
+
+@testable import ReportText
 
 /// What `show` says without `--full`.
 @Suite struct BriefTextTests {

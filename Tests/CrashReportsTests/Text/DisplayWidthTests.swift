@@ -1,7 +1,8 @@
 import CrashReports
-@testable import ReportText
 import SystemPackage
 import Testing
+
+@testable import ReportText
 
 @Suite struct DisplayWidthTests {
     @Test(arguments: [

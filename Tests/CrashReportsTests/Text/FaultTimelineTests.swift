@@ -1,7 +1,7 @@
-@testable import ReportText
 import Testing
 
 @testable import CrashReports
+@testable import ReportText
 
 /// Stretches of time, and the faults in them.
 @Suite struct FaultTimelineTests {

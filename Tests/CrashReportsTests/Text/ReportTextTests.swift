@@ -1,6 +1,7 @@
 import CrashReports
-@testable import ReportText
 import Testing
+
+@testable import ReportText
 
 /// The text of a report, part by part.
 @Suite struct ReportTextTests {

@@ -1,8 +1,8 @@
-@testable import ReportText
 import SystemPackage
 import Testing
 
 @testable import CrashReports
+@testable import ReportText
 
 @Suite struct StallTextTests {
     private func tree(_ calls: [CrashReport.Stall.Call], omitted: Int = 0, layout: TextLayout = .plain) -> [String] {

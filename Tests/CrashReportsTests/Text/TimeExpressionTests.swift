@@ -1,6 +1,7 @@
 import CrashReports
-@testable import ReportText
 import Testing
+
+@testable import ReportText
 
 @Suite struct TimeExpressionTests {
     private let now = Timestamp(seconds: 1_795_243_212)
