@@ -2,44 +2,44 @@ internal import CCrashCapture
 
 extension CrashCapture {
     /// What capture is set up with.
-    public struct Configuration: Sendable {
+    package struct Configuration: Sendable {
         /// The folder for the spool file; made 0700 if it is not there.
         ///
         /// Its parent must exist.
-        public var spoolFolder: String
+        package var spoolFolder: String
         /// Whether capture fails where the spool file cannot be made; if not, records are kept in memory, and lost with the process.
-        public var requiresSpool = true
+        package var requiresSpool = true
         /// How long ago the process began to start: it may have waited since.
-        public var elapsed = Duration.zero
+        package var elapsed = Duration.zero
         /// How long a parked thread waits for its verdict; twice as long where the crash thread waits for no lock.
-        public var deadline: Duration
+        package var deadline: Duration
         /// What is done when no verdict came in time: never resume.
-        public var verdictAtDeadline: Verdict
+        package var verdictAtDeadline: Verdict
         /// How long a fault of another thread lets the main loop drain before the process is restarted.
-        public var drainDeadline: Duration
+        package var drainDeadline: Duration
         /// The status that the process exits with where it would be restarted; nil for a restart in place.
-        public var exitCode: CInt?
+        package var exitCode: CInt?
         /// Signals that the process before this one held back for it, as bits.
-        public var heldSignals: UInt64
+        package var heldSignals: UInt64
         /// How often this process was restarted in place so far.
-        public var restarts: Int
+        package var restarts: Int
         /// Whether reports have the other threads of the process, too.
         ///
         /// They are sampled by SIGSTKFLT, which is then not the program's.
-        public var capturesThreads: Bool
+        package var capturesThreads: Bool
         /// Whether reports have memory contents: of the stack, and near the registers.
-        public var capturesMemory: Bool
+        package var capturesMemory: Bool
         /// How much the store of the reports may hold, for whoever finishes what this process leaves.
-        public var storeLimits = StoreLimits()
+        package var storeLimits = StoreLimits()
         /// Holdfast's own version, for reports.
-        public var version: String
+        package var version: String
         /// What may be told of the arguments in records; gets them all, the program's name first.
-        public var tellingArguments: @Sendable ([[UInt8]]) -> [[UInt8]] = { $0 }
+        package var tellingArguments: @Sendable ([[UInt8]]) -> [[UInt8]] = { $0 }
         /// What may be told of the environment, and how texts are redacted.
-        public var told = ToldContext()
+        package var told = ToldContext()
 
         /// Makes a configuration.
-        public init(
+        package init(
             spoolFolder: String,
             deadline: Duration = .seconds(2),
             verdictAtDeadline: Verdict = .restart,
@@ -66,16 +66,16 @@ extension CrashCapture {
 }
 
 /// How much a store may hold, as the spool file says it to whoever finishes the records of the process.
-public struct StoreLimits: Sendable {
+package struct StoreLimits: Sendable {
     /// How many reports; nil for any number.
-    public var reports: Int?
+    package var reports: Int?
     /// How many bytes; nil for any number.
-    public var bytes: Int?
+    package var bytes: Int?
     /// For how many seconds; nil for any time.
-    public var ageSeconds: Int?
+    package var ageSeconds: Int?
 
     /// Makes limits; what is not given is not limited.
-    public init(reports: Int? = nil, bytes: Int? = nil, ageSeconds: Int? = nil) {
+    package init(reports: Int? = nil, bytes: Int? = nil, ageSeconds: Int? = nil) {
         self.reports = reports
         self.bytes = bytes
         self.ageSeconds = ageSeconds
@@ -92,16 +92,16 @@ public struct StoreLimits: Sendable {
 }
 
 /// What a spool file says of the environment, and how texts that come out of it are redacted.
-public struct ToldContext: Sendable {
+package struct ToldContext: Sendable {
     /// The variables that may be told, as `name=value`.
-    public var environment: [String] = []
+    package var environment: [String] = []
     /// Rules by which texts are redacted, as `TextRedaction` of CrashReports writes them.
-    public var redactionRules: [String] = []
+    package var redactionRules: [String] = []
     /// Bits that go with the rules.
-    public var redactionFlags: UInt32 = UInt32(HF_REDACTION_BUILT_IN)
+    package var redactionFlags: UInt32 = UInt32(HF_REDACTION_BUILT_IN)
 
     /// Tells nothing of the environment, and has no rules but the built-in ones.
-    public init() {}
+    package init() {}
 
     /// Writes it into the section of a fresh spool file.
     func write(to header: UnsafeMutablePointer<HFSpoolHeader>) {

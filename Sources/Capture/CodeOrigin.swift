@@ -1,7 +1,7 @@
 /// Which compiler a function of the executable comes from, as far as the verdict needs to know.
 ///
 /// Libraries that are linked statically are a part of the executable: their code is told from the application's by its origin.
-public enum CodeOrigin: UInt8, Sendable {
+package enum CodeOrigin: UInt8, Sendable {
     /// Swift.
     case swift
     /// Another language, of a module or function that the policy vouches for.
@@ -19,7 +19,7 @@ public enum CodeOrigin: UInt8, Sendable {
 }
 
 /// Whether a stack may hold a lock that nobody counts.
-public enum UncountedLock: Sendable {
+package enum UncountedLock: Sendable {
     /// It does not.
     case none
     /// It may.
@@ -30,7 +30,7 @@ public enum UncountedLock: Sendable {
 
 /// What the crash thread asks about functions of the executable.
 @safe
-public struct CodeInspection: Sendable {
+package struct CodeInspection: Sendable {
     /// Tells where a function comes from.
     let origin: @Sendable (UInt64) -> CodeOrigin
     /// Has the origins looked up now.
@@ -46,7 +46,7 @@ public struct CodeInspection: Sendable {
     ///     faulted is parked, after its stack was found to hold no library's frame: may allocate and read files.
     ///   - uncountedLock: Whether one of the program counters, innermost first, is in a function that may hold a lock which cannot be
     ///     counted. Called like `prepare`.
-    public init(
+    package init(
         origin: @escaping @Sendable (UInt64) -> CodeOrigin,
         prepare: @escaping @Sendable () -> Void = {},
         uncountedLock: @escaping @Sendable (UnsafeBufferPointer<UInt64>) -> UncountedLock

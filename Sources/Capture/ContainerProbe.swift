@@ -178,7 +178,7 @@ struct ControlGroups {
 
 extension CrashCapture {
     /// Puts the control group of this process into records of faults from now on; the rest comes with `describeContainer()`.
-    public func describe(controlGroup: String) {
+    package func describe(controlGroup: String) {
         var container = ContainerDescription()
         container.controlGroup = controlGroup
         describe(container)
@@ -187,7 +187,7 @@ extension CrashCapture {
     /// Looks for the container and the control group of this process, for records of faults from now on.
     ///
     /// Reads some files: call it once, where nobody waits.
-    public func describeContainer() {
+    package func describeContainer() {
         describe(ContainerProbe().probe())
     }
 

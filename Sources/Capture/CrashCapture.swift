@@ -7,18 +7,18 @@ internal import SystemPackage
 ///
 /// A process has one.
 @safe
-public final class CrashCapture: Sendable {
+package final class CrashCapture: Sendable {
     /// The path of the spool file.
-    public let spoolPath: String
+    package let spoolPath: String
     /// Whether records outlive the process: not when there was no room for the spool file, or it could not be made.
-    public var isPersistent: Bool { hasSpoolFile && !hf_capture_is_spool_in_memory() }
+    package var isPersistent: Bool { hasSpoolFile && !hf_capture_is_spool_in_memory() }
     private let hasSpoolFile: Bool
     /// Where a process that takes this one's place in a restart can read the records; nil where they are in the spool file, or are lost.
-    public let inheritedSpool: CInt?
+    package let inheritedSpool: CInt?
     /// Why the spool file could not be made; nil where it was, or there was no room.
-    public let spoolProblem: CrashCaptureError?
+    package let spoolProblem: CrashCaptureError?
     /// Whether stacks can be walked: where they cannot, nothing is resumed.
-    public let walksStacks: Bool
+    package let walksStacks: Bool
     /// Written by handlers; read by copying alone.
     private nonisolated(unsafe) let spool: UnsafeRawPointer
     private let spoolSize: Int
@@ -27,7 +27,7 @@ public final class CrashCapture: Sendable {
     ///
     /// Needs libswiftCore as a library of its own, which is what tells the runtime's frames from the application's, the
     /// runtime functions that keep exclusivity accesses apart, and a Foundation whose locks are known, if there is one.
-    public static var obstacleToResuming: StaticString? {
+    package static var obstacleToResuming: StaticString? {
         if !hf_capture_runtime_is_dynamic() {
             return "the Swift runtime is linked statically, so its frames cannot be told from the application's"
         }
@@ -54,7 +54,7 @@ public final class CrashCapture: Sendable {
     ///   - recorded: Called on the crash thread when nothing more is added to the record of a fault that was resumed, or that restarts
     ///     the process no more; with its slot.
     /// - Throws: `CrashCaptureError`.
-    public init(
+    package init(
         _ configuration: Configuration,
         inspection: CodeInspection,
         decide: @escaping @Sendable (FaultSummary) -> Decision,
@@ -159,16 +159,16 @@ public final class CrashCapture: Sendable {
     }
 
     /// Gives the calling thread a guarded alternate signal stack, so that a stack overflow of it is captured.
-    public static func prepareThread() throws(CrashCaptureError) {
+    package static func prepareThread() throws(CrashCaptureError) {
         let error = hf_capture_prepare_thread()
         guard error == 0 else { throw CrashCaptureError(.thread, Errno(rawValue: error)) }
     }
 
     /// Where the executable lies in memory, as the images were listed last; nil when none could be.
-    public var executableAddresses: Range<UInt64>? { executableImage.map { $0.base..<$0.end } }
+    package var executableAddresses: Range<UInt64>? { executableImage.map { $0.base..<$0.end } }
 
     /// The build identifier of the executable in memory; nil when it has none.
-    public var executableBuildID: [UInt8]? {
+    package var executableBuildID: [UInt8]? {
         guard var image = executableImage, image.build_id_length > 0 else { return nil }
         return unsafe withUnsafeBytes(of: &image.build_id) { unsafe Array($0.prefix(Int(image.build_id_length))) }
     }
@@ -181,18 +181,18 @@ public final class CrashCapture: Sendable {
     }
 
     /// A number that changes when the spool's table of images does.
-    public var imagesVersion: UInt32 { hf_loaded_images_version() }
+    package var imagesVersion: UInt32 { hf_loaded_images_version() }
 
     /// How many faults have no report yet.
-    public var slotsInUse: Int { Int(hf_capture_slots_in_use()) }
+    package var slotsInUse: Int { Int(hf_capture_slots_in_use()) }
 
     /// Frees a slot whose report is in the store.
-    public func release(slot: UInt32) {
+    package func release(slot: UInt32) {
         hf_capture_release(slot)
     }
 
     /// Whether the thread that faulted still reads its record: it goes on in a moment.
-    public func isParked(slot: UInt32) -> Bool { hf_capture_is_parked(slot) }
+    package func isParked(slot: UInt32) -> Bool { hf_capture_is_parked(slot) }
 
     /// Counts a fault in the record of an equal one, and frees its slot.
     ///
@@ -201,14 +201,14 @@ public final class CrashCapture: Sendable {
     /// - Parameters:
     ///   - slot: The slot of the later fault.
     ///   - other: The slot of the earlier one.
-    public func fold(slot: UInt32, into other: UInt32) {
+    package func fold(slot: UInt32, into other: UInt32) {
         hf_capture_fold(slot, other)
     }
 
     /// Forgets the texts of a fault that was resumed.
     ///
     /// Call once for each, on the loop's thread.
-    public func clearMessages() {
+    package func clearMessages() {
         hf_capture_clear_messages()
     }
 
@@ -219,7 +219,7 @@ public final class CrashCapture: Sendable {
     /// - Parameters:
     ///   - environment: The whole environment, as `key=value`.
     ///   - table: The table of the descriptors that stay open (`KeptTable`), which the environment names; nil for none.
-    public func prepareRestart(environment: [[UInt8]], keptTable table: CInt?) {
+    package func prepareRestart(environment: [[UInt8]], keptTable table: CInt?) {
         let plan = UnsafeMutablePointer<HFRestartPlan>.allocate(capacity: 1)
         unsafe plan.initialize(
             to: HFRestartPlan(environment: CStringList.make(environment), kept_table: table ?? -1)
@@ -232,22 +232,22 @@ public final class CrashCapture: Sendable {
     /// Replaces the process by a fresh one in place.
     ///
     /// Returns only when that failed.
-    public func restart() {
+    package func restart() {
         hf_async_restart()
     }
 
     /// Whether the facts that the handler left with an abandoned callout say that its item is to be taken out of its loop.
-    public static func isQuarantined(facts: UInt32) -> Bool {
+    package static func isQuarantined(facts: UInt32) -> Bool {
         facts & UInt32(HF_FACT_QUARANTINED) != 0
     }
 
     /// Whether they say that nothing faulted: the callout was interrupted, at its deadline.
-    public static func isOverdue(facts: UInt32) -> Bool {
+    package static func isOverdue(facts: UInt32) -> Bool {
         facts & UInt32(HF_FACT_OVERDUE) != 0
     }
 
     /// Changes what is done about a fault that nobody decides on in time: `.restart` or `.terminate`.
-    public func setVerdictWithoutDecision(_ verdict: Verdict) {
+    package func setVerdictWithoutDecision(_ verdict: Verdict) {
         hf_capture_set_verdict_without_decision(verdict.rawCode)
     }
 
@@ -256,7 +256,7 @@ public final class CrashCapture: Sendable {
     /// - Parameters:
     ///   - isRunning: Whether its host runs.
     ///   - hasServed: Whether it has served something since.
-    public func setProgress(isRunning: Bool, hasServed: Bool) {
+    package func setProgress(isRunning: Bool, hasServed: Bool) {
         let running = isRunning ? UInt32(HF_FACT_RUNNING) : 0
         hf_capture_set_process_facts(running | (hasServed ? UInt32(HF_FACT_SERVING) : 0))
     }
@@ -264,7 +264,7 @@ public final class CrashCapture: Sendable {
     /// Sets which items records mark as those of the start, which can be told apart in the next process, too.
     ///
     /// The list stays in memory for ever: a handler may be reading it.
-    public func setStartItems(_ items: some Sequence<UInt64>) {
+    package func setStartItems(_ items: some Sequence<UInt64>) {
         let sorted = items.sorted()
         let copy = UnsafeMutableBufferPointer<UInt64>.allocate(capacity: sorted.count)
         _ = unsafe copy.initialize(from: sorted)
@@ -276,14 +276,14 @@ public final class CrashCapture: Sendable {
     /// Takes everything back, as if there had been no capture: handlers, crash thread and spool file.
     ///
     /// For a start that fails. Capture can be installed again.
-    public func withdraw() {
+    package func withdraw() {
         hf_sample_uninstall()
         hf_capture_withdraw()
         if hasSpoolFile { _ = unsafe unlink(spoolPath) }
     }
 
     /// Puts the handlers back that stood before, and removes the spool file if every record in it was released.
-    public func uninstall() {
+    package func uninstall() {
         hf_sample_uninstall()
         hf_capture_uninstall()
         if hasSpoolFile, slotsInUse == 0 {
@@ -296,12 +296,12 @@ public final class CrashCapture: Sendable {
     // What handlers have written, read by copying.
 
     /// The bytes of the whole spool file as they are now: the process, its images, and every record.
-    public func spoolBytes() -> [UInt8] {
+    package func spoolBytes() -> [UInt8] {
         unsafe Array(UnsafeRawBufferPointer(start: spool, count: spoolSize))
     }
 
     /// The bytes of a decided record, for the report writer.
-    public func recordBytes(slot: UInt32) -> [UInt8] {
+    package func recordBytes(slot: UInt32) -> [UInt8] {
         let record = unsafe hf_capture_record(slot)
         return unsafe Array(UnsafeRawBufferPointer(start: record, count: MemoryLayout<HFRecord>.size))
     }
@@ -309,7 +309,7 @@ public final class CrashCapture: Sendable {
     /// The bytes of the record of a fault; nil if it was freed.
     ///
     /// Callable from any thread, in ordinary code. Whoever frees it meanwhile leaves the bytes of another: look at the number in them.
-    public func recordBytes(ofFault number: Int) -> [UInt8]? {
+    package func recordBytes(ofFault number: Int) -> [UInt8]? {
         let count = unsafe spool.assumingMemoryBound(to: HFSpoolHeader.self).pointee.slot_count
         for slot in 0..<count where unsafe Int(hf_capture_record(slot).pointee.number) == number {
             return recordBytes(slot: slot)
@@ -318,7 +318,7 @@ public final class CrashCapture: Sendable {
     }
 
     /// The bytes of the snapshot of the other threads that belongs to a decided record, for the report writer; empty if there is none.
-    public func threadBytes(slot: UInt32) -> [UInt8] {
+    package func threadBytes(slot: UInt32) -> [UInt8] {
         let header = unsafe spool.assumingMemoryBound(to: HFSpoolHeader.self)
         let number = unsafe hf_capture_record(slot).pointee.thread_snapshot
         guard number > 0, unsafe number <= header.pointee.snapshot_count else { return [] }
@@ -331,7 +331,7 @@ public final class CrashCapture: Sendable {
     }
 
     /// The bytes of the memory that belongs to a decided record, for the report writer; empty if there is none.
-    public func memoryBytes(slot: UInt32) -> [UInt8] {
+    package func memoryBytes(slot: UInt32) -> [UInt8] {
         let header = unsafe spool.assumingMemoryBound(to: HFSpoolHeader.self)
         let number = unsafe hf_capture_record(slot).pointee.memory_area
         guard number > 0, unsafe number <= header.pointee.memory_count else { return [] }
@@ -344,7 +344,7 @@ public final class CrashCapture: Sendable {
     ///
     /// - Parameter descriptor: What `inheritedSpool` was there.
     /// - Returns: The bytes, as of a spool file; nil where it is nothing like that.
-    public static func takeOverSpool(_ descriptor: CInt) -> [UInt8]? {
+    package static func takeOverSpool(_ descriptor: CInt) -> [UInt8]? {
         var status = stat()
         // Above the standard three, and never another's: the environment is everybody's to write.
         guard descriptor > 2, hf_capture_is_memory_spool(descriptor), unsafe fstat(descriptor, &status) == 0,
@@ -359,7 +359,7 @@ public final class CrashCapture: Sendable {
     /// Makes the spool whole again where somebody has cut its file; says how often that was done so far.
     ///
     /// Callable from any thread, in ordinary code. Handlers do it by themselves, before they write.
-    public func mendSpool() -> Int {
+    package func mendSpool() -> Int {
         hf_capture_check_spool()
         return Int(hf_capture_spool_mends())
     }
@@ -368,7 +368,7 @@ public final class CrashCapture: Sendable {
     ///
     /// - Parameter fault: The number of the fault.
     /// - Returns: The bytes; nil if nothing was kept.
-    public func contextBytes(ofFault fault: Int) -> [UInt8]? {
+    package func contextBytes(ofFault fault: Int) -> [UInt8]? {
         guard let number = UInt32(exactly: fault), number > 0 else { return nil }
         let size = hf_context_snapshot_size()
         var isKept = false
@@ -387,12 +387,12 @@ public final class CrashCapture: Sendable {
     /// When the main loop must have drained, in nanoseconds of the monotonic clock: the threads that wait for it go by the same time.
     ///
     /// Meaningful once a decision with `drains` was handed over.
-    public static var drainDeadline: Int64 { Int64(clamping: hf_capture_drain_deadline()) }
+    package static var drainDeadline: Int64 { Int64(clamping: hf_capture_drain_deadline()) }
 
     /// Tells the threads whose faults wait for the main loop to drain that it has.
     ///
     /// They carry out their verdicts at once.
-    public func endDrain() {
+    package func endDrain() {
         hf_capture_end_drain()
     }
 
@@ -401,29 +401,29 @@ public final class CrashCapture: Sendable {
     /// Callable from any thread. A second call finds nothing new.
     ///
     /// - Returns: The slots of the faults that were to restart the process after a drain: nobody else makes their reports.
-    public func forgoRestart() -> [UInt32] {
+    package func forgoRestart() -> [UInt32] {
         hf_capture_forgo_restart()
         let count = unsafe spool.assumingMemoryBound(to: HFSpoolHeader.self).pointee.slot_count
         return (0..<count).filter { hf_capture_forgo_restart_of($0) }
     }
 
     /// Lets faults to come restart the process again, after a drain of their own.
-    public func allowRestart() {
+    package func allowRestart() {
         hf_capture_allow_restart()
     }
 
     /// Sets how long no fault restarts the process, whatever thread faults: it stands still until then.
     ///
     /// - Parameter end: In nanoseconds of the monotonic clock.
-    public func deferRestarts(until end: Int64) {
+    package func deferRestarts(until end: Int64) {
         hf_capture_set_earliest_restart(UInt64(max(0, end)))
     }
 
     /// Whether a thread that faulted waits until it may restart the process.
-    public var awaitsRestart: Bool { hf_capture_awaits_restart() }
+    package var awaitsRestart: Bool { hf_capture_awaits_restart() }
 
     /// Whether a thread that faulted stands still because the process was told to end, with whatever it holds.
-    public var hasThreadThatStandsStill: Bool { hf_capture_stands_still() }
+    package var hasThreadThatStandsStill: Bool { hf_capture_stands_still() }
 }
 
 /// Lists of C strings, as execve(2) takes them, in memory that a signal handler can read.

@@ -5,26 +5,26 @@ internal import Glibc
 ///
 /// Everything goes into the spool file's memory: it outlives the process, and is read at a fault without a lock. Nothing is kept
 /// before `CrashCapture` is installed, nor in a forked child.
-public enum CrashNotes {
+package enum CrashNotes {
     /// Which values.
-    public enum Table: Sendable {
+    package enum Table: Sendable {
         /// What the program says of its state.
         case annotations
         /// Short values to tell reports apart by.
         case tags
 
         /// How many there may be.
-        public var capacity: Int {
+        package var capacity: Int {
             self == .tags ? Int(HF_TAG_COUNT) : Int(HF_ANNOTATION_COUNT)
         }
     }
 
     /// Bytes of UTF-8 that count of a note.
-    public static var noteSize: Int { Int(HF_NOTE_TEXT_SIZE) }
+    package static var noteSize: Int { Int(HF_NOTE_TEXT_SIZE) }
     /// Bytes of UTF-8 that count of a key.
-    public static var keySize: Int { Int(HF_VALUE_KEY_SIZE) }
+    package static var keySize: Int { Int(HF_VALUE_KEY_SIZE) }
     /// Bytes of UTF-8 that count of a value.
-    public static var valueSize: Int { Int(HF_VALUE_TEXT_SIZE) }
+    package static var valueSize: Int { Int(HF_VALUE_TEXT_SIZE) }
 
     /// Adds a line that the program logged.
     ///
@@ -35,7 +35,7 @@ public enum CrashNotes {
     ///   - level: How it was logged, from 0 for trace to 6 for critical.
     /// - Returns: Whether it was kept.
     @discardableResult
-    public static func addNote(_ text: String, level: Int) -> Bool {
+    package static func addNote(_ text: String, level: Int) -> Bool {
         unsafe withBytes(text, limit: noteSize) { bytes in
             guard let start = bytes.baseAddress else { return false }
             return unsafe hf_async_add_note(UInt32(HF_NOTE_LOG), Int32(clamping: level), 0, start, bytes.count)
@@ -43,7 +43,7 @@ public enum CrashNotes {
     }
 
     /// Adds that a signal was delivered.
-    public static func addSignal(_ signal: CInt, from sender: CInt) {
+    package static func addSignal(_ signal: CInt, from sender: CInt) {
         _ = unsafe hf_async_add_note(UInt32(HF_NOTE_SIGNAL), signal, sender, "", 0)
     }
 
@@ -69,7 +69,7 @@ public enum CrashNotes {
     ///   - table: Where.
     /// - Returns: Whether it was kept: false when there are as many as there may be, or nothing is kept.
     @discardableResult
-    public static func set(_ value: String?, for key: String, in table: Table) -> Bool {
+    package static func set(_ value: String?, for key: String, in table: Table) -> Bool {
         guard !key.isEmpty else { return false }
         return unsafe withBytes(key, limit: keySize) { key in
             guard let keyStart = key.baseAddress else { return false }
@@ -87,7 +87,7 @@ public enum CrashNotes {
     }
 
     /// The value of a key as it is kept.
-    public static func value(for key: String, in table: Table) -> String? {
+    package static func value(for key: String, in table: Table) -> String? {
         guard !key.isEmpty else { return nil }
         return unsafe withBytes(key, limit: keySize) { key in
             guard let keyStart = key.baseAddress else { return nil }

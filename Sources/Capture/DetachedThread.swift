@@ -1,16 +1,16 @@
 internal import CCrashCapture
 internal import LinuxSystem
-public import SystemPackage
+package import SystemPackage
 
 /// A thread that belongs to no pool and that nobody joins, with a guarded signal stack of its own, and few signals.
-public enum DetachedThread {
+package enum DetachedThread {
     /// Starts a thread.
     ///
     /// - Parameters:
     ///   - name: Its name, for reports; up to 15 bytes count.
     ///   - body: What it runs; the thread ends with it.
     /// - Throws: The error of pthread_create(3).
-    public static func start(name: String, _ body: @escaping @Sendable () -> Void) throws(Errno) {
+    package static func start(name: String, _ body: @escaping @Sendable () -> Void) throws(Errno) {
         let mask = hf_signal_block_for_service()
         defer { hf_signal_set_mask(mask) }
         _ = try NativeThread(name: name) {

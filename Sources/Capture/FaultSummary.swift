@@ -4,9 +4,9 @@
 /// locked by that thread.
 public struct FaultSummary: Sendable {
     /// What a walk over the faulting thread's stack found between the fault and the recovery point.
-    public struct Walk: Sendable, Equatable {
+    package struct Walk: Sendable, Equatable {
         /// How the walk ended.
-        public enum End: Sendable {
+        package enum End: Sendable {
             /// It came to the recovery point.
             case recoveryPoint
             /// It came to the outermost frame without passing a recovery point.
@@ -16,7 +16,7 @@ public struct FaultSummary: Sendable {
         }
 
         /// What stands above the innermost frame of the application.
-        public enum Prefix: Sendable {
+        package enum Prefix: Sendable {
             /// Nothing: the application's own instruction faulted.
             case none
             /// A listed failure function of the Swift runtime, and what it calls to end the process.
@@ -32,24 +32,24 @@ public struct FaultSummary: Sendable {
         }
 
         /// How the walk ended.
-        public var end: End
+        package var end: End
         /// What stands above the innermost frame of the application.
-        public var prefix: Prefix
+        package var prefix: Prefix
         /// Whether a frame that is not the application's lies below one that is, above the recovery point.
-        public var hasForeignFrame: Bool
+        package var hasForeignFrame: Bool
         /// Whether such a frame was called by the application in turn: a library that calls back, whose locks may be held.
-        public var isInsideLibrary: Bool
+        package var isInsideLibrary: Bool
         /// Whether a C or C++ function of the executable lies between functions of the application, and nobody vouches for it.
-        public var hasNativeFrame: Bool
+        package var hasNativeFrame: Bool
         /// Whether it cannot be told if there is one.
-        public var hasUnknownFrame: Bool
+        package var hasUnknownFrame: Bool
         /// Whether the process was ending itself: `abort` lies above the innermost frame of the application.
-        public var hasAbort: Bool
+        package var hasAbort: Bool
         /// Whether the runtime was ending the process for an error that nobody caught.
-        public var isUncaughtError: Bool
+        package var isUncaughtError: Bool
 
         /// Makes a walk's result.
-        public init(
+        package init(
             end: End,
             prefix: Prefix = .none,
             hasForeignFrame: Bool = false,
@@ -81,45 +81,45 @@ public struct FaultSummary: Sendable {
     /// The address that the kernel gave with the signal, 0 if it gave none.
     public var address: UInt64
     /// The sending process of a signal that the kernel did not raise, else 0.
-    public var sender: CInt
+    package var sender: CInt
     /// Whether the thread was in a callout, on its callout stack, above an armed recovery point.
-    public var hasRecoveryPoint: Bool
+    package var hasRecoveryPoint: Bool
     /// Whether it is the thread that the process began with.
     public var isMainThread: Bool
     /// Whether the callout stack overflowed.
     public var isStackOverflow: Bool
     /// Whether a Swift task was current on the thread.
-    public var isInTask: Bool
+    package var isInTask: Bool
     /// Whether the callout was inside a critical section.
-    public var isInCriticalSection: Bool
+    package var isInCriticalSection: Bool
     /// Whether the callout held a lock of the POSIX threads library that it had not held when it began.
-    public var holdsLock: Bool
+    package var holdsLock: Bool
     /// Whether a frame of the callout is inside a function that holds a lock which cannot be counted, such as
     /// `Mutex.withLock`.
-    public var isInLockFrame: Bool
+    package var isInLockFrame: Bool
     /// Whether nothing is known of the program's functions, because its file could not be read.
-    public var isProgramUnread: Bool
+    package var isProgramUnread: Bool
     /// Whether the Swift or the C++ runtime keeps something for the thread that cannot be put back: task-local values, exceptions.
-    public var hasOpenRuntimeState: Bool
+    package var hasOpenRuntimeState: Bool
     /// Whether a frame of the callout is inside the initialiser of a thread-local variable of C++, which would count as made.
-    public var isInInitialiser: Bool
+    package var isInInitialiser: Bool
     /// Whether nothing faulted: the callout ran for longer than its deadline and was interrupted, wherever it was.
     public var isOverdue: Bool
     /// Whether the loop's own words about the callout could not be read: whose item it is, and which policy holds.
-    public var isCalloutUnreadable: Bool
+    package var isCalloutUnreadable: Bool
     /// Whether the process has called `exit`, so that it ends.
-    public var isExiting: Bool
+    package var isExiting: Bool
     /// Whether every slot for records was taken but the last, and stayed so: the reports of earlier faults are not written.
-    public var foundNoRoom: Bool
+    package var foundNoRoom: Bool
     /// The identity of the loop item that the callout belongs to, 0 for none.
     public var item: UInt64
     /// Whether it is a port whose input comes from many peers, so that what one of them does may not cost the others.
-    public var isOfSharedPort: Bool
+    package var isOfSharedPort: Bool
     /// What the walk found.
-    public var walk: Walk
+    package var walk: Walk
 
     /// Makes a summary: for tests of verdicts.
-    public init(
+    package init(
         number: UInt32 = 1,
         thread: CInt = 0,
         signal: CInt,
@@ -198,7 +198,7 @@ extension FaultSummary {
 }
 
 /// What is done about a fault.
-public enum Verdict: Sendable {
+package enum Verdict: Sendable {
     /// The callout is abandoned and the loop goes on.
     case resume
     /// The process is replaced by a fresh one.
@@ -208,20 +208,20 @@ public enum Verdict: Sendable {
 }
 
 /// A verdict with its reason in words.
-public struct Decision: Sendable {
+package struct Decision: Sendable {
     /// What is done.
-    public var verdict: Verdict
+    package var verdict: Verdict
     /// Why, for the report.
     ///
     /// A literal, because nothing may be allocated when it is given.
-    public var reason: StaticString
+    package var reason: StaticString
     /// Whether a restart waits for the main loop to drain, within a deadline.
-    public var drains: Bool
+    package var drains: Bool
     /// Whether the item whose callout is abandoned is taken out of its loop.
-    public var quarantines: Bool
+    package var quarantines: Bool
 
     /// Makes a decision.
-    public init(
+    package init(
         _ verdict: Verdict,
         because reason: StaticString,
         drains: Bool = false,

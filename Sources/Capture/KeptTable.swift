@@ -1,20 +1,20 @@
 internal import CCrashCapture
 internal import Glibc
 internal import LinuxSystem
-public import SystemPackage
+package import SystemPackage
 
 /// Descriptors by name, with bytes of the program's, for the process that takes this one's place.
 ///
 /// A restart may come between any two instructions: the next process sees what was there before a change or what is there
 /// after it (kept_table.h). A change costs two writes to memory of the kernel's; once a restart has begun it returns only if
 /// that fails. For one thread at a time.
-public final class KeptTable {
+package final class KeptTable {
     /// How many names there can be.
-    public static var nameLimit: Int { Int(HF_KEPT_SLOT_LIMIT) }
+    package static var nameLimit: Int { Int(HF_KEPT_SLOT_LIMIT) }
     /// How many bytes of UTF-8 a name can have.
-    public static var nameSizeLimit: Int { 4096 }
+    package static var nameSizeLimit: Int { 4096 }
     /// How many bytes can go with a descriptor.
-    public static var stateSizeLimit: Int { 16 << 20 }
+    package static var stateSizeLimit: Int { 16 << 20 }
 
     /// A stretch of blocks that holds a record.
     private struct Place {
@@ -27,7 +27,7 @@ public final class KeptTable {
     }
 
     /// The table, for `CrashCapture.prepareRestart` and the next process.
-    public let descriptor: CInt
+    package let descriptor: CInt
     private let startTime = ProcessImage.startTime
     private var places: [String: Place] = [:]
     private var freeSlots: [Int] = []
@@ -38,7 +38,7 @@ public final class KeptTable {
     /// Makes an empty table.
     ///
     /// - Throws: `EMFILE`, `ENFILE` or `ENOMEM`.
-    public init() throws(Errno) {
+    package init() throws(Errno) {
         let result = hf_kept_create()
         guard result >= 0 else { throw Errno(rawValue: -result) }
         descriptor = result
@@ -55,7 +55,7 @@ public final class KeptTable {
     }
 
     /// The names that are kept, in no order.
-    public var names: [String] { Array(places.keys) }
+    package var names: [String] { Array(places.keys) }
 
     /// Keeps a descriptor under a name, in the place of what was kept under it.
     ///
@@ -64,7 +64,7 @@ public final class KeptTable {
     ///   - name: Any text within `nameSizeLimit`.
     /// - Throws: `EBADF`, `EINVAL` for a name or bytes beyond their limits, `ENOSPC` beyond `nameLimit`, `ENOMEM`; then
     ///   what was kept is as before.
-    public func keep(_ entry: KeptEntry, as name: String) throws(Errno) {
+    package func keep(_ entry: KeptEntry, as name: String) throws(Errno) {
         try set(entry, FileIdentity(of: entry.descriptor), name)
     }
 
@@ -72,14 +72,14 @@ public final class KeptTable {
     ///
     /// - Returns: False when nothing is kept under the name.
     /// - Throws: As `keep`, but for `EBADF`.
-    public func setState(_ state: [UInt8], of name: String) throws(Errno) -> Bool {
+    package func setState(_ state: [UInt8], of name: String) throws(Errno) -> Bool {
         guard let place = places[name] else { return false }
         try set(KeptEntry(descriptor: place.descriptor, state: state), place.identity, name)
         return true
     }
 
     /// Keeps nothing under a name any more; the descriptor stays open.
-    public func remove(_ name: String) throws(Errno) {
+    package func remove(_ name: String) throws(Errno) {
         guard let place = places[name] else { return }
         try writeSlot(place.slot, 0)
         places[name] = nil
@@ -192,14 +192,14 @@ public final class KeptTable {
 
 extension KeptTable {
     /// What a process before this one kept.
-    public struct Contents: Sendable, Hashable {
+    package struct Contents: Sendable, Hashable {
         /// What is there, by name.
-        public var entries: [String: KeptEntry]
+        package var entries: [String: KeptEntry]
         /// What is not there.
-        public var lost: [LostDescriptor]
+        package var lost: [LostDescriptor]
 
         /// Nothing.
-        public static let none = Contents(entries: [:], lost: [])
+        package static let none = Contents(entries: [:], lost: [])
     }
 
     /// Reads the table that the program before this one left in this very process, and closes it.
@@ -209,7 +209,7 @@ extension KeptTable {
     ///
     /// - Parameter number: Any number.
     /// - Returns: Nil when it is no table of this process, or a damaged one.
-    public static func takeOver(_ number: CInt) -> Contents? {
+    package static func takeOver(_ number: CInt) -> Contents? {
         // A process's start time says whose the table is. Where proc(5) was or is not mounted, the seal says that a restart left it: with
         // the pid, which only a restart keeps, that is as much as can be known.
         guard number > 2, hf_kept_is_table(number) != 0, let bytes = contents(of: number),
@@ -316,14 +316,14 @@ extension KeptTable {
 }
 
 /// A descriptor that is kept across restarts, and the program's bytes that go with it.
-public struct KeptEntry: Sendable, Hashable {
+package struct KeptEntry: Sendable, Hashable {
     /// The descriptor's number.
-    public var descriptor: CInt
+    package var descriptor: CInt
     /// The program's bytes.
-    public var state: [UInt8]
+    package var state: [UInt8]
 
     /// Makes an entry.
-    public init(descriptor: CInt, state: [UInt8]) {
+    package init(descriptor: CInt, state: [UInt8]) {
         self.descriptor = descriptor
         self.state = state
     }

@@ -111,7 +111,7 @@ enum ProcessImage {
 
 extension CrashCapture {
     /// The path of the executable of this process, as reports have it; "" where it cannot be had.
-    public static var executable: String {
+    package static var executable: String {
         String(decoding: ProcessImage.program ?? ProcessImage.arguments.first ?? [], as: UTF8.self)
     }
 
@@ -119,27 +119,27 @@ extension CrashCapture {
     ///
     /// - Parameter told: What may be told of them, as `Configuration.tellingArguments` has it.
     /// - Returns: The arguments, the program's name first.
-    public static func arguments(telling told: ([[UInt8]]) -> [[UInt8]]) -> [String] {
+    package static func arguments(telling told: ([[UInt8]]) -> [[UInt8]]) -> [String] {
         ProcessIdentity.withRoom(told(ProcessImage.arguments)).map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// The control group of this process; "" where it has none or is in a namespace of its own.
-    public static var controlGroup: String {
+    package static var controlGroup: String {
         ControlGroups(ProcessImage.file("/proc/self/cgroup").map { String(decoding: $0, as: UTF8.self) } ?? "").path
     }
 
     /// Whether a process of this executable that has this pid is alive; not this process.
-    public static func isAlive(pid: Int) -> Bool {
+    package static func isAlive(pid: Int) -> Bool {
         guard let pid = CInt(exactly: pid), pid > 0, pid != getpid() else { return false }
         guard let own = ProcessImage.executable(of: "self") else { return kill(pid, 0) == 0 }
         return ProcessImage.executable(of: "\(pid)") == own
     }
 
     /// Whether this is a set-user-ID or set-group-ID program that another user than root executed: its environment is theirs.
-    public static var actsForAnother: Bool { hf_acts_for_another() }
+    package static var actsForAnother: Bool { hf_acts_for_another() }
 
     /// The path by which the file of the executable can be read; nil where there is none.
     ///
     /// If possible it is one that names this file whatever has taken its place since.
-    public static var executableFile: String? { ProcessImage.programFile }
+    package static var executableFile: String? { ProcessImage.programFile }
 }

@@ -44,14 +44,14 @@ public struct SignalEvent: Sendable, Hashable {
 ///
 /// For one thread, which also takes the events. Real-time signals come in the order in which they were sent as long as that
 /// thread alone takes them: any other that does not block them may be given one at the same time (signal(7)).
-public enum SignalEvents {
+package enum SignalEvents {
     /// Catches a signal from now on and writes to `descriptor`, an eventfd, for each that arrives.
     ///
     /// Lets the signal through on the calling thread, whatever it blocked, and on threads that it makes from now on.
     /// A forked child has no part in it: there, what stood before acts.
     ///
     /// - Throws: `CrashCaptureError` with the code `signal` for faults, SIGKILL, SIGSTOP, and the C library's own.
-    public static func observe(_ signal: CInt, on descriptor: CInt) throws(CrashCaptureError) {
+    package static func observe(_ signal: CInt, on descriptor: CInt) throws(CrashCaptureError) {
         if let obstacle = obstacle(to: signal) { throw CrashCaptureError(.signal, detail: obstacle) }
         let error = hf_signal_observe(signal, descriptor)
         guard error == 0 else { throw CrashCaptureError(.signal, Errno(rawValue: error)) }
@@ -60,14 +60,14 @@ public enum SignalEvents {
     /// Gives back the action and the mask that stood before `observe`, unless somebody else took the signal meanwhile.
     ///
     /// Nothing writes to the descriptor any more when it returns. Events that wait are still taken by `next`.
-    public static func stop(_ signal: CInt) {
+    package static func stop(_ signal: CInt) {
         hf_signal_stop(signal)
     }
 
     /// Lets every observed signal act as it did before, until `takeUp`: for as long as nobody takes the events.
     ///
     /// Those that wait are sent once more. Not while another thread observes a signal, stops, or takes events.
-    public static func giveUp() {
+    package static func giveUp() {
         hf_signal_give_up()
         while let event = next() {
             if !event.isCountOnly { kill(getpid(), event.signal) }
@@ -75,20 +75,20 @@ public enum SignalEvents {
     }
 
     /// Ends what `giveUp` has begun.
-    public static func takeUp() {
+    package static func takeUp() {
         hf_signal_take_up()
     }
 
     /// Lets a signal do nothing until `restore`, without ignoring it: execve(2) hands on what is ignored.
     ///
     /// - Throws: `CrashCaptureError` with the code `signal`.
-    public static func discard(_ signal: CInt) throws(CrashCaptureError) {
+    package static func discard(_ signal: CInt) throws(CrashCaptureError) {
         let error = hf_signal_discard(signal)
         guard error == 0 else { throw CrashCaptureError(.signal, Errno(rawValue: error)) }
     }
 
     /// Gives back what stood before `discard`.
-    public static func restore(_ signal: CInt) {
+    package static func restore(_ signal: CInt) {
         hf_signal_restore(signal)
     }
 
@@ -110,7 +110,7 @@ public enum SignalEvents {
     /// Takes the oldest event.
     ///
     /// For one thread at a time.
-    public static func next() -> SignalEvent? {
+    package static func next() -> SignalEvent? {
         var event = HFSignalEvent()
         guard unsafe hf_signal_next(&event) else { return nil }
         return SignalEvent(
@@ -133,35 +133,35 @@ public enum SignalEvents {
     /// Lets the observed signals through on the calling thread again: an abandoned callout may have blocked them for a while.
     ///
     /// For the thread that observes.
-    public static func letThrough() {
+    package static func letThrough() {
         hf_signal_let_through()
     }
 
     /// Whether a signal is an order to end: SIGTERM or SIGINT.
     ///
     /// One that was taken comes again in the next process, should this one be restarted within 90 seconds and before it has ended.
-    public static func isOrder(_ signal: CInt) -> Bool { hf_signal_is_order(signal) }
+    package static func isOrder(_ signal: CInt) -> Bool { hf_signal_is_order(signal) }
 
     /// The order to end that the process has yet to carry out: one that waits, or that was taken within the last 90 seconds.
-    public static var dueOrder: CInt? {
+    package static var dueOrder: CInt? {
         let order = hf_signal_due_order()
         return order == 0 ? nil : order
     }
 
     /// Ends the process by the default action of an order to end.
-    public static func end(by order: CInt) -> Never {
+    package static func end(by order: CInt) -> Never {
         hf_signal_end_by(order)
     }
 
     /// Forgets the orders that were taken: they were carried out, or the program itself wants a restart.
-    public static func settleOrders() {
+    package static func settleOrders() {
         hf_signal_settle_orders()
     }
 
     /// Lets signals through that the process before this one held back for it, as bits.
     ///
     /// Call it when their observers are in place; those of observed ones are let through by `observe`.
-    public static func release(_ signals: UInt64) {
+    package static func release(_ signals: UInt64) {
         hf_signal_release(signals)
     }
 }

@@ -1,4 +1,4 @@
-public import Symbolication
+package import Symbolication
 
 /// Tells whether a stack is inside a function that may hold a `Mutex`: nobody counts these locks.
 ///
@@ -9,7 +9,7 @@ public import Symbolication
 ///
 /// For use from one thread at a time. Not for signal handlers.
 @safe
-public final class LockFrames {
+package final class LockFrames {
     /// Places that are remembered at most, and the room for them: a table that is half full still has short ways.
     private static let mostRemembered = 4096
     private static let capacity = 8192
@@ -23,7 +23,7 @@ public final class LockFrames {
     private var count = 0
 
     /// What is known of a stack.
-    public enum Finding: Sendable {
+    package enum Finding: Sendable {
         /// No function on it holds a `Mutex`.
         case clear
         /// One may.
@@ -37,7 +37,7 @@ public final class LockFrames {
     /// - Parameters:
     ///   - executable: The file as it was mapped. Without a build id it is taken as it is.
     ///   - program: The same, open; nil to open it by its path.
-    public init(executable: SymbolImage, program: ProgramFile? = nil) {
+    package init(executable: SymbolImage, program: ProgramFile? = nil) {
         self.executable = executable
         self.program = program ?? ProgramFile(path: executable.path)
         unsafe answers = .allocate(capacity: Self.capacity)
@@ -49,7 +49,7 @@ public final class LockFrames {
     }
 
     /// Reads the file now rather than when the first place is asked for.
-    public func warmUp() {
+    package func warmUp() {
         _ = readCalls()
         var none: UInt64 = 0
         unsafe withUnsafePointer(to: &none) { place in
@@ -64,7 +64,7 @@ public final class LockFrames {
     ///
     /// - Parameter programCounters: The innermost first; the first one exact, the others return addresses.
     /// - Returns: What the first such function says, or the first one that cannot be looked at.
-    public func finding(in programCounters: UnsafeBufferPointer<UInt64>) -> Finding {
+    package func finding(in programCounters: UnsafeBufferPointer<UInt64>) -> Finding {
         for index in 0..<programCounters.count {
             let finding = finding(at: unsafe programCounters[index], isReturnAddress: index > 0)
             if finding != .clear { return finding }
@@ -73,7 +73,7 @@ public final class LockFrames {
     }
 
     /// The same, with what cannot be read as a yes.
-    public func contain(_ programCounters: UnsafeBufferPointer<UInt64>) -> Bool {
+    package func contain(_ programCounters: UnsafeBufferPointer<UInt64>) -> Bool {
         unsafe finding(in: programCounters) != .clear
     }
 

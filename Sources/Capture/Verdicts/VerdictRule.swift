@@ -4,18 +4,18 @@ internal import Glibc
 ///
 /// A pure function of what was captured and of the circumstances. Safe on the crash thread: it allocates nothing and takes
 /// no lock.
-public struct VerdictRule: Sendable {
+package struct VerdictRule: Sendable {
     /// What the rule is told beside the fault itself.
-    public struct Circumstances: Sendable {
+    package struct Circumstances: Sendable {
         /// The policy of the item whose callout faulted; nil for that of the rule.
-        public var policy: RecoveryPolicy?
+        package var policy: RecoveryPolicy?
         /// Which budget is spent, in words; nil if one more fault may be resumed.
-        public var spent: StaticString?
+        package var spent: StaticString?
         /// Whether the run of the host is over, so that the process is about to end anyway.
-        public var isStopping: Bool
+        package var isStopping: Bool
 
         /// Makes circumstances.
-        public init(policy: RecoveryPolicy? = nil, spent: StaticString? = nil, isStopping: Bool = false) {
+        package init(policy: RecoveryPolicy? = nil, spent: StaticString? = nil, isStopping: Bool = false) {
             self.policy = policy
             self.spent = spent
             self.isStopping = isStopping
@@ -23,18 +23,18 @@ public struct VerdictRule: Sendable {
     }
 
     /// Which faults may be resumed.
-    public var policy: RecoveryPolicy
+    package var policy: RecoveryPolicy
     /// What is done about those that are not: `.restart` or `.terminate`.
-    public var otherwise: Verdict
+    package var otherwise: Verdict
     /// Whether every fault ends the process: for agents that prefer a fresh one.
-    public var restartsAfterEveryFault: Bool
+    package var restartsAfterEveryFault: Bool
     /// Why nothing can be resumed in this process, or nil.
-    public var obstacle: StaticString?
+    package var obstacle: StaticString?
     /// The pid of this process.
-    public var pid: CInt
+    package var pid: CInt
 
     /// Makes a rule.
-    public init(
+    package init(
         policy: RecoveryPolicy,
         otherwise: Verdict = .restart,
         restartsAfterEveryFault: Bool = false,
@@ -51,7 +51,7 @@ public struct VerdictRule: Sendable {
     private static let firstPage: UInt64 = 4096
 
     /// Gives the verdict on a fault.
-    public func decide(_ fault: FaultSummary, in circumstances: Circumstances = Circumstances()) -> Decision {
+    package func decide(_ fault: FaultSummary, in circumstances: Circumstances = Circumstances()) -> Decision {
         if let end = end(of: fault, isStopping: circumstances.isStopping) { return end }
         let policy = circumstances.policy ?? policy
         if let reason = objectionToOrigin(of: fault) { return deny(fault, because: reason) }

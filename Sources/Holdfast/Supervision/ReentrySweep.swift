@@ -1,4 +1,4 @@
-public import RunLoops
+package import RunLoops
 
 /// The way back after a fault: all modes of the loop in short slices, until a probation passes without another fault.
 ///
@@ -7,7 +7,7 @@ public import RunLoops
 /// naive loop burns a core when every mode is empty).
 public struct ReentrySweep: Sendable {
     /// How a sweep ended.
-    public enum Result: Sendable, Hashable {
+    package enum Result: Sendable, Hashable {
         /// A probation passed without a fault.
         case clean
         /// The caller's `shouldStop` said so.
@@ -26,14 +26,14 @@ public struct ReentrySweep: Sendable {
     }
 
     /// How long the loop must run without a fault.
-    public var probation: Duration
+    package var probation: Duration
     /// The longest sleep between two rounds.
-    public var slice: Duration
+    package var slice: Duration
     /// Which modes it runs.
-    public var scope: Scope
+    package var scope: Scope
 
     /// Makes a sweep.
-    public init(
+    package init(
         probation: Duration = .milliseconds(100),
         slice: Duration = .milliseconds(20),
         scope: Scope = .allModes
@@ -53,7 +53,7 @@ public struct ReentrySweep: Sendable {
     ///   - faultCount: Says how many faults there were so far; each new one starts the probation again.
     ///   - shouldStop: Asked after each slice.
     /// - Returns: How it ended.
-    public func run(
+    package func run(
         on loop: HostRunLoop,
         faultCount: () -> Int,
         shouldStop: () -> Bool

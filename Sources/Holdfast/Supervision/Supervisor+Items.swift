@@ -13,7 +13,7 @@ extension Supervisor {
     ///   - policy: The policy, or nil.
     ///   - item: The identity of the item.
     /// - Throws: `ItemPolicyError`.
-    public func setPolicy(_ policy: RecoveryPolicy?, forItem item: UInt64) throws(ItemPolicyError) {
+    package func setPolicy(_ policy: RecoveryPolicy?, forItem item: UInt64) throws(ItemPolicyError) {
         guard item != 0 else { throw ItemPolicyError(code: .noItem) }
         _ = policy?.objection?(Self.madeUpFault)
         // What was there before is released here, and not under the lock.
@@ -30,12 +30,12 @@ extension Supervisor {
     }
 
     /// The policy that an item has of its own, nil if it has the rule's.
-    public func policy(forItem item: UInt64) -> RecoveryPolicy? {
+    package func policy(forItem item: UInt64) -> RecoveryPolicy? {
         state.withLock { state in state.policies.place(of: item).flatMap { state.policies.value(at: $0) } }
     }
 
     /// Whether the policies allow to abandon a callout of an item that runs for longer than its deadline.
-    public func allowsAbandoning(item: UInt64) -> Bool {
+    package func allowsAbandoning(item: UInt64) -> Bool {
         (policy(forItem: item) ?? rule.policy).abandonsOverdueCallouts
     }
 
@@ -44,22 +44,22 @@ extension Supervisor {
     /// Notes memory that the frames of an abandoned callout keep for ever: it counts against `FaultBudget.lostBytes`.
     ///
     /// On the loop's thread, after the fault. What is negative counts as none.
-    public func noteCost(bytes: Int) {
+    package func noteCost(bytes: Int) {
         state.withLock { $0.ledger.lose(bytes: bytes) }
     }
 
     /// Notes descriptors that the frames of an abandoned callout left open: they count against `FaultBudget.lostDescriptors`.
     ///
     /// On the loop's thread, after the fault. What is negative counts as none.
-    public func noteDescriptors(_ count: Int) {
+    package func noteDescriptors(_ count: Int) {
         state.withLock { $0.ledger.lose(descriptors: count) }
     }
 
     /// Bytes that were noted so far.
-    public var lostBytes: Int { state.withLock { $0.ledger.lostBytes } }
+    package var lostBytes: Int { state.withLock { $0.ledger.lostBytes } }
 
     /// Descriptors that were noted so far.
-    public var lostDescriptors: Int { state.withLock { $0.ledger.lostDescriptors } }
+    package var lostDescriptors: Int { state.withLock { $0.ledger.lostDescriptors } }
 
     // MARK: Quarantine
 
@@ -68,14 +68,14 @@ extension Supervisor {
     /// On the loop's thread, again until there is none: after `timeToNextDueItem`.
     ///
     /// - Returns: The identity of the item, nil if there is none.
-    public func takeDueItem() -> UInt64? {
+    package func takeDueItem() -> UInt64? {
         let now = now
         let item = state.withLock { $0.quarantine?.takeDue(at: now) ?? 0 }
         return item == 0 ? nil : item
     }
 
     /// How long it is until a cool-down is over; zero if one is, nil if none will be.
-    public var timeToNextDueItem: Duration? {
+    package var timeToNextDueItem: Duration? {
         let now = now
         let end = state.withLock { $0.quarantine?.nextEnd }
         return end.map { max(.zero, $0 - now) }
@@ -85,7 +85,7 @@ extension Supervisor {
     ///
     /// - Parameter item: The identity of the item.
     /// - Returns: Whether it was in quarantine.
-    public func endQuarantine(ofItem item: UInt64) -> Bool {
+    package func endQuarantine(ofItem item: UInt64) -> Bool {
         let now = now
         return state.withLock { $0.quarantine?.putBack(item, at: now) ?? false }
     }
@@ -95,7 +95,7 @@ extension Supervisor {
     /// What they cost the process stays counted.
     ///
     /// - Parameter item: The identity of the item.
-    public func forgive(item: UInt64) {
+    package func forgive(item: UInt64) {
         state.withLock { state in
             state.ledger.forget(item)
             state.quarantine?.forget(item)
@@ -103,7 +103,7 @@ extension Supervisor {
     }
 
     /// The items that are in quarantine, by identity, ascending.
-    public var quarantinedItems: [UInt64] {
+    package var quarantinedItems: [UInt64] {
         var items: [UInt64] = []
         items.reserveCapacity(QuarantineLedger.capacity)
         state.withLock { $0.quarantine?.addQuarantined(to: &items) }

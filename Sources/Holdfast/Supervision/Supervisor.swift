@@ -1,11 +1,11 @@
-public import CrashCapture
+package import CrashCapture
 internal import LinuxSystem
-public import RunLoops
+package import RunLoops
 internal import Synchronization
-public import SystemPackage
+package import SystemPackage
 
 /// Stands between capture and the main loop: gives verdicts, and turns them into messages on a port source.
-public final class Supervisor: Sendable {
+package final class Supervisor: Sendable {
     struct State: ~Copyable {
         var ledger: BudgetLedger
         /// Nil when quarantine is off.
@@ -18,7 +18,7 @@ public final class Supervisor: Sendable {
     }
 
     /// Items that can have a policy of their own at once.
-    public static let policyCapacity = 1024
+    package static let policyCapacity = 1024
 
     /// Protected by its lock.
     ///
@@ -45,7 +45,7 @@ public final class Supervisor: Sendable {
     ///   - budget: How many faults may be resumed.
     ///   - quarantine: When an item is taken out of its loop; nil for never.
     /// - Throws: The error of eventfd(2).
-    public init(rule: VerdictRule, budget: FaultBudget, quarantine: QuarantinePolicy? = nil) throws(Errno) {
+    package init(rule: VerdictRule, budget: FaultBudget, quarantine: QuarantinePolicy? = nil) throws(Errno) {
         self.rule = rule
         hasQuarantine = quarantine != nil
         state = Mutex(Self.initialState(budget, quarantine))
@@ -94,15 +94,15 @@ public final class Supervisor: Sendable {
     var now: Duration { start.duration(to: .now) }
 
     /// The identity of the port source for crash messages, 0 until there is one.
-    public var portItem: UInt64 { portIdentifier.load(ordering: .acquiring) }
+    package var portItem: UInt64 { portIdentifier.load(ordering: .acquiring) }
 
     /// How many faults were resumed.
-    public var resumedFaults: Int { resumed.load(ordering: .acquiring) }
+    package var resumedFaults: Int { resumed.load(ordering: .acquiring) }
 
     /// Whether the run of the host is over, so that a fault ends the process as its signal says instead of restarting it.
     ///
     /// Any thread may set it. It holds for the verdicts that are given from then on.
-    public var isStopping: Bool {
+    package var isStopping: Bool {
         get { stopping.load(ordering: .acquiring) }
         set { stopping.store(newValue, ordering: .releasing) }
     }
@@ -110,7 +110,7 @@ public final class Supervisor: Sendable {
     /// Whether the process was told to end and goes on for a while: what would restart it ends it, and the rest is resumed as ever.
     ///
     /// Any thread may set it. It holds for the verdicts that are given from then on.
-    public var isEnding: Bool {
+    package var isEnding: Bool {
         get { ending.load(ordering: .acquiring) }
         set { ending.store(newValue, ordering: .releasing) }
     }
@@ -118,7 +118,7 @@ public final class Supervisor: Sendable {
     /// Whether somebody serves the main loop, so that it can drain; a run of the loop that nobody announced counts, too.
     ///
     /// Any thread may set it: true while the host's run lasts, also between two runs of the loop.
-    public var isServed: Bool {
+    package var isServed: Bool {
         get { served.load(ordering: .acquiring) || (portItem != 0 && HostRunLoop.main.nesting > 0) }
         set { served.store(newValue, ordering: .releasing) }
     }
@@ -128,7 +128,7 @@ public final class Supervisor: Sendable {
     /// Gives the verdict on a fault.
     ///
     /// On the crash thread: allocates nothing, and takes the supervisor's lock alone.
-    public func decide(_ fault: FaultSummary) -> Decision {
+    package func decide(_ fault: FaultSummary) -> Decision {
         // Without the lock: a process that was told to end must end, even while a thread that holds it was hit.
         if let end = rule.end(of: fault, isStopping: isStopping) { return end }
         let now = now
@@ -147,7 +147,7 @@ public final class Supervisor: Sendable {
     /// Whether the verdict on a callout that takes too long would be to abandon it; nothing is spent.
     ///
     /// On the crash thread: allocates nothing, and takes the supervisor's lock alone.
-    public func mayAbandon(_ fault: FaultSummary) -> Bool {
+    package func mayAbandon(_ fault: FaultSummary) -> Bool {
         if rule.end(of: fault, isStopping: isStopping) != nil { return false }
         let now = now
         let mayQuarantine = hasQuarantine && !HostRunLoop.isHostsOwn(item: fault.item)
@@ -217,7 +217,7 @@ public final class Supervisor: Sendable {
     /// - Parameters:
     ///   - fault: The fault.
     ///   - thread: The thread that faulted, as gettid(2) has it; 0 if it is not known.
-    public func post(resumed fault: FaultSummary, thread: CInt = 0) {
+    package func post(resumed fault: FaultSummary, thread: CInt = 0) {
         let event: CrashMessage.Event =
             switch state.withLock({ $0.lastOutcome }) {
             case .tolerated: .resumed
@@ -234,14 +234,14 @@ public final class Supervisor: Sendable {
     ///   - fault: The fault.
     ///   - thread: The thread that faulted, as gettid(2) has it; 0 if it is not known.
     ///   - deadline: When it restarts at the latest.
-    public func post(draining fault: FaultSummary, thread: CInt = 0, until deadline: HostRunLoop.Instant) {
+    package func post(draining fault: FaultSummary, thread: CInt = 0, until deadline: HostRunLoop.Instant) {
         post(CrashMessage(fault, thread: thread, event: .draining(until: deadline)))
     }
 
     /// Posts a message.
     ///
     /// On any thread. Where more wait than there is room for, those of resumed faults are merged (`CrashMessage.merged`).
-    public func post(_ message: CrashMessage) {
+    package func post(_ message: CrashMessage) {
         state.withLock { $0.messages.append(message) }
         event.notify()
     }

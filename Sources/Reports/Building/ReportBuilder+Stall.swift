@@ -8,7 +8,7 @@ extension ReportBuilder {
     ///   - images: The images of the process at that time.
     ///   - notes: What else the reader should know.
     /// - Returns: A report with the same id for the same stall, counted once.
-    public func report(
+    package func report(
         of stall: CrashReport.Stall,
         _ record: FaultRecord,
         images: [CrashReport.Image],
@@ -30,7 +30,7 @@ extension ReportBuilder {
     ///   - omitted: How many lie between these and the rest.
     ///   - images: The images of the process.
     /// - Returns: A frame for each, and those that were inlined there.
-    public func frames(
+    package func frames(
         at addresses: [UInt64],
         headCount: Int,
         omitted: Int,

@@ -4,7 +4,7 @@ internal import Symbolication
 /// Makes reports of raw records: names for addresses, words for numbers.
 ///
 /// Keeps what it read of the images' files for the next record. For one thread at a time.
-public final class ReportBuilder {
+package final class ReportBuilder {
     let process: SpoolProcess
     private let namesFunctions: Bool
     private let files: SymbolFiles
@@ -16,7 +16,7 @@ public final class ReportBuilder {
     /// - Parameters:
     ///   - process: The process.
     ///   - namesFunctions: Whether to read the images' files; without, frames have image and offset only.
-    public convenience init(process: SpoolProcess, namesFunctions: Bool = true) {
+    package convenience init(process: SpoolProcess, namesFunctions: Bool = true) {
         self.init(process: process, namesFunctions: namesFunctions, files: SymbolFiles(.standard, budget: .agent))
     }
 
@@ -34,7 +34,7 @@ public final class ReportBuilder {
     ///   - images: The images of the process at that time.
     ///   - notes: What else the reader should know.
     /// - Returns: A report with a new id, counted once for each fault that the record stands for.
-    public func report(of record: FaultRecord, images: [CrashReport.Image], notes: [String] = []) -> CrashReport {
+    package func report(of record: FaultRecord, images: [CrashReport.Image], notes: [String] = []) -> CrashReport {
         let record = redacted(record)
         use(images)
         var runtimeFailure: String?

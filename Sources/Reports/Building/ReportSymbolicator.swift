@@ -1,4 +1,4 @@
-public import Symbolication
+package import Symbolication
 
 /// Finishes reports whose frames have no names: of stripped executables, and of other machines.
 ///
@@ -6,13 +6,13 @@ public import Symbolication
 /// a report has already stays unless more is known now.
 ///
 /// Keeps what it read for the next report. For one thread at a time. Reads files: not for signal handlers.
-public final class ReportSymbolicator {
+package final class ReportSymbolicator {
     private let files: SymbolFiles
 
     /// Makes a symbolicator.
     ///
     /// - Parameter search: Where to look for files, beside the images' paths.
-    public init(search: DebugFileSearch = .standard) {
+    package init(search: DebugFileSearch = .standard) {
         files = SymbolFiles(search, budget: .command)
     }
 
@@ -22,7 +22,7 @@ public final class ReportSymbolicator {
     ///
     /// - Parameter report: The report; may come from anywhere.
     /// - Returns: The report with what is known now, and what was found for its images.
-    public func symbolicate(_ report: CrashReport) -> SymbolicatedReport {
+    package func symbolicate(_ report: CrashReport) -> SymbolicatedReport {
         let symbolicator = Symbolicator(images: report.images.map(Self.verifiable), files: files)
         var result = report
         var changes = 0
@@ -57,25 +57,25 @@ public final class ReportSymbolicator {
 }
 
 /// A report with the names that could be found, and where they come from.
-public struct SymbolicatedReport: Sendable {
+package struct SymbolicatedReport: Sendable {
     /// An image that the stacks lead through, and what was found for it.
-    public struct Image: Sendable, Hashable {
+    package struct Image: Sendable, Hashable {
         /// The last part of its path.
-        public var name: String
+        package var name: String
         /// Where it was, on the machine that the report comes from.
-        public var path: String
+        package var path: String
         /// Its build id, if it has one.
-        public var buildID: String?
+        package var buildID: String?
         /// What was found.
-        public var source: ImageSymbolSource
+        package var source: ImageSymbolSource
     }
 
     /// The report.
-    public var report: CrashReport
+    package var report: CrashReport
     /// The images that the stacks lead through, in the order of the report.
-    public var images: [Image]
+    package var images: [Image]
     /// How many addresses on the stacks say something else than before.
-    public var framesChanged: Int
+    package var framesChanged: Int
 }
 
 extension CrashReport {

@@ -7,28 +7,28 @@ internal import SystemPackage
 ///
 /// A spool file is locked as long as its process runs, so several processes and several `crashreport`s do this side by side: each
 /// file is finished by whoever gets its lock.
-public struct SpoolFinisher: Sendable {
+package struct SpoolFinisher: Sendable {
     /// What was done.
-    public struct Outcome: Sendable {
+    package struct Outcome: Sendable {
         /// The reports that were written.
-        public var reports: [ReportID] = []
+        package var reports: [ReportID] = []
         /// The processes that ended and did not say why.
-        public var silentEnds: [SilentEnd] = []
+        package var silentEnds: [SilentEnd] = []
         /// What went wrong, in words, a line each; the files stay where they are.
-        public var problems: [String] = []
+        package var problems: [String] = []
     }
 
     /// A process that ended without a word: it left no record of a fault that ended it, and it did not close its host.
-    public struct SilentEnd: Sendable, Hashable {
+    package struct SilentEnd: Sendable, Hashable {
         /// The process.
-        public var process: SpoolProcess
+        package var process: SpoolProcess
         /// When one of its loops did something last, or else when it started: it ended later.
-        public var lastActivity: Timestamp
+        package var lastActivity: Timestamp
         /// Whether it called `exit`.
-        public var hasExited: Bool
+        package var hasExited: Bool
 
         /// What happened, in one line.
-        public var text: String {
+        package var text: String {
             let end = hasExited ? "called exit without closing its host" : "ended without a word"
             return "the process \(process.pid) of \(process.name) \(end) at \(lastActivity) or later"
         }
@@ -51,7 +51,7 @@ public struct SpoolFinisher: Sendable {
     /// - Parameters:
     ///   - store: The store.
     ///   - folding: When a report is only counted in one that is there; nil for never.
-    public init(store: ReportStore, folding: ReportStore.Folding? = .default) {
+    package init(store: ReportStore, folding: ReportStore.Folding? = .default) {
         self.store = store
         self.folding = folding
     }
@@ -62,7 +62,7 @@ public struct SpoolFinisher: Sendable {
     ///
     /// - Parameter progress: Told after each report how many there are by now.
     /// - Returns: What was done.
-    public func finish(progress: ((Int) -> Void)? = nil) -> Outcome {
+    package func finish(progress: ((Int) -> Void)? = nil) -> Outcome {
         var outcome = Outcome()
         do {
             let folder = try FileDirectory(at: store.spoolPath)

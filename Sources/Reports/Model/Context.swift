@@ -27,7 +27,7 @@ extension CrashReport {
         public var container: Container?
 
         /// Makes a context; what is not given is not known.
-        public init(
+        package init(
             breadcrumbs: [Breadcrumb] = [],
             breadcrumbsLost: Int = 0,
             annotations: [String: String] = [:],
@@ -70,7 +70,7 @@ extension CrashReport.Context {
         public var systemAvailable: Int?
 
         /// Makes a statement of memory, in bytes.
-        public init(
+        package init(
             resident: Int,
             peakResident: Int? = nil,
             virtual: Int,
@@ -93,7 +93,7 @@ extension CrashReport.Context {
         public var limit: Int?
 
         /// Makes a count of descriptors.
-        public init(open: Int, limit: Int? = nil) {
+        package init(open: Int, limit: Int? = nil) {
             self.open = open
             self.limit = limit
         }
@@ -107,7 +107,7 @@ extension CrashReport.Context {
         public var hard: Int?
 
         /// Makes a limit; nil is unlimited.
-        public init(soft: Int? = nil, hard: Int? = nil) {
+        package init(soft: Int? = nil, hard: Int? = nil) {
             self.soft = soft
             self.hard = hard
         }
@@ -127,7 +127,7 @@ extension CrashReport.Context {
         public var processorLimit: Double?
 
         /// Makes the description of a container.
-        public init(
+        package init(
             runtime: String? = nil,
             id: String? = nil,
             controlGroup: String? = nil,
@@ -158,7 +158,7 @@ extension CrashReport {
         public var level: String?
 
         /// Makes a breadcrumb.
-        public init(time: Timestamp, kind: Kind, text: String, thread: Int? = nil, level: String? = nil) {
+        package init(time: Timestamp, kind: Kind, text: String, thread: Int? = nil, level: String? = nil) {
             self.time = time
             self.kind = kind
             self.text = text

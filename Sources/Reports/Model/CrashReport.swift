@@ -69,7 +69,7 @@ public struct CrashReport: Sendable, Hashable {
     ///   - verdict: What was decided about the process.
     ///   - recovery: What was done around the verdict, if there is anything to say about it.
     ///   - notes: What could not be had, and other remarks.
-    public init(
+    package init(
         id: ReportID,
         subject: Subject,
         reason: String,
@@ -333,7 +333,7 @@ extension CrashReport {
         ///   - count: How often, this one included.
         ///   - first: When it happened first.
         ///   - last: When it happened last.
-        public init(count: Int, first: Timestamp, last: Timestamp) {
+        package init(count: Int, first: Timestamp, last: Timestamp) {
             self.count = count
             self.first = first
             self.last = last

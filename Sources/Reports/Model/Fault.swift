@@ -44,7 +44,7 @@ extension CrashReport {
         ///   - deadlineSeconds: How long the callout might run, if it was interrupted for that.
         ///   - instructions: The bytes at the program counter, if they could be read.
         ///   - memory: Other memory, where the process asked for it.
-        public init(
+        package init(
             number: Int,
             signal: NumberedName,
             code: NumberedName,
@@ -89,7 +89,7 @@ extension CrashReport.Fault {
         /// - Parameters:
         ///   - number: The number.
         ///   - name: The name, such as `SIGSEGV`; the number again where it has none.
-        public init(number: Int, name: String) {
+        package init(number: Int, name: String) {
             self.number = number
             self.name = name
         }
@@ -130,7 +130,7 @@ extension CrashReport.Fault {
         ///   - pid: Its process identifier.
         ///   - uid: The user it belongs to.
         ///   - name: Its name, if it is known; an empty one is none.
-        public init(pid: Int, uid: Int, name: String? = nil) {
+        package init(pid: Int, uid: Int, name: String? = nil) {
             self.pid = pid
             self.uid = uid
             self.name = name == "" ? nil : name
@@ -215,7 +215,7 @@ extension CrashReport.Fault {
         /// - Parameters:
         ///   - type: Its type, demangled.
         ///   - message: What it says of itself, if it says anything.
-        public init(type: String, message: String? = nil) {
+        package init(type: String, message: String? = nil) {
             self.type = type
             self.message = message
         }
@@ -252,7 +252,7 @@ extension CrashReport.Fault {
         public var permissions: String
 
         /// Makes the description of a mapping.
-        public init(place: Place, distance: Int, name: String, start: HexAddress, end: HexAddress, permissions: String)
+        package init(place: Place, distance: Int, name: String, start: HexAddress, end: HexAddress, permissions: String)
         {
             self.place = place
             self.distance = distance
@@ -325,7 +325,7 @@ extension CrashReport {
         public var about: String
 
         /// Makes a piece of memory.
-        public init(address: HexAddress, bytes: String, about: String) {
+        package init(address: HexAddress, bytes: String, about: String) {
             self.address = address
             self.bytes = bytes
             self.about = about

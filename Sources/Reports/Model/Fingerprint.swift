@@ -16,7 +16,7 @@ public struct Fingerprint: RawRepresentable, Codable, Sendable, Hashable, Custom
     /// Makes the fingerprint of a report, whatever fingerprint it has: `Documentation/CrashReportFormat.md` has the rule.
     ///
     /// - Parameter report: The report; its kind, its fault and the thread that faulted count.
-    public init(of report: CrashReport) {
+    package init(of report: CrashReport) {
         self.init(fields: FingerprintFields(of: report).all)
     }
 

@@ -15,7 +15,7 @@ public struct HexAddress: RawRepresentable, Sendable, Hashable, Comparable {
     /// Makes an address from a number.
     ///
     /// - Parameter rawValue: The address.
-    public init(_ rawValue: UInt64) {
+    package init(_ rawValue: UInt64) {
         self.rawValue = rawValue
     }
 

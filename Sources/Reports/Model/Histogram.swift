@@ -13,7 +13,7 @@ extension CrashReport {
             /// - Parameters:
             ///   - upTo: The upper bound of the step in seconds; nil for what is longer than all bounds.
             ///   - count: How often.
-            public init(upTo: Double?, count: Int) {
+            package init(upTo: Double?, count: Int) {
                 self.upTo = upTo
                 self.count = count
             }
@@ -32,7 +32,7 @@ extension CrashReport {
         /// Makes one of steps.
         ///
         /// - Parameter steps: The steps, in any order.
-        public init(steps: [Step] = []) {
+        package init(steps: [Step] = []) {
             self.steps = Self.merged(steps)
         }
 
@@ -116,7 +116,7 @@ extension CrashReport.Stall {
         ///   - lateness: How late they came.
         ///   - smoothness: Which part of the ticks came.
         ///   - hitchRatio: For how many milliseconds of each second the loop held ticks up.
-        public init(
+        package init(
             count: Int,
             missed: Int,
             lateness: CrashReport.Histogram,

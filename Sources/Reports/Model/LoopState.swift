@@ -20,7 +20,7 @@ extension CrashReport {
         ///   - callout: The callout that faulted, if it was inside one.
         ///   - nesting: How many runs of the loop were active, one inside the other.
         ///   - pass: Which pass of this run it was, counted from 1.
-        public init(mode: String, activity: String, callout: Callout? = nil, nesting: Int, pass: Int) {
+        package init(mode: String, activity: String, callout: Callout? = nil, nesting: Int, pass: Int) {
             self.mode = mode
             self.activity = activity
             self.callout = callout
@@ -50,7 +50,7 @@ extension CrashReport.LoopState {
         ///   - label: The label the user gave it, or an empty string.
         ///   - item: The number of the item in its loop.
         ///   - isFromStart: Whether it was in the loop when the host began to run, with a label of its own.
-        public init(kind: Kind, label: String, item: Int, isFromStart: Bool? = nil) {
+        package init(kind: Kind, label: String, item: Int, isFromStart: Bool? = nil) {
             self.kind = kind
             self.label = label
             self.item = item

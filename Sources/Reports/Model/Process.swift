@@ -40,7 +40,7 @@ extension CrashReport {
         ///   - restarts: How often it had restarted itself before.
         ///   - isForkedChild: Whether it was forked and had not become another program.
         ///   - phase: How far it had come.
-        public init(
+        package init(
             name: String,
             pid: Int,
             parentPid: Int,
@@ -114,7 +114,7 @@ extension CrashReport {
         ///   - os: The distribution and its version, such as `Debian GNU/Linux 12 (bookworm)`.
         ///   - architecture: The architecture, such as `x86_64`.
         ///   - processors: The number of processors that were online.
-        public init(name: String, kernel: String, os: String, architecture: String, processors: Int) {
+        package init(name: String, kernel: String, os: String, architecture: String, processors: Int) {
             self.name = name
             self.kernel = kernel
             self.os = os
@@ -140,7 +140,7 @@ extension CrashReport {
         ///   - holdfast: The version of Holdfast.
         ///   - swift: The version of Swift, if known.
         ///   - libc: The C library and its version, such as `glibc 2.36`, if known.
-        public init(holdfast: String, swift: String? = nil, libc: String? = nil) {
+        package init(holdfast: String, swift: String? = nil, libc: String? = nil) {
             self.holdfast = holdfast
             self.swift = swift
             self.libc = libc

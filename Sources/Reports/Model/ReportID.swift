@@ -25,7 +25,7 @@ public struct ReportID: RawRepresentable, Sendable, Hashable, Comparable, Custom
     /// Makes a new identifier.
     ///
     /// - Parameter time: When the fault happened.
-    public init(time: Timestamp) {
+    package init(time: Timestamp) {
         var generator = SystemRandomNumberGenerator()
         self.init(time: time, using: &generator)
     }
@@ -35,7 +35,7 @@ public struct ReportID: RawRepresentable, Sendable, Hashable, Comparable, Custom
     /// - Parameters:
     ///   - time: When the fault happened.
     ///   - generator: Where the random digits come from.
-    public init(time: Timestamp, using generator: inout some RandomNumberGenerator) {
+    package init(time: Timestamp, using generator: inout some RandomNumberGenerator) {
         let random = UInt64.random(in: .min ... .max, using: &generator)
         let more = UInt64.random(in: 0...0xffff, using: &generator)
         rawValue = Self.timeDigits(time) + Self.digits(random, 16) + Self.digits(more, 4)

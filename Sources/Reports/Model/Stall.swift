@@ -48,7 +48,7 @@ extension CrashReport {
         ///   - profile: Where its thread was meanwhile.
         ///   - lengths: How long the stalls took that were counted in the report.
         ///   - ticks: How regularly the loop ticked until then.
-        public init(
+        package init(
             number: Int,
             subject: Subject,
             label: String? = nil,
@@ -173,7 +173,7 @@ extension CrashReport.Stall {
         ///   - systemCall: The system call it was in.
         ///   - seconds: How long, in seconds.
         ///   - samples: How many samples saw it.
-        public init(activity: Activity, systemCall: String? = nil, seconds: Double, samples: Int) {
+        package init(activity: Activity, systemCall: String? = nil, seconds: Double, samples: Int) {
             self.activity = activity
             self.systemCall = systemCall
             self.seconds = seconds
@@ -207,7 +207,7 @@ extension CrashReport.Stall {
         ///   - seconds: The time that they stand for, in seconds.
         ///   - calls: The calls, each followed by those that it made.
         ///   - callsOmitted: How many calls more there were.
-        public init(samples: Int, seconds: Double, calls: [Call], callsOmitted: Int = 0) {
+        package init(samples: Int, seconds: Double, calls: [Call], callsOmitted: Int = 0) {
             self.samples = samples
             self.seconds = seconds
             self.calls = calls
@@ -254,7 +254,7 @@ extension CrashReport.Stall {
         ///   - lines: The lines that were seen in it.
         ///   - inlined: Whether it was inlined.
         ///   - isUserCode: Whether it belongs to the program.
-        public init(
+        package init(
             depth: Int,
             seconds: Double,
             samples: Int,
@@ -307,7 +307,7 @@ extension CrashReport.Stall {
         /// - Parameters:
         ///   - line: The line, counted from 1.
         ///   - seconds: How long, in seconds.
-        public init(line: Int, seconds: Double) {
+        package init(line: Int, seconds: Double) {
             self.line = line
             self.seconds = seconds
         }

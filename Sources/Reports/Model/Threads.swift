@@ -35,7 +35,7 @@ extension CrashReport {
         ///   - state: What the kernel said of it.
         ///   - systemCall: The system call it was in, if it was in one.
         ///   - sampledAfter: How long after the fault its stack was taken, in seconds.
-        public init(
+        package init(
             id: Int,
             name: String? = nil,
             isMain: Bool,
@@ -138,7 +138,7 @@ extension CrashReport {
         ///   - column: The column in that line, counted from 1.
         ///   - inlined: Whether the call was inlined into the next frame.
         ///   - isUserCode: Whether it belongs to the program rather than to the system or a runtime.
-        public init(
+        package init(
             index: Int,
             address: HexAddress,
             kind: Kind,
@@ -216,7 +216,7 @@ extension CrashReport {
         ///   - base: The lowest address.
         ///   - end: The address after the highest.
         ///   - buildID: Its build identifier as hexadecimal digits, if it has one.
-        public init(name: String, path: String, base: HexAddress, end: HexAddress, buildID: String? = nil) {
+        package init(name: String, path: String, base: HexAddress, end: HexAddress, buildID: String? = nil) {
             self.name = name
             self.path = path
             self.base = base

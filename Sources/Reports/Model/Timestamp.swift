@@ -11,7 +11,7 @@ public struct Timestamp: Sendable, Hashable {
     /// Makes a point in time; one outside of the range becomes the nearest inside.
     ///
     /// - Parameter microsecondsSinceEpoch: Microseconds since 1970-01-01T00:00:00Z.
-    public init(microsecondsSinceEpoch: Int64) {
+    package init(microsecondsSinceEpoch: Int64) {
         self.microsecondsSinceEpoch = min(max(microsecondsSinceEpoch, 0), Self.maximum)
     }
 
@@ -20,7 +20,7 @@ public struct Timestamp: Sendable, Hashable {
     /// - Parameters:
     ///   - seconds: Whole seconds since 1970-01-01T00:00:00Z.
     ///   - nanoseconds: The rest; parts of a microsecond are dropped.
-    public init(seconds: Int64, nanoseconds: Int64 = 0) {
+    package init(seconds: Int64, nanoseconds: Int64 = 0) {
         let clamped = min(max(seconds, 0), Self.maximum / 1_000_000)
         // Each summand is far from overflow.
         self.init(microsecondsSinceEpoch: clamped * 1_000_000 + nanoseconds / 1000)

@@ -11,7 +11,7 @@ extension CrashReport {
         /// - Parameters:
         ///   - decision: The decision.
         ///   - reason: Why, in one plain line.
-        public init(decision: Decision, reason: String) {
+        package init(decision: Decision, reason: String) {
             self.decision = decision
             self.reason = reason
         }
@@ -66,7 +66,7 @@ extension CrashReport {
         ///   - heldLocks: How many locks of the POSIX threads library the callout held.
         ///   - inLockFrame: Whether the callout was inside a function that holds a lock while it calls.
         ///   - touched: The names of what the callout was working on, the innermost first.
-        public init(
+        package init(
             drained: Bool = false,
             quarantined: Bool = false,
             heldLocks: Int = 0,
@@ -91,7 +91,7 @@ extension CrashReport {
         public var next: [String]
 
         /// Makes a diagnosis.
-        public init(summary: String, next: [String] = []) {
+        package init(summary: String, next: [String] = []) {
             self.summary = summary
             self.next = next
         }

@@ -2,22 +2,22 @@
 ///
 /// Every rule takes time in proportion to the text, so that rules may come out of a spool file, and texts from a process that went
 /// wrong. What a rule finds reads `<redacted>` afterwards. A rule knows shapes, not secrets: what has no name and no shape stays.
-public struct TextRedaction: Sendable, Hashable {
+package struct TextRedaction: Sendable, Hashable {
     /// What stands for what was taken out.
-    public static let mark = "<redacted>"
+    package static let mark = "<redacted>"
 
     /// Whether credentials of the usual shapes are taken out: `password=…`, `Authorization: Bearer …`,
     /// `scheme://user:password@host`, private keys in PEM, tokens in the form of JWT, and those of some well-known services.
-    public var credentials: Bool
+    package var credentials: Bool
     /// Whether addresses of e-mail are.
-    public var emailAddresses: Bool
+    package var emailAddresses: Bool
     /// More words that make a name that of a secret, such as `pin`.
     ///
     /// Case and what stands between words do not count: `customer_id` is `customerId` and `--customer-id`, too. What has neither
     /// letters nor digits does not count at all.
-    public var secretNames: [String]
+    package var secretNames: [String]
     /// What else is taken out: see `TextPattern`.
-    public var patterns: [String]
+    package var patterns: [String]
 
     /// More names and patterns than these do not count.
     static let maximumRules = 64
@@ -31,7 +31,7 @@ public struct TextRedaction: Sendable, Hashable {
     ///   - emailAddresses: Whether addresses of e-mail are.
     ///   - secretNames: More words that make a name that of a secret.
     ///   - patterns: What else is taken out.
-    public init(
+    package init(
         credentials: Bool = true,
         emailAddresses: Bool = false,
         secretNames: [String] = [],
@@ -44,7 +44,7 @@ public struct TextRedaction: Sendable, Hashable {
     }
 
     /// The text without what the rules find.
-    public func redact(_ text: String) -> String { redact(text, counting: nil) }
+    package func redact(_ text: String) -> String { redact(text, counting: nil) }
 
     /// The same, with a count of how often bytes of the text are looked at.
     func redact(_ text: String, counting counter: ScannedText.LookCounter?) -> String {
@@ -76,7 +76,7 @@ public struct TextRedaction: Sendable, Hashable {
     private static let secretWholeWords = ["key", "auth", "pass", "jwt", "creds", "otp"].map { Array($0.utf8) }
 
     /// Whether a name, such as that of an option or of a variable, looks like that of a secret.
-    public func isSecretName(_ name: String) -> Bool {
+    package func isSecretName(_ name: String) -> Bool {
         isSecretName(RedactionName(Array(name.utf8.prefix(100))[...]), ownWords)
     }
 
@@ -99,13 +99,13 @@ public struct TextRedaction: Sendable, Hashable {
 
 extension TextRedaction {
     /// The rules as lines of a spool file: `n` and a name, or `p` and a pattern.
-    public var spoolRules: [String] {
+    package var spoolRules: [String] {
         secretNames.prefix(Self.maximumRules).map { "n\($0.prefix(Self.maximumRuleSize))" }
             + patterns.prefix(Self.maximumRules).map { "p\($0.prefix(Self.maximumRuleSize))" }
     }
 
     /// The bits that go with them: 1 for credentials, 2 for addresses of e-mail.
-    public var spoolFlags: UInt32 { (credentials ? 1 << 1 : 0) | (emailAddresses ? 1 << 2 : 0) }
+    package var spoolFlags: UInt32 { (credentials ? 1 << 1 : 0) | (emailAddresses ? 1 << 2 : 0) }
 
     /// Reads the rules of a spool file.
     init(spoolRules lines: [String], flags: UInt32) {

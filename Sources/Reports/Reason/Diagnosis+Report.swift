@@ -4,7 +4,7 @@ extension CrashReport.Diagnosis {
     /// A pure function, of hostile input too: every part of it is one line and not long.
     ///
     /// - Parameter report: The report; a diagnosis that it has does not count.
-    public init(of report: CrashReport) {
+    package init(of report: CrashReport) {
         let fault = FaultClass(of: report)
         let place = FaultPlace(report)
         let summary = place.summary(of: fault)

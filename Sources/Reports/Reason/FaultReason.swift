@@ -4,33 +4,33 @@ import Glibc
 ///
 /// Most telling first: who sent the signal if somebody did; what nobody caught; what the runtime said; which check of the
 /// compiler failed; what the kernel says about the instruction and the address.
-public struct FaultReason: Sendable, Hashable {
+package struct FaultReason: Sendable, Hashable {
     /// The number of the signal.
-    public var signal: Int
+    package var signal: Int
     /// The `si_code` of the signal.
-    public var code: Int
+    package var code: Int
     /// The address that was accessed or executed, if the signal has one.
-    public var address: HexAddress?
+    package var address: HexAddress?
     /// What the access was for.
-    public var access: CrashReport.Fault.Access
+    package var access: CrashReport.Fault.Access
     /// What lies at the address, if that is known.
-    public var addressKind: CrashReport.Fault.AddressKind?
+    package var addressKind: CrashReport.Fault.AddressKind?
     /// What the runtime or the C library said, if anything.
-    public var message: String?
+    package var message: String?
     /// Whether the message is the Swift runtime's, which says what failed, rather than the C library's.
-    public var isRuntimeMessage: Bool
+    package var isRuntimeMessage: Bool
     /// Which check of the compiler failed, such as `arithmetic overflow`, if debug information says so.
-    public var runtimeFailure: String?
+    package var runtimeFailure: String?
     /// Who sent the signal, if it was sent.
-    public var sender: CrashReport.Fault.Sender?
+    package var sender: CrashReport.Fault.Sender?
     /// The C++ exception that nobody caught, if there was one.
-    public var exception: CrashReport.Fault.Exception?
+    package var exception: CrashReport.Fault.Exception?
     /// The process that faulted, which tells `abort` and `raise` from a signal of somebody else.
-    public var pid: Int?
+    package var pid: Int?
     /// How long the callout might run, in seconds, if it was interrupted for that.
-    public var deadlineSeconds: Double?
+    package var deadlineSeconds: Double?
     /// The callout, if it was in one.
-    public var callout: CrashReport.LoopState.Callout?
+    package var callout: CrashReport.LoopState.Callout?
 
     /// Gathers what is known about a fault.
     ///
@@ -48,7 +48,7 @@ public struct FaultReason: Sendable, Hashable {
     ///   - pid: The process that faulted.
     ///   - deadlineSeconds: How long the callout might run, if it was interrupted for that.
     ///   - callout: The callout, if it was in one.
-    public init(
+    package init(
         signal: Int,
         code: Int,
         address: HexAddress? = nil,
@@ -85,7 +85,7 @@ public struct FaultReason: Sendable, Hashable {
     package var isPrivileged = false
 
     /// The reason in one plain line, such as `read of address 0x8 (null page)`.
-    public var text: String {
+    package var text: String {
         if let overdue { return overdue }
         if let sent { return sent }
         // Text in the runtime's buffer may be older than a fault that has nothing to do with it.

@@ -1,10 +1,10 @@
 /// Names for numbers of signals and of their causes, as Linux on x86-64 has them.
-public enum SignalNames {
+package enum SignalNames {
     /// Names a signal.
     ///
     /// - Parameter number: The number of the signal.
     /// - Returns: Such as `SIGSEGV`, `SIGRTMIN+3`, or `signal 99` for a number that is no signal.
-    public static func signal(_ number: Int) -> String {
+    package static func signal(_ number: Int) -> String {
         if (1...standard.count).contains(number) { return "SIG" + standard[number - 1] }
         // glibc keeps 32 and 33 for itself.
         if (34...64).contains(number) { return number == 34 ? "SIGRTMIN" : "SIGRTMIN+\(number - 34)" }
@@ -17,7 +17,7 @@ public enum SignalNames {
     ///   - number: The `si_code`.
     ///   - signal: The number of the signal, on which the meaning of positive codes depends.
     /// - Returns: Such as `SEGV_MAPERR`, or the number again where it has no name.
-    public static func code(_ number: Int, ofSignal signal: Int) -> String {
+    package static func code(_ number: Int, ofSignal signal: Int) -> String {
         if let name = generalCodes[number] { return name }
         guard let family = families[signal], (1...family.codes.count).contains(number) else { return String(number) }
         return "\(family.prefix)_\(family.codes[number - 1])"

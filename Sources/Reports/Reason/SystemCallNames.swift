@@ -1,12 +1,12 @@
 /// The names of system calls.
-public enum SystemCallNames {
+package enum SystemCallNames {
     /// The name of a system call, such as `futex`.
     ///
     /// - Parameters:
     ///   - number: Its number.
     ///   - architecture: The machine, as uname(2) names it: each has numbers of its own.
     /// - Returns: The name; nil for a number that is not known.
-    public static func name(_ number: Int, architecture: String) -> String? {
+    package static func name(_ number: Int, architecture: String) -> String? {
         switch architecture {
         case "x86_64": x86[number]
         case "aarch64": aarch64[number]

@@ -1,37 +1,37 @@
 internal import CRecordLayout
 
 /// What was kept of a process at the time of a fault, as a spool file has it.
-public struct FaultContext: Sendable, Hashable {
+package struct FaultContext: Sendable, Hashable {
     /// Something that happened before the fault.
-    public struct Event: Sendable, Hashable {
+    package struct Event: Sendable, Hashable {
         /// When, in nanoseconds of the clock that no administrator sets.
-        public var time: Int64
+        package var time: Int64
         /// What it is.
-        public var kind: CrashReport.Breadcrumb.Kind
+        package var kind: CrashReport.Breadcrumb.Kind
         /// What happened, in words.
-        public var text: String
+        package var text: String
         /// The thread, as gettid(2) has it; 0 if it is not known.
-        public var thread: Int
+        package var thread: Int
         /// How a note was logged.
-        public var level: String?
+        package var level: String?
         /// Which one it is: events of one thread, and notes, are numbered each from 1.
-        public var number: UInt64
+        package var number: UInt64
     }
 
     /// The number of the fault.
-    public var fault: Int
+    package var fault: Int
     /// What the loop did, the oldest first.
-    public var events: [Event]
+    package var events: [Event]
     /// What was logged, resumed and delivered, the oldest first.
-    public var notes: [Event]
+    package var notes: [Event]
     /// How many of both there were and are not here.
-    public var lost: Int
+    package var lost: Int
     /// What the program said of its state.
-    public var annotations: [String: String]
+    package var annotations: [String: String]
     /// Short values to tell reports apart by.
-    public var tags: [String: String]
+    package var tags: [String: String]
     /// What the process had; nil where it was not asked.
-    public var system: SystemState?
+    package var system: SystemState?
 
     init(
         fault: Int,
@@ -54,7 +54,7 @@ public struct FaultContext: Sendable, Hashable {
     /// Decodes a snapshot; nil where nothing was kept.
     ///
     /// - Parameter bytes: Any bytes.
-    public init?(bytes: [UInt8]) {
+    package init?(bytes: [UInt8]) {
         self.init(RecordBytes(bytes[...]))
     }
 
@@ -195,17 +195,17 @@ public struct FaultContext: Sendable, Hashable {
 }
 
 /// What a process and its machine had at the time of a fault; nil where it could not be asked.
-public struct SystemState: Sendable, Hashable {
+package struct SystemState: Sendable, Hashable {
     /// The memory of the process and of the machine.
-    public var memory: CrashReport.Context.Memory?
+    package var memory: CrashReport.Context.Memory?
     /// The load averages of 1, 5 and 15 minutes.
-    public var load: [Double]?
+    package var load: [Double]?
     /// How many descriptors were open.
-    public var openDescriptors: Int?
+    package var openDescriptors: Int?
     /// How many threads there were.
-    public var threadCount: Int?
+    package var threadCount: Int?
     /// The limits, by their names in `/proc/PID/limits`.
-    public var limits: [String: CrashReport.Context.Limit]
+    package var limits: [String: CrashReport.Context.Limit]
 
     /// In the order of their numbers (asm-generic/resource.h); the names are those of fs/proc/base.c, lnames.
     static let limitNames = [
@@ -216,7 +216,7 @@ public struct SystemState: Sendable, Hashable {
     ]
 
     /// The limit of open descriptors.
-    public var descriptorLimit: Int? { limits[Self.limitNames[7]]?.soft }
+    package var descriptorLimit: Int? { limits[Self.limitNames[7]]?.soft }
 
     /// Nil where nothing could be asked.
     init?(_ state: RecordView<HFSystemState>) {

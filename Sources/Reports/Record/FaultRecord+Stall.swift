@@ -7,7 +7,7 @@ extension FaultRecord {
     ///   - uptimeNanoseconds: How long the process had run when it was found.
     ///   - thread: The thread that stalled, as gettid(2) has it; 0 if it is not known.
     ///   - isMainThread: Whether that is the main one.
-    public init(stall number: Int, time: Timestamp, uptimeNanoseconds: Int64, thread: Int, isMainThread: Bool) {
+    package init(stall number: Int, time: Timestamp, uptimeNanoseconds: Int64, thread: Int, isMainThread: Bool) {
         stage = .decided
         self.number = number
         self.time = time
@@ -45,14 +45,14 @@ extension FaultRecord {
     }
 
     /// Whether it stands for a stall: no handler wrote it, so that registers and context of a fault are not missing.
-    public var isOfStall: Bool { verdict == .wait }
+    package var isOfStall: Bool { verdict == .wait }
 
     /// Adds the other threads.
     ///
     /// - Parameters:
     ///   - threads: What was seen of them.
     ///   - omitted: How many more there were.
-    public mutating func attach(threads: [ThreadSnapshot.Thread], omitted: Int) {
+    package mutating func attach(threads: [ThreadSnapshot.Thread], omitted: Int) {
         self.threads = ThreadSnapshot(faultNumber: number, threads: threads, omitted: omitted, isStopped: false)
     }
 }
@@ -79,7 +79,7 @@ extension ThreadSnapshot.Thread {
     ///   - frames: Program counters, innermost first.
     ///   - headFrameCount: How many of `frames` are the innermost ones.
     ///   - framesOmitted: How many frames lie between the head and the tail.
-    public init(
+    package init(
         id: Int,
         name: String,
         outcome: Outcome,

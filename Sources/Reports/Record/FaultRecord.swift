@@ -1,9 +1,9 @@
 internal import CRecordLayout
 
 /// One raw record: what the handler and the crash thread wrote of a fault.
-public struct FaultRecord: Sendable, Hashable {
+package struct FaultRecord: Sendable, Hashable {
     /// How far the record came.
-    public enum Stage: Sendable {
+    package enum Stage: Sendable {
         /// The handler had not finished writing.
         case incomplete
         /// The handler's part is whole; the walk and the verdict are missing.
@@ -13,12 +13,12 @@ public struct FaultRecord: Sendable, Hashable {
     }
 
     /// Yes-or-no facts of the fault.
-    public struct Facts: OptionSet, Sendable, Hashable {
+    package struct Facts: OptionSet, Sendable, Hashable {
         /// The bits as they are in the record.
-        public let rawValue: UInt32
+        package let rawValue: UInt32
 
         /// Takes the bits of a record.
-        public init(rawValue: UInt32) {
+        package init(rawValue: UInt32) {
             self.rawValue = rawValue
         }
 
@@ -27,55 +27,55 @@ public struct FaultRecord: Sendable, Hashable {
         }
 
         /// On the thread that the process began with.
-        public static let mainThread = Facts(HF_FACT_MAIN_THREAD)
+        package static let mainThread = Facts(HF_FACT_MAIN_THREAD)
         /// In a callout, above an armed recovery point.
-        public static let recoveryPoint = Facts(HF_FACT_RECOVERY_POINT)
+        package static let recoveryPoint = Facts(HF_FACT_RECOVERY_POINT)
         /// The callout stack overflowed.
-        public static let stackOverflow = Facts(HF_FACT_STACK_OVERFLOW)
+        package static let stackOverflow = Facts(HF_FACT_STACK_OVERFLOW)
         /// A Swift task was current.
-        public static let task = Facts(HF_FACT_TASK)
+        package static let task = Facts(HF_FACT_TASK)
         /// Inside a critical section.
-        public static let criticalSection = Facts(HF_FACT_CRITICAL_SECTION)
+        package static let criticalSection = Facts(HF_FACT_CRITICAL_SECTION)
         /// On a thread of the crash capture itself.
-        public static let captureThread = Facts(HF_FACT_CAPTURE_THREAD)
+        package static let captureThread = Facts(HF_FACT_CAPTURE_THREAD)
         /// No verdict came within the deadline.
-        public static let deadline = Facts(HF_FACT_DEADLINE)
+        package static let deadline = Facts(HF_FACT_DEADLINE)
         /// The walk came to the recovery point.
-        public static let walkComplete = Facts(HF_FACT_WALK_COMPLETE)
+        package static let walkComplete = Facts(HF_FACT_WALK_COMPLETE)
         /// The walk ended in an error.
-        public static let walkBroken = Facts(HF_FACT_WALK_BROKEN)
+        package static let walkBroken = Facts(HF_FACT_WALK_BROKEN)
         /// A restart was decided on and failed.
-        public static let restartFailed = Facts(HF_FACT_RESTART_FAILED)
+        package static let restartFailed = Facts(HF_FACT_RESTART_FAILED)
         /// The process drained before it was restarted.
-        public static let drained = Facts(HF_FACT_DRAINED)
+        package static let drained = Facts(HF_FACT_DRAINED)
         /// The item was taken out of its loop.
-        public static let quarantined = Facts(HF_FACT_QUARANTINED)
+        package static let quarantined = Facts(HF_FACT_QUARANTINED)
         /// The process was a forked child of the one that the spool file is of.
-        public static let forkedChild = Facts(HF_FACT_FORKED_CHILD)
+        package static let forkedChild = Facts(HF_FACT_FORKED_CHILD)
         /// More locks of the POSIX threads library were held than at the recovery point.
-        public static let lockHeld = Facts(HF_FACT_LOCK_HELD)
+        package static let lockHeld = Facts(HF_FACT_LOCK_HELD)
         /// A frame is inside a function that holds a lock which is not counted.
-        public static let lockFrame = Facts(HF_FACT_LOCK_FRAME)
+        package static let lockFrame = Facts(HF_FACT_LOCK_FRAME)
         /// Nothing faulted: the callout ran for longer than its deadline and was interrupted.
-        public static let overdue = Facts(HF_FACT_OVERDUE)
+        package static let overdue = Facts(HF_FACT_OVERDUE)
         /// Every other slot was taken, for longer than a fault waits for one.
-        public static let noRoom = Facts(HF_FACT_NO_ROOM)
+        package static let noRoom = Facts(HF_FACT_NO_ROOM)
         /// A runtime keeps something for the thread that could not be put back.
-        public static let runtimeState = Facts(HF_FACT_RUNTIME_STATE)
+        package static let runtimeState = Facts(HF_FACT_RUNTIME_STATE)
         /// A frame was inside the initialiser of a thread-local variable.
-        public static let initialiser = Facts(HF_FACT_INITIALISER)
+        package static let initialiser = Facts(HF_FACT_INITIALISER)
         /// The process had begun to serve.
-        public static let running = Facts(HF_FACT_RUNNING)
+        package static let running = Facts(HF_FACT_RUNNING)
         /// It had served something since.
-        public static let serving = Facts(HF_FACT_SERVING)
+        package static let serving = Facts(HF_FACT_SERVING)
         /// The item was in its loop when the host began to run, had a label of its own, and was no port of a socket.
-        public static let startItem = Facts(HF_FACT_START_ITEM)
+        package static let startItem = Facts(HF_FACT_START_ITEM)
         /// The item was a port whose input comes from many peers.
-        public static let sharedPort = Facts(HF_FACT_SHARED_PORT)
+        package static let sharedPort = Facts(HF_FACT_SHARED_PORT)
     }
 
     /// What became of the other threads when a record was decided.
-    public enum Sampling: UInt32, Sendable, Hashable {
+    package enum Sampling: UInt32, Sendable, Hashable {
         /// The process ended before, or while they were looked at.
         case none = 0
         /// They were sampled, as far as they answered.
@@ -97,18 +97,18 @@ public struct FaultRecord: Sendable, Hashable {
     }
 
     /// What the crash thread did instead of giving a verdict.
-    public struct CrashThread: Sendable, Hashable {
+    package struct CrashThread: Sendable, Hashable {
         /// The letter of its state (proc_pid_stat(5)); nil if that is not known.
-        public var state: Unicode.Scalar?
+        package var state: Unicode.Scalar?
         /// The number of the system call that it was in; nil for none.
-        public var systemCall: Int?
+        package var systemCall: Int?
 
         /// Makes a description.
         ///
         /// - Parameters:
         ///   - state: The letter of its state.
         ///   - systemCall: The number of the system call that it was in.
-        public init(state: Unicode.Scalar? = nil, systemCall: Int? = nil) {
+        package init(state: Unicode.Scalar? = nil, systemCall: Int? = nil) {
             self.state = state
             self.systemCall = systemCall
         }
@@ -122,93 +122,93 @@ public struct FaultRecord: Sendable, Hashable {
     }
 
     /// How far the process had come; nil of a record that is too damaged to know.
-    public var phase: CrashReport.Process.Phase? {
+    package var phase: CrashReport.Process.Phase? {
         guard stage != .incomplete else { return nil }
         return facts.contains(.serving) ? .serving : facts.contains(.running) ? .running : .starting
     }
 
     /// The name of the thread that makes reports: a fault of it happened while it read other processes' leftovers.
-    public static let reportWriterThreadName = "holdfast-report"
+    package static let reportWriterThreadName = "holdfast-report"
 
     /// The type of exception that a record names where `std::terminate` was called without one.
     package static let noException = "no exception"
 
     /// How many bytes a record has at least: a later Holdfast may add fields at its end.
-    public static let size = MemoryLayout<HFRecord>.size
+    package static let size = MemoryLayout<HFRecord>.size
 
     /// How far the record came.
-    public var stage: Stage
+    package var stage: Stage
     /// Which fault of the process it is.
-    public var number: Int
+    package var number: Int
     /// When it happened.
-    public var time: Timestamp
+    package var time: Timestamp
     /// How long the process had run, in seconds.
-    public var uptimeSeconds: Double
+    package var uptimeSeconds: Double
     /// The same in nanoseconds.
-    public var uptimeNanoseconds: Int64
+    package var uptimeNanoseconds: Int64
     /// The signal's number.
-    public var signal: Int
+    package var signal: Int
     /// `si_code`.
-    public var code: Int
+    package var code: Int
     /// The address that the kernel gave with the signal.
-    public var address: UInt64
+    package var address: UInt64
     /// The sender of a signal that the kernel did not raise.
-    public var sender: CrashReport.Fault.Sender?
+    package var sender: CrashReport.Fault.Sender?
     /// The thread's id and name.
-    public var thread: Int
+    package var thread: Int
     /// The thread's name, "" for none.
-    public var threadName: String
+    package var threadName: String
     /// Yes-or-no facts.
-    public var facts: Facts
+    package var facts: Facts
     /// What was done, nil while nothing was decided.
-    public var verdict: CrashReport.Verdict.Decision?
+    package var verdict: CrashReport.Verdict.Decision?
     /// Why, "" if nothing was decided.
-    public var verdictReason: String
+    package var verdictReason: String
     /// Registers by name.
-    public var registers: [String: UInt64]
+    package var registers: [String: UInt64]
     /// What the loop was doing, nil outside of callouts.
-    public var loop: CrashReport.LoopState?
+    package var loop: CrashReport.LoopState?
     /// The Swift runtime's text, "" for none.
-    public var message: String
+    package var message: String
     /// glibc's text, "" for none.
-    public var abortMessage: String
+    package var abortMessage: String
     /// Program counters, innermost first.
-    public var frames: [UInt64]
+    package var frames: [UInt64]
     /// How many of `frames` are the innermost ones; the rest are the outermost.
-    public var headFrameCount: Int
+    package var headFrameCount: Int
     /// How many frames lie between the head and the tail.
-    public var framesOmitted: Int
+    package var framesOmitted: Int
     /// The process that faulted, which is the spool's unless that forked it; nil in a record that was cut off.
-    public var pid: Int?
+    package var pid: Int?
     /// How many locks of the POSIX threads library were taken since the recovery point.
-    public var heldLocks: Int
+    package var heldLocks: Int
     /// The C++ exception that nobody caught.
-    public var exception: CrashReport.Fault.Exception?
+    package var exception: CrashReport.Fault.Exception?
     /// What the callout had marked as touched, innermost first.
-    public var touched: [String]
+    package var touched: [String]
     /// The code around the program counter.
-    public var codeBytes: CodeBytes
+    package var codeBytes: CodeBytes
     /// What became of the other threads; nil in a record that does not say.
-    public var sampling: Sampling?
+    package var sampling: Sampling?
     /// The other threads, if they were sampled and that was kept.
-    public var threads: ThreadSnapshot?
+    package var threads: ThreadSnapshot?
     /// Memory that the process asked for.
-    public var memory: [MemoryPiece]
+    package var memory: [MemoryPiece]
     /// The mapping that holds the address of a memory fault, or the nearest one; nil if it is not known.
-    public var mapping: CrashReport.Fault.Mapping?
+    package var mapping: CrashReport.Fault.Mapping?
     /// How long the callout might run, in seconds, if it was interrupted for that; else nil.
-    public var deadlineSeconds: Double?
+    package var deadlineSeconds: Double?
     /// How many equal faults came while this one waited for its report.
-    public var repeats: Int
+    package var repeats: Int
     /// When the last of them came; nil if there was none.
-    public var lastRepeat: Timestamp?
+    package var lastRepeat: Timestamp?
     /// What the crash thread did when its deadline had passed; nil if it gave the verdict.
-    public var crashThread: CrashThread?
+    package var crashThread: CrashThread?
     /// Where its snapshot and its memory are in their sections, from 1; 0 for none.
     var snapshotNumber: Int
     var memoryNumber: Int
     /// What the process was doing and had, if that was kept; a record does not hold it itself.
-    public var context: FaultContext?
+    package var context: FaultContext?
 
     /// Decodes one record; nil for a free slot.
     ///
@@ -217,7 +217,7 @@ public struct FaultRecord: Sendable, Hashable {
     /// - Parameters:
     ///   - bytes: The record.
     ///   - architecture: The machine, as uname(2) names it.
-    public init?(bytes: [UInt8], architecture: String = "x86_64") {
+    package init?(bytes: [UInt8], architecture: String = "x86_64") {
         self.init(RecordBytes(bytes[...]), architecture: architecture)
     }
 
@@ -350,7 +350,7 @@ public struct FaultRecord: Sendable, Hashable {
     /// Adds what other sections of the spool file have of this fault.
     ///
     /// Takes any bytes, as an entry of each section has them; those of another fault are left out.
-    public mutating func attach(threads: [UInt8], memory: [UInt8]) {
+    package mutating func attach(threads: [UInt8], memory: [UInt8]) {
         attach(threads: RecordBytes(threads[...]), entrySize: MemoryLayout<HFThreadEntry>.size)
         attach(memory: RecordBytes(memory[...]))
     }
@@ -375,11 +375,11 @@ public struct FaultRecord: Sendable, Hashable {
 }
 
 /// The code around the place of a fault.
-public struct CodeBytes: Sendable, Hashable {
+package struct CodeBytes: Sendable, Hashable {
     /// What lies before the program counter, up to it.
-    public var before: [UInt8]
+    package var before: [UInt8]
     /// What lies from the program counter on; empty when it could not be read.
-    public var from: [UInt8]
+    package var from: [UInt8]
 
     init(before: [UInt8], from: [UInt8]) {
         self.before = before
@@ -429,7 +429,7 @@ extension CrashReport.LoopState {
     ///   - item: The item's identity.
     ///   - nesting: How many runs were active.
     ///   - pass: The pass, counted from 1.
-    public init?(
+    package init?(
         calloutKind: UInt32,
         activity: UInt32,
         mode: String,

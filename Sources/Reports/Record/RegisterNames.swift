@@ -1,10 +1,10 @@
 /// The registers of a record, by architecture, in the order of its list.
-public enum RegisterNames {
+package enum RegisterNames {
     /// The names in the order of the list.
     ///
     /// - Parameter architecture: The machine, as uname(2) names it.
     /// - Returns: The names; those of x86-64 for an architecture that is not known.
-    public static func of(_ architecture: String) -> [String] {
+    package static func of(_ architecture: String) -> [String] {
         architecture == "aarch64" ? aarch64 : x86
     }
 
@@ -17,28 +17,28 @@ public enum RegisterNames {
     private static let aarch64 = (0...28).map { "x\($0)" } + ["fp", "lr", "sp", "pc", "cpsr", "far"]
 
     /// The name of the program counter.
-    public static func programCounter(_ architecture: String) -> String {
+    package static func programCounter(_ architecture: String) -> String {
         architecture == "aarch64" ? "pc" : "rip"
     }
 
     /// The name of the stack pointer.
-    public static func stackPointer(_ architecture: String) -> String {
+    package static func stackPointer(_ architecture: String) -> String {
         architecture == "aarch64" ? "sp" : "rsp"
     }
 
     /// The name of the frame pointer.
-    public static func framePointer(_ architecture: String) -> String {
+    package static func framePointer(_ architecture: String) -> String {
         architecture == "aarch64" ? "fp" : "rbp"
     }
 }
 
 /// The machine that this code was built for.
-public enum OwnArchitecture {
+package enum OwnArchitecture {
     #if arch(arm64)
     /// Its name, as uname(2) has it.
-    public static let name = "aarch64"
+    package static let name = "aarch64"
     #else
     /// Its name, as uname(2) has it.
-    public static let name = "x86_64"
+    package static let name = "x86_64"
     #endif
 }

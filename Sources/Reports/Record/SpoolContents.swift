@@ -4,17 +4,17 @@ internal import LinuxSystem
 /// What a spool file holds: a process, its images, and the records that have no report yet.
 ///
 /// The layout is that of `Documentation/CrashRecordFormat.md`. Takes any bytes: they come from a crashed process.
-public struct SpoolContents: Sendable {
+package struct SpoolContents: Sendable {
     /// Why bytes are no spool file.
-    public struct Malformed: Error, Sendable, CustomStringConvertible {
+    package struct Malformed: Error, Sendable, CustomStringConvertible {
         /// What is wrong with them.
-        public let description: String
+        package let description: String
 
         fileprivate static let damaged = Malformed(description: "the spool file is cut off or damaged")
     }
 
     /// How the process ended, as far as it said.
-    public enum End: UInt32, Sendable {
+    package enum End: UInt32, Sendable {
         /// It did not say: it runs, or it was killed, or a fault that has a record ended it.
         case none = 0
         /// It closed its host.
@@ -26,33 +26,33 @@ public struct SpoolContents: Sendable {
     }
 
     /// Where the header keeps the number of attempts to finish its records, 4 bytes.
-    public static let attemptsOffset = RecordView<HFSpoolHeader>.offset(of: \.attempts)
+    package static let attemptsOffset = RecordView<HFSpoolHeader>.offset(of: \.attempts)
 
     /// More than any spool file has.
-    public static let maximumSize = 16 * 1024 * 1024
+    package static let maximumSize = 16 * 1024 * 1024
     private static let maximumEntries = 4096
     private static let maximumEntrySize = 65536
 
     /// The process.
-    public var process: SpoolProcess
+    package var process: SpoolProcess
     /// How often a process began to finish the records and did not get to the end.
-    public var attempts: Int
+    package var attempts: Int
     /// How it ended.
-    public var end: End
+    package var end: End
     /// When one of its loops did something last, or else when it started.
-    public var lastActivity: Timestamp
+    package var lastActivity: Timestamp
     /// How much its store may hold; nil where it did not say.
-    public var limits: ReportStore.Limits?
+    package var limits: ReportStore.Limits?
     /// Its images.
-    public var images: [CrashReport.Image]
+    package var images: [CrashReport.Image]
     /// The records, in the order of the faults.
-    public var records: [FaultRecord]
+    package var records: [FaultRecord]
 
     /// Decodes a spool file.
     ///
     /// - Parameter bytes: The whole file.
     /// - Throws: `Malformed` if they are not a spool file of a version that is known.
-    public init(bytes: [UInt8]) throws(Malformed) {
+    package init(bytes: [UInt8]) throws(Malformed) {
         let file = RecordBytes(bytes[...])
         let header = RecordView<HFSpoolHeader>(file)
         guard header.text(\.magic) == HF_SPOOL_MAGIC else {
@@ -138,37 +138,37 @@ public struct SpoolContents: Sendable {
     ///   - record: Says which thread, and up to when.
     ///   - bytes: The spool file of this process.
     /// - Returns: Nil if there is nothing to tell.
-    public func liveContext(of record: FaultRecord, in bytes: [UInt8]) -> FaultContext? {
+    package func liveContext(of record: FaultRecord, in bytes: [UInt8]) -> FaultContext? {
         ContextSection(RecordBytes(bytes[...]))?.liveContext(of: record, startedAt: process.startMonotonicNanoseconds)
     }
 }
 
 /// The process that a spool file belongs to.
-public struct SpoolProcess: Sendable, Hashable {
+package struct SpoolProcess: Sendable, Hashable {
     /// Its pid.
-    public var pid: Int
+    package var pid: Int
     /// Its parent's pid.
-    public var parentPid: Int
+    package var parentPid: Int
     /// How often it had been restarted in place.
-    public var restarts: Int
+    package var restarts: Int
     /// When it started.
-    public var startTime: Timestamp
+    package var startTime: Timestamp
     /// The path of the executable.
-    public var executable: String
+    package var executable: String
     /// The last component of that.
-    public var name: String
+    package var name: String
     /// The command line; those that did not fit are left out.
-    public var arguments: [String]
+    package var arguments: [String]
     /// The machine.
-    public var host: CrashReport.Host
+    package var host: CrashReport.Host
     /// What it ran on.
-    public var runtime: CrashReport.Runtime
+    package var runtime: CrashReport.Runtime
     /// Faults for which there was no slot, so that they have no report.
-    public var faultsLost: Int
+    package var faultsLost: Int
     /// When it started, on the clock that no administrator sets, in nanoseconds.
-    public var startMonotonicNanoseconds: Int64
+    package var startMonotonicNanoseconds: Int64
     /// What was around it.
-    public var surroundings: ProcessSurroundings
+    package var surroundings: ProcessSurroundings
 
     init(_ header: RecordView<HFSpoolHeader>) {
         pid = Int(header.pid)

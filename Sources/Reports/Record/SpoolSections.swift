@@ -58,11 +58,11 @@ struct SpoolSections {
 }
 
 /// The other threads of a process, as they were when one of them had faulted.
-public struct ThreadSnapshot: Sendable, Hashable {
+package struct ThreadSnapshot: Sendable, Hashable {
     /// One of them.
-    public struct Thread: Sendable, Hashable {
+    package struct Thread: Sendable, Hashable {
         /// What is known of a thread's stack.
-        public enum Outcome: Sendable {
+        package enum Outcome: Sendable {
             /// It was not asked.
             case notAsked
             /// It was walked to its end.
@@ -74,37 +74,37 @@ public struct ThreadSnapshot: Sendable, Hashable {
         }
 
         /// The thread's id.
-        public var id: Int
+        package var id: Int
         /// Its name, "" for none.
-        public var name: String
+        package var name: String
         /// What is known of its stack.
-        public var outcome: Outcome
+        package var outcome: Outcome
         /// The letter of its state (proc_pid_stat(5)), nil if that is not known.
-        public var kernelState: Unicode.Scalar?
+        package var kernelState: Unicode.Scalar?
         /// The number of the system call that it was in.
-        public var systemCall: Int?
+        package var systemCall: Int?
         /// How long after the fault this was taken, in seconds.
-        public var sampledAfter: Double
+        package var sampledAfter: Double
         /// Its registers, 0 where they are not known.
-        public var stackPointer: UInt64
+        package var stackPointer: UInt64
         /// See `stackPointer`.
-        public var framePointer: UInt64
+        package var framePointer: UInt64
         /// Program counters, innermost first.
-        public var frames: [UInt64]
+        package var frames: [UInt64]
         /// How many of `frames` are the innermost ones; the rest are the outermost.
-        public var headFrameCount: Int
+        package var headFrameCount: Int
         /// How many frames lie between the head and the tail.
-        public var framesOmitted: Int
+        package var framesOmitted: Int
     }
 
     /// The fault that it is of.
-    public var faultNumber: Int
+    package var faultNumber: Int
     /// The threads, in the order of their ids as the kernel lists them.
-    public var threads: [Thread]
+    package var threads: [Thread]
     /// How many more there were.
-    public var omitted: Int
+    package var omitted: Int
     /// Whether they stood still together.
-    public var isStopped: Bool
+    package var isStopped: Bool
 
     /// Decodes a snapshot; nil for one that is of no fault.
     ///
@@ -151,9 +151,9 @@ extension ThreadSnapshot.Thread {
 }
 
 /// A piece of the memory of a process that faulted.
-public struct MemoryPiece: Sendable, Hashable {
+package struct MemoryPiece: Sendable, Hashable {
     /// Why it was taken.
-    public enum About: Sendable, Hashable {
+    package enum About: Sendable, Hashable {
         /// What lay above the stack pointer.
         case stack
         /// What lay around the address in a register, by its place in the record's list.
@@ -161,14 +161,14 @@ public struct MemoryPiece: Sendable, Hashable {
     }
 
     /// The address of the first byte.
-    public var address: UInt64
+    package var address: UInt64
     /// The bytes.
-    public var bytes: [UInt8]
+    package var bytes: [UInt8]
     /// Why it was taken.
-    public var about: About
+    package var about: About
 
     /// Makes a piece.
-    public init(address: UInt64, bytes: [UInt8], about: About) {
+    package init(address: UInt64, bytes: [UInt8], about: About) {
         self.address = address
         self.bytes = bytes
         self.about = about

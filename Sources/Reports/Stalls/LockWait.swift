@@ -1,5 +1,5 @@
 /// Tells a thread that waits for a lock from one that waits for anything else.
-public enum LockWait {
+package enum LockWait {
     /// Parts of the names of functions that return only with a lock: of glibc, of Swift's `Synchronization`, of libdispatch, of libstdc++.
     private static let names = [
         "pthread_mutex_lock", "pthread_mutex_timedlock", "pthread_mutex_clocklock", "lll_lock_wait",
@@ -16,7 +16,7 @@ public enum LockWait {
     ///   - systemCall: The name of the system call that it is in; every lock of user space waits in `futex`.
     ///   - frames: Its stack, the innermost frame first.
     /// - Returns: False where the names are not known.
-    public static func isOne(systemCall: String?, frames: [CrashReport.Frame]) -> Bool {
+    package static func isOne(systemCall: String?, frames: [CrashReport.Frame]) -> Bool {
         guard systemCall == "futex" else { return false }
         return frames.prefix(depth).contains { frame in
             guard let function = frame.function ?? frame.rawName else { return false }

@@ -1,16 +1,16 @@
 extension CrashReport.Stall.Profile {
     /// A call with where it stands in the tree, whatever depths the report claims.
-    public struct Row: Sendable, Hashable {
+    package struct Row: Sendable, Hashable {
         /// The call.
-        public var call: CrashReport.Stall.Call
+        package var call: CrashReport.Stall.Call
         /// How many calls it is away from the outermost one: at most one more than that of the row before.
-        public var depth: Int
+        package var depth: Int
         /// How long the thread was in the call itself, and not in what it called, in seconds.
-        public var ownSeconds: Double
+        package var ownSeconds: Double
     }
 
     /// The calls in their order, with depths that make a tree.
-    public var rows: [Row] {
+    package var rows: [Row] {
         var rows: [Row] = []
         rows.reserveCapacity(calls.count)
         // The last row of each depth.
@@ -31,14 +31,14 @@ extension CrashReport.Stall.Profile {
     ///
     /// - Parameter rows: The rows of this profile.
     /// - Returns: In seconds; zero if no part of it can be told.
-    public func wholeSeconds(of rows: [Row]) -> Double {
+    package func wholeSeconds(of rows: [Row]) -> Double {
         let outermost = rows.lazy.filter { $0.depth == 0 }.reduce(0) { $0 + max(0, $1.call.seconds) }
         let whole = max(outermost, seconds)
         return whole.isFinite && whole > 0 ? whole : 0
     }
 
     /// The calls that lead to where the thread was longest, the outermost first.
-    public var heaviestPath: [CrashReport.Stall.Call] {
+    package var heaviestPath: [CrashReport.Stall.Call] {
         var path: [CrashReport.Stall.Call] = []
         for row in rows {
             guard row.depth == path.count else { break }
@@ -50,7 +50,7 @@ extension CrashReport.Stall.Profile {
     /// Where to look for the cause: the innermost function of the program in which the thread was all the time.
     ///
     /// What that calls again and again is in some of the samples only, and not to blame. Nil where none is known.
-    public var culprit: CrashReport.Stall.Call? {
+    package var culprit: CrashReport.Stall.Call? {
         // Samples without a stack say nothing. One in twenty may be of the callout's end, or of another one before it.
         let all = rows.reduce(0) { $1.depth == 0 ? $0.addingClamped($1.call.samples) : $0 }
         let whole = heaviestPath.filter { $0.isUserCode && $0.samples >= all - all / 20 }

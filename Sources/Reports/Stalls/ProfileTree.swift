@@ -1,5 +1,5 @@
 /// Merges stacks into a profile, from the outermost call on.
-public struct ProfileTree: Sendable {
+package struct ProfileTree: Sendable {
     /// Calls that are told at most: those that took most of the time.
     static let mostCalls = 512
 
@@ -26,7 +26,7 @@ public struct ProfileTree: Sendable {
     private var omitted = 0
 
     /// Makes one without samples.
-    public init() {}
+    package init() {}
 
     /// Adds samples that saw the same stack.
     ///
@@ -34,7 +34,7 @@ public struct ProfileTree: Sendable {
     ///   - frames: The stack, the innermost frame first.
     ///   - seconds: The time that they stand for.
     ///   - samples: How many they are.
-    public mutating func add(_ frames: [CrashReport.Frame], seconds: Double, samples: Int = 1) {
+    package mutating func add(_ frames: [CrashReport.Frame], seconds: Double, samples: Int = 1) {
         self.samples += samples
         self.seconds += seconds
         var parent: Int?
@@ -51,7 +51,7 @@ public struct ProfileTree: Sendable {
     /// Adds a profile: calls of one function below the same caller become one.
     ///
     /// - Parameter profile: The profile; may come from anywhere.
-    public mutating func add(_ profile: CrashReport.Stall.Profile) {
+    package mutating func add(_ profile: CrashReport.Stall.Profile) {
         samples = samples.addingClamped(profile.samples)
         seconds += profile.seconds
         omitted = omitted.addingClamped(max(0, profile.callsOmitted))
@@ -78,7 +78,7 @@ public struct ProfileTree: Sendable {
     }
 
     /// All samples so far, nil without any that has a frame.
-    public var profile: CrashReport.Stall.Profile? {
+    package var profile: CrashReport.Stall.Profile? {
         guard !nodes.isEmpty else { return nil }
         // A caller took at least as long as what it called, and was there before it: what is kept is a tree.
         let heaviest = nodes.indices.sorted { (nodes[$1].seconds, $0) < (nodes[$0].seconds, $1) }

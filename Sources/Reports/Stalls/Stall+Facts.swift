@@ -1,10 +1,10 @@
 extension CrashReport.Stall {
     /// Something that a report says of a stall, in words.
-    public struct Fact: Sendable, Hashable {
+    package struct Fact: Sendable, Hashable {
         /// What it is: `length`.
-        public var name: String
+        package var name: String
         /// What is said of it.
-        public var text: String
+        package var text: String
     }
 
     private static let mostActivities = 6
@@ -13,7 +13,7 @@ extension CrashReport.Stall {
     ///
     /// - Parameter zone: The time zone that times are told in.
     /// - Returns: A line each.
-    public func facts(in zone: DisplayZone = .utc) -> [Fact] {
+    package func facts(in zone: DisplayZone = .utc) -> [Fact] {
         var facts = [Fact(name: "what", text: "stall \(number) of its process, of \(whose)")]
         // A report is written while its stall lasts: without an end in it, the stall lasts still, or the process ended first.
         let time = end == .never ? "at least \(Self.text(seconds: length)), no end seen" : Self.text(seconds: length)

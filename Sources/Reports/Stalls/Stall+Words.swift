@@ -1,6 +1,6 @@
 extension CrashReport.Stall {
     /// What happened, in one plain line: the reason of its report.
-    public var reason: String {
+    package var reason: String {
         let what = subject == .ping ? "no answer" + (label.map { " from \($0)" } ?? "") : "stalled"
         let time = end == .never ? "for at least \(Self.text(seconds: length))" : "for \(Self.text(seconds: length))"
         let doing = activities.first.flatMap { $0.activity == .unknown ? nil : ", \($0.text)" } ?? ""
@@ -18,10 +18,10 @@ extension CrashReport.Stall {
     }
 
     /// When it was over, or was last seen.
-    public var over: Timestamp { begin.adding(seconds: length) }
+    package var over: Timestamp { begin.adding(seconds: length) }
 
     /// A time in words, to three digits: `12.3 ms`, `1.25 s`, `3 min 5 s`.
-    public static func text(seconds: Double) -> String {
+    package static func text(seconds: Double) -> String {
         guard seconds.isFinite, seconds >= 0 else { return "an unknown time" }
         switch seconds {
         case ..<0.9995: return "\(digits(seconds * 1000)) ms"
@@ -53,5 +53,5 @@ extension CrashReport.Stall {
 
 extension CrashReport.Kind {
     /// What happened, in a word: `fault`, `stall`.
-    public var event: String { self == .stall ? "stall" : "fault" }
+    package var event: String { self == .stall ? "stall" : "fault" }
 }

@@ -4,39 +4,39 @@ internal import LinuxSystem
 internal import SystemPackage
 
 /// A fault of the recent past, as far as it takes to see that a program crashes again and again.
-public struct RecentFault: Sendable, Hashable {
+package struct RecentFault: Sendable, Hashable {
     /// Which fault of its process it was, from 1.
-    public var number: Int
+    package var number: Int
     /// When it happened.
-    public var time: Timestamp
+    package var time: Timestamp
     /// The process.
-    public var pid: Int
+    package var pid: Int
     /// What was decided; nil if the process ended before.
-    public var verdict: CrashReport.Verdict.Decision?
+    package var verdict: CrashReport.Verdict.Decision?
     /// The signal's number.
-    public var signal: Int
+    package var signal: Int
     /// What kind of loop item was called, nil outside of a callout.
-    public var kind: CrashReport.LoopState.Callout.Kind?
+    package var kind: CrashReport.LoopState.Callout.Kind?
     /// The label of that item, nil outside of a callout.
-    public var label: String?
+    package var label: String?
     /// Whether the item was taken out of its loop.
-    public var isQuarantined: Bool
+    package var isQuarantined: Bool
     /// Whether it was a forked child's: the program itself went on.
-    public var isForkedChild: Bool
+    package var isForkedChild: Bool
     /// When the process started.
-    public var processStart: Timestamp
+    package var processStart: Timestamp
     /// How often, if reports of the same fault were counted in one.
-    public var count: Int
+    package var count: Int
     /// Which instance of the program it was.
-    public var instance: ProgramInstance
+    package var instance: ProgramInstance
     /// How far the process had come; nil where that is not known.
-    public var phase: CrashReport.Process.Phase?
+    package var phase: CrashReport.Process.Phase?
     /// Whether the item was in its loop when the host began to run, with a label of its own.
-    public var isFromStart: Bool
+    package var isFromStart: Bool
 }
 
 /// The recent faults of one program, for a process of it that starts.
-public enum RecentFaults {
+package enum RecentFaults {
     /// Files that are read at most, of each kind.
     private static let mostFiles = 256
 
@@ -53,7 +53,7 @@ public enum RecentFaults {
     ///   - limit: How many faults at most.
     ///   - now: The end of that time; what is later is left out.
     /// - Returns: The newest first.
-    public static func find(
+    package static func find(
         in store: ReportStore,
         processName: String,
         executable: String,
@@ -260,15 +260,15 @@ struct ReportOutline: Decodable {
 }
 
 /// One of several processes of a program that run side by side, as far as what they leave behind can tell them apart.
-public struct ProgramInstance: Sendable, Hashable {
+package struct ProgramInstance: Sendable, Hashable {
     /// The path of the executable.
-    public var executable: String
+    package var executable: String
     /// The arguments, as far as they may be told.
-    public var arguments: [String]
+    package var arguments: [String]
     /// The name of the machine, which a container has of its own.
-    public var host: String
+    package var host: String
     /// The systemd service that it is; nil if it is none, or that is not known.
-    public var service: String?
+    package var service: String?
 
     /// Describes an instance.
     ///
@@ -277,7 +277,7 @@ public struct ProgramInstance: Sendable, Hashable {
     ///   - arguments: The arguments, as far as they may be told.
     ///   - host: The name of the machine.
     ///   - controlGroup: The control group; nil if it is not known.
-    public init(executable: String, arguments: [String], host: String, controlGroup: String?) {
+    package init(executable: String, arguments: [String], host: String, controlGroup: String?) {
         self.executable = executable
         self.arguments = arguments
         self.host = host
@@ -286,7 +286,7 @@ public struct ProgramInstance: Sendable, Hashable {
     }
 
     /// Whether two processes may be one instance before and after a restart: what is known of both does not differ.
-    public func mayBe(_ other: ProgramInstance) -> Bool {
+    package func mayBe(_ other: ProgramInstance) -> Bool {
         guard executable == other.executable, arguments == other.arguments, host == other.host else { return false }
         guard let service, let theirs = other.service else { return true }
         return service == theirs

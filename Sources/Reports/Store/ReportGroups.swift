@@ -1,16 +1,16 @@
 /// What the reports of one fingerprint have in common.
-public struct ReportGroup: Codable, Sendable, Hashable {
+package struct ReportGroup: Codable, Sendable, Hashable {
     /// What a group's faults happened to.
-    public struct Version: Codable, Sendable, Hashable {
+    package struct Version: Codable, Sendable, Hashable {
         /// The build identifier of the executable, if it has one.
-        public var buildID: String?
+        package var buildID: String?
         /// The version of Holdfast.
-        public var holdfast: String
+        package var holdfast: String
         /// How often the fault happened to it.
-        public var count: Int
+        package var count: Int
 
         /// Makes a version.
-        public init(buildID: String?, holdfast: String, count: Int) {
+        package init(buildID: String?, holdfast: String, count: Int) {
             self.buildID = buildID
             self.holdfast = holdfast
             self.count = count
@@ -18,42 +18,42 @@ public struct ReportGroup: Codable, Sendable, Hashable {
     }
 
     /// What faults of the same cause have in common.
-    public var fingerprint: Fingerprint
+    package var fingerprint: Fingerprint
     /// What the reports are about.
-    public var kind: CrashReport.Kind
+    package var kind: CrashReport.Kind
     /// How often the fault happened.
-    public var count: Int
+    package var count: Int
     /// How many reports tell of it.
-    public var reports: Int
+    package var reports: Int
     /// When it happened first, of what the store still has.
-    public var first: Timestamp
+    package var first: Timestamp
     /// When it happened last.
-    public var last: Timestamp
+    package var last: Timestamp
     /// The identifier of the newest report.
-    public var newest: ReportID
+    package var newest: ReportID
     /// The identifier of the oldest report.
-    public var oldest: ReportID
+    package var oldest: ReportID
     /// The name of the signal, in the newest report.
-    public var signal: String
+    package var signal: String
     /// What went wrong, in the newest report.
-    public var reason: String
+    package var reason: String
     /// Where it went wrong, in the newest report.
-    public var location: String
+    package var location: String
     /// The names of the processes that it happened to, sorted.
-    public var processes: [String]
+    package var processes: [String]
     /// How often each verdict was given, by the verdict.
-    public var verdicts: [String: Int]
+    package var verdicts: [String: Int]
     /// What it happened to, the most recently seen first.
-    public var versions: [Version]
+    package var versions: [Version]
     /// How long the longest of the stalls took, in seconds; nil in a group of faults.
-    public var longest: Double?
+    package var longest: Double?
 
     /// What it is about, in a word: the name of the signal, or `stall`.
-    public var subject: String { kind == .stall ? kind.rawValue : signal }
+    package var subject: String { kind == .stall ? kind.rawValue : signal }
 }
 
 /// In which order groups are listed.
-public enum ReportGroupOrder: String, Sendable, Hashable, CaseIterable {
+package enum ReportGroupOrder: String, Sendable, Hashable, CaseIterable {
     /// By when the fault happened last, the latest first.
     case latestFirst = "latest"
     /// By how often the fault happened, the most frequent first.
@@ -63,11 +63,11 @@ public enum ReportGroupOrder: String, Sendable, Hashable, CaseIterable {
 }
 
 /// The groups of a store.
-public struct ReportGroupListing: Sendable, Hashable {
+package struct ReportGroupListing: Sendable, Hashable {
     /// The groups, in the order that was asked for.
-    public var groups: [ReportGroup]
+    package var groups: [ReportGroup]
     /// Files that could not be read, each with the reason.
-    public var problems: [ReportStoreError]
+    package var problems: [ReportStoreError]
 }
 
 /// Gathers reports by fingerprint.
@@ -169,21 +169,21 @@ extension Int {
 }
 
 /// What a store knows of faults with the same cause as a report.
-public struct ReportHistory: Sendable, Hashable {
+package struct ReportHistory: Sendable, Hashable {
     /// How often the fault happened, this report included.
-    public let count: Int
+    package let count: Int
     /// How many reports tell of it, this one included.
-    public let reports: Int
+    package let reports: Int
     /// When it happened first, of what the store still has.
-    public let first: Timestamp
+    package let first: Timestamp
     /// When it happened last.
-    public let last: Timestamp
+    package let last: Timestamp
     /// The release or the build that it happened in first; nil if its report names none.
-    public let firstBuild: String?
+    package let firstBuild: String?
     /// The release or the build of this report.
-    public let build: String?
+    package let build: String?
     /// Whether no other report of the cause began before this one.
-    public let isNew: Bool
+    package let isNew: Bool
 
     /// Looks at the reports of a store.
     ///
@@ -192,7 +192,7 @@ public struct ReportHistory: Sendable, Hashable {
     /// - Parameters:
     ///   - report: The report.
     ///   - summaries: Reports of the store, in any order; those of other causes do not count.
-    public init?(of report: CrashReport, in summaries: [ReportSummary]) {
+    package init?(of report: CrashReport, in summaries: [ReportSummary]) {
         let group = summaries.filter { $0.fingerprint == report.fingerprint }
         guard let own = group.first(where: { $0.id == report.id }) else { return nil }
         let begun = group.min { ($0.occurrences.first, $0.id.rawValue) < ($1.occurrences.first, $1.id.rawValue) }

@@ -144,7 +144,7 @@ extension ReportStore {
     ///   - progress: Called now and then while files are read, with how many were read and how many will be.
     /// - Returns: The groups, and what could not be read on the way.
     /// - Throws: `ReportStoreError` when the directory itself cannot be read.
-    public func groups(
+    package func groups(
         matching filter: ReportFilter = ReportFilter(),
         order: ReportGroupOrder = .latestFirst,
         limit: Int? = nil,

@@ -22,7 +22,7 @@ public struct ReportStore: Sendable, Hashable {
     public let limits: Limits?
 
     /// The largest report that is read or written, in bytes.
-    public static let maximumReportBytes = 16 << 20
+    package static let maximumReportBytes = 16 << 20
 
     /// Names a store, which need not exist.
     ///
@@ -35,10 +35,10 @@ public struct ReportStore: Sendable, Hashable {
     }
 
     /// Where the reports are.
-    public var reportsPath: FilePath { path.appending("reports") }
+    package var reportsPath: FilePath { path.appending("reports") }
 
     /// Where raw records wait to become reports.
-    public var spoolPath: FilePath { path.appending("spool") }
+    package var spoolPath: FilePath { path.appending("spool") }
 
     /// Tells where a report is, or would be.
     ///
@@ -157,11 +157,11 @@ extension ReportStore {
 }
 
 /// The file of a report, as its folder has it.
-public struct ReportFile: Sendable, Hashable {
+package struct ReportFile: Sendable, Hashable {
     /// The identifier of the report.
-    public let id: ReportID
+    package let id: ReportID
     /// Another number whenever the report was written anew.
-    public let version: UInt64
+    package let version: UInt64
 }
 
 extension ReportStore {
@@ -169,7 +169,7 @@ extension ReportStore {
     ///
     /// - Returns: The files, the newest first; none for a store that does not exist.
     /// - Throws: `ReportStoreError` when the directory cannot be read.
-    public func reportFiles() throws(ReportStoreError) -> [ReportFile] {
+    package func reportFiles() throws(ReportStoreError) -> [ReportFile] {
         guard let directory = try openReports(to: .read) else { return [] }
         return try files(in: directory).files.reversed().map { ReportFile(id: $0.id.reportID, version: $0.inode) }
     }

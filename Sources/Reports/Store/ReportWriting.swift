@@ -9,7 +9,7 @@ extension ReportStore {
     ///
     /// - Parameter report: The report.
     /// - Throws: `ReportStoreError`; the store is as it was then.
-    public func write(_ report: CrashReport) throws(ReportStoreError) {
+    package func write(_ report: CrashReport) throws(ReportStoreError) {
         try create()
         guard let directory = try openReports() else { throw ReportStoreError(.unwritable, reportsPath) }
         try lock(directory)
@@ -26,7 +26,7 @@ extension ReportStore {
     /// - Returns: The report as it is now.
     /// - Throws: `ReportStoreError` when there is no such report, or when it cannot be read or written.
     @discardableResult
-    public func update(_ id: ReportID, _ change: (inout CrashReport) -> Void) throws(ReportStoreError) -> CrashReport {
+    package func update(_ id: ReportID, _ change: (inout CrashReport) -> Void) throws(ReportStoreError) -> CrashReport {
         guard let directory = try openReports() else {
             throw ReportStoreError(.noSuchReport, reportsPath, detail: id.rawValue)
         }
@@ -102,14 +102,14 @@ extension ReportStore {
 
 extension ReportStore {
     /// When a report is only counted in one that is there: a program that crashes again and again must not bury the rest.
-    public struct Folding: Sendable, Hashable {
+    package struct Folding: Sendable, Hashable {
         /// Reports of a fault within the window that are kept one by one; those after them are counted.
-        public var individual: Int
+        package var individual: Int
         /// How far back to look for them.
-        public var window: Duration
+        package var window: Duration
 
         /// Makes a rule; fewer than two individual reports count as two, so that the first and the last stay apart.
-        public init(individual: Int, window: Duration) {
+        package init(individual: Int, window: Duration) {
             self.individual = max(2, individual)
             self.window = window
         }
@@ -118,7 +118,7 @@ extension ReportStore {
         ///
         /// Whoever starts looks at the faults of the last five minutes (`RecentFaults`), and finds more than enough of them to see
         /// a crash loop.
-        public static let `default` = Folding(individual: 32, window: .seconds(300))
+        package static let `default` = Folding(individual: 32, window: .seconds(300))
     }
 
     /// Puts a report into the store, unless it only counts in another.
@@ -133,7 +133,7 @@ extension ReportStore {
     /// - Returns: The identifier of the report that tells of the fault now.
     /// - Throws: `ReportStoreError`; the store is as it was then.
     @discardableResult
-    public func add(_ report: CrashReport, folding: Folding? = .default) throws(ReportStoreError) -> ReportID {
+    package func add(_ report: CrashReport, folding: Folding? = .default) throws(ReportStoreError) -> ReportID {
         try create()
         guard let folder = try openReports() else { throw ReportStoreError(.unwritable, reportsPath) }
         try lock(folder)
@@ -200,7 +200,7 @@ extension ReportStore {
     ///   - earlier: The other report; nil for none.
     /// - Returns: The identifier of the report that tells of the stall now.
     /// - Throws: `ReportStoreError`; what is in the store stays then.
-    public func finish(stall report: CrashReport, countingIn earlier: ReportID?) throws(ReportStoreError) -> ReportID {
+    package func finish(stall report: CrashReport, countingIn earlier: ReportID?) throws(ReportStoreError) -> ReportID {
         try create()
         guard let folder = try openReports() else { throw ReportStoreError(.unwritable, reportsPath) }
         try lock(folder)

@@ -1,11 +1,11 @@
 internal import Glibc
 internal import LinuxSystem
-public import SystemPackage
+package import SystemPackage
 
 /// Something that is not as it should be in a store.
-public struct StoreFinding: Sendable, Hashable {
+package struct StoreFinding: Sendable, Hashable {
     /// What kind of thing it is.
-    public enum Kind: String, Sendable, Hashable, CaseIterable {
+    package enum Kind: String, Sendable, Hashable, CaseIterable {
         /// A folder or a file cannot be looked at.
         case unreadable
         /// A report that cannot be read.
@@ -39,7 +39,7 @@ public struct StoreFinding: Sendable, Hashable {
     }
 
     /// What was done about it.
-    public enum Repair: String, Sendable, Hashable {
+    package enum Repair: String, Sendable, Hashable {
         /// Nothing: it was not asked for, or could lose something.
         case none
         /// It is as it should be now.
@@ -49,20 +49,20 @@ public struct StoreFinding: Sendable, Hashable {
     }
 
     /// What kind of thing it is.
-    public var kind: Kind
+    package var kind: Kind
     /// The file or folder.
-    public var path: FilePath
+    package var path: FilePath
     /// What is wrong, in one line.
-    public var problem: String
+    package var problem: String
     /// What to do about it, in one line.
-    public var advice: String
+    package var advice: String
     /// Whether `repair` does something about it.
-    public var isRepairable: Bool
+    package var isRepairable: Bool
     /// What was done about it.
-    public var repair: Repair = .none
+    package var repair: Repair = .none
 
     /// Whether something is lost or may be: false for what costs only time or room.
-    public var isSerious: Bool {
+    package var isSerious: Bool {
         switch kind {
         case .leftover, .damagedIndex, .staleIndex, .unfinishedRecords, .overLimits, .strangeFile: false
         default: true
@@ -71,16 +71,16 @@ public struct StoreFinding: Sendable, Hashable {
 }
 
 /// What the check of a store found.
-public struct StoreVerification: Sendable, Hashable {
+package struct StoreVerification: Sendable, Hashable {
     /// What is not as it should be.
-    public var findings: [StoreFinding] = []
+    package var findings: [StoreFinding] = []
     /// How many reports can be read.
-    public var reports = 0
+    package var reports = 0
     /// How many bytes they have together.
-    public var bytes = 0
+    package var bytes = 0
 
     /// Whether everything is as it should be, or is now.
-    public var isSound: Bool { findings.allSatisfy { $0.repair == .done } }
+    package var isSound: Bool { findings.allSatisfy { $0.repair == .done } }
 }
 
 extension ReportStore {
@@ -93,7 +93,7 @@ extension ReportStore {
     ///   - repair: Whether to put right what can be put right without losing anything: modes, leftovers, the index.
     ///   - progress: Called now and then while files are read, with how many were read and how many will be.
     /// - Returns: The findings; none for a store that does not exist.
-    public func verify(
+    package func verify(
         limits: Limits? = nil,
         repair: Bool = false,
         progress: ((_ done: Int, _ total: Int) -> Void)? = nil

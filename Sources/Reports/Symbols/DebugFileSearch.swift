@@ -2,26 +2,26 @@
 ///
 /// A file is used only if it has the build id of the image; a file that `.gnu_debuglink` names, for want of a build id, only if it
 /// has the checksum that stands there.
-public struct DebugFileSearch: Sendable, Hashable {
+package struct DebugFileSearch: Sendable, Hashable {
     /// Folders that are laid out as `/usr/lib/debug` is, by build id (`.build-id/ab/cdef….debug`) or by path, and folders that
     /// have the files themselves, by name.
-    public var directories: [String]
+    package var directories: [String]
 
     /// Executables, libraries and debug files, whatever they are called.
-    public var files: [String]
+    package var files: [String]
 
     /// Where a system keeps its debug files.
-    public static let systemDirectories = ["/usr/lib/debug"]
+    package static let systemDirectories = ["/usr/lib/debug"]
 
     /// What is searched when nothing else is said: the system's debug files.
-    public static let standard = DebugFileSearch(directories: systemDirectories)
+    package static let standard = DebugFileSearch(directories: systemDirectories)
 
     /// Creates a search.
     ///
     /// - Parameters:
     ///   - directories: Folders, the first to be searched first.
     ///   - files: Files, the first that fits is used.
-    public init(directories: [String] = [], files: [String] = []) {
+    package init(directories: [String] = [], files: [String] = []) {
         self.directories = directories
         self.files = files
     }

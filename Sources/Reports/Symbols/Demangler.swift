@@ -1,7 +1,7 @@
 internal import Glibc
 
 /// Turns linker names into names for readers.
-public enum Demangler {
+package enum Demangler {
     /// Longer names are left as they are: demangling can grow a hostile name without bound.
     private static let longestName = 16384
 
@@ -11,7 +11,7 @@ public enum Demangler {
     ///
     /// - Parameter name: The name for linkers.
     /// - Returns: The name for readers, or the same name when it is not mangled.
-    public static func demangle(_ name: String) -> String {
+    package static func demangle(_ name: String) -> String {
         guard name.utf8.count <= longestName else { return name }
         if swiftPrefixes.contains(where: name.hasPrefix) {
             return demangleSwift(name) ?? name
@@ -28,7 +28,7 @@ public enum Demangler {
     ///
     /// - Parameter name: The name for linkers.
     /// - Returns: Such as `Agent.answer(_:)`, or what `demangle(_:)` gives where there is no brief form.
-    public static func brief(_ name: String) -> String {
+    package static func brief(_ name: String) -> String {
         // What the C library calls its functions within itself (glibc, include/libc-symbols.h): only debug files tell.
         if name.hasPrefix("__GI_") { return String(name.dropFirst(5)) }
         guard name.utf8.count <= longestName, swiftPrefixes.contains(where: name.hasPrefix),

@@ -1,5 +1,5 @@
 /// Where the names in an image come from.
-public enum ImageSymbolSource: Sendable, Hashable {
+package enum ImageSymbolSource: Sendable, Hashable {
     /// Files of its own build: how much they know, and their paths.
     case found(Detail, files: [String])
     /// There are only files of another build, such as this one.
@@ -10,7 +10,7 @@ public enum ImageSymbolSource: Sendable, Hashable {
     case unverifiable
 
     /// How much the files of an image know.
-    public enum Detail: Sendable, Hashable {
+    package enum Detail: Sendable, Hashable {
         /// Functions, files, lines and what was inlined.
         case debugInformation
         /// Functions.

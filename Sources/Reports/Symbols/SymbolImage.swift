@@ -1,18 +1,18 @@
 /// An executable or library that was mapped into the process that an address comes from.
-public struct SymbolImage: Sendable, Hashable {
+package struct SymbolImage: Sendable, Hashable {
     /// Where the file was when it was mapped.
-    public var path: String
+    package var path: String
 
     /// The address of the image's first mapped byte: the start of its first loadable segment's first page.
     ///
     /// For position-independent images that is the load bias; for others it is the linked address.
-    public var base: UInt64
+    package var base: UInt64
 
     /// One past the image's last mapped byte.
-    public var end: UInt64
+    package var end: UInt64
 
     /// The build id in hexadecimal, or nil when it is not known; then the file at the path is taken as it is.
-    public var buildID: String?
+    package var buildID: String?
 
     /// Creates the description of a mapped image.
     ///
@@ -21,7 +21,7 @@ public struct SymbolImage: Sendable, Hashable {
     ///   - base: The address of the image's first mapped byte.
     ///   - end: One past the image's last mapped byte.
     ///   - buildID: The build id in hexadecimal, if known.
-    public init(path: String, base: UInt64, end: UInt64, buildID: String?) {
+    package init(path: String, base: UInt64, end: UInt64, buildID: String?) {
         self.path = path
         self.base = base
         self.end = end

@@ -1,33 +1,33 @@
 /// What is known of one function that was active at an address: the physical one, or one inlined into it.
-public struct SymbolicatedFrame: Sendable, Equatable {
+package struct SymbolicatedFrame: Sendable, Equatable {
     /// The function's name for readers, demangled as briefly as a stack is read.
-    public var function: String?
+    package var function: String?
 
     /// The function's name for linkers.
-    public var rawName: String?
+    package var rawName: String?
 
     /// Bytes from the start of the physical function to the address as it was given; nil for inlined functions.
-    public var functionOffset: UInt64?
+    package var functionOffset: UInt64?
 
     /// The source file, as the compiler recorded it.
-    public var file: String?
+    package var file: String?
 
     /// The line in the file, from 1.
-    public var line: Int?
+    package var line: Int?
 
     /// The column in the line, from 1.
-    public var column: Int?
+    package var column: Int?
 
     /// Whether the function was inlined into the one of the next frame.
-    public var inlined: Bool
+    package var inlined: Bool
 
     /// Whether the frame is the compiler's note of why it trapped, which is then the function's name.
-    public var isRuntimeFailure: Bool
+    package var isRuntimeFailure: Bool
 
     /// Whether the function is glue of the compiler that only calls another one.
-    public var isThunk: Bool
+    package var isThunk: Bool
     /// Whether it is data that was jumped into, and no function.
-    public var isData = false
+    package var isData = false
 
     /// Creates a frame; the notes on runtime failures and thunks come from the name.
     ///

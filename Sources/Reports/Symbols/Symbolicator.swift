@@ -5,7 +5,7 @@
 /// replaced or cut short meanwhile does no harm.
 ///
 /// For use from one thread at a time. Allocates and reads files: not for signal handlers.
-public final class Symbolicator {
+package final class Symbolicator {
     /// Addresses whose frames are remembered; a process that faults again does so at the same ones.
     private static let mostRemembered = 4096
 
@@ -24,7 +24,7 @@ public final class Symbolicator {
     /// - Parameters:
     ///   - images: What was mapped into the process that the addresses come from.
     ///   - search: Where files with symbols are looked for, beside the images' paths.
-    public convenience init(images: [SymbolImage], search: DebugFileSearch = .standard) {
+    package convenience init(images: [SymbolImage], search: DebugFileSearch = .standard) {
         self.init(images: images, files: SymbolFiles(search, budget: .agent))
     }
 
@@ -42,7 +42,7 @@ public final class Symbolicator {
     ///   - address: The address, in the process that the images were mapped into.
     ///   - isReturnAddress: Whether the address is that behind a call; then the call itself is looked up.
     /// - Returns: The innermost function first, the physical one last; empty when nothing is known.
-    public func symbolicate(address: UInt64, isReturnAddress: Bool) -> [SymbolicatedFrame] {
+    package func symbolicate(address: UInt64, isReturnAddress: Bool) -> [SymbolicatedFrame] {
         let key = Key(address: address, isReturnAddress: isReturnAddress)
         if let frames = remembered[key] {
             return frames
@@ -60,13 +60,13 @@ public final class Symbolicator {
     ///
     /// - Parameter address: The address, in the process that the images were mapped into.
     /// - Returns: Whether it is.
-    public func isSignalReturn(_ address: UInt64) -> Bool {
+    package func isSignalReturn(_ address: UInt64) -> Bool {
         guard let image = image(at: address), let symbols = files.symbols(of: image) else { return false }
         return symbols.isSignalReturn(at: address &- image.base &+ symbols.linkedBase)
     }
 
     /// Forgets all frames and closes all files; they are opened again when they are needed.
-    public func releaseCaches() {
+    package func releaseCaches() {
         remembered.removeAll()
         files.close()
     }

@@ -1,7 +1,7 @@
 internal import Glibc
 
 /// In which time zone people are shown times; reports have them in UTC.
-public enum DisplayZone: Sendable, Hashable {
+package enum DisplayZone: Sendable, Hashable {
     /// Universal time.
     case utc
     /// The time zone of this machine: `TZ`, else /etc/localtime (tzset(3)).

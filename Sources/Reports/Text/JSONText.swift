@@ -1,13 +1,13 @@
 internal import FoundationEssentials
 
 /// The way JSON is written here.
-public enum JSONText {
+package enum JSONText {
     /// Writes a value: pretty-printed, keys sorted, a newline at the end.
     ///
     /// - Parameter value: What to write.
     /// - Returns: UTF-8 without any character that controls a terminal: those are escaped.
     /// - Throws: `ReportFormatError` when JSON cannot say the value.
-    public static func encode(_ value: some Encodable) throws(ReportFormatError) -> [UInt8] {
+    package static func encode(_ value: some Encodable) throws(ReportFormatError) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         do {
@@ -24,7 +24,7 @@ public enum JSONText {
     /// - Parameter value: What to write.
     /// - Returns: UTF-8 without any character that controls a terminal: those are escaped.
     /// - Throws: `ReportFormatError` when JSON cannot say the value.
-    public static func line(_ value: some Encodable) throws(ReportFormatError) -> [UInt8] {
+    package static func line(_ value: some Encodable) throws(ReportFormatError) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         do {

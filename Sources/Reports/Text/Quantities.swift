@@ -1,5 +1,5 @@
 /// How long ago something was, in words.
-public struct Age: Sendable, Hashable {
+package struct Age: Sendable, Hashable {
     private let seconds: Int64
 
     /// Measures the time from one moment to another.
@@ -7,13 +7,13 @@ public struct Age: Sendable, Hashable {
     /// - Parameters:
     ///   - now: The present.
     ///   - past: When it was.
-    public init(_ now: Timestamp, since past: Timestamp) {
+    package init(_ now: Timestamp, since past: Timestamp) {
         // Both are below 2^58.
         seconds = (now.microsecondsSinceEpoch - past.microsecondsSinceEpoch) / 1_000_000
     }
 
     /// The time in its largest unit, such as `3 minutes ago`.
-    public var text: String {
+    package var text: String {
         switch seconds {
         case ..<0: "in the future by the clock of this machine"
         case ..<2: "just now"
@@ -39,18 +39,18 @@ package enum Count {
 }
 
 /// A number of bytes, in words.
-public struct ByteCount: Sendable, Hashable {
+package struct ByteCount: Sendable, Hashable {
     private let bytes: Int
 
     /// Takes a number of bytes.
     ///
     /// - Parameter bytes: The number.
-    public init(_ bytes: Int) {
+    package init(_ bytes: Int) {
         self.bytes = bytes
     }
 
     /// The number in its largest unit with one decimal, such as `12.3 MiB`.
-    public var text: String {
+    package var text: String {
         var value = Double(bytes)
         guard value.magnitude >= 1024 else { return "\(bytes) B" }
         var unit = ""

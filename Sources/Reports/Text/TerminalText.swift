@@ -1,12 +1,12 @@
 /// Text out of a process that crashed, made safe to show.
 ///
 /// Whoever can make a process crash may have a say in its text, and text can take over a terminal.
-public enum TerminalText {
+package enum TerminalText {
     /// Makes every character visible that would control a terminal, or change the order or the lines of text.
     ///
     /// - Parameter text: Any text.
     /// - Returns: The text with escapes such as `\u{1b}` in the place of such characters.
-    public static func visible(_ text: String) -> String {
+    package static func visible(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isUnsafe) else { return text }
         var result = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
@@ -23,7 +23,7 @@ public enum TerminalText {
     ///
     /// - Parameter text: Any text.
     /// - Returns: The text with escapes such as `\u{e9}` in the place of such characters.
-    public static func ascii(_ text: String) -> String {
+    package static func ascii(_ text: String) -> String {
         guard text.utf8.contains(where: { !(0x20..<0x7f).contains($0) }) else { return text }
         return text.unicodeScalars.reduce(into: "") { result, scalar in
             if (0x20..<0x7f).contains(scalar.value) {

@@ -1,5 +1,5 @@
 /// A length of time, as people call it; the time since 1970 is cut into such, without gaps.
-public enum TimeUnit: String, Sendable, Hashable, CaseIterable, Encodable {
+package enum TimeUnit: String, Sendable, Hashable, CaseIterable, Encodable {
     /// A minute.
     case minute
     /// Ten minutes.
@@ -72,7 +72,7 @@ public enum TimeUnit: String, Sendable, Hashable, CaseIterable, Encodable {
     }
 
     /// How many stretches some time takes.
-    public func count(in times: ClosedRange<Timestamp>) -> Int {
+    package func count(in times: ClosedRange<Timestamp>) -> Int {
         Int(number(of: times.upperBound) - number(of: times.lowerBound)) + 1
     }
 }

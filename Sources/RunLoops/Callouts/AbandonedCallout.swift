@@ -53,19 +53,19 @@ extension HostRunLoop {
         /// Whether it was a cleanup of an abandoned callout of the item.
         public let isCleanup: Bool
         /// The stack with its frames.
-        public let stack: AbandonedStack
+        package let stack: AbandonedStack
     }
 
     /// A callout stack on which something was abandoned: evidence, and never run on again.
-    public final class AbandonedStack: Sendable {
+    package final class AbandonedStack: Sendable {
         /// The address of the description; 0 once it was buried.
         private let address: Atomic<UInt>
         /// The lowest address of the stack.
-        public let low: UInt
+        package let low: UInt
         /// One past the highest address of the stack.
-        public let high: UInt
+        package let high: UInt
         /// What the fault handler left with it: a number of that handler's making.
-        public let faultFacts: UInt32
+        package let faultFacts: UInt32
 
         init(_ stack: UnsafeMutablePointer<HFCalloutStack>) {
             address = Atomic(UInt(bitPattern: stack))
@@ -79,7 +79,7 @@ extension HostRunLoop {
         ///
         /// - Returns: How many bytes stay mapped; 0 if it was buried before.
         @discardableResult
-        public func bury() -> Int {
+        package func bury() -> Int {
             let address = address.exchange(0, ordering: .acquiringAndReleasing)
             guard let stack = unsafe UnsafeMutablePointer<HFCalloutStack>(bitPattern: address) else { return 0 }
             return unsafe hf_callout_stack_bury(stack)
@@ -108,7 +108,7 @@ extension HostRunLoop {
     /// from any thread.
     ///
     /// - Parameter handler: The handler, or `nil` to bury the stacks.
-    public static func setDefaultAbandonHandler(_ handler: (@Sendable (AbandonedCallout) -> Void)?) {
+    package static func setDefaultAbandonHandler(_ handler: (@Sendable (AbandonedCallout) -> Void)?) {
         AbandonHandler.byDefault.set(handler)
     }
 
@@ -118,7 +118,7 @@ extension HostRunLoop {
     /// for a handler holds for it; what it buries is buried. Callable from any thread.
     ///
     /// - Parameter witness: The witness, or `nil` for none.
-    public static func setAbandonWitness(_ witness: (@Sendable (AbandonedCallout) -> Void)?) {
+    package static func setAbandonWitness(_ witness: (@Sendable (AbandonedCallout) -> Void)?) {
         AbandonHandler.witness.set(witness)
     }
 

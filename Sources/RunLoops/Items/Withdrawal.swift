@@ -6,15 +6,15 @@ extension HostRunLoop {
     /// Life cycle: made by `withdraw(item:)`, or when an item is added whose label is withheld -> over: the item was put back or
     /// invalidated, or removed from all the modes that are recorded here, or the loop's thread has ended. Callable from any
     /// thread.
-    public final class Withdrawal: @unchecked Sendable {
+    package final class Withdrawal: @unchecked Sendable {
         /// The item's label.
-        public let label: String
+        package let label: String
         /// What kind of item it is.
-        public let kind: CalloutKind
+        package let kind: CalloutKind
         /// The item's identity, unique in the process.
-        public let identifier: UInt64
+        package let identifier: UInt64
         /// Whether it was withheld because of its label when it was added, and never served.
-        public let isWithheld: Bool
+        package let isWithheld: Bool
         let item: any LoopItem
         /// Until the withdrawal is over the loop refers to it, too.
         private let loop: HostRunLoop
@@ -34,12 +34,12 @@ extension HostRunLoop {
         /// The modes that it is put back into, by name; `.common` if it was added to the common modes.
         ///
         /// What is added or removed meanwhile counts: it is recorded here.
-        public var modes: [Mode] {
+        package var modes: [Mode] {
             loop.lock.withLock { recordedModes }.sorted { $0.rawValue < $1.rawValue }
         }
 
         /// Whether the item is still out of the loop.
-        public var isOver: Bool { loop.lock.withLock { loop.withdrawals[identifier] !== self } }
+        package var isOver: Bool { loop.lock.withLock { loop.withdrawals[identifier] !== self } }
 
         /// Puts the item back into its modes; its loop serves it, even if it sleeps now.
         ///
@@ -50,7 +50,7 @@ extension HostRunLoop {
         /// - Returns: Whether it is back; `false` if the withdrawal is over, a timer or an observer is in another loop now, or
         ///   the kernel does not take a port source's descriptor any more.
         @discardableResult
-        public func putBack() -> Bool { loop.putBack(self) }
+        package func putBack() -> Bool { loop.putBack(self) }
     }
 }
 
@@ -185,7 +185,7 @@ extension HostRunLoop {
     /// - Returns: What puts it back; `nil` if no source, port source, timer or observer with the identifier is in the loop: it
     ///   is a block, a perform or the main queue, is the host's own, or was removed, invalidated or withdrawn before.
     @discardableResult
-    public func withdraw(item identifier: UInt64) -> Withdrawal? {
+    package func withdraw(item identifier: UInt64) -> Withdrawal? {
         guard !isInheritedByFork else { return nil }
         var left: [LoopMode] = []
         let withdrawal = lock.withLock { () -> Withdrawal? in
@@ -222,7 +222,7 @@ extension HostRunLoop {
     ///
     /// - Parameter labels: The labels; they take the place of those of the last call, and an empty set ends it. Items that are
     ///   withheld already stay so until they are put back.
-    public func withhold(itemsLabelled labels: Set<String>) {
+    package func withhold(itemsLabelled labels: Set<String>) {
         withhold(itemsLabelled: labels, sparingSockets: false)
     }
 
@@ -232,10 +232,10 @@ extension HostRunLoop {
     }
 
     /// The items that were withheld because of their labels and not put back, in the order in which they were made.
-    public var withheldItems: [Withdrawal] { withdrawnItems.filter(\.isWithheld) }
+    package var withheldItems: [Withdrawal] { withdrawnItems.filter(\.isWithheld) }
 
     /// All items that were withdrawn or withheld and not put back, in the order in which they were made.
-    public var withdrawnItems: [Withdrawal] {
+    package var withdrawnItems: [Withdrawal] {
         lock.withLock { withdrawals.all }.sorted { $0.identifier < $1.identifier }
     }
 

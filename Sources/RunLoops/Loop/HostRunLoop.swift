@@ -30,7 +30,7 @@ public final class HostRunLoop: @unchecked Sendable {
     /// What is told of its abandoned callouts.
     let abandonHandler = AbandonHandler()
     /// How far the loop has come: for who watches it.
-    public let progress = Progress()
+    package let progress = Progress()
     private let stackSize = Atomic<Int>(1 << 20)
     private let isStrict = Atomic<Bool>(false)
 

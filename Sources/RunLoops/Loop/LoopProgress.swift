@@ -9,9 +9,9 @@ extension HostRunLoop {
     /// phase 8 where the main dispatch queue is asked. The loop's thread writes one word for it, without a lock, a reading of the
     /// clock or a system call; but a watched loop that wakes while the watcher sleeps wakes the watcher (futex(2)). The object
     /// may outlive the loop. Callable from any thread.
-    public final class Progress: Sendable {
+    package final class Progress: Sendable {
         /// What a loop does.
-        public enum State: UInt64, Sendable, Hashable {
+        package enum State: UInt64, Sendable, Hashable {
             /// It does not run.
             case idle = 0
             /// It runs its own code or a callout's.
@@ -21,16 +21,16 @@ extension HostRunLoop {
         }
 
         /// The state of a loop at a time.
-        public struct Reading: Sendable, Hashable {
+        package struct Reading: Sendable, Hashable {
             fileprivate static var stateBits: UInt64 { 2 }
 
             let word: UInt64
 
             /// What the loop did.
-            public var state: State { State(rawValue: word & (1 << Self.stateBits - 1)) ?? .idle }
+            package var state: State { State(rawValue: word & (1 << Self.stateBits - 1)) ?? .idle }
 
             /// Which busy period, wait or rest of the loop it was, counted from 0: another number is another one.
-            public var number: UInt64 { word >> Self.stateBits }
+            package var number: UInt64 { word >> Self.stateBits }
 
             fileprivate func next(_ state: State) -> Reading {
                 Reading(word: (number &+ 1) << Self.stateBits | state.rawValue)
@@ -54,10 +54,10 @@ extension HostRunLoop {
         init() {}
 
         /// The present state.
-        public var reading: Reading { Reading(word: word.load(ordering: .sequentiallyConsistent)) }
+        package var reading: Reading { Reading(word: word.load(ordering: .sequentiallyConsistent)) }
 
         /// The thread that runs the loop, as gettid(2) has it; 0 if it never ran, or has ended.
-        public var thread: Int32 { threadID.load(ordering: .acquiring) }
+        package var thread: Int32 { threadID.load(ordering: .acquiring) }
 
         // MARK: The loop's thread
 

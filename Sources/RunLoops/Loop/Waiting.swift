@@ -220,7 +220,7 @@ extension HostRunLoop {
     ///     then, only the limit and a wake-up end the wait for it.
     ///   - limit: How long at most; zero or less does not wait.
     /// - Returns: Whether there is something to do; `false` when the time was over.
-    public func waitUntilAnyModeIsReady(_ names: [Mode], for limit: Duration) -> Bool {
+    package func waitUntilAnyModeIsReady(_ names: [Mode], for limit: Duration) -> Bool {
         let end = limit <= .zero ? .min : Instant.now.advanced(by: limit).nanoseconds
         return waitUntilReady(names, until: end, endsAtWakeUp: true)
     }

@@ -15,7 +15,7 @@ public struct DurationHistogram: Sendable, Hashable {
     public private(set) var longest = Duration.zero
 
     /// Makes one without entries.
-    public init() {}
+    package init() {}
 
     /// How many entries there are.
     public var count: Int { counts.reduce(0, +) }
@@ -23,7 +23,7 @@ public struct DurationHistogram: Sendable, Hashable {
     /// Adds an entry.
     ///
     /// - Parameter duration: How long it took; a negative one counts as none.
-    public mutating func add(_ duration: Duration) {
+    package mutating func add(_ duration: Duration) {
         let duration = max(.zero, duration)
         counts[Self.bounds.firstIndex { duration <= $0 } ?? Self.bounds.count] += 1
         total += duration

@@ -1,9 +1,9 @@
-public import CrashCapture
+package import CrashCapture
 internal import CrashReports
 
 extension ThreadLook {
     /// What the thread did, in words: `running`, or `sleeping in clock_nanosleep`; nil if that is not known.
-    public var activity: String? {
+    package var activity: String? {
         let state: String? =
             switch self.state {
             case "R": "running"

@@ -1,5 +1,5 @@
 internal import LinuxSystem
-public import RunLoops
+package import RunLoops
 internal import Synchronization
 
 /// Lets a loop tick and measures how late the ticks come: what a frame-rate monitor is to a screen.
@@ -9,16 +9,16 @@ internal import Synchronization
 /// machine was busy or the process stood still. It ticks until it is stopped or released. Callable from any thread.
 public final class TickMonitor: Sendable {
     /// What is told to the handler.
-    public struct Limits: Sendable, Hashable {
+    package struct Limits: Sendable, Hashable {
         /// For how long one tick may be held up; nil for any time.
-        public var perTick: Duration?
+        package var perTick: Duration?
         /// For how long all ticks of a window may be held up together; nil for any time.
-        public var perWindow: Duration?
+        package var perWindow: Duration?
         /// How long a window is; it is counted in 32nds.
-        public var window: Duration
+        package var window: Duration
 
         /// Makes limits.
-        public init(
+        package init(
             perTick: Duration? = .milliseconds(100),
             perWindow: Duration? = nil,
             window: Duration = .seconds(10)
@@ -30,7 +30,7 @@ public final class TickMonitor: Sendable {
     }
 
     /// What has gone beyond a limit.
-    public enum Event: Sendable, Hashable {
+    package enum Event: Sendable, Hashable {
         /// One tick: how late it came, and for how long of that the loop held it up.
         case tick(lateness: Duration, heldUp: Duration)
         /// All ticks of a window together; another window begins.
@@ -90,7 +90,7 @@ public final class TickMonitor: Sendable {
     ///   - period: The time between two ticks, from a millisecond to a day.
     ///   - limits: What is told to the handler.
     ///   - handler: Called on the loop's thread, in the tick's callout.
-    public init(
+    package init(
         on loop: HostRunLoop,
         in mode: HostRunLoop.Mode = .common,
         every period: Duration,
@@ -123,10 +123,10 @@ public final class TickMonitor: Sendable {
     }
 
     /// What was measured so far.
-    public var statistics: Statistics { shared.ledger.withLock { $0.statistics } }
+    package var statistics: Statistics { shared.ledger.withLock { $0.statistics } }
 
     /// Ticks no more.
-    public func stop() {
+    package func stop() {
         timer.invalidate()
         for observer in observers { observer.invalidate() }
     }

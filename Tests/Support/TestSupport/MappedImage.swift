@@ -1,8 +1,8 @@
 internal import Glibc
-public import Symbolication
+package import Symbolication
 
 /// Finds the image of this process that an address lies in, from the kernel's list of mappings.
-public func mappedImage(containing address: UInt64) -> SymbolImage? {
+package func mappedImage(containing address: UInt64) -> SymbolImage? {
     let mappings = ownMappings()
     guard let path = mappings.first(where: { $0.range.contains(address) })?.path, path.hasPrefix("/") else {
         return nil
@@ -79,7 +79,7 @@ private func backtrace(_ frames: UnsafeMutablePointer<UnsafeMutableRawPointer?>,
 
 /// The address behind the call of this function.
 @inline(never)
-public func returnAddress() -> UInt64 {
+package func returnAddress() -> UInt64 {
     var frames = [UnsafeMutableRawPointer?](repeating: nil, count: 2)
     let count = backtrace(&frames, 2)
     return count == 2 ? UInt64(UInt(bitPattern: frames[1])) : 0
@@ -87,13 +87,13 @@ public func returnAddress() -> UInt64 {
 
 /// The addresses behind the calls that led here, the innermost first.
 @inline(never)
-public func callStack() -> [UInt64] {
+package func callStack() -> [UInt64] {
     var frames = [UnsafeMutableRawPointer?](repeating: nil, count: 16)
     let count = backtrace(&frames, CInt(frames.count))
     return frames.prefix(Int(count)).dropFirst().map { UInt64(UInt(bitPattern: $0)) }
 }
 
 /// The address of a function that a library exports.
-public func exportedAddress(_ name: String) -> UInt64? {
+package func exportedAddress(_ name: String) -> UInt64? {
     dlsym(nil, name).map { UInt64(UInt(bitPattern: $0)) }
 }

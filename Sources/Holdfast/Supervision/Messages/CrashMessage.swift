@@ -44,7 +44,7 @@ public struct CrashMessage: Sendable, Hashable {
     }
 
     /// Makes a message.
-    public init(
+    package init(
         number: Int,
         signal: CInt,
         item: UInt64,

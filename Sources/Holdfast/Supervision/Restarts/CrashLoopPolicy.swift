@@ -1,5 +1,5 @@
-public import CrashReports
-public import RunLoops
+package import CrashReports
+package import RunLoops
 
 /// When starts are called a crash loop, and what then: safe mode, longer and longer waits, and giving up only where that is asked for.
 ///
@@ -72,7 +72,7 @@ public struct CrashLoopPolicy: Sendable, Hashable {
     ///   - now: The present. What is said to have happened later is not believed.
     ///   - instant: The present on the clock by which safe mode lasts over restarts in place.
     /// - Returns: The stage, and how many ends came early.
-    public func assess(
+    package func assess(
         _ history: RestartHistory,
         faults: [PastFault] = [],
         now: Timestamp,

@@ -41,7 +41,7 @@ public struct PastFault: Sendable, Hashable {
     public var isOfStartItem: Bool
 
     /// Makes a fault.
-    public init(
+    package init(
         number: Int,
         signal: CInt,
         outcome: Outcome,

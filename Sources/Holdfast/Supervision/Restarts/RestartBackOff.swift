@@ -25,7 +25,7 @@ public struct RestartBackOff: Sendable, Hashable {
     ///   - jitter: A number from 0 to 1, at random: so much of half the wait is left out. What is not in the range counts
     ///     as its nearest end, what is no number as 0.
     /// - Returns: The wait; zero after the first end.
-    public func delay(afterEarlyEnds earlyEnds: Int, jitter: Double) -> Duration {
+    package func delay(afterEarlyEnds earlyEnds: Int, jitter: Double) -> Duration {
         guard earlyEnds > 1 else { return .zero }
         let wait = first.doubled(times: earlyEnds - 2, atMost: longest)
         let share = jitter.isNaN ? 0 : min(max(jitter, 0), 1)

@@ -1,4 +1,4 @@
-public import RunLoops
+package import RunLoops
 
 /// What a process knows of the restarts in place before it, carried in its environment.
 ///
@@ -11,11 +11,11 @@ public struct RestartHistory: Sendable, Hashable {
     /// Those that the program asked for are not counted.
     public var earlyRestarts: Int
     /// How many of those a safe mode has answered that is over: only others can begin the next.
-    public var answeredRestarts = 0
+    package var answeredRestarts = 0
     /// When safe mode began to serve, for it lasts over restarts; nil where it did not, or there is none.
-    public var safeModeBegan: HostRunLoop.Instant?
+    package var safeModeBegan: HostRunLoop.Instant?
     /// How far the process before this one had come; nil if this one was not restarted.
-    public var lastPhase: ProcessPhase?
+    package var lastPhase: ProcessPhase?
     /// Why the process before this one was replaced.
     public var reason: RestartReason
     /// The last faults, the newest last, at most 8.
@@ -25,7 +25,7 @@ public struct RestartHistory: Sendable, Hashable {
     public private(set) var faults: [PastFault]
 
     /// Signals that were held back for this process, as bits.
-    public var heldSignals: UInt64
+    package var heldSignals: UInt64
 
     static let restartsKey = "HOLDFAST_RESTARTS"
     static let earlyKey = "HOLDFAST_EARLY_RESTARTS"
@@ -38,7 +38,7 @@ public struct RestartHistory: Sendable, Hashable {
     static let safeModeKey = "HOLDFAST_SAFE_MODE_SINCE"
 
     /// The variables that carry it: to be taken out of the environment once they are read.
-    public static let variables = [
+    package static let variables = [
         restartsKey, earlyKey, reasonKey, faultsKey, heldKey, pidKey, phaseKey, answeredKey, safeModeKey,
     ]
 
@@ -65,7 +65,7 @@ public struct RestartHistory: Sendable, Hashable {
     ///
     /// A restart in place keeps the pid. An environment that names another one was inherited from a parent, whose history is not
     /// this process's.
-    public init(environment: [String: String], pid: CInt) {
+    package init(environment: [String: String], pid: CInt) {
         self = environment[Self.pidKey] == "\(pid)" ? RestartHistory(environment: environment) : .none
         for index in faults.indices { faults[index].pid = Int(pid) }
     }
@@ -91,7 +91,7 @@ public struct RestartHistory: Sendable, Hashable {
     /// Adds a fault of the process before this one, or of this one, which the next environment carries, too.
     ///
     /// One that is there already is not added again; of more than 8, the oldest is dropped.
-    public mutating func add(_ fault: PastFault) {
+    package mutating func add(_ fault: PastFault) {
         guard !faults.contains(where: { $0.isSame(as: fault) }) else { return }
         // Behind those of the same time: they may come in any order of places, but each place has its own order.
         let place = faults.lastIndex { $0.time <= fault.time }.map { $0 + 1 } ?? 0

@@ -1,5 +1,5 @@
-public import CrashReports
-public import RunLoops
+package import CrashReports
+package import RunLoops
 
 /// How a process should start, by what became of those before it.
 public enum StartStage: Sendable, Hashable {
@@ -19,22 +19,22 @@ public enum StartStage: Sendable, Hashable {
 }
 
 /// What was found out about the processes before a start.
-public struct StartAssessment: Sendable, Hashable {
+package struct StartAssessment: Sendable, Hashable {
     /// How to start.
-    public var stage: StartStage
+    package var stage: StartStage
     /// How many processes in a row ended early: what `RestartBackOff` takes.
-    public var earlyEnds: Int
+    package var earlyEnds: Int
     /// How many of those a safe mode has answered that is over.
-    public var answeredEnds: Int
+    package var answeredEnds: Int
     /// When the safe mode began that the process starts in; nil if it begins with this process, or there is none.
-    public var safeModeBegan: HostRunLoop.Instant?
+    package var safeModeBegan: HostRunLoop.Instant?
     /// How far the last of them had come; nil if there was none, or that is not known.
-    public var lastPhase: ProcessPhase?
+    package var lastPhase: ProcessPhase?
     /// When the last of them ended, if that is known.
-    public var lastEnd: Timestamp?
+    package var lastEnd: Timestamp?
 
     /// Makes an assessment.
-    public init(
+    package init(
         stage: StartStage,
         earlyEnds: Int,
         answeredEnds: Int = 0,
@@ -59,7 +59,7 @@ public struct StartAssessment: Sendable, Hashable {
     ///   - jitter: A number from 0 to 1, at random.
     ///   - now: The present.
     /// - Returns: The wait, zero for none.
-    public func wait(_ backOff: RestartBackOff, jitter: Double, now: Timestamp) -> Duration {
+    package func wait(_ backOff: RestartBackOff, jitter: Double, now: Timestamp) -> Duration {
         guard earlyEnds > 0, lastPhase != .serving else { return .zero }
         let whole = backOff.delay(afterEarlyEnds: earlyEnds, jitter: jitter)
         // A clock that was set back in between makes it no longer.

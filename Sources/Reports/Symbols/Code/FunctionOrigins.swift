@@ -1,5 +1,5 @@
 /// Where code of an executable comes from; what allows less comes later.
-public enum FunctionOrigin: UInt8, Sendable {
+package enum FunctionOrigin: UInt8, Sendable {
     /// From Swift.
     case swift
     /// From another language, and somebody vouches for it.
@@ -15,14 +15,14 @@ public enum FunctionOrigin: UInt8, Sendable {
 }
 
 /// Code of other languages that somebody vouches for.
-public struct TrustedCode: Sendable, Hashable {
+package struct TrustedCode: Sendable, Hashable {
     /// Folders of source files, by name: what SwiftPM calls a target, or module.
-    public var modules: Set<String>
+    package var modules: Set<String>
     /// Symbols, or with a star at the end the beginnings of symbols.
-    public var functions: Set<String>
+    package var functions: Set<String>
 
     /// Names the code.
-    public init(modules: Set<String> = [], functions: Set<String> = []) {
+    package init(modules: Set<String> = [], functions: Set<String> = []) {
         self.modules = modules
         self.functions = functions
     }
@@ -47,7 +47,7 @@ public struct TrustedCode: Sendable, Hashable {
 /// Code without a symbol is unknown. Only debug information tells what was inlined. Made once and never changed, so that it may be
 /// asked from any thread, a crash thread included: nothing is allocated and no lock is taken.
 @safe
-public final class FunctionOrigins: Sendable {
+package final class FunctionOrigins: Sendable {
     /// A range of addresses, as linked, with what is known of it.
     struct Piece {
         var start: UInt64
@@ -63,10 +63,10 @@ public final class FunctionOrigins: Sendable {
     private let count: Int
 
     /// Whether only what the executable exports is known, if anything: it was stripped of its symbols, and nobody has them.
-    public let isStripped: Bool
+    package let isStripped: Bool
 
     /// Whether a file could not be read that tells more: another attempt may.
-    public let isUnread: Bool
+    package let isUnread: Bool
 
     /// Reads the symbols and the debug information of an executable, and of its separate debug file where there is one.
     ///
@@ -75,7 +75,7 @@ public final class FunctionOrigins: Sendable {
     ///   - program: The same, open; nil to open it by its path.
     ///   - trusted: Code that somebody vouches for.
     ///   - search: Where debug files are looked for.
-    public init(
+    package init(
         of executable: SymbolImage,
         from program: ProgramFile? = nil,
         trusting trusted: TrustedCode,
@@ -121,7 +121,7 @@ public final class FunctionOrigins: Sendable {
     ///
     /// - Parameter address: An address in the function, not behind its last instruction.
     /// - Returns: Its origin; unknown for addresses elsewhere.
-    public func origin(at address: UInt64) -> FunctionOrigin {
+    package func origin(at address: UInt64) -> FunctionOrigin {
         guard image.contains(address) else { return .unknown }
         let linked = address &- image.base &+ linkedBase
         var (low, high) = (0, count)

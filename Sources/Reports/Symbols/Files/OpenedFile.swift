@@ -50,12 +50,12 @@ package final class OpenedFile: Sendable {
 /// The file of the running program, opened once: later there may be no descriptor left, or no way to it.
 ///
 /// For use from one thread at a time.
-public final class ProgramFile {
+package final class ProgramFile {
     private let path: String
     private var file: OpenedFile?
 
     /// Opens a file; where that fails, it is tried again when it is needed.
-    public init(path: String) {
+    package init(path: String) {
         self.path = path
         file = try? OpenedFile(path: path)
     }
