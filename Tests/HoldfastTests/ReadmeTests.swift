@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// The examples of README's "An agent of your own", built and run as they stand there.
+/// The examples of README, built and run as they stand there.
 @Suite(.timeLimit(.minutes(10))) struct ReadmeTests {
     private static let storeLine = "configuration.store = \"/tmp/greeter-reports\"\n"
     private static let policyLine = "configuration.afterFault = .keepGoing\n"

@@ -4,16 +4,13 @@ import Holdfast
 var configuration = EventHost.Configuration()
 configuration.afterFault = .keepGoing
 configuration.crashLoop?.givesUpAfter = 3
-
 let host = try EventHost(configuration)
 
 let greeter = HostRunLoop.Timer(label: "greeter", after: .seconds(1), repeating: .seconds(1)) { _ in
     let names = ["Anna", "Bo", "Carla"]
-    // One too far now and then: that costs this call, not the process.
-    print("Hello \(names[Int.random(in: 0...names.count)])")
+    print("Hello \(names[Int.random(in: 0...3)])")  // names[3] does not exist
 }
 host.loop.add(greeter, to: .common)
-
 host.onFault { fault in print(fault) }
 try host.onSignal(SIGTERM) { _ in host.stop() }
 
