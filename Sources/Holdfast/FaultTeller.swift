@@ -91,7 +91,7 @@ final class FaultTeller: Sendable {
 
     private var process: SpoolProcess? {
         if let known = state.withLock({ $0.process }) { return known }
-        let made = try? SpoolContents(bytes: capture.spoolBytes()).process
+        let made = try? SpoolContents.process(bytes: capture.spoolBytes())
         state.withLock { $0.process = made }
         return made
     }

@@ -220,7 +220,7 @@ final class ReportWriter: Sendable {
 
     /// Tells of processes like this one that ended without saying why: of the same program, started the same way.
     private func noteEnds(_ ends: [SpoolFinisher.SilentEnd]) {
-        guard !ends.isEmpty, let own = try? SpoolContents(bytes: capture.spoolBytes()).process else { return }
+        guard !ends.isEmpty, let own = try? SpoolContents.process(bytes: capture.spoolBytes()) else { return }
         let ours = ends.filter { $0.process.executable == own.executable && $0.process.arguments == own.arguments }
         for end in ours.sorted(by: { $0.lastActivity < $1.lastActivity }) {
             let metadata: Logger.Metadata = [

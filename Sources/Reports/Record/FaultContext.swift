@@ -128,7 +128,7 @@ package struct FaultContext: Sendable, Hashable {
     /// A text that may fill its field: then it was cut, perhaps inside a character.
     private static func text<Layout, Field>(_ entry: RecordView<Layout>, _ field: KeyPath<Layout, Field>) -> String {
         var text = entry.text(field)
-        guard let last = entry.numbers(field, of: UInt8.self).last, last != 0 else { return text }
+        guard entry.isFilled(field) else { return text }
         if text.last == "\u{fffd}" { text.removeLast() }
         return text + "…"
     }

@@ -21,15 +21,10 @@ struct RecordBytes {
         return RecordBytes(bytes[start..<start + count])
     }
 
-    /// A number in the byte order of the machine that wrote it: records are read where they were written.
+    /// A number, at any address, in the byte order of the machine that wrote it: records are read where they were written.
     func integer<T: FixedWidthInteger>(_ offset: Int, as type: T.Type = T.self) -> T {
-        let size = MemoryLayout<T>.size
-        guard offset >= 0, offset <= bytes.count - size else { return 0 }
-        var value: T = 0
-        for index in (0..<size).reversed() {
-            value = value << 8 | T(truncatingIfNeeded: bytes[bytes.startIndex + offset + index])
-        }
-        return value
+        guard offset >= 0, offset <= bytes.count - MemoryLayout<T>.size else { return 0 }
+        return unsafe bytes.withUnsafeBytes { unsafe $0.loadUnaligned(fromByteOffset: offset, as: T.self) }
     }
 
     /// A text that ends at a NUL or after `size` bytes; bytes that are not UTF-8 are replaced.
@@ -119,6 +114,11 @@ struct RecordView<Layout> {
     /// A text that ends at a NUL or with its field.
     func text<Field>(_ field: KeyPath<Layout, Field>) -> String {
         storage.text(Self.offset(of: field), MemoryLayout<Field>.size)
+    }
+
+    /// Whether a text takes all of its field: the last byte is there, and is no NUL.
+    func isFilled<Field>(_ field: KeyPath<Layout, Field>) -> Bool {
+        storage.integer(Self.offset(of: field) + MemoryLayout<Field>.size - 1, as: UInt8.self) != 0
     }
 
     /// NUL-terminated texts one after the other, in the first bytes of a field.

@@ -54,18 +54,7 @@ package struct SpoolContents: Sendable {
     /// - Throws: `Malformed` if they are not a spool file of a version that is known.
     package init(bytes: [UInt8]) throws(Malformed) {
         let file = RecordBytes(bytes[...])
-        let header = RecordView<HFSpoolHeader>(file)
-        guard header.text(\.magic) == HF_SPOOL_MAGIC else {
-            throw Malformed(description: "not a spool file, or one whose process died before it was ready")
-        }
-        guard header.version == HF_SPOOL_VERSION else {
-            throw Malformed(
-                description:
-                    "the spool file has version \(header.version), but this program reads version \(HF_SPOOL_VERSION): "
-                    + "use the crashreport of the Holdfast that wrote it"
-            )
-        }
-        guard header.header_size >= RecordView<HFSpoolHeader>.size else { throw .damaged }
+        let header = try Self.header(file)
         process = SpoolProcess(header)
         attempts = Int(header.attempts)
         end = End(rawValue: header.end) ?? .none
@@ -101,6 +90,30 @@ package struct SpoolContents: Sendable {
             }
         }
         self.records = records.sorted { $0.number < $1.number }
+    }
+
+    /// The process that the header of a spool file describes; its records are not looked at.
+    ///
+    /// - Parameter bytes: The file, or its beginning.
+    /// - Throws: `Malformed` if that is no header of a version that is known.
+    package static func process(bytes: [UInt8]) throws(Malformed) -> SpoolProcess {
+        SpoolProcess(try header(RecordBytes(bytes[...])))
+    }
+
+    private static func header(_ file: RecordBytes) throws(Malformed) -> RecordView<HFSpoolHeader> {
+        let header = RecordView<HFSpoolHeader>(file)
+        guard header.text(\.magic) == HF_SPOOL_MAGIC else {
+            throw Malformed(description: "not a spool file, or one whose process died before it was ready")
+        }
+        guard header.version == HF_SPOOL_VERSION else {
+            throw Malformed(
+                description:
+                    "the spool file has version \(header.version), but this program reads version \(HF_SPOOL_VERSION): "
+                    + "use the crashreport of the Holdfast that wrote it"
+            )
+        }
+        guard header.header_size >= RecordView<HFSpoolHeader>.size else { throw .damaged }
+        return header
     }
 
     /// The images of the bytes of a spool file that is being written: for the process itself.
