@@ -2,8 +2,8 @@ import CrashReports
 import FaultInjection
 import Glibc
 
-/// What must follow a fault that a connection's callout commits, by the rules: decision 5 of the design, with the agent's policy,
-/// which resumes traps, arithmetic faults, accesses to page zero and stack overflows.
+/// What must follow a fault in a connection's callout, by `VerdictRule` with the agent's policy: it resumes traps, arithmetic faults,
+/// accesses to page zero and stack overflows.
 struct FaultExpectation {
     let verdict: CrashReport.Verdict.Decision
     /// `si_code`.

@@ -1,8 +1,9 @@
 /// Judges the frames of a walk one by one, innermost first: which ran the application's code, and which somebody else's.
 ///
-/// A pure state machine. The rule is decision 5 of the design: above the recovery point there may be only application frames,
-/// apart from one run of failure functions at the very top. C functions of the executable that the application called may have
-/// faulted themselves; one that called back into Swift may hold what a library holds.
+/// A pure state machine. The rule: above the recovery point there may be only frames of the application, except one run of failure
+/// functions at the very top. A library's frame may hold the library's locks, or leave its data half changed. A C function of the
+/// executable that the application called may have faulted itself. A C function that called back into Swift may hold what a library
+/// holds.
 struct WalkJudge {
     /// What a frame is to the judge.
     enum Frame {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import CrashCapture
 
-/// The rule over all combinations of what it looks at, against decision 5 of the design written down a second time.
+/// Compares the rule, for all combinations of its inputs, with the same rule written a second time, in a different form.
 @Suite(.timeLimit(.minutes(10))) struct VerdictRuleTests {
     typealias Walk = FaultSummary.Walk
 

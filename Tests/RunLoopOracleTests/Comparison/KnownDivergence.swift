@@ -1,7 +1,7 @@
 /// Where HostRunLoop differs from CFRunLoop on purpose, or where CFRunLoop promises nothing.
 ///
-/// The numbers are those of the items of the specification, section 1. A watched play ends at the first of these, if it
-/// is one that can change what follows; the others are made equal by the adapters.
+/// The item numbers are those of the table in RunLoop.md, "What differs from CFRunLoop". A divergence that can change what follows
+/// ends a watched play. The adapters make the others equal.
 enum KnownDivergence: Hashable, Sendable {
     /// Items 4 and 9: a block for the common modes makes a mode of that name in CFRunLoop only.
     ///
