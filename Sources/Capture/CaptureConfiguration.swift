@@ -11,7 +11,9 @@ extension CrashCapture {
         package var requiresSpool = true
         /// How long ago the process began to start: it may have waited since.
         package var elapsed = Duration.zero
-        /// How long a parked thread waits for its verdict; twice as long where the crash thread waits for no lock.
+        /// How long a parked thread waits for its verdict.
+        ///
+        /// It waits twice as long if the crash thread is only slow: if that does not sleep when the time is up, no lock blocks it.
         package var deadline: Duration
         /// What is done when no verdict came in time: never resume.
         package var verdictAtDeadline: Verdict

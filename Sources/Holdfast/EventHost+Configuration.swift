@@ -92,7 +92,9 @@ extension EventHost {
         public var drainDeadline: Duration = .seconds(5)
         /// When faults after each start are called a crash loop; nil for never.
         public var crashLoop: CrashLoopPolicy? = .default
-        /// How long a thread that faulted waits for its verdict; twice as long where the crash thread waits for no lock.
+        /// How long a thread that faulted waits for its verdict.
+        ///
+        /// It waits twice as long if the crash thread is only slow: if that does not sleep when the time is up, no lock blocks it.
         ///
         /// Where it is more than usual, reports wait longer for the other threads, too.
         public var verdictDeadline: Duration = .seconds(2)

@@ -7,7 +7,8 @@
 
 /// Parks the thread until there is a verdict on its fault, and returns that.
 ///
-/// Within the deadline, or within two where the deciding thread waits for no lock, it is the deciding thread's; else the one for that case.
+/// The deciding thread gives it, within the deadline. If it is only slow, not blocked by a lock, the deadline is extended once. If no
+/// verdict comes, the result is the one that was set for that case.
 /// Safe to call from a signal handler.
 uint32_t hf_async_park(HFRecord *record);
 

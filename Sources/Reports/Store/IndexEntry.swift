@@ -168,7 +168,7 @@ struct PackedID: Hashable, Comparable, Sendable {
         return all & 0xf0 == 0 ? number : nil
     }
 
-    /// What each byte is worth as a digit; 255 for what is none.
+    /// What each byte is worth as a digit; 255 for a byte that is not a digit.
     private static let values: [UInt8] = (0...255).map { byte in
         switch byte {
         case 48...57: UInt8(byte - 48)

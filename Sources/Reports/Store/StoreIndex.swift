@@ -387,7 +387,7 @@ private enum IndexLine {
         return (entry, StorePlace(number: UInt64(bitPattern: place)))
     }
 
-    /// Reads texts, each after a separator; nil for what is none.
+    /// Reads texts, each after a separator; nil if a separator is missing or a text is not valid.
     static func texts(_ bytes: UnsafeRawBufferPointer) -> ReportTexts? {
         var fields: [String] = []
         var start = 0

@@ -223,7 +223,8 @@ extension HostRunLoop.Progress {
 extension HostRunLoop.Progress {
     /// Where the one who watches loops sleeps while there is nothing to see.
     ///
-    /// A process has one watcher. It costs a watched loop that wakes a load, and a system call if the watcher sleeps.
+    /// A process has one watcher. A watched loop pays for it each time it wakes: one load from memory, and a system call if the
+    /// watcher sleeps.
     package enum WatcherBell {
         /// 1 while the watcher is about to sleep, or sleeps, until a loop becomes busy.
         private static let word = Atomic<UInt32>(0)

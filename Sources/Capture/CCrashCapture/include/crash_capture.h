@@ -19,7 +19,8 @@ typedef struct HFCaptureConfiguration {
     /// The mapped spool file, and how long it is.
     HFSpoolHeader *_Nonnull spool;
     uint64_t spool_size;
-    /// How long a parked thread waits for its verdict, in nanoseconds; twice as long where the deciding thread waits for no lock.
+    /// How long a parked thread waits for its verdict, in nanoseconds. It waits twice as long if the deciding thread is only slow: if
+    /// that does not sleep when the time is up, no lock blocks it.
     uint64_t deadline_nanoseconds;
     /// HF_VERDICT_RESTART or HF_VERDICT_TERMINATE: what is done when no verdict comes in time.
     uint32_t verdict_at_deadline;
