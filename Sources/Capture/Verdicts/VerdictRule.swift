@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Decides what is done about a fault. Deny by default: it resumes only what every condition allows.
+/// Decides what is done about a fault, deny by default: it resumes only what every condition allows.
 ///
 /// A pure function of what was captured and of the circumstances. Safe on the crash thread: it allocates nothing and takes
 /// no lock.
