@@ -31,7 +31,7 @@ extension CrashCapture {
         package var capturesThreads: Bool
         /// Whether reports have memory contents: of the stack, and near the registers.
         package var capturesMemory: Bool
-        /// How much the store of the reports may hold, for whoever finishes what this process leaves.
+        /// How much the store of the reports may hold, for the process that finishes what this one leaves.
         package var storeLimits = StoreLimits()
         /// Holdfast's own version, for reports.
         package var version: String
@@ -67,7 +67,7 @@ extension CrashCapture {
     }
 }
 
-/// How much a store may hold, as the spool file says it to whoever finishes the records of the process.
+/// How much a store may hold, as the spool file tells it to the process that finishes these records.
 package struct StoreLimits: Sendable {
     /// How many reports; nil for any number.
     package var reports: Int?

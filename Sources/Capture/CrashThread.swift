@@ -156,7 +156,7 @@ final class CrashThread: @unchecked Sendable {
         }
     }
 
-    /// Looks at a thread for whoever wants to know, unless nobody does any more.
+    /// Looks at a thread that another one has asked about, unless it has stopped waiting for the answer.
     private func lookAtThread() {
         guard let look = unsafe hf_capture_take_look() else { return }
         if unsafe look.pointee.interruption != nil {
@@ -262,13 +262,13 @@ final class CrashThread: @unchecked Sendable {
 
     // MARK: Callouts that take too long
 
-    /// Has a callout's thread stand still, and sends it the way of a fault if it may be abandoned where it stands.
+    /// Has a callout's thread stand still, and sends it into the fault handler if the callout may be abandoned there.
     ///
-    /// Whoever is not sent goes on as if nothing had been.
+    /// Otherwise the thread goes on as if nothing had happened.
     private func interrupt(_ look: UnsafeMutablePointer<HFThreadLook>) {
         guard let attempt = unsafe look.pointee.interruption else { return }
         unsafe attempt.pointee.outcome = UInt32(HF_INTERRUPTION_NOT_NOW)
-        // Whoever finds no room for a record is not resumed, and this one did nothing wrong.
+        // Without room for a record it would not be resumed, although it did nothing wrong.
         guard unsafe attempt.pointee.is_last || hf_capture_has_room() else { return }
         guard unsafe sampler.stopOverdue(look, attempt, hasWalker: walker != nil) else { return }
         guard unsafe hf_async_is_same_callout(attempt) else {
@@ -368,7 +368,7 @@ final class CrashThread: @unchecked Sendable {
         guard let image = unsafe walker.images.image(at: address) else { return .other }
         switch unsafe image.pointee.kind {
         case .application:
-            // A jump into data, which is nobody's code: who jumped is the next frame.
+            // A jump into data, where there is no code: the next frame is the caller's.
             guard unsafe (image.pointee.code.0..<image.pointee.code.1).contains(address) else { return .noCode }
             switch inspection.origin(address) {
             case .swift, .trusted: return .application

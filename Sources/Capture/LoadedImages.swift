@@ -121,7 +121,7 @@ struct FunctionRanges {
     /// How the Swift runtime ends a program whose main function or top level throws (swift/stdlib/public/core/ErrorType.swift).
     static var errorInMain: FunctionRanges { FunctionRanges(["swift_errorInMain"]) }
 
-    /// Functions of C that ask the kernel to wait or to move bytes and do nothing else: who is interrupted in one holds nothing.
+    /// Functions of C that only ask the kernel to wait or to move bytes: a thread that is interrupted in one holds nothing.
     ///
     /// Their system calls are those of `hf_async_is_plain_system_call()`.
     static var waitFunctions: FunctionRanges {

@@ -5,8 +5,8 @@ internal import SystemPackage
 
 /// The file that this process's fault records are written to, mapped so that they outlive it.
 ///
-/// The file is locked (flock(2)) as long as the process lives under this executable image: a lock that can be had means that
-/// the writer died or was replaced, and that whoever holds the lock may finish its records.
+/// The file is locked (flock(2)) as long as the process lives under this executable image. If another process gets the lock, the
+/// writer died or was replaced, and that process may finish its records.
 @safe
 struct SpoolFile {
     /// Faults that can wait for their reports at one time.

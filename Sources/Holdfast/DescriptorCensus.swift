@@ -14,7 +14,7 @@ struct DescriptorCensus {
     private var unwatched: Int?
     private var counted = 0
 
-    /// Counts for the first time: what is open now belongs to nobody's fault.
+    /// Counts for the first time: no fault has left open what is open now.
     mutating func begin(open: Int, watched: Int) {
         guard unwatched == nil else { return }
         first = open - watched

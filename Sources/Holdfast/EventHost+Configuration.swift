@@ -71,7 +71,9 @@ extension EventHost {
         ///
         /// By default it serves without them, and says so in its log and in `EventHost.storeState`.
         public var requiresStore = false
-        /// How much the store may hold: whoever writes a report removes what is too much; nil for any amount.
+        /// How much the store may hold; nil for any amount.
+        ///
+        /// A process that writes a report removes what is too much.
         public var reportLimits: ReportStore.Limits? = .default
         /// Which faults may be resumed.
         public var policy: RecoveryPolicy = .default

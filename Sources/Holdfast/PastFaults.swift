@@ -29,7 +29,7 @@ struct PastFaults {
             executable: executable,
             withinSeconds: Self.seconds
         )
-        // A forked child's fault is not the end of the program, and whoever is alive is not the process before this one.
+        // A forked child's fault does not end the program. A process that is alive is not the one before this one.
         let own = recent.filter {
             !$0.isForkedChild && $0.instance.mayBe(instance) && !CrashCapture.isAlive(pid: $0.pid)
         }

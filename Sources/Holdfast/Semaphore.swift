@@ -19,7 +19,7 @@ final class Semaphore: Sendable {
 
     /// Ends one wait, now or later.
     func signal() {
-        // Sequentially consistent, here and in `wait`: either this sees who waits, or that one sees the signal.
+        // Sequentially consistent, here and in `wait`: either this sees the waiting thread, or that thread sees the signal.
         count.add(1, ordering: .sequentiallyConsistent)
         if waiting.load(ordering: .sequentiallyConsistent) > 0 { Futex.wakeOne(waitingOn: count) }
     }

@@ -56,7 +56,7 @@ struct StorePlace {
 }
 
 extension StoreLimits {
-    /// The limits of a store, for whoever finishes the records of this process.
+    /// The limits of a store, for the process that finishes the records of this one.
     init(_ limits: ReportStore.Limits) {
         self.init(
             reports: limits.reports,

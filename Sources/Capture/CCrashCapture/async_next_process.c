@@ -63,7 +63,7 @@ void hf_async_finish_restart(bool has_begun) {
 }
 
 const HFRestartPlan *hf_async_exchange_restart_plan(const HFRestartPlan *replacement) {
-    // A thread that restarts reads the plan, and holds the lock: so the one that comes back is nobody's.
+    // A thread that restarts holds the lock while it reads the plan. If we get the lock, nobody uses the plan that is taken out.
     bool is_free = hf_async_begin_restart();
     const HFRestartPlan *before =
         atomic_exchange_explicit(&plan, replacement, memory_order_acq_rel);

@@ -1,11 +1,11 @@
 // Which slots of the spool are taken, by whom, and which wait for a verdict.
 //
-// A slot is taken for one fault, and two hold it: the thread that faulted, which reads its verdict, and whoever makes the report. Each
-// lets go when it is through, in whatever order, and the last of them frees the slot. So a slot never changes its fault while somebody
-// reads it: a thread that sleeps through its wake-up found the next fault's verdict in it, and acted on that.
+// A slot is taken for one fault. Two hold it: the thread that faulted, which reads its verdict, and the maker of the report. Each lets go
+// when it is done, in any order, and the last one frees the slot. So a slot never changes its fault while somebody reads it. Without
+// this, a thread that slept through its wake-up found the next fault's verdict in its slot, and acted on it.
 //
-// The records say so, too, for whoever reads the file of a dead process. Bits of our own are for finding one: looking into 256
-// records, each on a page of its own, took 15 us of a fault (measured: its translations are in no cache by then).
+// The records have this state, too, for readers of a dead process's file. The bits here are for finding a slot fast: looking into 256
+// records, each on a page of its own, took 15 us of a fault (measured: by then no cache has their address translations).
 
 #include "async_state.h"
 #include "async_syscalls.h"

@@ -186,8 +186,8 @@ int mtx_timedlock(mtx_t *restrict mutex, const struct timespec *restrict until) 
 
 int mtx_unlock(mtx_t *mutex) { LET_GO(mtx_unlock, mutex, thrd_success); }
 
-// The guard of a C++ variable that is made when it is first used (Itanium C++ ABI, 3.3.3): whoever comes meanwhile waits for whoever
-// makes it. Without a C++ runtime nobody calls these.
+// The guard of a C++ variable that is initialised when it is first used (Itanium C++ ABI, 3.3.3). While one thread initialises it, the
+// others wait. Without a C++ runtime nobody calls these.
 
 extern int __cxa_guard_acquire(uint64_t *guard);
 extern void __cxa_guard_release(uint64_t *guard);

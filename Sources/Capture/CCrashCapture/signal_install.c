@@ -218,7 +218,7 @@ void hf_signal_restore(int signal) {
 void hf_signal_let_through(void) {
     uint64_t signals = atomic_load(&hf_signal_state.observed);
     for (int signal = 1; signal <= HF_HIGHEST_SIGNAL; signal += 1) {
-        // One that is discarded is nobody's to wait for.
+        // Nobody waits for a signal that is discarded.
         if (atomic_load(&hf_signal_state.descriptors[signal]) == 0) {
             signals &= ~bit(signal);
         }

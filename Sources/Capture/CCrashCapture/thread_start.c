@@ -94,7 +94,7 @@ __attribute__((section("hf_thread_start_code"))) static void *hf_thread_start(vo
     free(argument);
     // Without one, an overflow of this thread's stack has no record: nothing else depends on it.
     (void)hf_capture_prepare_thread();
-    // It has the mask of whoever made it, maybe from before the program, or the one of its attributes.
+    // Its mask is that of the thread that made it, which may be from before the program, or that of its attributes.
     hf_unblock_fault_signals();
     return start.function(start.argument);
 }

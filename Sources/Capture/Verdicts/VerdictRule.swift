@@ -114,7 +114,7 @@ package struct VerdictRule: Sendable {
     private func canDrain(_ fault: FaultSummary) -> Bool {
         // With an obstacle, frames of the runtime may pass for the application's.
         guard !fault.isMainThread, obstacle == nil else { return false }
-        // What the section leaves half done is open to everyone; what a held lock protects, to nobody.
+        // Every thread can see what a critical section leaves half done. What a held lock protects, none can.
         if fault.isInCriticalSection { return false }
         if case .broken = fault.walk.end { return false }
         // A library that called back may hold what the main loop needs: the loader's lock made it wait for the whole deadline.

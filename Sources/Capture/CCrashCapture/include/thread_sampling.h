@@ -200,7 +200,7 @@ bool hf_async_is_same_callout(const HFInterruption *_Nonnull interruption);
 /// place; 0 if it runs or that is not known. For the crash thread.
 uint64_t hf_async_kernel_place(int32_t thread);
 
-/// Whether a system call only waits or moves bytes, so that who is interrupted in it holds nothing of the kernel's or the C library's.
+/// Whether a system call only waits or moves bytes: a thread that is interrupted in it holds nothing of the kernel or the C library.
 bool hf_async_is_plain_system_call(int32_t number);
 
 /// The request that is for interruptions.

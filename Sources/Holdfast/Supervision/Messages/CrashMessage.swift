@@ -27,10 +27,10 @@ public struct CrashMessage: Sendable, Hashable {
     /// How many messages of resumed faults were left out before this one, because nobody took them in time.
     public var merged: Int
 
-    /// Finds more to say of the fault, when the message is printed; nil where nobody does.
+    /// Finds more to say about the fault when the message is printed.
     package var words = Words()
 
-    /// Asks somebody for what is known of a fault in words; equal to any other.
+    /// Asks a closure, if there is one, what is known of a fault, in words; equal to any other.
     package struct Words: Sendable, Hashable {
         /// Gives a line, or nil; called in ordinary code, on any thread.
         package var find: (@Sendable (Int) -> String?)?

@@ -125,7 +125,7 @@ public struct CrashLoopPolicy: Sendable, Hashable {
             lastPhase: history.lastPhase
         )
         if assessment.earlyEnds - assessment.answeredEnds >= first {
-            // A time to come is none of ours: then safe mode begins now.
+            // A time in the future cannot be from one of our processes: then safe mode begins now.
             let began = history.safeModeBegan.flatMap { $0 <= instant ? $0 : nil }
             if let began, began.advanced(by: probation) <= instant {
                 // The row goes on, unless something was served; what was left out is tried again in any case.

@@ -43,7 +43,7 @@ struct EarlyEnds {
         let isKnown = (ends + [lastEnd].compactMap { $0 }).contains { $0.hasSameProcess(as: fault) }
         if !isKnown, wasHealthy(until: fault) { reset() }
         lastEnd = fault
-        // In safe mode what was served says nothing of what was left out, if anything was.
+        // In safe mode, serving proves nothing about the items that were left out, if there are any.
         if fault.phase == .serving {
             if phase == .normal || phase == .safe && culprits.isEmpty { reset() }
             return

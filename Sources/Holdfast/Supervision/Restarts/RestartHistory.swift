@@ -21,7 +21,7 @@ public struct RestartHistory: Sendable, Hashable {
     /// The last faults, the newest last, at most 8.
     ///
     /// A restart for a fault begins inside a signal handler, with an environment that was prepared before it: that fault is
-    /// not among them. The spool file has it; whoever reads that adds it (`add(_:)`).
+    /// not among them. The spool file has it; its reader adds it (`add(_:)`).
     public private(set) var faults: [PastFault]
 
     /// Signals that were held back for this process, as bits.
