@@ -95,6 +95,7 @@ package struct SpoolContents: Sendable {
     /// The process that the header of a spool file describes; its records are not looked at.
     ///
     /// - Parameter bytes: The file, or its beginning.
+    /// - Returns: The process.
     /// - Throws: `Malformed` if that is no header of a version that is known.
     package static func process(bytes: [UInt8]) throws(Malformed) -> SpoolProcess {
         SpoolProcess(try header(RecordBytes(bytes[...])))
