@@ -89,13 +89,7 @@ extension EventHost {
             scheduleDischarge()
             recover(from: message)
         case .draining(let deadline):
-            // Its report is made by the next process.
-            let end = isWaiting ? "restarts when its wait is over" : "restarts when it has drained"
-            let time = isStopping ? "ends" : end
-            // What one incident does to many threads is said of the first; the next process has a line of each.
-            let level: Logger.Level = isReplacementTold ? .debug : .critical
-            isReplacementTold = true
-            configuration.logger.log(level: level, "\(message); the process \(time)")
+            tellReplacement(message)
             drainAfterFault(until: deadline, parkedThread: message.thread)
         }
         guard message.item == 0 || message.item != supervisor.portItem else {
@@ -103,6 +97,21 @@ extension EventHost {
             return
         }
         for handler in faultHandlers { handler(message) }
+    }
+
+    /// Says that the process will be replaced because of a fault.
+    ///
+    /// A function of its own in optimised builds, too: `receive` is on the stack of handlers that fault, and a byte that it stores where it
+    /// also knows the thread pointer may look like the guard of a thread-local variable (`ThreadLocalInitialisers`).
+    @inline(never)
+    private func tellReplacement(_ message: CrashMessage) {
+        // Its report is made by the next process.
+        let end = isWaiting ? "restarts when its wait is over" : "restarts when it has drained"
+        let time = isStopping ? "ends" : end
+        // What one incident does to many threads is said of the first; the next process has a line of each.
+        let level: Logger.Level = isReplacementTold ? .debug : .critical
+        isReplacementTold = true
+        configuration.logger.log(level: level, "\(message); the process \(time)")
     }
 
     /// Sees to it that the log has a line of a fault soon, also where the report writer waits for a disk.
