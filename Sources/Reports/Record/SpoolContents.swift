@@ -63,7 +63,7 @@ package struct SpoolContents: Sendable {
             .subtractingReportingOverflow(process.startMonotonicNanoseconds)
         lastActivity = process.startTime.adding(seconds: overflow ? 0 : max(0, Double(lived) / 1e9))
         limits = Self.limits(header)
-        images = Self.images(file)
+        images = Self.images(file, header)
         let (offset, size, count) = (Int(header.slot_offset), Int(header.slot_size), Int(header.slot_count))
         guard size >= FaultRecord.size, size <= Self.maximumEntrySize, count <= Self.maximumEntries,
             offset <= file.count, count * size <= file.count - offset
@@ -117,9 +117,17 @@ package struct SpoolContents: Sendable {
         return header
     }
 
-    /// The images of the bytes of a spool file that is being written: for the process itself.
-    static func images(_ file: RecordBytes) -> [CrashReport.Image] {
-        let header = RecordView<HFSpoolHeader>(file)
+    /// The images of a spool file, which may be being written; its records are not looked at.
+    ///
+    /// - Parameter bytes: The file.
+    /// - Returns: The images that are wholly there.
+    /// - Throws: `Malformed` if it has no header of a version that is known.
+    package static func images(bytes: [UInt8]) throws(Malformed) -> [CrashReport.Image] {
+        let file = RecordBytes(bytes[...])
+        return images(file, try header(file))
+    }
+
+    private static func images(_ file: RecordBytes, _ header: RecordView<HFSpoolHeader>) -> [CrashReport.Image] {
         let (offset, size) = (Int(header.image_offset), Int(header.image_size))
         let count = min(header.clamped(\.image_count), header.clamped(\.image_capacity, atMost: maximumEntries))
         guard size >= RecordView<HFImage>.size, size <= maximumEntrySize else { return [] }

@@ -99,7 +99,7 @@ final class StallDesk: @unchecked Sendable {
     private func readImages(_ stall: OngoingStall) {
         let version = capture.imagesVersion
         guard version != imagesVersion else { return }
-        images = (try? SpoolContents(bytes: capture.spoolBytes()))?.images ?? stall.process.images
+        images = (try? SpoolContents.images(bytes: capture.spoolBytes())) ?? stall.process.images
         imagesVersion = version
     }
 }
