@@ -31,7 +31,12 @@ package final class CodeInspector: Sendable {
 
     /// What the crash thread is given.
     package var inspection: CodeInspection {
-        unsafe CodeInspection(origin: origin(at:), prepare: prepare, uncountedLock: uncountedLock(_:))
+        unsafe CodeInspection(
+            origin: origin(at:),
+            prepare: prepare,
+            threadLocalGuards: { self.origin?.threadLocalGuards },
+            uncountedLock: uncountedLock(_:)
+        )
     }
 
     /// Names the executable, whose functions are asked for: frames of libraries speak against resuming whatever they are.

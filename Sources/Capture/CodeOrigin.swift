@@ -1,3 +1,5 @@
+package import Symbolication
+
 /// Which compiler a function of the executable comes from, as far as the verdict needs to know.
 ///
 /// Libraries that are linked statically are a part of the executable: their code is told from the application's by its origin.
@@ -35,6 +37,8 @@ package struct CodeInspection: Sendable {
     let origin: @Sendable (UInt64) -> CodeOrigin
     /// Has the origins looked up now.
     let prepare: @Sendable () -> Void
+    /// The guards of the executable's thread-local variables; nil where nobody has looked yet, or nobody could.
+    let threadLocalGuards: @Sendable () -> ThreadLocalGuards?
     /// Tells whether a stack may hold a lock that nobody counts.
     let uncountedLock: @Sendable (UnsafeBufferPointer<UInt64>) -> UncountedLock
 
@@ -44,15 +48,18 @@ package struct CodeInspection: Sendable {
     ///   - origin: The origin of the function at an address. Called on the crash thread for each frame: must not allocate or lock.
     ///   - prepare: Makes an end of `pending`, unless the files cannot be read. Called on the crash thread while the thread that
     ///     faulted is parked, after its stack was found to hold no library's frame: may allocate and read files.
+    ///   - threadLocalGuards: The guards of the executable's thread-local variables, once the origins were looked up. Called like `origin`.
     ///   - uncountedLock: Whether one of the program counters, innermost first, is in a function that may hold a lock which cannot be
     ///     counted. Called like `prepare`.
     package init(
         origin: @escaping @Sendable (UInt64) -> CodeOrigin,
         prepare: @escaping @Sendable () -> Void = {},
+        threadLocalGuards: @escaping @Sendable () -> ThreadLocalGuards? = { nil },
         uncountedLock: @escaping @Sendable (UnsafeBufferPointer<UInt64>) -> UncountedLock
     ) {
         self.origin = origin
         self.prepare = prepare
+        self.threadLocalGuards = threadLocalGuards
         unsafe self.uncountedLock = uncountedLock
     }
 

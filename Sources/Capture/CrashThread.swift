@@ -2,6 +2,7 @@ internal import CCrashCapture
 internal import CLibunwind
 internal import CRecoveryPoint
 internal import Glibc
+internal import Symbolication
 internal import SystemPackage
 
 /// The ordinary thread that walks a parked thread's stack and gives the verdict.
@@ -92,7 +93,10 @@ final class CrashThread: @unchecked Sendable {
         }
         // The walk meets no frame of these here.
         _ = inspection.origin(0)
-        if let walker { _ = unsafe addresses.withAddresses { unsafe initialisers.contain($0, walker) } }
+        if let walker {
+            let unknown = ThreadLocalGuards(offsets: nil)
+            _ = unsafe addresses.withAddresses { unsafe initialisers.contain($0, walker, unknown) }
+        }
         _ = swiftFailures.contain(0)
         _ = errorInMain.contain(0)
         _ = abortFunctions.contain(0)
@@ -220,7 +224,7 @@ final class CrashThread: @unchecked Sendable {
     /// Denies what was making thread-local variables.
     private func lookForInitialiser(_ record: UnsafeMutablePointer<HFRecord>, _ fault: inout FaultSummary) {
         guard fault.mayBeResumed, let walker,
-            unsafe addresses.withAddresses({ unsafe initialisers.contain($0, walker) })
+            unsafe addresses.withAddresses({ unsafe initialisers.contain($0, walker, inspection.threadLocalGuards()) })
         else { return }
         fault.isInInitialiser = true
         unsafe hf_capture_add_facts(record, UInt32(HF_FACT_INITIALISER))

@@ -1,12 +1,13 @@
 internal import CCrashCapture
 internal import CRecoveryPoint
+internal import Symbolication
 
 /// Tells functions of the executable that make thread-local variables of C++.
 ///
 /// Those of namespace scope count as made before their initialisers run: one byte, `__tls_guard`, says it for all of a file (clang and
 /// GCC). A callout that is abandoned in between would leave variables that nobody ever makes. No name tells such a function, which is
-/// inlined in release builds. But it sets that byte to one, in the thread's storage of the executable (`ThreadPointerFlow`). A function
-/// that sets a flag of its own in the same way is taken for one.
+/// inlined in release builds. But it sets that byte to one, in the thread's storage of the executable (`ThreadPointerFlow`). Symbols tell
+/// where such bytes are (`ThreadLocalGuards`); most programs have none.
 ///
 /// For the crash thread. Made once, for ever: verdicts must not allocate.
 @safe
@@ -31,8 +32,15 @@ final class ThreadLocalInitialisers {
     /// - Parameters:
     ///   - programCounters: The innermost first; the first one exact, the others return addresses. Of the executable alone.
     ///   - walker: Finds the functions.
+    ///   - guards: What the executable's file says of them, the same at each call; nil where it was not read.
     /// - Returns: True as soon as one is found; one that no description tells of is none.
-    func contain(_ programCounters: UnsafeBufferPointer<UInt64>, _ walker: StackWalker) -> Bool {
+    func contain(
+        _ programCounters: UnsafeBufferPointer<UInt64>,
+        _ walker: StackWalker,
+        _ guards: ThreadLocalGuards?
+    ) -> Bool {
+        // Where the file was not read, nothing is resumed anyway.
+        guard let guards, !guards.isEmpty else { return false }
         for index in 0..<programCounters.count {
             let address = unsafe programCounters[index] &- (index > 0 ? 1 : 0)
             let slot = Int(truncatingIfNeeded: (address &* 0x9e37_79b9_7f4a_7c15) >> 53) & (Self.capacity - 1)
@@ -42,14 +50,14 @@ final class ThreadLocalInitialisers {
                 if unsafe answers[slot] & 1 != 0 { return true }
                 continue
             }
-            let answer = isInitialiser(at: address, walker)
+            let answer = isInitialiser(at: address, walker, guards)
             unsafe answers[slot] = place | (answer ? 1 : 0)
             if answer { return true }
         }
         return false
     }
 
-    private func isInitialiser(at address: UInt64, _ walker: StackWalker) -> Bool {
+    private func isInitialiser(at address: UInt64, _ walker: StackWalker, _ guards: ThreadLocalGuards) -> Bool {
         guard let image = unsafe walker.images.image(at: address), unsafe image.pointee.kind == .application,
             let function = walker.function(at: address),
             walker.images.isReadOnlyImageMemory(function.lowerBound, count: UInt64(function.count)),
@@ -57,6 +65,6 @@ final class ThreadLocalInitialisers {
         else { return false }
         // The executable is never unloaded.
         let code = unsafe UnsafeRawBufferPointer(start: start, count: min(function.count, Self.longestFunction))
-        return unsafe ThreadPointerFlow.setsByte(in: code)
+        return unsafe ThreadPointerFlow.setsGuard(in: code, guards)
     }
 }

@@ -1,9 +1,12 @@
-/// Follows the thread pointer through a function's machine code, to see where a byte of the thread's storage is set to one.
+internal import Symbolication
+
+/// Follows the thread pointer through a function's machine code, to see where a guard in the thread's storage is set to one.
 ///
 /// The storage of an executable lies below the thread pointer (U. Drepper, "ELF Handling For Thread-Local Storage", variant II). The pointer
 /// is loaded from `%fs:0`, copied, kept on the stack, and an offset is added to it. What compilers and linkers make of that is looked for at every byte,
 /// without decoding all that lies between, and a register that has held it once counts as holding it everywhere in the function: that
-/// finds too much now and then, and overlooks no order in which the code may run.
+/// finds too much now and then, and overlooks no order in which the code may run. So only the very places of guards count, where they are
+/// known: an object's flag is set by the same instruction.
 ///
 /// Allocates nothing: for the crash thread.
 struct ThreadPointerFlow {
@@ -13,26 +16,31 @@ struct ThreadPointerFlow {
     /// The stack pointer and the frame pointer.
     private static let stackRegisters: Registers = 1 << 4 | 1 << 5
 
-    /// Which registers may hold the thread pointer itself, and which an address below it.
+    private let guards: ThreadLocalGuards
+    /// Which registers may hold the thread pointer itself, and which the address of a guard.
     private var pointer: Registers = 0
     private var storage: Registers = 0
     /// Which of them were stored somewhere, from where a load from the stack may take them.
     private var isPointerSpilled = false
     private var isStorageSpilled = false
 
-    /// Whether machine code sets a byte of the thread's storage to one.
-    static func setsByte(in code: UnsafeRawBufferPointer) -> Bool {
-        var flow = ThreadPointerFlow()
+    private init(_ guards: ThreadLocalGuards) {
+        self.guards = guards
+    }
+
+    /// Whether machine code sets a guard to one.
+    static func setsGuard(in code: UnsafeRawBufferPointer, _ guards: ThreadLocalGuards) -> Bool {
+        var flow = ThreadPointerFlow(guards)
         // Until nothing new is found, as loops lead back.
         while true {
-            let before = flow
-            for index in 0..<code.count where unsafe flow.setsByte(code, index) { return true }
-            if flow.pointer == 0 || flow == before { return false }
+            let before = flow.known
+            for index in 0..<code.count where unsafe flow.setsGuard(code, index) { return true }
+            if flow.pointer | flow.storage == 0 || flow.known == before { return false }
         }
     }
 
     /// Looks at one place, where an instruction may begin.
-    private mutating func setsByte(_ code: UnsafeRawBufferPointer, _ start: Int) -> Bool {
+    private mutating func setsGuard(_ code: UnsafeRawBufferPointer, _ start: Int) -> Bool {
         var index = start
         // The shortest instructions of these have three bytes.
         guard index + 3 <= code.count else { return false }
@@ -47,7 +55,7 @@ struct ThreadPointerFlow {
             guard let operand = unsafe Operand(code, index + 1, rex), operand.register & 7 == 0,
                 operand.end < code.count, unsafe code[operand.end] == 1
             else { return false }
-            return isThread ? operand.isInStorage : sets(operand)
+            return isThread ? isGuardOfSegment(operand) : isGuard(operand)
         case 0x8b, 0x03, 0x89, 0x8d:
             // Addresses have all bits.
             guard rex & 8 != 0, let operand = unsafe Operand(code, index + 1, rex) else { return false }
@@ -57,11 +65,16 @@ struct ThreadPointerFlow {
         return false
     }
 
-    /// Whether a byte in memory is one of the thread's storage.
-    private func sets(_ operand: Operand) -> Bool {
+    /// Whether a byte in memory may be a guard.
+    private func isGuard(_ operand: Operand) -> Bool {
         guard operand.isMemory else { return false }
-        if operand.uses(storage) { return true }
-        return operand.uses(pointer) && operand.displacement < 0
+        if operand.uses(storage) { return !guards.isKnown || operand.displacement == 0 }
+        return operand.uses(pointer) && guards.mayContain(operand.displacement)
+    }
+
+    /// Whether it may be one with the prefix of the thread's segment: a register then has the offset (the initial exec model).
+    private func isGuardOfSegment(_ operand: Operand) -> Bool {
+        operand.isMemory && (operand.base != 0 || guards.mayContain(operand.displacement))
     }
 
     /// Follows a move, an addition, or the computation of an address.
@@ -72,7 +85,8 @@ struct ThreadPointerFlow {
             guard operand.isMemory else { return }
             if operand.uses(storage) { storage |= register }
             guard operand.uses(pointer) else { return }
-            if operand.displacement < 0 { storage |= register } else { pointer |= register }
+            if guards.mayContain(operand.displacement) { storage |= register }
+            if operand.displacement >= 0 { pointer |= register }
         case 0x8b where isThread:
             // MOV %fs:0, register
             if operand.isThreadPointer { pointer |= register }
@@ -104,7 +118,10 @@ struct ThreadPointerFlow {
     }
 }
 
-extension ThreadPointerFlow: Equatable {
+extension ThreadPointerFlow {
+    /// What is known so far.
+    private var known: (Registers, Registers, Bool, Bool) { (pointer, storage, isPointerSpilled, isStorageSpilled) }
+
     /// What follows an opcode: a register, and another one or a place in memory (Intel SDM, volume 2, "ModR/M and SIB Bytes").
     private struct Operand {
         let register: UInt8
@@ -119,9 +136,6 @@ extension ThreadPointerFlow: Equatable {
 
         /// Whether, with the prefix of the thread's segment, it is the place of the thread pointer.
         var isThreadPointer: Bool { isMemory && base == 0 && !isIndexed && displacement == 0 }
-
-        /// Whether, with that prefix, it lies in the storage of an executable.
-        var isInStorage: Bool { isMemory && (base != 0 || displacement < 0) }
 
         /// Whether the address is that in one of some registers, apart from the displacement: elements of arrays are no guards.
         func uses(_ registers: Registers) -> Bool { base & registers != 0 && !isIndexed }

@@ -100,10 +100,6 @@ extension EventHost {
     }
 
     /// Says that the process will be replaced because of a fault.
-    ///
-    /// A function of its own in optimised builds, too: `receive` is on the stack of handlers that fault, and a byte that it stores where it
-    /// also knows the thread pointer may look like the guard of a thread-local variable (`ThreadLocalInitialisers`).
-    @inline(never)
     private func tellReplacement(_ message: CrashMessage) {
         // Its report is made by the next process.
         let end = isWaiting ? "restarts when its wait is over" : "restarts when it has drained"

@@ -1,8 +1,9 @@
+import Symbolication
 import Testing
 
 @testable import CrashCapture
 
-/// Which machine code sets a byte of the thread's storage, as clang and the linker write it.
+/// Which machine code sets the guard of thread-local variables, as clang and the linker write it.
 struct ThreadLocalInitialisersTests {
     private static let load: [UInt8] = [0x66, 0x66, 0x66, 0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0]
     private static let loadOther: [UInt8] = [0x64, 0x4c, 0x8b, 0x34, 0x25, 0, 0, 0, 0]
@@ -55,6 +56,26 @@ struct ThreadLocalInitialisersTests {
         ] as [([UInt8], Bool)]
     )
     func `It is told by its instructions`(code: [UInt8], expected: Bool) {
-        #expect(code.withUnsafeBytes { ThreadPointerFlow.setsByte(in: $0) } == expected)
+        let guards = ThreadLocalGuards(offsets: [-164, -4])
+        #expect(code.withUnsafeBytes { ThreadPointerFlow.setsGuard(in: $0, guards) } == expected)
+        let unknown = ThreadLocalGuards(offsets: nil)
+        #expect(code.withUnsafeBytes { ThreadPointerFlow.setsGuard(in: $0, unknown) } == expected)
+    }
+
+    @Test(
+        arguments: [
+            // Kept on the stack, and an object taken from there: its flag at 0x358 is set. As optimised code of the host's did.
+            load + [0x48, 0x8d, 0x40, 0xc0, 0x48, 0x89, 0x45, 0xf0] + [0x4c, 0x8b, 0x75, 0xe8]
+                + [0x41, 0xc6, 0x86, 0x58, 0x03, 0, 0, 1],
+            // Another variable of the thread's.
+            load + [0xc6, 0x80, 0xc0, 0xff, 0xff, 0xff, 1],
+            [0x64, 0xc6, 0x04, 0x25, 0xc0, 0xff, 0xff, 0xff, 1],
+        ] as [[UInt8]]
+    )
+    func `Where the guards are known, another flag is none`(code: [UInt8]) {
+        let guards = ThreadLocalGuards(offsets: [-164, -4])
+        #expect(!code.withUnsafeBytes { ThreadPointerFlow.setsGuard(in: $0, guards) })
+        let unknown = ThreadLocalGuards(offsets: nil)
+        #expect(code.withUnsafeBytes { ThreadPointerFlow.setsGuard(in: $0, unknown) })
     }
 }

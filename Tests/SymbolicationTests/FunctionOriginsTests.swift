@@ -51,6 +51,46 @@ import Testing
     private static func isC(_ name: String) -> Bool { name.hasPrefix("hf_") || name.hasPrefix("fault") }
     private static func isSwift(_ name: String) -> Bool { name.hasPrefix("$s") }
 
+    /// Where the symbol table has the guard, counted from the end of the storage.
+    private static func guardOffset(in path: String) throws -> Int32 {
+        let table = try ProgramRun.run("/usr/bin/env", ["readelf", "-sW", path], within: .seconds(60)).output
+        let headers = try ProgramRun.run("/usr/bin/env", ["readelf", "-lW", path], within: .seconds(60)).output
+        func columns(_ text: String, where isMeant: ([Substring]) -> Bool) throws -> [Substring] {
+            let line = text.split(separator: "\n").map { $0.split(separator: " ") }.first(where: isMeant)
+            return try #require(line)
+        }
+        let symbol = try columns(table) { $0.last == "__tls_guard" }
+        let segment = try columns(headers) { $0.first == "TLS" }
+        let value = try #require(Int32(symbol[1], radix: 16))
+        let size = try #require(Int32(segment[5].dropFirst(2), radix: 16))
+        let alignment = try #require(Int32(segment[7].dropFirst(2), radix: 16))
+        return value - (size + alignment - 1) / alignment * alignment
+    }
+
+    @Test(arguments: [[], ["--strip-debug"]])
+    func `Guards of thread-local variables are where the symbols say`(options: [String]) throws {
+        let program = try Program(options)
+        let guards = program.origins().threadLocalGuards
+        let offset = try Self.guardOffset(in: program.path)
+        #expect(guards.isKnown && !guards.isEmpty)
+        #expect(guards.mayContain(offset) && !guards.mayContain(offset - 1) && !guards.mayContain(offset + 1))
+    }
+
+    @Test
+    func `Without the names of what is local, any place below the thread pointer may be a guard`() throws {
+        let guards = try Program(["--discard-all", "--strip-debug"]).origins().threadLocalGuards
+        #expect(!guards.isKnown && !guards.isEmpty)
+        #expect(guards.mayContain(-1) && !guards.mayContain(0))
+    }
+
+    @Test
+    func `A program without such variables has no guards`() throws {
+        let path = try BuiltProduct.path(of: "crashreport")
+        let image = SymbolImage(path: path, base: Self.base, end: Self.base + 64 << 20, buildID: nil)
+        let guards = FunctionOrigins(of: image, trusting: TrustedCode(), search: DebugFileSearch()).threadLocalGuards
+        #expect(guards.isKnown && guards.isEmpty)
+    }
+
     @Test(arguments: [[], ["--strip-debug"]])
     func `Functions of Swift are told from those of C`(options: [String]) throws {
         let origins = try Program(options).origins()

@@ -62,6 +62,9 @@ package final class FunctionOrigins: Sendable {
     private nonisolated(unsafe) let origins: UnsafeMutablePointer<FunctionOrigin>
     private let count: Int
 
+    /// The guards of the executable's thread-local variables.
+    package let threadLocalGuards: ThreadLocalGuards
+
     /// Whether only what the executable exports is known, if anything: it was stripped of its symbols, and nobody has them.
     package let isStripped: Bool
 
@@ -86,6 +89,7 @@ package final class FunctionOrigins: Sendable {
         let candidates = [files.binary, files.debug].compactMap { $0 }
         // A stripped file still names what it exports.
         let symbols = candidates.first(where: \.hasSymbols) ?? candidates.first
+        threadLocalGuards = symbols.map { ThreadLocalGuards(of: $0) } ?? ThreadLocalGuards(offsets: nil)
         isStripped = symbols?.hasSymbols != true
         let informed = candidates.first(where: \.hasDebugInformation)
         let isAffordable = (informed?.debugInformationBytes() ?? 0) <= SymbolFiles.Budget.agent.imageBytes

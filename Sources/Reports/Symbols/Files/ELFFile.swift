@@ -21,6 +21,9 @@ package final class ELFFile {
     /// Whether it has the code, rather than being a separate debug file.
     let hasCode: Bool
 
+    /// The segment that each thread has a copy of, if there is one.
+    let threadStorage: GElf_Phdr?
+
     /// Whether it has debug information.
     let hasDebugInformation: Bool
 
@@ -61,8 +64,9 @@ package final class ELFFile {
         unsafe self.handle = handle
         self.linkedBase = linkedBase
         self.buildID = unsafe Self.buildID(of: handle)
-        segments = unsafe Self.programHeaders(of: handle)
-            .filter { $0.p_type == UInt32(PT_LOAD) && $0.p_flags & UInt32(PF_X) != 0 }
+        let headers = unsafe Self.programHeaders(of: handle)
+        threadStorage = headers.first { $0.p_type == UInt32(PT_TLS) }
+        segments = headers.filter { $0.p_type == UInt32(PT_LOAD) && $0.p_flags & UInt32(PF_X) != 0 }
         (hasCode, hasDebugInformation, hasSymbols) = unsafe Self.contents(of: handle)
     }
 
