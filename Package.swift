@@ -62,6 +62,9 @@ let package = Package(
         .library(name: "CrashReports", targets: ["CrashReports"]),
         // For Tools/fuzz, which is a package of its own. Not an interface.
         .library(name: "_ReportText", targets: ["ReportText"]),
+        // For Benchmarks, the same.
+        .library(name: "_FaultInjection", targets: ["FaultInjection"]),
+        .library(name: "_RecoveryPoint", targets: ["CRecoveryPoint"]),
         .executable(name: "crashreport", targets: ["crashreport"]),
         .executable(name: "holdfast-agent", targets: ["holdfast-agent"]),
     ],
@@ -198,23 +201,6 @@ let package = Package(
             name: "holdfast-agent",
             dependencies: ["Holdfast", "FaultInjection", argumentParser, logging, system],
             path: "Tools/holdfast-agent",
-            swiftSettings: sourceSettings
-        ),
-        .executableTarget(
-            name: "holdfast-benchmark",
-            dependencies: [
-                "Holdfast", "CrashReports", "CRecoveryPoint", "FaultInjection", "LinuxSystem", argumentParser, logging,
-                system,
-            ],
-            path: "Tools/holdfast-benchmark",
-            swiftSettings: sourceSettings
-        ),
-        // The harness is shared with the other loops' programs, which Tools/benchmark compiles.
-        .target(name: "CBenchmark", path: "Tools/CBenchmark", cSettings: cSettings),
-        .executableTarget(
-            name: "run-loop-benchmark",
-            dependencies: ["RunLoops", "CBenchmark"],
-            path: "Tools/run-loop-benchmark",
             swiftSettings: sourceSettings
         ),
 

@@ -1,18 +1,19 @@
 import ArgumentParser
-import CrashReports
 import Glibc
-import SystemPackage
 
 /// Measures a store of very many reports.
 struct ReportsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reports",
-        abstract: "Measures a store of very many reports: lists, groups, writing.",
+        abstract: "Measures crashreport over a store of very many reports.",
         discussion: """
             Lower is better in every row. Values are medians. The number in brackets says how many times Holdfast's value another way \
             of doing it takes, in the same run, over the same files. Documentation/ReportStore.md describes the rows.
             """
     )
+
+    @Option(help: "The program crashreport.")
+    var crashreport: String
 
     @Option(help: "How many reports.")
     var reports = 100_000
@@ -32,11 +33,16 @@ struct ReportsCommand: ParsableCommand {
     }
 
     func run() throws {
-        let benchmark = ReportStoreBenchmark(store: ReportStore(path: FilePath(folder)), count: reports, rounds: rounds)
+        let benchmark = ReportStoreBenchmark(
+            folder: folder,
+            crashreport: crashreport,
+            count: reports,
+            rounds: rounds
+        )
         defer { FaultBenchmark.remove(folder) }
         var table = Table(columns: [])
         Progress.say("a fault")
-        let typical = try MainActor.assumeIsolated { try TypicalReport.make(in: folder) }
+        let typical = try MainActor.assumeIsolated { try TypicalReport(in: folder) }
         for row in try benchmark.rows(of: typical) { table.add(row) }
         Progress.end()
         print(table.text)
