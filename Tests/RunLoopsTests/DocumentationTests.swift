@@ -22,6 +22,27 @@ actor Counter {
     }
 }
 
+actor Meter {
+    private let loop: HostRunLoop
+    private var ticks = 0
+
+    init(on loop: HostRunLoop) { self.loop = loop }
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    func start() {
+        let timer = HostRunLoop.Timer(label: "meter", after: .zero, repeating: .milliseconds(10)) { timer in
+            self.ticks += 1
+            if self.ticks == 3 { timer.invalidate() }
+        }
+        loop.add(timer)
+    }
+}
+
+extension Meter {
+    var reading: Int { ticks }
+}
+
 struct Level: HostRunLoop.MessageConvertible {
     static let messageType: UInt32 = 7
     let value: UInt8
@@ -74,7 +95,7 @@ struct DocumentationTests {
             var ends: [CInt] = [0, 0]
             pipe(&ends)
             let reader = ends[0]
-            let input = HostRunLoop.PortSource(label: "input", descriptor: reader) { readiness in
+            let input = HostRunLoop.PortSource(label: "input", descriptor: reader) { _, readiness in
                 var bytes = [UInt8](repeating: 0, count: 4096)
                 let count = read(reader, &bytes, bytes.count)
                 print("\(count) bytes, ended: \(readiness.contains(.hangUp))")
@@ -123,7 +144,7 @@ struct DocumentationTests {
     func threads() throws {
         let lines = try lines { _, print in
             let worker = try HostRunLoop.LoopThread(name: "worker") { loop in
-                loop.add(HostRunLoop.Source(label: "mine") {})
+                loop.add(HostRunLoop.Source(label: "mine") { _ in })
             }
             let answer = try worker.loop.performAndWait(within: .seconds(60)) { 6 * 7 }
             worker.stop()
@@ -131,6 +152,16 @@ struct DocumentationTests {
             print("\(answer)")
         }
         #expect(lines == ["42"])
+    }
+
+    @Test("An actor on a loop has timers whose closures use its state")
+    func actorOfLoop() async throws {
+        let worker = try HostRunLoop.LoopThread(name: "worker")
+        let meter = Meter(on: worker.loop)
+        await meter.start()
+        while await meter.reading < 3 { sched_yield() }
+        worker.stop()
+        worker.join()
     }
 
     @Test("A background perform has a thread of its own, and answers with a perform")
@@ -157,7 +188,7 @@ struct DocumentationTests {
                 case open(String)
                 case close
             }
-            let commands = HostRunLoop.CommandSource<Command>(label: "commands", capacity: 1000) { command in
+            let commands = HostRunLoop.CommandSource<Command>(label: "commands", capacity: 1000) { _, command in
                 switch command {
                 case .open(let name): print("open \(name)")
                 case .close: print("close")
@@ -358,7 +389,7 @@ struct DocumentationTests {
                 loop.perform(after: .milliseconds(10)) { withdrawal.putBack() }
             }
             let isServed = Cell(false)
-            let source = HostRunLoop.Source(label: "s") {
+            let source = HostRunLoop.Source(label: "s") { _ in
                 if isServed.value {
                     print("served")
                     loop.stop()
@@ -378,7 +409,7 @@ struct DocumentationTests {
     @Test("Items with a withheld label stay out until they are put back")
     func withholding() throws {
         let lines = try lines { loop, print in
-            let statistics = HostRunLoop.Source(label: "statistics") {}
+            let statistics = HostRunLoop.Source(label: "statistics") { _ in }
             loop.withhold(itemsLabelled: ["statistics"])
             print("\(loop.add(statistics))")  // withheld
             for withdrawal in loop.withheldItems { withdrawal.putBack() }

@@ -97,8 +97,11 @@ extension HostRunLoop {
     /// ends, and one that is set later is not kept. Callable from any thread.
     ///
     /// - Parameter handler: The handler, or `nil` for the default one.
-    public func setAbandonHandler(_ handler: (@Sendable (AbandonedCallout) -> Void)?) {
-        abandonHandler.set(handler)
+    public func setAbandonHandler(
+        @_inheritActorContext _ handler: (@Sendable @isolated(any) (AbandonedCallout) -> Void)?
+    ) {
+        require(handler?.isolation, for: "abandon handler")
+        abandonHandler.set(handler.map(Plain.abandonHandler))
     }
 
     /// Sets what is called after a callout of a loop without a handler of its own was abandoned, on that loop's thread.

@@ -125,7 +125,7 @@ extension HostRunLoop {
         let argument = unsafe Unmanaged.passUnretained(source).toOpaque()
         unsafe callOut(.source, source.name, source.identifier, in: mode, isService: true, argument) { argument in
             guard let argument = unsafe argument else { return }
-            unsafe Unmanaged<Source>.fromOpaque(argument).takeUnretainedValue().perform()
+            unsafe Unmanaged<Source>.fromOpaque(argument).takeUnretainedValue().performNow()
         }
     }
 
@@ -206,7 +206,8 @@ extension HostRunLoop {
                 argument
             ) { argument in
                 guard let call = unsafe argument?.assumingMemoryBound(to: PortCall.self).pointee else { return }
-                unsafe call.source.takeUnretainedValue().perform(call.readiness)
+                let source = unsafe call.source.takeUnretainedValue()
+                unsafe source.perform(source, call.readiness)
             }
         }
     }

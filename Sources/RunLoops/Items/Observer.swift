@@ -4,16 +4,9 @@ extension HostRunLoop {
     /// Is told when a run reaches certain stages.
     ///
     /// It may be in many modes of one loop. Observers do not keep a mode from being empty. Callable from any thread.
-    public final class Observer: LoopItem, @unchecked Sendable {
-        /// The identity of the item, unique in the process: what `AbandonedCallout.item` names.
-        public let identifier: UInt64
-        let name: ItemName
+    public final class Observer: Item, LoopItem, @unchecked Sendable {
         let perform: @Sendable (Observer, Activity) -> Void
-        private let lock = CriticalLock()
-        private let valid = Atomic<Bool>(true)
         private let firing = Atomic<Bool>(false)
-        // Protected by `lock`.
-        @safe @exclusivity(unchecked) var memberships = Memberships()
 
         static var belongsToOneLoop: Bool { true }
         static var keepsModeAlive: Bool { false }
@@ -38,9 +31,10 @@ extension HostRunLoop {
             activities: Activity,
             repeats: Bool = true,
             order: Int = 0,
-            perform: @escaping @Sendable (Observer, Activity) -> Void
+            @_inheritActorContext perform: @escaping @Sendable @isolated(any) (Observer, Activity) -> Void
         ) {
-            self.init(ItemIdentifier.next(), label, activities, repeats, order, perform)
+            let plain = Plain.observer(perform)
+            self.init(ItemIdentifier.next(), label, activities, repeats, order, perform.isolation, plain)
         }
 
         /// Makes one of the host's own, which is never withheld or withdrawn.
@@ -50,7 +44,7 @@ extension HostRunLoop {
             order: Int = 0,
             perform: @escaping @Sendable (Observer, Activity) -> Void
         ) {
-            self.init(ItemIdentifier.nextOfHost(), label, activities, true, order, perform)
+            self.init(ItemIdentifier.nextOfHost(), label, activities, true, order, nil, perform)
         }
 
         /// Makes one with an identity.
@@ -60,26 +54,19 @@ extension HostRunLoop {
             _ activities: Activity,
             _ repeats: Bool,
             _ order: Int,
+            _ isolation: (any Actor)?,
             _ perform: @escaping @Sendable (Observer, Activity) -> Void
         ) {
-            self.identifier = identifier
-            name = ItemName(label)
             self.activities = activities
             self.repeats = repeats
             self.order = order
             self.perform = perform
+            super.init(identifier, label: label, isolation: isolation)
         }
 
-        /// What a crash report calls it.
-        public var label: String { name.text }
-
-        /// Whether it was not invalidated.
-        public var isValid: Bool { valid.load(ordering: .acquiring) }
-
         /// Ends its life: it leaves every mode and is never called again.
-        public func invalidate() {
-            guard valid.exchange(false, ordering: .acquiringAndReleasing) else { return }
-            removeFromAllLoops()
+        public override func invalidate() {
+            if endLife() { removeFromAllLoops() }
         }
 
         /// Marks it as being called; `false` if it is already, further down on the stack.
@@ -90,9 +77,13 @@ extension HostRunLoop {
 
         // MARK: LoopItem
 
-        @inline(__always) func lockItem() { lock.lock() }
+        override func join(_ loop: HostRunLoop, in mode: Mode) throws(RunLoopError) -> AddResult {
+            try loop.insert(self, into: mode).result
+        }
 
-        @inline(__always) func unlockItem() { lock.unlock() }
+        override func part(from loop: HostRunLoop, in mode: Mode) { loop.takeOut(self, of: mode) }
+
+        override func isMember(of loop: HostRunLoop, in mode: Mode) -> Bool { loop.holds(self, in: mode) }
 
         func enter(_ mode: LoopMode) throws(RunLoopError) -> Int {
             mode.insert(self)
@@ -102,40 +93,6 @@ extension HostRunLoop {
         func leave(_ mode: LoopMode, slot: Int) {
             mode.remove(self)
         }
-    }
-
-    /// Adds an observer to a mode.
-    ///
-    /// Callable from any thread; does not wake the loop.
-    ///
-    /// - Parameters:
-    ///   - observer: The observer; nothing happens if it is invalid, in the mode already or in another loop.
-    ///   - mode: The mode, which is made if it is new, or `.common`.
-    /// - Returns: Whether it was added, or why not.
-    @discardableResult
-    public func add(_ observer: Observer, to mode: Mode = .default) -> AddResult {
-        addUnrefused(observer, to: mode).result
-    }
-
-    /// Removes an observer from a mode; it stays valid and can be added again.
-    ///
-    /// Callable from any thread.
-    ///
-    /// - Parameters:
-    ///   - observer: The observer.
-    ///   - mode: The mode, or `.common` for all common modes if it was added to those.
-    public func remove(_ observer: Observer, from mode: Mode = .default) {
-        takeOut(observer, of: mode)
-    }
-
-    /// Says whether an observer is in a mode.
-    ///
-    /// - Parameters:
-    ///   - observer: The observer.
-    ///   - mode: The mode, or `.common` to ask whether it was added to the common modes.
-    /// - Returns: Whether it is there.
-    public func contains(_ observer: Observer, in mode: Mode = .default) -> Bool {
-        holds(observer, in: mode)
     }
 }
 

@@ -108,9 +108,13 @@ extension HostRunLoop {
     public func addPassScope<State>(
         to mode: Mode = .common,
         label: String,
-        enter: @escaping @Sendable () -> State,
-        leave: @escaping @Sendable (State) -> Void
+        @_inheritActorContext enter: @escaping @Sendable @isolated(any) () -> State,
+        @_inheritActorContext leave: @escaping @Sendable @isolated(any) (State) -> Void
     ) -> PassScope {
+        require(enter.isolation, for: label)
+        require(leave.isolation, for: label)
+        let enter = Plain.enter(enter)
+        let leave = Plain.leave(leave)
         let open = OpenScopes<State>()
         let enterNext = { @Sendable [unowned self] () -> Void in
             open.enter(nesting: nesting, enter)

@@ -9,19 +9,12 @@ extension HostRunLoop {
     /// The descriptor is borrowed: the loop neither reads, writes nor closes it. Invalidate the source before closing it.
     /// Readiness is what the kernel said a moment ago; if something else may have emptied the descriptor meanwhile, make
     /// it nonblocking. The source may be in many modes of many loops. Callable from any thread.
-    public final class PortSource: LoopItem, @unchecked Sendable {
-        /// The identity of the item, unique in the process: what `AbandonedCallout.item` names.
-        public let identifier: UInt64
-        let name: ItemName
-        let perform: @Sendable (Readiness) -> Void
-        private let lock = CriticalLock()
-        private let valid = Atomic<Bool>(true)
+    public final class PortSource: Item, LoopItem, @unchecked Sendable {
+        let perform: @Sendable (PortSource, Readiness) -> Void
         private let interestBits: Atomic<UInt32>
         private let peersCode: Atomic<UInt8>
         /// Whether the descriptor does not tell whose input comes by it.
         private let hasFixedPeers: Bool
-        // Protected by `lock`.
-        @safe @exclusivity(unchecked) var memberships = Memberships()
 
         static var belongsToOneLoop: Bool { false }
         static var keepsModeAlive: Bool { true }
@@ -37,23 +30,25 @@ extension HostRunLoop {
         ///   - label: What a crash report calls it.
         ///   - descriptor: An open descriptor of anything that can be polled.
         ///   - interest: What to wait for.
-        ///   - perform: Called on the loop's thread, with what the descriptor is ready for.
+        ///   - perform: Called on the loop's thread, with the source and what its descriptor is ready for.
         public convenience init(
             label: String,
             descriptor: CInt,
             interest: Interest = .readable,
-            perform: @escaping @Sendable (Readiness) -> Void
+            @_inheritActorContext perform: @escaping @Sendable @isolated(any) (PortSource, Readiness) -> Void
         ) {
-            self.init(ItemIdentifier.next(), label, descriptor, interest, nil, nil, perform)
+            self.init(
+                ItemIdentifier.next(), label, descriptor, interest, nil, nil, perform.isolation, Plain.port(perform)
+            )
         }
 
         /// Makes one of the host's own, which is never withheld, withdrawn or counted as service.
         package convenience init(
             ofHost label: String,
             descriptor: CInt,
-            perform: @escaping @Sendable (Readiness) -> Void
+            perform: @escaping @Sendable (PortSource, Readiness) -> Void
         ) {
-            self.init(ItemIdentifier.nextOfHost(), label, descriptor, .readable, .notASocket, nil, perform)
+            self.init(ItemIdentifier.nextOfHost(), label, descriptor, .readable, .notASocket, nil, nil, perform)
         }
 
         /// Makes one that says itself whose input comes by it, and whether there is open work behind it.
@@ -63,9 +58,9 @@ extension HostRunLoop {
             interest: Interest = .readable,
             peers: SocketPeers,
             hasOpenWork: (@Sendable () -> Bool)?,
-            perform: @escaping @Sendable (Readiness) -> Void
+            perform: @escaping @Sendable (PortSource, Readiness) -> Void
         ) {
-            self.init(ItemIdentifier.next(), label, descriptor, interest, peers, hasOpenWork, perform)
+            self.init(ItemIdentifier.next(), label, descriptor, interest, peers, hasOpenWork, nil, perform)
         }
 
         /// Makes one with an identity.
@@ -76,23 +71,17 @@ extension HostRunLoop {
             _ interest: Interest,
             _ peers: SocketPeers?,
             _ hasOpenWork: (@Sendable () -> Bool)?,
-            _ perform: @escaping @Sendable (Readiness) -> Void
+            _ isolation: (any Actor)?,
+            _ perform: @escaping @Sendable (PortSource, Readiness) -> Void
         ) {
-            self.identifier = identifier
-            name = ItemName(label)
             self.descriptor = descriptor
             self.hasOpenWork = hasOpenWork
             interestBits = Atomic(interest.rawValue)
             peersCode = Atomic((peers ?? .notASocket).rawValue)
             hasFixedPeers = peers != nil
             self.perform = perform
+            super.init(identifier, label: label, isolation: isolation)
         }
-
-        /// What a crash report calls it.
-        public var label: String { name.text }
-
-        /// Whether it was not invalidated.
-        public var isValid: Bool { valid.load(ordering: .acquiring) }
 
         /// What is waited for; may be changed at any time, also by its own closure.
         ///
@@ -103,23 +92,22 @@ extension HostRunLoop {
                 let old = interestBits.exchange(newValue.rawValue, ordering: .acquiringAndReleasing)
                 guard old != newValue.rawValue else { return }
                 // Retained under the lock: the loop's thread may end meanwhile.
-                for (loop, mode, slot) in lock.withLock({ memberships.all.map { ($0.loop, $0.mode, $0.slot) } }) {
+                for (loop, mode, slot) in withItemLock({ memberships.all.map { ($0.loop, $0.mode, $0.slot) } }) {
                     updateRegistration(loop, mode, slot)
                 }
             }
         }
 
         /// Ends its life: it leaves every mode of every loop, and events that were harvested for it are dropped.
-        public func invalidate() {
-            guard valid.exchange(false, ordering: .acquiringAndReleasing) else { return }
-            removeFromAllLoops()
+        public override func invalidate() {
+            if endLife() { removeFromAllLoops() }
         }
 
         /// Brings the kernel's registration in line with the interest.
         private func updateRegistration(_ loop: HostRunLoop, _ mode: LoopMode, _ slot: Int) {
             guard !loop.isInheritedByFork else { return }
             loop.lock.withLock {
-                lock.withLock {
+                withItemLock {
                     guard memberships.membership(in: mode)?.slot == slot else { return }
                     mode.watchPort(at: slot, descriptor: descriptor, for: interest.events)
                 }
@@ -141,16 +129,21 @@ extension HostRunLoop {
         }
 
         /// Looks whose input comes by the descriptor: not at a fault, where nobody may ask.
-        fileprivate func lookAtPeers() {
+        private func lookAtPeers() {
             guard !hasFixedPeers else { return }
             peersCode.store(SocketPeers.of(descriptor).rawValue, ordering: .relaxed)
         }
 
         // MARK: LoopItem
 
-        @inline(__always) func lockItem() { lock.lock() }
+        override func join(_ loop: HostRunLoop, in mode: Mode) throws(RunLoopError) -> AddResult {
+            lookAtPeers()
+            return try loop.insert(self, into: mode).result
+        }
 
-        @inline(__always) func unlockItem() { lock.unlock() }
+        override func part(from loop: HostRunLoop, in mode: Mode) { loop.takeOut(self, of: mode) }
+
+        override func isMember(of loop: HostRunLoop, in mode: Mode) -> Bool { loop.holds(self, in: mode) }
 
         func enter(_ mode: LoopMode) throws(RunLoopError) -> Int {
             try mode.insert(self, events: interest.events)
@@ -159,43 +152,6 @@ extension HostRunLoop {
         func leave(_ mode: LoopMode, slot: Int) {
             mode.removePort(at: slot, descriptor: descriptor)
         }
-    }
-
-    /// Adds a port source to a mode; it is served even if the loop is asleep now.
-    ///
-    /// A socket is looked at now, whether many peers share it: have it listening, or connected, before. Callable from any thread.
-    ///
-    /// - Parameters:
-    ///   - source: The source; nothing happens if it is invalid or in the mode already.
-    ///   - mode: The mode, which is made if it is new, or `.common`.
-    /// - Returns: Whether it was added, or why not.
-    /// - Throws: `RunLoopError` if the kernel cannot wait for the descriptor: it is a regular file, closed, or in the
-    ///   mode already with another source.
-    @discardableResult
-    public func add(_ source: PortSource, to mode: Mode = .default) throws(RunLoopError) -> AddResult {
-        source.lookAtPeers()
-        return try insert(source, into: mode).result
-    }
-
-    /// Removes a port source from a mode; it stays valid and can be added again.
-    ///
-    /// Callable from any thread.
-    ///
-    /// - Parameters:
-    ///   - source: The source.
-    ///   - mode: The mode, or `.common` for all common modes if it was added to those.
-    public func remove(_ source: PortSource, from mode: Mode = .default) {
-        takeOut(source, of: mode)
-    }
-
-    /// Says whether a port source is in a mode.
-    ///
-    /// - Parameters:
-    ///   - source: The source.
-    ///   - mode: The mode, or `.common` to ask whether it was added to the common modes.
-    /// - Returns: Whether it is there.
-    public func contains(_ source: PortSource, in mode: Mode = .default) -> Bool {
-        holds(source, in: mode)
     }
 }
 

@@ -6,19 +6,12 @@ extension HostRunLoop {
     ///
     /// It may be in many modes of many loops. Life cycle: new -> added (`schedule` was called once per mode) -> removed
     /// (`cancel` was called) or invalidated, which is for ever. Callable from any thread.
-    public final class Source: LoopItem, @unchecked Sendable {
-        /// The identity of the item, unique in the process: what `AbandonedCallout.item` names.
-        public let identifier = ItemIdentifier.next()
-        let name: ItemName
-        let perform: @Sendable () -> Void
+    public class Source: Item, LoopItem, @unchecked Sendable {
+        private let perform: @Sendable (Source) -> Void
         let schedule: (@Sendable (HostRunLoop, Mode) -> Void)?
         let cancel: (@Sendable (HostRunLoop, Mode) -> Void)?
-        private let lock = CriticalLock()
-        private let valid = Atomic<Bool>(true)
         /// The number of the first signal that was not handled yet; 0 for none.
         private let firstSignal = Atomic<UInt64>(0)
-        // Protected by `lock`.
-        @safe @exclusivity(unchecked) var memberships = Memberships()
 
         private static let lastSignal = Atomic<UInt64>(0)
 
@@ -36,26 +29,34 @@ extension HostRunLoop {
         ///   - order: Its place among sources that are signalled together; equal orders go by the time of the signal.
         ///   - schedule: Called once for every mode that it is added to, on the thread that adds it.
         ///   - cancel: Called once for every mode that it leaves, on the thread that removes it.
-        ///   - perform: Called on the loop's thread when it was signalled.
-        public init(
+        ///   - perform: Called on the loop's thread with the source, when it was signalled.
+        public convenience init(
             label: String,
             order: Int = 0,
             schedule: (@Sendable (HostRunLoop, Mode) -> Void)? = nil,
             cancel: (@Sendable (HostRunLoop, Mode) -> Void)? = nil,
-            perform: @escaping @Sendable () -> Void
+            @_inheritActorContext perform: @escaping @Sendable @isolated(any) (Source) -> Void
         ) {
-            name = ItemName(label)
+            self.init(label, order, schedule, cancel, perform.isolation, Plain.source(perform))
+        }
+
+        init(
+            _ label: String,
+            _ order: Int,
+            _ schedule: (@Sendable (HostRunLoop, Mode) -> Void)?,
+            _ cancel: (@Sendable (HostRunLoop, Mode) -> Void)?,
+            _ isolation: (any Actor)?,
+            _ perform: @escaping @Sendable (Source) -> Void
+        ) {
             self.order = order
             self.schedule = schedule
             self.cancel = cancel
             self.perform = perform
+            super.init(label: label, isolation: isolation)
         }
 
-        /// What a crash report calls it.
-        public var label: String { name.text }
-
-        /// Whether it was not invalidated.
-        public var isValid: Bool { valid.load(ordering: .acquiring) }
+        /// Does its work, in a callout.
+        func performNow() { perform(self) }
 
         /// Whether it was signalled and not performed since.
         public var isSignalled: Bool { signalNumber != 0 }
@@ -68,7 +69,7 @@ extension HostRunLoop {
             let number = Self.lastSignal.wrappingAdd(1, ordering: .relaxed).newValue
             _ = firstSignal.compareExchange(expected: 0, desired: number, ordering: .acquiringAndReleasing)
             // Also when somebody else signalled it: they may not have got here, and their wake-up may not be sent yet.
-            lock.withLock {
+            withItemLock {
                 memberships.visitAll { membership in
                     membership.mode.noteSignal()
                     membership.loop.noteForeignWork()
@@ -77,8 +78,8 @@ extension HostRunLoop {
         }
 
         /// Ends its life: it leaves every mode of every loop and is never performed again.
-        public func invalidate() {
-            guard valid.exchange(false, ordering: .acquiringAndReleasing) else { return }
+        public override func invalidate() {
+            guard endLife() else { return }
             firstSignal.store(0, ordering: .releasing)
             removeFromAllLoops()
         }
@@ -94,9 +95,17 @@ extension HostRunLoop {
 
         // MARK: LoopItem
 
-        @inline(__always) func lockItem() { lock.lock() }
+        override func join(_ loop: HostRunLoop, in mode: Mode) throws(RunLoopError) -> AddResult {
+            let (result, entered) = try loop.insert(self, into: mode)
+            for mode in entered {
+                didEnter(mode, of: loop)
+            }
+            return result
+        }
 
-        @inline(__always) func unlockItem() { lock.unlock() }
+        override func part(from loop: HostRunLoop, in mode: Mode) { loop.takeOut(self, of: mode) }
+
+        override func isMember(of loop: HostRunLoop, in mode: Mode) -> Bool { loop.holds(self, in: mode) }
 
         func enter(_ mode: LoopMode) throws(RunLoopError) -> Int {
             if isSignalled {
@@ -116,43 +125,5 @@ extension HostRunLoop {
         func didLeave(_ mode: LoopMode, of loop: HostRunLoop) {
             loop.callOut(to: cancel, of: self, in: mode)
         }
-    }
-
-    /// Adds a source to a mode; its `schedule` closure runs once for every mode that it is new in.
-    ///
-    /// Callable from any thread; does not wake the loop.
-    ///
-    /// - Parameters:
-    ///   - source: The source; nothing happens if it is invalid or in the mode already.
-    ///   - mode: The mode, which is made if it is new, or `.common`.
-    /// - Returns: Whether it was added, or why not.
-    @discardableResult
-    public func add(_ source: Source, to mode: Mode = .default) -> AddResult {
-        let (result, entered) = addUnrefused(source, to: mode)
-        for mode in entered {
-            source.didEnter(mode, of: self)
-        }
-        return result
-    }
-
-    /// Removes a source from a mode; its `cancel` closure runs once for every mode that it leaves.
-    ///
-    /// Callable from any thread.
-    ///
-    /// - Parameters:
-    ///   - source: The source.
-    ///   - mode: The mode, or `.common` for all common modes if it was added to those.
-    public func remove(_ source: Source, from mode: Mode = .default) {
-        takeOut(source, of: mode)
-    }
-
-    /// Says whether a source is in a mode.
-    ///
-    /// - Parameters:
-    ///   - source: The source.
-    ///   - mode: The mode, or `.common` to ask whether it was added to the common modes.
-    /// - Returns: Whether it is there.
-    public func contains(_ source: Source, in mode: Mode = .default) -> Bool {
-        holds(source, in: mode)
     }
 }

@@ -6,15 +6,9 @@ extension HostRunLoop {
     ///
     /// It may be in many modes of one loop, with one fire date for all. Missed fires of a repeating timer are one, and its
     /// phase is kept. Callable from any thread.
-    public final class Timer: LoopItem, @unchecked Sendable {
-        /// The identity of the item, unique in the process: what `AbandonedCallout.item` names.
-        public let identifier: UInt64
-        let name: ItemName
+    public final class Timer: Item, LoopItem, @unchecked Sendable {
         let perform: @Sendable (Timer) -> Void
-        private let lock = CriticalLock()
-        private let valid = Atomic<Bool>(true)
-        // Protected by `lock`.
-        @safe @exclusivity(unchecked) var memberships = Memberships()
+        // Protected by the item's lock.
         @safe @exclusivity(unchecked) private var fireTime: Int64
         @safe @exclusivity(unchecked) private var toleranceNanoseconds: Int64 = 0
         /// The loop in which its callout is running.
@@ -44,26 +38,27 @@ extension HostRunLoop {
             label: String,
             fireAt: Instant,
             interval: Duration = .zero,
-            perform: @escaping @Sendable (Timer) -> Void
+            @_inheritActorContext perform: @escaping @Sendable @isolated(any) (Timer) -> Void
         ) {
-            self.init(label: label, time: Self.notPast(fireAt.nanoseconds), interval: interval, perform: perform)
+            let time = Self.notPast(fireAt.nanoseconds)
+            self.init(ItemIdentifier.next(), label, time: time, interval: interval, perform.isolation, Plain.timer(perform))
         }
 
         /// Makes a timer with a first fire time that is not in the past.
         private init(
-            _ identifier: UInt64 = ItemIdentifier.next(),
-            label: String,
+            _ identifier: UInt64,
+            _ label: String,
             time: Int64,
             interval: Duration,
-            perform: @escaping @Sendable (Timer) -> Void
+            _ isolation: (any Actor)?,
+            _ perform: @escaping @Sendable (Timer) -> Void
         ) {
-            self.identifier = identifier
-            name = ItemName(label)
             fireTime = time
             self.interval = max(interval, .zero)
             // A positive interval stays one, however short.
             intervalNanoseconds = interval > .zero ? max(1, interval.saturatingNanoseconds) : 0
             self.perform = perform
+            super.init(identifier, label: label, isolation: isolation)
         }
 
         /// Makes a timer that is in no loop yet and fires some time from now.
@@ -77,10 +72,10 @@ extension HostRunLoop {
             label: String,
             after delay: Duration,
             repeating interval: Duration = .zero,
-            perform: @escaping @Sendable (Timer) -> Void
+            @_inheritActorContext perform: @escaping @Sendable @isolated(any) (Timer) -> Void
         ) {
             let time = Instant.now.advanced(by: max(delay, .zero)).nanoseconds
-            self.init(label: label, time: time, interval: interval, perform: perform)
+            self.init(ItemIdentifier.next(), label, time: time, interval: interval, perform.isolation, Plain.timer(perform))
         }
 
         /// Makes one of the host's own, which is never withheld, withdrawn or counted as service.
@@ -91,14 +86,8 @@ extension HostRunLoop {
             perform: @escaping @Sendable (Timer) -> Void
         ) {
             let time = Self.notPast(fireAt.nanoseconds)
-            self.init(ItemIdentifier.nextOfHost(), label: label, time: time, interval: interval, perform: perform)
+            self.init(ItemIdentifier.nextOfHost(), label, time: time, interval: interval, nil, perform)
         }
-
-        /// What a crash report calls it.
-        public var label: String { name.text }
-
-        /// Whether it will fire again: it was not invalidated, and if it fires once, it has not finished that.
-        public var isValid: Bool { valid.load(ordering: .acquiring) }
 
         /// When it fires next; setting it does not change the interval, and the past means now: it reads back as the moment in
         /// which it was set.
@@ -107,7 +96,7 @@ extension HostRunLoop {
         /// that has no effect. Set from another thread it wakes the loop. Set from its own closure it counts only if it is later than the
         /// fire date that just came.
         public var nextFireDate: Instant {
-            get { Instant(nanoseconds: lock.withLock { fireTime }) }
+            get { Instant(nanoseconds: withItemLock { fireTime }) }
             set {
                 if isValid { reschedule(at: Self.notPast(newValue.nanoseconds)) }
             }
@@ -120,7 +109,7 @@ extension HostRunLoop {
         /// half the interval of a repeating timer (CFRunLoop.c:4752; there it has an effect on Darwin only). Setting it
         /// wakes nobody unless the loop would sleep too long. Callable from any thread.
         public var tolerance: Duration {
-            get { .nanoseconds(lock.withLock { toleranceNanoseconds }) }
+            get { .nanoseconds(withItemLock { toleranceNanoseconds }) }
             set {
                 let wanted = max(0, newValue.saturatingNanoseconds)
                 let clamped = intervalNanoseconds > 0 ? min(wanted, intervalNanoseconds / 2) : wanted
@@ -137,9 +126,8 @@ extension HostRunLoop {
         }
 
         /// Ends its life: it leaves every mode and never fires again.
-        public func invalidate() {
-            guard valid.exchange(false, ordering: .acquiringAndReleasing) else { return }
-            removeFromAllLoops()
+        public override func invalidate() {
+            if endLife() { removeFromAllLoops() }
         }
 
         /// Returns a time, or the present if that is later.
@@ -162,7 +150,7 @@ extension HostRunLoop {
         ///   - limit: The time for which the batch was found: only what is later needs another look at the clock.
         /// - Returns: The fire time that has come, or `nil` if it is invalid, postponed, firing or not in the loop.
         func beginFiring(in loop: HostRunLoop, dueAt limit: Int64) -> Int64? {
-            lock.withLock {
+            withItemLock {
                 // The present, not the time at which the batch was found: one that was set to fire at once still fires in
                 // it (CFRunLoop.c:2515).
                 guard
@@ -181,7 +169,7 @@ extension HostRunLoop {
         private var isFiring: Bool { firingLoop != nil }
 
         /// Whether its callout is running.
-        var isBeingCalled: Bool { lock.withLock { isFiring } }
+        var isBeingCalled: Bool { withItemLock { isFiring } }
 
         /// Whether its callout is running in another loop, from which it came.
         ///
@@ -194,7 +182,7 @@ extension HostRunLoop {
         ///
         /// Called with the loop's lock held.
         func isParked(in mode: LoopMode, slot: Int) -> Bool {
-            lock.withLock {
+            withItemLock {
                 isValid && !isFiring && memberships.membership(in: mode)?.slot == slot && !mode.timers.isScheduled(slot)
             }
         }
@@ -206,7 +194,7 @@ extension HostRunLoop {
             delayedBlock?.finishIfBegun()
             guard intervalNanoseconds > 0 else {
                 invalidate()
-                lock.withLock { firingLoop = nil }
+                withItemLock { firingLoop = nil }
                 return
             }
             updateSchedule {
@@ -222,7 +210,7 @@ extension HostRunLoop {
         func skipMissedFires() {
             guard intervalNanoseconds > 0 else { return }
             let now = MonotonicClock.nanoseconds
-            lock.withLock {
+            withItemLock {
                 guard memberships.isEmpty, fireTime < now else { return }
                 fireTime = nextFireTime(after: fireTime, now: now)
             }
@@ -250,10 +238,10 @@ extension HostRunLoop {
         @discardableResult
         private func updateSchedule(_ change: () -> Void) -> HostRunLoop? {
             while true {
-                let owner = lock.withLock { memberships.first?.loop }
+                let owner = withItemLock { memberships.first?.loop }
                 guard let owner else {
                     // In no loop: unless it was added to one just now, its own lock is enough.
-                    let done = lock.withLock {
+                    let done = withItemLock {
                         guard memberships.isEmpty else { return false }
                         change()
                         return true
@@ -262,7 +250,7 @@ extension HostRunLoop {
                     continue
                 }
                 let latest = owner.lock.withLock {
-                    lock.withLock { () -> Int64? in
+                    withItemLock { () -> Int64? in
                         guard memberships.first?.loop === owner else { return nil }
                         change()
                         scheduleInAllModes()
@@ -288,9 +276,15 @@ extension HostRunLoop {
 
         // MARK: LoopItem
 
-        @inline(__always) func lockItem() { lock.lock() }
+        override func join(_ loop: HostRunLoop, in mode: Mode) throws(RunLoopError) -> AddResult {
+            let result = try loop.insert(self, into: mode).result
+            loop.interruptSleep(ifLaterThan: withItemLock { latestFireTime })
+            return result
+        }
 
-        @inline(__always) func unlockItem() { lock.unlock() }
+        override func part(from loop: HostRunLoop, in mode: Mode) { loop.takeOut(self, of: mode) }
+
+        override func isMember(of loop: HostRunLoop, in mode: Mode) -> Bool { loop.holds(self, in: mode) }
 
         func enter(_ mode: LoopMode) throws(RunLoopError) -> Int {
             let slot = mode.insert(self)
@@ -324,9 +318,11 @@ extension HostRunLoop.Timer {
         fireAt: HostRunLoop.Instant,
         interval: Duration = .zero,
         target: Target,
-        perform: @escaping @Sendable (Target, HostRunLoop.Timer) -> Void
+        @_inheritActorContext perform: @escaping @Sendable @isolated(any) (Target, HostRunLoop.Timer) -> Void
     ) {
-        self.init(label: label, fireAt: fireAt, interval: interval) { [weak target] timer in
+        let isolation = perform.isolation
+        let perform = Plain.timer(perform)
+        self.init(ItemIdentifier.next(), label, time: Self.notPast(fireAt.nanoseconds), interval: interval, isolation) { [weak target] timer in
             guard let target else {
                 timer.invalidate()
                 return
@@ -351,7 +347,7 @@ extension HostRunLoop.Timer {
         after delay: Duration,
         repeating interval: Duration = .zero,
         target: Target,
-        perform: @escaping @Sendable (Target, HostRunLoop.Timer) -> Void
+        @_inheritActorContext perform: @escaping @Sendable @isolated(any) (Target, HostRunLoop.Timer) -> Void
     ) {
         self.init(
             label: label,
@@ -364,42 +360,6 @@ extension HostRunLoop.Timer {
 }
 
 extension HostRunLoop {
-    /// Adds a timer to a mode; it fires on time even if the loop is asleep now.
-    ///
-    /// Callable from any thread.
-    ///
-    /// - Parameters:
-    ///   - timer: The timer; nothing happens if it is invalid, in the mode already or in another loop.
-    ///   - mode: The mode, which is made if it is new, or `.common`.
-    /// - Returns: Whether it was added, or why not.
-    @discardableResult
-    public func add(_ timer: Timer, to mode: Mode = .default) -> AddResult {
-        let result = addUnrefused(timer, to: mode).result
-        interruptSleep(ifLaterThan: timer.withItemLock { timer.latestFireTime })
-        return result
-    }
-
-    /// Removes a timer from a mode; it stays valid and can be added again.
-    ///
-    /// Callable from any thread.
-    ///
-    /// - Parameters:
-    ///   - timer: The timer.
-    ///   - mode: The mode, or `.common` for all common modes if it was added to those.
-    public func remove(_ timer: Timer, from mode: Mode = .default) {
-        takeOut(timer, of: mode)
-    }
-
-    /// Says whether a timer is in a mode.
-    ///
-    /// - Parameters:
-    ///   - timer: The timer.
-    ///   - mode: The mode, or `.common` to ask whether it was added to the common modes.
-    /// - Returns: Whether it is there.
-    public func contains(_ timer: Timer, in mode: Mode = .default) -> Bool {
-        holds(timer, in: mode)
-    }
-
     /// Returns when the next timer of a mode fires.
     ///
     /// Callable from any thread.

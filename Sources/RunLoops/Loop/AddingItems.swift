@@ -1,8 +1,84 @@
 import LinuxSystem
 import Synchronization
 
-/// Adding and removing, the same for every kind of item (run-loop items 3 and 6 to 13).
+/// Adding and removing (run-loop items 3 and 6 to 13).
 extension HostRunLoop {
+    /// Adds an item to a mode.
+    ///
+    /// Timers and ports are served even if the loop is asleep now. A source and an observer do not wake it, unless commands wait. The
+    /// `schedule` closure of a source is called once for every mode that the source is new in. Callable from any thread.
+    ///
+    /// Ends the process if the item's closure belongs to an actor whose code does not run on the loop's thread: to the main actor, if
+    /// the loop is not the main one.
+    ///
+    /// - Parameters:
+    ///   - item: The item; nothing happens if it is invalid or in the mode already.
+    ///   - mode: The mode, which is made if it is new, or `.common`.
+    /// - Returns: Whether it was added, or why not.
+    @discardableResult
+    public func add(_ item: Item, to mode: Mode = .default) -> AddResult {
+        do throws(RunLoopError) {
+            return try item.join(self, in: mode)
+        } catch {
+            return .refused(error)
+        }
+    }
+
+    /// Adds a port source to a mode, as it is done with other items, or throws what the kernel says.
+    ///
+    /// A socket is looked at now, whether many peers share it: have it listening, or connected, before. Callable from any thread.
+    ///
+    /// - Parameters:
+    ///   - port: The port source; nothing happens if it is invalid or in the mode already.
+    ///   - mode: The mode, which is made if it is new, or `.common`.
+    /// - Returns: Whether it was added, or why not.
+    /// - Throws: `RunLoopError` if the kernel cannot wait for the descriptor: it is a regular file, closed, or in the
+    ///   mode already with another source.
+    @discardableResult
+    public func add(_ port: PortSource, to mode: Mode = .default) throws(RunLoopError) -> AddResult {
+        try port.join(self, in: mode)
+    }
+
+    /// Adds a message port to a mode, as it is done with other items, or throws what the kernel says.
+    ///
+    /// Callable from any thread.
+    ///
+    /// - Parameters:
+    ///   - port: The port; nothing happens if it is invalid or in the mode already.
+    ///   - mode: The mode, which is made if it is new, or `.common`.
+    /// - Returns: Whether it was added, or why not.
+    /// - Throws: `RunLoopError` if the kernel has no memory or no watches left.
+    @discardableResult
+    public func add(_ port: MessagePort, to mode: Mode = .default) throws(RunLoopError) -> AddResult {
+        try port.join(self, in: mode)
+    }
+
+    /// Removes an item from a mode; it stays valid and can be added again.
+    ///
+    /// The `cancel` closure of a source is called once for every mode that the source leaves. What waits in a port or a command source
+    /// goes on waiting. Callable from any thread.
+    ///
+    /// - Parameters:
+    ///   - item: The item.
+    ///   - mode: The mode, or `.common` for all common modes if it was added to those.
+    public func remove(_ item: Item, from mode: Mode = .default) {
+        item.part(from: self, in: mode)
+    }
+
+    /// Says whether an item is in a mode.
+    ///
+    /// Callable from any thread.
+    ///
+    /// - Parameters:
+    ///   - item: The item.
+    ///   - mode: The mode, or `.common` to ask whether it was added to the common modes.
+    /// - Returns: Whether it is there.
+    public func contains(_ item: Item, in mode: Mode = .default) -> Bool {
+        item.isMember(of: self, in: mode)
+    }
+
+    // MARK: The same for every kind of item
+
     /// Adds an item to a mode, or to all common ones.
     ///
     /// - Returns: What came of it, and the modes in which it was not before.
@@ -11,6 +87,7 @@ extension HostRunLoop {
         into mode: Mode
     ) throws(RunLoopError) -> (result: AddResult, entered: [LoopMode]) {
         requireOwnProcess(to: "add an item to")
+        require(item.isolation, for: item.label)
         // Not a closure: adding a timer is fifty nanoseconds' work.
         lock.lock()
         defer { lock.unlock() }
@@ -236,14 +313,9 @@ extension HostRunLoop {
         case withheld
         /// The loop's thread has ended, and nothing changed.
         case loopEnded
-    }
-
-    /// Adds an item that no kernel can refuse.
-    func addUnrefused(_ item: some LoopItem, to mode: Mode) -> (result: AddResult, entered: [LoopMode]) {
-        do throws(RunLoopError) {
-            return try insert(item, into: mode)
-        } catch {
-            preconditionFailure("an item without a descriptor was refused: \(error)")
-        }
+        /// The kernel refused the descriptor of a port, and nothing changed.
+        ///
+        /// Only said of a port that is given as a plain `Item`: for one that is known to be a port, `add` throws.
+        case refused(RunLoopError)
     }
 }

@@ -36,4 +36,15 @@ enum Misuse {
                 + "or hand this loop its work with perform(in:) and wakeUp()"
         )
     }
+
+    /// Ends the process because a closure of an actor is given to a loop on whose thread that actor's code does not run.
+    static func endProcessForForeignActor(_ actor: any Actor, _ label: String, isMain: Bool) -> Never {
+        let name = String(describing: type(of: actor))
+        let thread = isMain ? "the main thread's loop" : "a loop of another thread"
+        fatalError(
+            "the closure \(DescriptionText.quoted(label)) belongs to \(name), because it was written in its code, and \(thread) "
+                + "cannot call it: make it in a nonisolated function, or in an actor whose unownedExecutor is that loop's"
+                + (actor is MainActor ? ", or use HostRunLoop.main" : "")
+        )
+    }
 }

@@ -12,7 +12,7 @@ extension HostRunLoop {
     ///
     /// Between processes the messages go over Unix sockets of the kind `SOCK_SEQPACKET`, in the format of `MessageFrame`, and
     /// wait in their buffers: the capacity does not count those. A peer that sends anything else is disconnected.
-    public final class MessagePort: Sendable {
+    public final class MessagePort: Item, @unchecked Sendable {
         /// Where other processes come in.
         public enum Endpoint: Sendable {
             /// Nowhere: for threads of this process, and for answers.
@@ -34,6 +34,8 @@ extension HostRunLoop {
         }
 
         private let receiver: MessageReceiver
+        /// The actors whose code its closures are.
+        private let isolations: [any Actor]
         let queueSource: PortSource
         let socketSource: PortSource
         /// The right to send to this port.
@@ -59,20 +61,21 @@ extension HostRunLoop {
             endpoint: Endpoint = .process,
             capacity: Int = 64,
             connectionLimit: Int = 1024,
-            onConnectionError: (@Sendable (ConnectionError) -> Void)? = nil,
+            @_inheritActorContext onConnectionError: (@Sendable @isolated(any) (ConnectionError) -> Void)? = nil,
             onInvalidate: (@Sendable () -> Void)? = nil,
-            handler: @escaping @Sendable (Message) -> Void
+            @_inheritActorContext handler: @escaping @Sendable @isolated(any) (Message) -> Void
         ) throws(MessageError) {
-            precondition(capacity > 0, "a message port needs room for at least one message")
+            if capacity < 1 { fatalError("a message port needs room for at least one message") }
             try self.init(
                 label: label,
                 endpoint: endpoint,
                 capacity: capacity,
                 connectionLimit: connectionLimit,
                 handlers: MessageReceiver.Handlers(
-                    message: handler,
-                    connectionError: onConnectionError,
-                    invalidate: onInvalidate
+                    message: Plain.message(handler),
+                    connectionError: onConnectionError.map(Plain.connectionError),
+                    invalidate: onInvalidate,
+                    isolations: [handler.isolation, onConnectionError?.isolation].compactMap { $0 }
                 )
             )
         }
@@ -87,7 +90,9 @@ extension HostRunLoop {
             let inbox = try MessageInbox(capacity: capacity)
             guard let descriptors = inbox.openDescriptors else { throw MessageError(code: .portInvalid) }
             // From now on, whatever is thrown closes everything with the receiver.
-            receiver = MessageReceiver(inbox: inbox, connectionLimit: connectionLimit, handlers: handlers)
+            let receiver = MessageReceiver(inbox: inbox, connectionLimit: connectionLimit, handlers: handlers)
+            self.receiver = receiver
+            isolations = handlers.isolations
             (queueSource, socketSource) = receiver.makeSources(label: label, peers: endpoint.peers, descriptors)
             sendRight = SendRight(.local(LocalRight(inbox)))
             switch endpoint {
@@ -110,18 +115,18 @@ extension HostRunLoop {
                 peer = SendRight(.socket(MessageChannel(socket)))
                 try inbox.attach(.mainConnection(socket))
             }
+            super.init(queueSource.identifier, label: label, isolation: nil)
         }
 
-        /// What a crash report calls it.
-        public var label: String { queueSource.label }
-
         /// Whether it was not invalidated, and its connection, if it was made with one, was not closed.
-        public var isValid: Bool { receiver.inbox.isOpen }
+        public override var isValid: Bool { receiver.inbox.isOpen }
+
+        package override var calloutIdentifiers: [UInt64] { [queueSource.identifier, socketSource.identifier] }
 
         /// Ends its life: it leaves every mode, messages that wait are dropped, and senders get `portInvalid`.
         ///
         /// Its connections are closed, and the file of its address is removed.
-        public func invalidate() {
+        public override func invalidate() {
             receiver.invalidate()
         }
 
@@ -129,48 +134,24 @@ extension HostRunLoop {
         func makeReplyRight() -> SendRight {
             SendRight(.local(LocalRight(receiver.inbox, isForOneAnswer: true)))
         }
-    }
 
-    /// Adds a message port to a mode; it is served even if the loop is asleep now.
-    ///
-    /// Callable from any thread.
-    ///
-    /// - Parameters:
-    ///   - port: The port; nothing happens if it is invalid or in the mode already.
-    ///   - mode: The mode, which is made if it is new, or `.common`.
-    /// - Returns: Whether it was added, or why not.
-    /// - Throws: `RunLoopError` if the kernel has no memory or no watches left.
-    @discardableResult
-    public func add(_ port: MessagePort, to mode: Mode = .default) throws(RunLoopError) -> AddResult {
-        let result = try add(port.queueSource, to: mode)
-        do throws(RunLoopError) {
-            try add(port.socketSource, to: mode)
-            return result
-        } catch {
-            remove(port.queueSource, from: mode)
-            throw error
+        override func join(_ loop: HostRunLoop, in mode: Mode) throws(RunLoopError) -> AddResult {
+            for isolation in isolations { loop.require(isolation, for: label) }
+            let result = try queueSource.join(loop, in: mode)
+            do throws(RunLoopError) {
+                _ = try socketSource.join(loop, in: mode)
+                return result
+            } catch {
+                queueSource.part(from: loop, in: mode)
+                throw error
+            }
         }
-    }
 
-    /// Removes a message port from a mode; it stays valid, and messages wait until it is added again.
-    ///
-    /// Callable from any thread.
-    ///
-    /// - Parameters:
-    ///   - port: The port.
-    ///   - mode: The mode, or `.common` for all common modes if it was added to those.
-    public func remove(_ port: MessagePort, from mode: Mode = .default) {
-        remove(port.queueSource, from: mode)
-        remove(port.socketSource, from: mode)
-    }
+        override func part(from loop: HostRunLoop, in mode: Mode) {
+            queueSource.part(from: loop, in: mode)
+            socketSource.part(from: loop, in: mode)
+        }
 
-    /// Says whether a message port is in a mode.
-    ///
-    /// - Parameters:
-    ///   - port: The port.
-    ///   - mode: The mode, or `.common` to ask whether it was added to the common modes.
-    /// - Returns: Whether it is there.
-    public func contains(_ port: MessagePort, in mode: Mode = .default) -> Bool {
-        contains(port.queueSource, in: mode)
+        override func isMember(of loop: HostRunLoop, in mode: Mode) -> Bool { queueSource.isMember(of: loop, in: mode) }
     }
 }

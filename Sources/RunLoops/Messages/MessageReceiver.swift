@@ -14,6 +14,8 @@ final class MessageReceiver: @unchecked Sendable {
         var invalidate: (@Sendable () -> Void)?
         /// The right that was given away for one answer is gone.
         var noSenders: (@Sendable () -> Void)?
+        /// Whose code the closures are that are called on the loop's thread.
+        var isolations: [any Actor] = []
     }
 
     let inbox: MessageInbox
@@ -50,14 +52,14 @@ final class MessageReceiver: @unchecked Sendable {
             descriptor: descriptors.event.rawValue,
             peers: peers,
             hasOpenWork: { [inbox] in inbox.holdsMessages },
-            perform: { [self] _ in serveQueue() }
+            perform: { [self] _, _ in serveQueue() }
         )
         let sockets = HostRunLoop.PortSource(
             label: label,
             descriptor: descriptors.sockets.rawValue,
             peers: peers,
             hasOpenWork: { [inbox] in inbox.hasConnections },
-            perform: { [self] _ in serveSocket() }
+            perform: { [self] _, _ in serveSocket() }
         )
         lock.withLock {
             queueSource = queue

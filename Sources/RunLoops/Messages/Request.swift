@@ -77,9 +77,10 @@ extension HostRunLoop.SendRight {
         sendWithin sendLimit: Duration = .zero,
         on loop: HostRunLoop = .current,
         in mode: HostRunLoop.Mode = .default,
-        completion: @escaping @Sendable (Answer) -> Void
+        @_inheritActorContext completion: @escaping @Sendable @isolated(any) (Answer) -> Void
     ) throws(HostRunLoop.MessageError) {
-        let pending = try PendingReply(completion)
+        loop.require(completion.isolation, for: "completion of a request")
+        let pending = try PendingReply(Plain.answer(completion))
         let deadline = HostRunLoop.Instant.now.advanced(by: max(.zero, sendLimit))
         do throws(HostRunLoop.MessageError) {
             try pending.send(message, to: self, before: deadline, in: mode, of: loop)

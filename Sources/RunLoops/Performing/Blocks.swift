@@ -14,8 +14,10 @@ extension HostRunLoop {
     public func perform(
         in mode: Mode = .default,
         label: String = "block",
-        _ block: @escaping @Sendable () -> Void
+        @_inheritActorContext _ block: @escaping @Sendable @isolated(any) () -> Void
     ) {
+        require(block.isolation, for: label)
+        let block = Plain.block(block)
         guard let plain = PlainBlock(label: label, mode: mode, block) else {
             queue(QueuedBlock(label: label, modes: .init(mode), block))
             return
@@ -38,10 +40,11 @@ extension HostRunLoop {
     public func perform(
         inAnyOf modes: Set<Mode>,
         label: String = "block",
-        _ block: @escaping @Sendable () -> Void
+        @_inheritActorContext _ block: @escaping @Sendable @isolated(any) () -> Void
     ) {
+        require(block.isolation, for: label)
         guard !modes.isEmpty else { return }
-        queue(QueuedBlock(label: label, modes: .any(modes), block))
+        queue(QueuedBlock(label: label, modes: .any(modes), Plain.block(block)))
     }
 
     /// Puts a block behind all others, and says whether the loop still takes any.

@@ -29,9 +29,11 @@ extension HostRunLoop {
         order: Int = 0,
         target: (any AnyObject & Sendable)? = nil,
         label: String = "block",
-        _ body: @escaping @Sendable () -> Void
+        @_inheritActorContext _ body: @escaping @Sendable @isolated(any) () -> Void
     ) -> Perform {
-        post(QueuedBlock(label: label, modes: .init(mode), order: order, target: target, on: self, body))
+        require(body.isolation, for: label)
+        let body = Plain.block(body)
+        return post(QueuedBlock(label: label, modes: .init(mode), order: order, target: target, on: self, body))
     }
 
     /// Runs a closure once, on the loop's thread, in the next run of any of some modes, and wakes the loop for it.
@@ -51,9 +53,11 @@ extension HostRunLoop {
         order: Int = 0,
         target: (any AnyObject & Sendable)? = nil,
         label: String = "block",
-        _ body: @escaping @Sendable () -> Void
+        @_inheritActorContext _ body: @escaping @Sendable @isolated(any) () -> Void
     ) -> Perform {
         requireModes(modes)
+        require(body.isolation, for: label)
+        let body = Plain.block(body)
         return post(QueuedBlock(label: label, modes: .any(modes), order: order, target: target, on: self, body))
     }
 
@@ -76,8 +80,10 @@ extension HostRunLoop {
         order: Int = 0,
         label: String = "block",
         within limit: Duration? = nil,
-        _ body: @escaping @Sendable () throws -> Value
+        @_inheritActorContext _ body: @escaping @Sendable @isolated(any) () throws -> Value
     ) throws -> Value {
+        require(body.isolation, for: label)
+        let body = Plain.body(body)
         let outcome = Outcome<Value>()
         let run: @Sendable () -> Void = { outcome.result = Result(catching: body) }
         let deadline = limit.map { Instant.now.advanced(by: $0) } ?? .distantFuture
@@ -183,10 +189,12 @@ extension HostRunLoop {
         in modes: Set<Mode> = [.default],
         target: (any AnyObject & Sendable)? = nil,
         label: String = "block",
-        _ body: @escaping @Sendable () -> Void
+        @_inheritActorContext _ body: @escaping @Sendable @isolated(any) () -> Void
     ) -> Perform {
         requireModes(modes)
         requireOwnProcess(to: "perform on")
+        require(body.isolation, for: label)
+        let body = Plain.block(body)
         let block = QueuedBlock(label: label, modes: .any(modes), target: target, on: self, isDelayed: true, body)
         // The token keeps the timer, and so this closure: it must not hold the loop.
         let timer = Timer(label: label, after: delay) { _ in

@@ -131,7 +131,7 @@ private final class Life: @unchecked Sendable {
             return
         }
         // Keeps the default mode from being empty, and never does anything.
-        loop.add(HostRunLoop.Source(label: "keep alive") {})
+        loop.add(HostRunLoop.Source(label: "keep alive") { _ in })
         self.loop = loop
         begun.open()
         if let prepare {

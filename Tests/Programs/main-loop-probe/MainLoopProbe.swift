@@ -34,6 +34,7 @@ enum Scenario: String {
     case signal
     case waitingForAnyMode = "waiting-for-any-mode"
     case noDescriptors = "no-descriptors"
+    case isolation
 }
 
 /// Writes a line at once.

@@ -24,6 +24,7 @@ extension Scenario {
         case .signal: signal()
         case .waitingForAnyMode: waitingForAnyMode()
         case .noDescriptors: DescriptorScenario().play()
+        case .isolation: IsolationScenario().play()
         }
     }
 
@@ -35,7 +36,7 @@ extension Scenario {
     /// A run inside a main-queue block that is served by a run in another mode: afterwards the outermost run still serves it.
     private func insideBoth() {
         loop.addCommonMode("other")
-        loop.add(HostRunLoop.Source(label: "idle") {}, to: .common)
+        loop.add(HostRunLoop.Source(label: "idle") { _ in }, to: .common)
         let timer = HostRunLoop.Timer(label: "outer", after: .zero) { [loop] _ in
             DispatchQueue.main.async { say("nested \(loop.run(in: .default, for: .zero))") }
             say("\(loop.run(in: "other", for: .seconds(10), returnAfterSourceHandled: true))")
@@ -96,7 +97,7 @@ extension Scenario {
 
     private func commonModesOnly() {
         for mode: HostRunLoop.Mode in ["private"] {
-            loop.add(HostRunLoop.Source(label: "idle") {}, to: mode)
+            loop.add(HostRunLoop.Source(label: "idle") { _ in }, to: mode)
             DispatchQueue.main.async { [loop] in say("block in \(loop.currentMode == mode ? "private" : "default")") }
             say("\(loop.run(in: mode, for: .milliseconds(5), returnAfterSourceHandled: true))")
             say("\(runOnce())")
@@ -210,7 +211,7 @@ extension Scenario {
         // The overlay has no signalfd(2).
         typealias Function = @convention(c) (CInt, UnsafePointer<sigset_t>, CInt) -> CInt
         let descriptor = unsafeBitCast(dlsym(nil, "signalfd"), to: Function.self)(-1, &set, O_NONBLOCK | O_CLOEXEC)
-        let source = HostRunLoop.PortSource(label: "signal", descriptor: descriptor) { [loop] _ in
+        let source = HostRunLoop.PortSource(label: "signal", descriptor: descriptor) { [loop] _, _ in
             // A signalfd_siginfo has 128 bytes and begins with the number.
             var bytes = [UInt32](repeating: 0, count: 32)
             guard read(descriptor, &bytes, 128) == 128 else { return }
@@ -227,7 +228,7 @@ extension Scenario {
     }
 
     private func waitingForAnyMode() {
-        loop.add(HostRunLoop.Source(label: "idle") {}, to: "private")
+        loop.add(HostRunLoop.Source(label: "idle") { _ in }, to: "private")
         say("\(loop.waitUntilAnyModeIsReady([.default, "private"], for: .milliseconds(2)))")
         DispatchQueue.main.async { say("block") }
         say("\(loop.waitUntilAnyModeIsReady(["private"], for: .milliseconds(2)))")

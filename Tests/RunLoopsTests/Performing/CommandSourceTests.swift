@@ -13,7 +13,7 @@ struct CommandSourceTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             let sent = Cell<Commands?>(nil)
-            let source = Commands(label: "commands") { command in
+            let source = Commands(label: "commands") { _, command in
                 trace.add("\(command) in pass \(loop.passCount)")
                 if command == 2 { sent.value?.send(4) }
             }
@@ -37,7 +37,7 @@ struct CommandSourceTests {
     func faults() throws {
         let handled = try onNewThread { loop in
             let trace = Trace()
-            let source = Commands(label: "commands") { command in
+            let source = Commands(label: "commands") { _, command in
                 if command % 3 == 0 { hf_test_abandon_callout() }
                 trace.add("\(command)")
             }
@@ -56,7 +56,7 @@ struct CommandSourceTests {
         let thread = try HostRunLoop.LoopThread(name: "server")
         let loop = thread.loop
         let trace = Trace()
-        let source = Commands(label: "commands") { trace.add("\($0) \(loop.currentMode?.rawValue ?? "none")") }
+        let source = Commands(label: "commands") { trace.add("\($1) \(loop.currentMode?.rawValue ?? "none")") }
         loop.addCommonMode("x")
         waitUntilAsleep(loop)
         source.send(1)
@@ -77,7 +77,7 @@ struct CommandSourceTests {
     @Test("With a capacity, what is too much is refused")
     func capacity() throws {
         try onNewThread { loop in
-            let source = Commands(label: "commands", capacity: 2) { _ in }
+            let source = Commands(label: "commands", capacity: 2) { _, _ in }
             #expect((1...3).map { source.send($0) } == [.queued, .queued, .full])
             loop.add(source)
             #expect(loop.contains(source))
@@ -90,13 +90,13 @@ struct CommandSourceTests {
     func invalidate() throws {
         try onNewThread { loop in
             let trace = Trace()
-            let source = Commands(label: "commands") { trace.add("\($0)") }
+            let source = Commands(label: "commands") { trace.add("\($1)") }
             loop.add(source)
             source.send(1)
             loop.run(in: .default, for: .zero)
             for command in 2...4 { source.send(command) }
-            #expect(source.invalidate() == [2, 3, 4])
-            #expect(source.invalidate() == [])
+            #expect(source.close() == [2, 3, 4])
+            #expect(source.close() == [])
             #expect(source.send(5) == .invalidated)
             #expect(!source.isValid && loop.isEmpty(.default))
             #expect(trace.entries == ["1"])
@@ -109,9 +109,9 @@ struct CommandSourceTests {
             let trace = Trace()
             let rest = Cell<[Int]>([])
             let source = Cell<Commands?>(nil)
-            source.value = Commands(label: "commands") { command in
+            source.value = Commands(label: "commands") { _, command in
                 trace.add("\(command)")
-                rest.value = source.value?.invalidate() ?? []
+                rest.value = source.value?.close() ?? []
             }
             source.value.map { source in
                 loop.add(source)
@@ -128,7 +128,7 @@ struct CommandSourceTests {
     func nested() throws {
         let entries = try onNewThread { loop in
             let trace = Trace()
-            let source = Commands(label: "commands") { command in
+            let source = Commands(label: "commands") { _, command in
                 trace.add("begin \(command)")
                 if command == 1 { loop.run(in: .default, for: .zero) }
                 trace.add("end \(command)")
@@ -146,7 +146,7 @@ struct CommandSourceTests {
         let perSender = 4000
         let threads = [try HostRunLoop.LoopThread(name: "one"), try HostRunLoop.LoopThread(name: "two")]
         let handled = Counts(3 * perSender)
-        let source = Commands(label: "commands", capacity: 64) { command in handled.add(command) }
+        let source = Commands(label: "commands", capacity: 64) { _, command in handled.add(command) }
         for thread in threads { thread.loop.add(source, to: .common) }
         let senders = (0..<3).map { sender in
             NewThread { _ in
