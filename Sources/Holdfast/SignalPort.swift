@@ -34,7 +34,7 @@ final class SignalPort {
 
     func attach(to loop: HostRunLoop, of host: EventHost) throws(RunLoopError) {
         self.host = host
-        let port = HostRunLoop.PortSource(ofHost: "signals", descriptor: event.rawValue) { [weak self] _ in
+        let port = HostRunLoop.PortSource(ofHost: "signals", descriptor: event.rawValue) { [weak self] _, _ in
             MainActor.assumeIsolated { self?.deliver() }
         }
         try loop.add(port, to: .common)

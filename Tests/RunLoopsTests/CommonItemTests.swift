@@ -42,7 +42,7 @@ struct CommonItemTests {
             var states: [Bool] = []
             let timer = Timer(label: "t", after: .seconds(1000)) { _ in }
             let observer = Observer(label: "o", activities: .entry) { _, _ in }
-            let source = HostRunLoop.Source(label: "s") {}
+            let source = HostRunLoop.Source(label: "s") { _ in }
             loop.add(timer, to: .common)
             loop.add(observer, to: .common)
             loop.add(source, to: .common)
@@ -74,7 +74,7 @@ struct CommonItemTests {
             label: "s",
             schedule: { trace.add("schedule \($1)") },
             cancel: { trace.add("cancel \($1)") },
-            perform: {}
+            perform: { _ in }
         )
         try onNewThread { loop in
             for name in names { loop.addCommonMode(.init(rawValue: name)) }
@@ -97,7 +97,7 @@ struct CommonItemTests {
                 label: "s",
                 schedule: { trace.add("schedule \($1)") },
                 cancel: { trace.add("cancel \($1)") },
-                perform: {}
+                perform: { _ in }
             )
             for name in names { loop.add(source, to: .init(rawValue: name)) }
             _ = trace.take()

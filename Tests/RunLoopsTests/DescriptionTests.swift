@@ -19,9 +19,9 @@ struct DescriptionTests {
             let pipe = TestPipe()
             let port = pipe.portSource("port") { _ in }
             port.interest = [.readable, .writable]
-            let second = HostRunLoop.Source(label: "second", order: 2) {}
+            let second = HostRunLoop.Source(label: "second", order: 2) { _ in }
             loop.add(second, to: .common)
-            loop.add(HostRunLoop.Source(label: hostile, order: -1) {})
+            loop.add(HostRunLoop.Source(label: hostile, order: -1) { _ in })
             loop.add(HostRunLoop.Observer(label: "late", activities: [.entry, .exit], order: 9) { _, _ in })
             loop.add(HostRunLoop.Observer(label: "early", activities: .exit, repeats: false, order: -9) { _, _ in })
             loop.add(HostRunLoop.Timer(label: "far", after: .seconds(500)) { _ in }, to: .common)

@@ -120,7 +120,7 @@ struct FloatingPointTests {
                 loop.perform {}
                 loop.run(in: .default, for: .zero)
             case .addedSource:
-                loop.add(HostRunLoop.Source(label: "s", schedule: { _, _ in }, cancel: nil) {})
+                loop.add(HostRunLoop.Source(label: "s", schedule: { _, _ in }, cancel: nil) { _ in })
             case .performAndWait:
                 _ = try? loop.performAndWait {}
             case .lookAtPorts:
@@ -152,7 +152,7 @@ struct FloatingPointTests {
     func outsideOfRun() throws {
         let bit = try onNewThread { loop in
             hf_test_toggle_mxcsr(Self.flushToZero)
-            loop.add(HostRunLoop.Source(label: "s", schedule: { _, _ in hf_test_abandon_callout() }, cancel: nil) {})
+            loop.add(HostRunLoop.Source(label: "s", schedule: { _, _ in hf_test_abandon_callout() }, cancel: nil) { _ in })
             return Self.mxcsr & Self.flushToZero
         }
         #expect(bit == Self.flushToZero)

@@ -11,7 +11,7 @@ struct InvariantTests {
         try onNewThread { loop in
             let pipe = TestPipe()
             try loop.add(pipe.portSource("p") { _ in })
-            loop.add(HostRunLoop.Source(label: "s") {}, to: .common)
+            loop.add(HostRunLoop.Source(label: "s") { _ in }, to: .common)
             for count in 1...9 {
                 loop.add(HostRunLoop.Timer(label: "t", after: .seconds(500 + count)) { _ in }, to: .common)
                 loop.add(HostRunLoop.Observer(label: "o", activities: .exit, order: count) { _, _ in })
@@ -122,7 +122,7 @@ struct InvariantTests {
     func endsTheProcess() async {
         await #expect(processExitsWith: .failure) {
             let loop = HostRunLoop.current
-            loop.add(HostRunLoop.Source(label: "s") {})
+            loop.add(HostRunLoop.Source(label: "s") { _ in })
             loop.perform {
                 loop.lock.withLock { loop.modes[.default] }?.damage(.itemCount)
             }

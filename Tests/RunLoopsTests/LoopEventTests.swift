@@ -69,7 +69,7 @@ struct LoopEventTests {
         let noted = try onNewThread { loop -> Events in
             loop.perform(in: .default, label: "fifteen bytes..") {}
             loop.perform(in: .default, label: "sixteen bytes...") {
-                loop.add(HostRunLoop.Source(label: "idle") {}, to: "nested")
+                loop.add(HostRunLoop.Source(label: "idle") { _ in }, to: "nested")
                 loop.run(in: "nested", for: .zero)
             }
             let pipe = TestPipe()

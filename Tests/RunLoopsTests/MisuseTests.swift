@@ -12,7 +12,7 @@ struct MisuseTests {
     @Test("Adding tells: added, there already, or invalid")
     func addResults() throws {
         let results = try onNewThread { loop -> [HostRunLoop.AddResult] in
-            let source = HostRunLoop.Source(label: "s") {}
+            let source = HostRunLoop.Source(label: "s") { _ in }
             let timer = Timer(label: "t", after: .seconds(50)) { _ in }
             let observer = Observer(label: "o", activities: .all) { _, _ in }
             let pipe = TestPipe()
@@ -51,7 +51,7 @@ struct MisuseTests {
         try onNewThread { first in
             let timer = Timer(label: "t", after: .zero) { _ in trace.add("timer") }
             let observer = Observer(label: "o", activities: .entry) { _, _ in trace.add("observer") }
-            let source = HostRunLoop.Source(label: "s") {}
+            let source = HostRunLoop.Source(label: "s") { _ in }
             #expect(first.add(timer) == .added)
             #expect(first.add(observer, to: .common) == .added)
             #expect(first.add(source) == .added)
@@ -78,7 +78,7 @@ struct MisuseTests {
         let loop = try onNewThread { $0 }
         #expect(loop.add(Timer(label: "t", after: .zero) { _ in }) == .loopEnded)
         #expect(loop.add(Observer(label: "o", activities: .all) { _, _ in }, to: .common) == .loopEnded)
-        #expect(loop.add(HostRunLoop.Source(label: "s") {}) == .loopEnded)
+        #expect(loop.add(HostRunLoop.Source(label: "s") { _ in }) == .loopEnded)
         loop.perform {}
         loop.wakeUp()
         loop.stop()
@@ -99,7 +99,7 @@ struct MisuseTests {
             var codes: [HostRunLoop.Mode: [RunLoopError.Code]] = [:]
             for mode: HostRunLoop.Mode in [.default, .common] {
                 for descriptor: CInt in [-1, file, folder] {
-                    let port = HostRunLoop.PortSource(label: "p", descriptor: descriptor) { _ in }
+                    let port = HostRunLoop.PortSource(label: "p", descriptor: descriptor) { _, _ in }
                     do throws(RunLoopError) {
                         try loop.add(port, to: mode)
                     } catch {
@@ -123,12 +123,12 @@ struct MisuseTests {
             let first = TestPipe()
             let second = TestPipe()
             let number = dup(first.readEnd)
-            let old = HostRunLoop.PortSource(label: "old", descriptor: number) { _ in trace.add("old") }
+            let old = HostRunLoop.PortSource(label: "old", descriptor: number) { _, _ in trace.add("old") }
             try loop.add(old)
             // In one step: other tests open descriptors meanwhile.
             #expect(dup2(second.readEnd, number) == number)
             defer { close(number) }
-            let new = HostRunLoop.PortSource(label: "new", descriptor: number) { _ in
+            let new = HostRunLoop.PortSource(label: "new", descriptor: number) { _, _ in
                 second.takeByte()
                 trace.add("new")
             }
@@ -196,7 +196,7 @@ struct MisuseTests {
     func commonModes() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
             let loop = HostRunLoop.current
-            loop.add(HostRunLoop.Source(label: "s") {}, to: .common)
+            loop.add(HostRunLoop.Source(label: "s") { _ in }, to: .common)
             #expect(loop.run(in: .common, for: .seconds(50)) == .finished)
             #expect(!loop.run(in: .common, before: .distantFuture))
             #expect(loop.limitDate(in: .common) == nil)

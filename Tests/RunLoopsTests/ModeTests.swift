@@ -6,7 +6,7 @@ struct ModeTests {
     @Test("Adding items and blocks makes modes; running, removing and asking do not")
     func creation() throws {
         let modes = try onNewThread { loop in
-            let source = HostRunLoop.Source(label: "s") {}
+            let source = HostRunLoop.Source(label: "s") { _ in }
             loop.run(in: "run", for: .zero)
             loop.remove(source, from: "remove")
             _ = loop.contains(source, in: "contains")
@@ -37,7 +37,7 @@ struct ModeTests {
             let trace = Trace()
             let schedule: @Sendable (HostRunLoop, HostRunLoop.Mode) -> Void = { trace.add("+\($1)") }
             let cancel: @Sendable (HostRunLoop, HostRunLoop.Mode) -> Void = { trace.add("-\($1)") }
-            let source = HostRunLoop.Source(label: "s", schedule: schedule, cancel: cancel) { trace.add("s") }
+            let source = HostRunLoop.Source(label: "s", schedule: schedule, cancel: cancel) { _ in trace.add("s") }
             let timer = HostRunLoop.Timer(label: "t", after: .seconds(100)) { _ in }
             loop.add(source, to: .common)
             loop.add(timer, to: .common)
@@ -62,7 +62,7 @@ struct ModeTests {
     )
     func removal() throws {
         let states = try onNewThread { loop in
-            let source = HostRunLoop.Source(label: "s") {}
+            let source = HostRunLoop.Source(label: "s") { _ in }
             var states: [Bool] = []
             loop.add(source, to: .default)
             loop.remove(source, from: .common)
@@ -80,7 +80,7 @@ struct ModeTests {
         let states = try onNewThread { loop in
             let timer = HostRunLoop.Timer(label: "t", after: .seconds(9)) { _ in }
             let observer = HostRunLoop.Observer(label: "o", activities: .all) { _, _ in }
-            let source = HostRunLoop.Source(label: "s") {}
+            let source = HostRunLoop.Source(label: "s") { _ in }
             loop.add(timer)
             loop.add(observer)
             loop.add(source)
@@ -120,7 +120,7 @@ struct ModeTests {
     @Test("Nothing can be added to the loop of a thread that has ended")
     func afterThreadExit() throws {
         let loop = try onNewThread { $0 }
-        let source = HostRunLoop.Source(label: "s") {}
+        let source = HostRunLoop.Source(label: "s") { _ in }
         loop.add(source)
         loop.perform {}
         loop.wakeUp()
@@ -138,7 +138,7 @@ struct ModeTests {
             let source = HostRunLoop.Source(
                 label: "s",
                 cancel: { loop, mode in trace.add("cancel \(mode) \(loop === HostRunLoop.current)") },
-                perform: {}
+                perform: { _ in }
             )
             loop.add(timer)
             loop.add(observer)

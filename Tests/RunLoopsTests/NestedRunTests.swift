@@ -86,7 +86,7 @@ struct NestedRunTests {
             let source = HostRunLoop.Source(
                 label: "shared",
                 cancel: { loop, _ in if loop === otherLoop { hf_test_abandon_callout() } },
-                perform: {}
+                perform: { _ in }
             )
             otherLoop.add(source)
             loop.add(source)

@@ -30,7 +30,7 @@ struct PassOrderTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             loop.traceStages(trace)
-            let source = HostRunLoop.Source(label: "s") {
+            let source = HostRunLoop.Source(label: "s") { _ in
                 trace.add("source")
                 loop.perform { trace.add("block of source") }
             }
@@ -106,7 +106,7 @@ struct PassOrderTests {
             loop.traceStages(trace)
             loop.traceStages(in: "inner", trace)
             loop.addIdleSource(to: "inner")
-            let source = HostRunLoop.Source(label: "s") {
+            let source = HostRunLoop.Source(label: "s") { _ in
                 trace.add("\(loop.nesting) \(loop.currentMode?.rawValue ?? "none")")
                 trace.add("\(loop.run(in: "inner", for: .zero))")
                 trace.add("\(loop.nesting) \(loop.currentMode?.rawValue ?? "none")")
@@ -137,7 +137,7 @@ struct PassOrderTests {
             let pipe = TestPipe()
             pipe.fill()
             let cell = Cell<HostRunLoop.Source?>(nil)
-            let source = HostRunLoop.Source(label: "s") { cell.value?.signal() }
+            let source = HostRunLoop.Source(label: "s") { _ in cell.value?.signal() }
             cell.value = source
             loop.add(source)
             try loop.add(

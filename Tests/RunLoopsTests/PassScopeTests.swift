@@ -51,7 +51,7 @@ struct PassScopeTests {
         try onNewThread { loop in
             let left = Cell(3)
             let cell = Cell<HostRunLoop.Source?>(nil)
-            let source = HostRunLoop.Source(label: "s") {
+            let source = HostRunLoop.Source(label: "s") { _ in
                 trace.add("source")
                 left.value -= 1
                 if left.value > 0 { cell.value?.signal() } else { loop.stop() }

@@ -35,7 +35,7 @@ struct ProgressTests {
             var numbers = [loop.progress.reading.number]
             loop.run(in: mode, for: .zero)
             numbers.append(loop.progress.reading.number)
-            loop.add(HostRunLoop.Source(label: "keep alive") {}, to: mode)
+            loop.add(HostRunLoop.Source(label: "keep alive") { _ in }, to: mode)
             loop.run(in: mode, for: .zero)
             numbers.append(loop.progress.reading.number)
             return numbers

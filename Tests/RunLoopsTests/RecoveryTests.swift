@@ -34,11 +34,11 @@ struct RecoveryTests {
     func sources() throws {
         let entries = try onNewThread { loop in
             let trace = Trace()
-            let bad = HostRunLoop.Source(label: "bad") {
+            let bad = HostRunLoop.Source(label: "bad") { _ in
                 trace.add("bad")
                 hf_test_abandon_callout()
             }
-            let good = HostRunLoop.Source(label: "good", order: 1) { trace.add("good") }
+            let good = HostRunLoop.Source(label: "good", order: 1) { _ in trace.add("good") }
             for source in [bad, good] {
                 loop.add(source)
                 source.signal()
@@ -118,7 +118,7 @@ struct RecoveryTests {
                 label: "s",
                 schedule: { _, _ in hf_test_abandon_callout() },
                 cancel: { _, _ in hf_test_abandon_callout() },
-                perform: { trace.add("s") }
+                perform: { _ in trace.add("s") }
             )
             loop.add(source)
             source.signal()
@@ -182,7 +182,7 @@ struct RecoveryTests {
             let stacks = Cell<[UInt]>([])
             let abandoned = Cell<[HostRunLoop.AbandonedStack]>([])
             loop.setAbandonHandler { abandoned.value.append($0.stack) }
-            let source = HostRunLoop.Source(label: "s") {
+            let source = HostRunLoop.Source(label: "s") { _ in
                 stacks.value.append(hf_test_current_callout_stack())
                 if stacks.value.count % 3 == 0 { hf_test_abandon_callout() }
             }
@@ -206,7 +206,7 @@ struct RecoveryTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             loop.perform {
-                let source = HostRunLoop.Source(label: "s", schedule: { _, _ in hf_test_abandon_callout() }) {}
+                let source = HostRunLoop.Source(label: "s", schedule: { _, _ in hf_test_abandon_callout() }) { _ in }
                 loop.add(source)
                 trace.add("added \(hf_test_current_callout_stack() != 0)")
                 hf_test_abandon_callout()

@@ -23,7 +23,7 @@ struct RunFormTests {
         let outcome = try onNewThread { loop -> [Bool] in
             let later = Instant.now.advanced(by: .seconds(50))
             var outcome: [Bool] = []
-            let source = HostRunLoop.Source(label: "s") { trace.add("source") }
+            let source = HostRunLoop.Source(label: "s") { _ in trace.add("source") }
             loop.add(source)
             source.signal()
             outcome.append(loop.run(in: .default, before: later))
@@ -44,7 +44,7 @@ struct RunFormTests {
     func oneSource() throws {
         let trace = Trace()
         try onNewThread { loop in
-            let sources = ["a", "b"].map { name in HostRunLoop.Source(label: name) { trace.add(name) } }
+            let sources = ["a", "b"].map { name in HostRunLoop.Source(label: name) { _ in trace.add(name) } }
             for source in sources {
                 loop.add(source)
                 source.signal()
@@ -60,7 +60,7 @@ struct RunFormTests {
     func untilDate() throws {
         let trace = Trace()
         try onNewThread { loop in
-            let source = HostRunLoop.Source(label: "s") {
+            let source = HostRunLoop.Source(label: "s") { _ in
                 trace.add("source")
                 loop.stop()
             }

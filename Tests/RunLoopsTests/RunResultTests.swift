@@ -22,7 +22,7 @@ struct RunResultTests {
     func precedence() throws {
         let results = try onNewThread { loop in
             var results: [HostRunLoop.RunResult] = []
-            let source = HostRunLoop.Source(label: "s") { loop.stop() }
+            let source = HostRunLoop.Source(label: "s") { _ in loop.stop() }
             loop.add(source)
             source.signal()
             results.append(loop.run(in: .default, for: .zero))

@@ -9,9 +9,9 @@ struct SourceTests {
     func order() throws {
         let entries = try onNewThread { loop in
             let trace = Trace()
-            let first = Source(label: "a", order: 2) { trace.add("a") }
-            let second = Source(label: "b", order: 1) { trace.add("b") }
-            let third = Source(label: "c", order: 1) { trace.add("c") }
+            let first = Source(label: "a", order: 2) { _ in trace.add("a") }
+            let second = Source(label: "b", order: 1) { _ in trace.add("b") }
+            let third = Source(label: "c", order: 1) { _ in trace.add("c") }
             for source in [first, second, third] { loop.add(source) }
             third.signal()
             second.signal()
@@ -27,7 +27,7 @@ struct SourceTests {
     func stopAfterFirst() throws {
         let entries = try onNewThread { loop in
             let trace = Trace()
-            let sources = (0..<2).map { index in Source(label: "s", order: index) { trace.add("\(index)") } }
+            let sources = (0..<2).map { index in Source(label: "s", order: index) { _ in trace.add("\(index)") } }
             for source in sources {
                 loop.add(source)
                 source.signal()
@@ -44,10 +44,10 @@ struct SourceTests {
     func removalInBatch() throws {
         let entries = try onNewThread { loop in
             let trace = Trace()
-            let removed = Source(label: "removed", order: 1) { trace.add("removed") }
-            let invalidated = Source(label: "invalidated", order: 2) { trace.add("invalidated") }
+            let removed = Source(label: "removed", order: 1) { _ in trace.add("removed") }
+            let invalidated = Source(label: "invalidated", order: 2) { _ in trace.add("invalidated") }
             let cell = Cell<Source?>(nil)
-            let first = Source(label: "first") {
+            let first = Source(label: "first") { _ in
                 loop.remove(removed)
                 invalidated.invalidate()
                 cell.value?.invalidate()
@@ -69,8 +69,8 @@ struct SourceTests {
     func nestedBatch() throws {
         let entries = try onNewThread { loop in
             let trace = Trace()
-            let second = Source(label: "second", order: 1) { trace.add("second") }
-            let first = Source(label: "first") {
+            let second = Source(label: "second", order: 1) { _ in trace.add("second") }
+            let first = Source(label: "first") { _ in
                 trace.add("first")
                 loop.run(in: .default, for: .zero)
                 trace.add("back")
@@ -90,7 +90,7 @@ struct SourceTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             let cell = Cell<Source?>(nil)
-            let source = Source(label: "s") {
+            let source = Source(label: "s") { _ in
                 trace.add("s")
                 cell.value?.signal()
             }
@@ -111,7 +111,7 @@ struct SourceTests {
     func signalFromObservers() throws {
         let entries = try onNewThread { loop in
             let trace = Trace()
-            let source = Source(label: "s") { trace.add("s") }
+            let source = Source(label: "s") { _ in trace.add("s") }
             loop.add(source)
             let observer = HostRunLoop.Observer(label: "o", activities: .beforeSources, repeats: false) { _, _ in
                 source.signal()
@@ -139,7 +139,7 @@ struct SourceTests {
     func invalidation() throws {
         let entries = try onNewThread { loop in
             let trace = Trace()
-            let source = Source(label: "s", cancel: { _, mode in trace.add("cancel \(mode)") }) { trace.add("s") }
+            let source = Source(label: "s", cancel: { _, mode in trace.add("cancel \(mode)") }) { _ in trace.add("s") }
             loop.add(source, to: "a")
             loop.add(source, to: "a")
             loop.add(source, to: "b")
@@ -159,7 +159,7 @@ struct SourceTests {
     func signalledBefore() throws {
         let entries = try onNewThread { loop in
             let trace = Trace()
-            let source = Source(label: "s") { trace.add("s") }
+            let source = Source(label: "s") { _ in trace.add("s") }
             source.signal()
             loop.add(source)
             loop.run(in: .default, for: .zero)

@@ -86,7 +86,7 @@ struct WakeAndStopTests {
     @Test("A source that another thread signals before it wakes the loop is performed")
     func signalAndWake() throws {
         let trace = Trace()
-        let source = HostRunLoop.Source(label: "s") { trace.add("s") }
+        let source = HostRunLoop.Source(label: "s") { _ in trace.add("s") }
         let thread = NewThread { loop in
             loop.add(source)
             return loop.run(in: .default, for: .seconds(50), returnAfterSourceHandled: true)
@@ -138,7 +138,7 @@ struct WakeAndStopTests {
             NewThread { _ in
                 for round in 0..<500 {
                     let timer = HostRunLoop.Timer(label: "t", after: .microseconds(round % 7)) { _ in }
-                    let source = HostRunLoop.Source(label: "s") {}
+                    let source = HostRunLoop.Source(label: "s") { _ in }
                     let observer = HostRunLoop.Observer(label: "o", activities: .all, repeats: false) { _, _ in }
                     loop.add(timer, to: worker == 0 ? .common : .default)
                     loop.add(source)

@@ -29,7 +29,7 @@ struct WithdrawalTests {
             }
             let pipe = TestPipe()
             pipe.fill()
-            let source = Source(label: "source") { serve("source") }
+            let source = Source(label: "source") { _ in serve("source") }
             loop.add(source)
             loop.add(
                 Timer(label: "timer", after: .zero, repeating: .nanoseconds(1)) { _ in serve("timer") },
@@ -70,7 +70,7 @@ struct WithdrawalTests {
             let trace = Trace()
             let victim = Cell<UInt64>(0)
             let withdraw: @Sendable () -> Void = { trace.add("\(loop.withdraw(item: victim.value) != nil)") }
-            let sources = [Source(label: "a") { withdraw() }, Source(label: "b", order: 1) { trace.add("source") }]
+            let sources = [Source(label: "a") { _ in withdraw() }, Source(label: "b", order: 1) { _ in trace.add("source") }]
             for source in sources {
                 loop.add(source)
                 source.signal()
@@ -158,7 +158,7 @@ struct WithdrawalTests {
                 label: "s",
                 schedule: { _, mode in trace.add("+\(mode.rawValue)") },
                 cancel: { _, mode in trace.add("-\(mode.rawValue)") },
-                perform: {}
+                perform: { _ in }
             )
             loop.addCommonMode("c")
             loop.add(source, to: .common)
@@ -186,7 +186,7 @@ struct WithdrawalTests {
             let trace = Trace()
             for ends in ["remove", "invalidate"] {
                 let witness = Witness { trace.add("released") }
-                var source: Source? = Source(label: "s") { _ = witness }
+                var source: Source? = Source(label: "s") { _ in _ = witness }
                 let withdrawal = { (source: Source) -> HostRunLoop.Withdrawal? in
                     loop.add(source)
                     return loop.withdraw(item: source.identifier)
@@ -205,10 +205,10 @@ struct WithdrawalTests {
     func refused() throws {
         let refused = try onNewThread { loop in
             let performs = [loop.enqueue {}, loop.perform(after: .seconds(50)) {}]
-            let invalid = Source(label: "s") {}
+            let invalid = Source(label: "s") { _ in }
             loop.add(invalid)
             invalid.invalidate()
-            let elsewhere = Source(label: "s") {}
+            let elsewhere = Source(label: "s") { _ in }
             let all = performs.map(\.identifier) + [0, .max, invalid.identifier, elsewhere.identifier]
             return all.allSatisfy { loop.withdraw(item: $0) == nil }
         }
@@ -238,12 +238,12 @@ struct WithdrawalTests {
     func withheldLabels() throws {
         let entries = try onNewThread { loop in
             let trace = Trace()
-            let before = Source(label: "bad") { trace.add("before") }
+            let before = Source(label: "bad") { _ in trace.add("before") }
             loop.add(before)
             loop.withhold(itemsLabelled: ["bad", "worse"])
-            let bad = Source(label: "bad") { trace.add("bad") }
+            let bad = Source(label: "bad") { _ in trace.add("bad") }
             let timer = Timer(label: "worse", after: .zero) { _ in trace.add("worse") }
-            let good = Source(label: "good") { trace.add("good") }
+            let good = Source(label: "good") { _ in trace.add("good") }
             trace.add(
                 "\(loop.add(bad)) \(loop.add(bad, to: "other")) \(loop.add(timer, to: .common)) \(loop.add(good))"
             )
@@ -279,14 +279,14 @@ struct WithdrawalTests {
             let pipe = TestPipe()
             let port = try HostRunLoop.MessagePort(label: "messages") { _ in }
             let results = [
-                try loop.add(HostRunLoop.PortSource(label: "socket", descriptor: ends[0]) { _ in }, to: .common),
+                try loop.add(HostRunLoop.PortSource(label: "socket", descriptor: ends[0]) { _, _ in }, to: .common),
                 try loop.add(pipe.portSource("pipe") { _ in }), loop.add(Timer(label: "timer", after: .zero) { _ in }),
                 try loop.add(port),
             ]
             let items = Set(loop.itemsThatCanBeLeftOut.keys)
             // Who asks for it by hand has it.
             loop.withhold(itemsLabelled: ["other"])
-            let other = HostRunLoop.PortSource(label: "other", descriptor: ends[1]) { _ in }
+            let other = HostRunLoop.PortSource(label: "other", descriptor: ends[1]) { _, _ in }
             return (results + [try loop.add(other)], items)
         }
         #expect(results == [.added, .withheld, .withheld, .added, .withheld])
@@ -296,11 +296,11 @@ struct WithdrawalTests {
     @Test("The snapshot shows what is out of the loop")
     func snapshot() throws {
         let snapshot = try onNewThread { loop in
-            let source = Source(label: "taken") {}
+            let source = Source(label: "taken") { _ in }
             loop.add(source, to: "mode")
             loop.withdraw(item: source.identifier)
             loop.withhold(itemsLabelled: ["held"])
-            loop.add(Source(label: "held") {})
+            loop.add(Source(label: "held") { _ in })
             return loop.snapshot()
         }
         #expect(snapshot.withdrawn.map(\.item.label) == ["taken", "held"])
@@ -316,7 +316,7 @@ struct WithdrawalTests {
         let trace = Trace()
         let withdrawal = try onNewThread { loop in
             let witness = Witness { trace.add("released") }
-            let source = Source(label: "s") { _ = witness }
+            let source = Source(label: "s") { _ in _ = witness }
             loop.add(source)
             return loop.withdraw(item: source.identifier)
         }

@@ -103,7 +103,7 @@ import Testing
         let loop = thread.loop
         loop.enqueue {
             // Long before any look, it sleeps in the mode of a nested run.
-            loop.add(HostRunLoop.Source(label: "keep alive") {}, to: mode)
+            loop.add(HostRunLoop.Source(label: "keep alive") { _ in }, to: mode)
             isAsleep.store(true, ordering: .releasing)
             loop.run(in: mode, for: .seconds(1000))
         }
@@ -140,7 +140,7 @@ import Testing
         try monitor.watch(loop)
         let end = HostRunLoop.Instant.now.advanced(by: .milliseconds(1500))
         let source = Mutex<HostRunLoop.Source?>(nil)
-        let signalling = HostRunLoop.Source(label: "again and again") {
+        let signalling = HostRunLoop.Source(label: "again and again") { _ in
             // The pass after a source only polls (run-loop item 24).
             if .now < end {
                 source.withLock { $0 }?.signal()

@@ -66,7 +66,7 @@ final class Client {
         // What was left of it is served as soon as there is room for answers.
         let interest: HostRunLoop.PortSource.Interest = hasState ? [.readable, .writable] : .readable
         let source = HostRunLoop.PortSource(label: "client \(number)", descriptor: descriptor, interest: interest) {
-            [weak self] readiness in
+            [weak self] _, readiness in
             MainActor.assumeIsolated { self?.serveMarked(readiness) }
         }
         self.source = source

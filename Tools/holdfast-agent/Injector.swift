@@ -45,14 +45,14 @@ final class Injector {
         case .timer:
             return { fault.commit() }
         case .source:
-            let source = HostRunLoop.Source(label: label) { fault.commit() }
+            let source = HostRunLoop.Source(label: label) { _ in fault.commit() }
             loop.add(source, to: .common)
             return { source.signal() }
         case .port:
             var ends: [CInt] = [0, 0]
             guard unsafe pipe(&ends) == 0 else { throw SystemError("pipe", errno) }
             let (reader, writer) = (ends[0], ends[1])
-            let port = HostRunLoop.PortSource(label: label, descriptor: reader) { _ in
+            let port = HostRunLoop.PortSource(label: label, descriptor: reader) { _, _ in
                 var byte: UInt8 = 0
                 _ = unsafe read(reader, &byte, 1)
                 fault.commit()

@@ -18,7 +18,7 @@ final class UnprotectedAgent {
 
     /// Serves for ever.
     func serve() throws {
-        let port = HostRunLoop.PortSource(label: "listener", descriptor: listener.descriptor) { [weak self] _ in
+        let port = HostRunLoop.PortSource(label: "listener", descriptor: listener.descriptor) { [weak self] _, _ in
             MainActor.assumeIsolated { self?.accept() }
         }
         listenerSource = port

@@ -31,8 +31,8 @@ struct FaultBenchmark {
     private func sample(_ fault: Fault, depth: Int, inBurstsOf burst: Int = 1, on host: EventHost) -> Sample {
         var times: [Double] = []
         nonisolated(unsafe) var end = 0.0
-        let faulting = HostRunLoop.Source(label: "faults", order: 0) { descend(depth, to: fault) }
-        let next = HostRunLoop.Source(label: "is next", order: 1) { unsafe end = now() }
+        let faulting = HostRunLoop.Source(label: "faults", order: 0) { _ in descend(depth, to: fault) }
+        let next = HostRunLoop.Source(label: "is next", order: 1) { _ in unsafe end = now() }
         let mode: HostRunLoop.Mode = "benchmark"
         host.loop.add(faulting, to: mode)
         host.loop.add(next, to: mode)

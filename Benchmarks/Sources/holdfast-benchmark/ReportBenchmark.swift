@@ -58,7 +58,7 @@ struct ReportBenchmark {
 
     private func fault(label: String, on host: EventHost) {
         let mode: HostRunLoop.Mode = "benchmark"
-        let source = HostRunLoop.Source(label: label) { Fault.nilUnwrap.commit() }
+        let source = HostRunLoop.Source(label: label) { _ in Fault.nilUnwrap.commit() }
         host.loop.add(source, to: mode)
         source.signal()
         _ = host.loop.run(in: mode, for: .zero)

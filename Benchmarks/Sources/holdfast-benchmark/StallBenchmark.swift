@@ -68,7 +68,7 @@ struct StallBenchmark {
             let mode = HostRunLoop.Mode("measured")
             let left = Atomic<Int>(count)
             let source = Mutex<HostRunLoop.Source?>(nil)
-            let signalling = HostRunLoop.Source(label: "again") {
+            let signalling = HostRunLoop.Source(label: "again") { _ in
                 if left.subtract(1, ordering: .relaxed).newValue > 0 {
                     source.withLock { $0 }?.signal()
                 } else {

@@ -22,7 +22,7 @@ struct TypicalReport {
         configuration.afterFault = .keepGoing
         configuration.logger.logLevel = .error
         let host = try EventHost(configuration)
-        let source = HostRunLoop.Source(label: "a fault", order: 0) { Fault.nilUnwrap.commit() }
+        let source = HostRunLoop.Source(label: "a fault", order: 0) { _ in Fault.nilUnwrap.commit() }
         let mode: HostRunLoop.Mode = "benchmark"
         host.loop.add(source, to: mode)
         source.signal()

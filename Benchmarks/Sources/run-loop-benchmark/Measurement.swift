@@ -47,7 +47,7 @@ final class Measurement: @unchecked Sendable {
 
 /// Adds a source that is signalled by hand.
 func addSource(to loop: HostRunLoop, _ perform: @escaping @Sendable () -> Void) -> HostRunLoop.Source {
-    let source = HostRunLoop.Source(label: "benchmark", perform: perform)
+    let source = HostRunLoop.Source(label: "benchmark") { _ in perform() }
     loop.add(source)
     return source
 }
@@ -65,7 +65,7 @@ func addPort(
     to loop: HostRunLoop,
     _ serve: @escaping @Sendable () -> Void
 ) -> HostRunLoop.PortSource {
-    let source = HostRunLoop.PortSource(label: "benchmark", descriptor: descriptor) { _ in serve() }
+    let source = HostRunLoop.PortSource(label: "benchmark", descriptor: descriptor) { _, _ in serve() }
     do {
         try loop.add(source)
     } catch {

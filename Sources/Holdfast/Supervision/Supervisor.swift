@@ -260,7 +260,7 @@ package final class Supervisor: Sendable {
         to loop: HostRunLoop,
         receive: @escaping @Sendable (CrashMessage) -> Void
     ) throws(RunLoopError) -> HostRunLoop.PortSource {
-        let port = HostRunLoop.PortSource(ofHost: "crash messages", descriptor: event.rawValue) { [self] _ in
+        let port = HostRunLoop.PortSource(ofHost: "crash messages", descriptor: event.rawValue) { [self] _, _ in
             event.clear()
             guard let message = takeMessage() else { return }
             // One a callout, and the next is asked for first: what `receive` does may fault.

@@ -90,7 +90,7 @@ import Testing
         let outcome = await sweep(sweepOfUsed) { loop, calls in
             let modes: [HostRunLoop.Mode] = ["modal", "dialogue", "common", .default]
             for mode in modes {
-                loop.add(HostRunLoop.Source(label: "idle") {}, to: mode)
+                loop.add(HostRunLoop.Source(label: "idle") { _ in }, to: mode)
             }
             loop.addCommonMode("common")
             #expect(loop.usedModes == ["common", .default])

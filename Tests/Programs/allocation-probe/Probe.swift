@@ -96,16 +96,16 @@ final class Probe: @unchecked Sendable {
         case .poll: return poll()
         case .limit: return runWithLimits()
         case .nested: addSource { [self] in loop.run(in: "nested", for: .zero) }
-        case .wakeUps: loop.add(HostRunLoop.Source(label: "idle") {})
+        case .wakeUps: loop.add(HostRunLoop.Source(label: "idle") { _ in })
         }
-        if scenario == .nested { loop.add(HostRunLoop.Source(label: "idle") {}, to: "nested") }
+        if scenario == .nested { loop.add(HostRunLoop.Source(label: "idle") { _ in }, to: "nested") }
         loop.run(in: .default, for: .seconds(1000))
     }
 
     /// Adds a source that signals itself.
     private func addSource(_ body: @escaping @Sendable () -> Void) {
         let own = Holder<HostRunLoop.Source>()
-        let source = HostRunLoop.Source(label: "s") { [self] in
+        let source = HostRunLoop.Source(label: "s") { [self] _ in
             body()
             if step() { own.value?.signal() }
         }
@@ -117,7 +117,7 @@ final class Probe: @unchecked Sendable {
     private func addSeveralSources() {
         let sources = Holder<[HostRunLoop.Source]>()
         sources.value = (0..<4).map { order in
-            HostRunLoop.Source(label: "s", order: order % 2) { [self] in
+            HostRunLoop.Source(label: "s", order: order % 2) { [self] _ in
                 guard order == 0, step(), let all = sources.value else { return }
                 for source in all { source.signal() }
             }
@@ -148,7 +148,7 @@ final class Probe: @unchecked Sendable {
         var ends: [CInt] = [-1, -1]
         precondition(pipe(&ends) == 0 && write(ends[1], "x", 1) == 1, "no pipe")
         do {
-            try loop.add(HostRunLoop.PortSource(label: "p", descriptor: ends[0]) { [self] _ in step() })
+            try loop.add(HostRunLoop.PortSource(label: "p", descriptor: ends[0]) { [self] _, _ in step() })
         } catch {
             fatalError("\(error)")
         }
@@ -178,12 +178,12 @@ final class Probe: @unchecked Sendable {
     }
 
     private func poll() {
-        loop.add(HostRunLoop.Source(label: "idle") {})
+        loop.add(HostRunLoop.Source(label: "idle") { _ in })
         repeat { loop.run(in: .default, for: .zero) } while step()
     }
 
     private func runWithLimits() {
-        let source = HostRunLoop.Source(label: "s") {}
+        let source = HostRunLoop.Source(label: "s") { _ in }
         loop.add(source)
         repeat {
             source.signal()

@@ -8,7 +8,7 @@ extension Repertoire {
     func checkItems() {
         check("source") {
             happens { done in
-                let source = HostRunLoop.Source(label: "check", perform: done)
+                let source = HostRunLoop.Source(label: "check") { _ in done() }
                 loop.add(source, to: .common)
                 source.signal()
                 loop.wakeUp()
@@ -17,7 +17,7 @@ extension Repertoire {
         check("port") {
             guard let pipe = try? BytePipe() else { return false }
             return happens { done in
-                let port = HostRunLoop.PortSource(label: "check", descriptor: pipe.reader) { _ in
+                let port = HostRunLoop.PortSource(label: "check", descriptor: pipe.reader) { _, _ in
                     pipe.take()
                     done()
                 }

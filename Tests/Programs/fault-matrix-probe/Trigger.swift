@@ -24,7 +24,7 @@ struct Trigger: Sendable {
         needsSleep = place == .observerBeforeWaiting || place == .observerAfterWaiting
         switch place {
         case .source:
-            let source = HostRunLoop.Source(label: Self.label, perform: body)
+            let source = HostRunLoop.Source(label: Self.label) { _ in body() }
             loop.add(source, to: .common)
             fire = {
                 source.signal()
@@ -81,7 +81,7 @@ struct Trigger: Sendable {
         _ body: @escaping @Sendable () -> Void
     ) throws -> @Sendable () -> Void {
         let pipe = try BytePipe()
-        let port = HostRunLoop.PortSource(label: label, descriptor: pipe.reader) { _ in
+        let port = HostRunLoop.PortSource(label: label, descriptor: pipe.reader) { _, _ in
             pipe.take()
             body()
         }

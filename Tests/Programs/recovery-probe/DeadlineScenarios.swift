@@ -182,7 +182,7 @@ enum DeadlineScenarios {
     }
 
     private static func exempt(_ host: EventHost) throws {
-        let source = HostRunLoop.Source(label: "exempt") {
+        let source = HostRunLoop.Source(label: "exempt") { _ in
             InjectedStall.busy.commit(milliseconds: 2500)
             Probe.say("untouched")
             MainActor.assumeIsolated { host.stop() }
@@ -194,7 +194,7 @@ enum DeadlineScenarios {
     }
 
     private static func policy(_ host: EventHost) throws {
-        let source = HostRunLoop.Source(label: "guarded") { InjectedStall.busy.commit(milliseconds: forEver) }
+        let source = HostRunLoop.Source(label: "guarded") { _ in InjectedStall.busy.commit(milliseconds: forEver) }
         try host.setPolicy(.never, forItem: source.identifier)
         host.loop.add(source)
         source.signal()

@@ -29,7 +29,7 @@ enum QuietScenarios {
         }
         if arguments == ["hold"] { hold = host.hold() }
         try host.onSignal(SIGUSR1) { _ in hold?.release() }
-        let source = HostRunLoop.PortSource(label: "listener", descriptor: listener) { _ in
+        let source = HostRunLoop.PortSource(label: "listener", descriptor: listener) { _, _ in
             MainActor.assumeIsolated {
                 do { try serve(accept(listener, nil, nil), host) } catch { Probe.say("error \(error)") }
             }
@@ -40,7 +40,7 @@ enum QuietScenarios {
     }
 
     private static func serve(_ descriptor: CInt, _ host: EventHost) throws {
-        let source = HostRunLoop.PortSource(label: "client", descriptor: descriptor) { _ in
+        let source = HostRunLoop.PortSource(label: "client", descriptor: descriptor) { _, _ in
             MainActor.assumeIsolated { answer(descriptor) }
         }
         ports[source.identifier] = source

@@ -40,7 +40,7 @@ enum SharedPortScenarios {
         _ serve: @escaping @Sendable () -> Void
     ) throws -> @MainActor () -> Void {
         func addPort(_ descriptor: CInt, taking take: @escaping @Sendable () -> Void) throws {
-            let port = HostRunLoop.PortSource(label: kind, descriptor: descriptor) { _ in
+            let port = HostRunLoop.PortSource(label: kind, descriptor: descriptor) { _, _ in
                 take()
                 serve()
             }

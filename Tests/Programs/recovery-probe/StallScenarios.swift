@@ -151,7 +151,7 @@ enum StallScenarios {
         case "followed":
             // What may take any time, and behind it in the same pass something that may not.
             for label in ["allowed", "stuck"] {
-                let source = HostRunLoop.Source(label: label, order: label == "allowed" ? 0 : 1) {
+                let source = HostRunLoop.Source(label: label, order: label == "allowed" ? 0 : 1) { _ in
                     if label == "allowed" { usleep(2_000_000) } else { stall() }
                     if label == "stuck" { MainActor.assumeIsolated { host.stop() } }
                 }

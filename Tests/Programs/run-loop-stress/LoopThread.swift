@@ -47,7 +47,7 @@ final class LoopThread: @unchecked Sendable {
         loop.add(everywhere, to: .common)
         for order in [1, 0, 0] {
             let account = SignalAccount()
-            let source = HostRunLoop.Source(label: "shared", order: order) {
+            let source = HostRunLoop.Source(label: "shared", order: order) { _ in
                 account.handle()
                 self.note()
             }

@@ -31,7 +31,7 @@ final class OwnSource: Sendable {
             label: "own",
             schedule: { _, _ in schedules.add(1) },
             cancel: { _, _ in schedules.add(-1) },
-            perform: { account.handle() }
+            perform: { _ in account.handle() }
         )
         referee.watch(account)
     }
@@ -76,7 +76,7 @@ final class OwnPort: @unchecked Sendable {
         self.ends = ends
         let received = Counter()
         self.received = received
-        source = HostRunLoop.PortSource(label: "port", descriptor: ends[0]) { [descriptor = ends[0]] _ in
+        source = HostRunLoop.PortSource(label: "port", descriptor: ends[0]) { [descriptor = ends[0]] _, _ in
             var bytes = [UInt8](repeating: 0, count: 3)
             let count = read(descriptor, &bytes, bytes.count)
             // Another loop, in which the source was a moment ago, may have been faster.

@@ -31,7 +31,7 @@ final class Referee: @unchecked Sendable {
     init(_ options: Options) {
         self.options = options
         let account = everywhereAccount
-        let everywhere = HostRunLoop.Source(label: "everywhere") { account.handle() }
+        let everywhere = HostRunLoop.Source(label: "everywhere") { _ in account.handle() }
         self.everywhere = everywhere
         loops = LoopThread.Habit.allCases.enumerated().map { index, habit in
             LoopThread(habit, everywhere: everywhere, seed: options.seed &+ UInt64(1000 + index))

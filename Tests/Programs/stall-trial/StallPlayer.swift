@@ -36,7 +36,7 @@ final class StallPlayer: @unchecked Sendable {
         self.loop = loop
         self.dice = dice
         stallsLeft = stalls
-        loop.add(HostRunLoop.Source(label: "keep alive") {}, to: mode)
+        loop.add(HostRunLoop.Source(label: "keep alive") { _ in }, to: mode)
     }
 
     func start() { loop.enqueue { self.next() } }

@@ -27,12 +27,12 @@ final class HostAdapter: LoopAdapter {
                     order: order,
                     schedule: { [unowned sink] _, mode in sink.scheduled(index, in: ScenarioMode(mode)) },
                     cancel: { [unowned sink] _, mode in sink.cancelled(index, in: ScenarioMode(mode)) },
-                    perform: { [unowned sink] in sink.called(index, nil) }
+                    perform: { [unowned sink] _ in sink.called(index, nil) }
                 )
             )
         case .port(let isReady):
             let port = EventPort(isReady: isReady)
-            let source = HostRunLoop.PortSource(label: item.name, descriptor: port.descriptor) { [unowned sink] _ in
+            let source = HostRunLoop.PortSource(label: item.name, descriptor: port.descriptor) { [unowned sink] _, _ in
                 port.clear()
                 sink.called(index, nil)
             }

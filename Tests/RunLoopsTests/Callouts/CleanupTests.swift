@@ -46,7 +46,7 @@ struct CleanupTests {
                 trace.add("handler \(callout.label) \(callout.isCleanup)")
                 callout.stack.bury()
             }
-            let source = HostRunLoop.Source(label: "s") {
+            let source = HostRunLoop.Source(label: "s") { _ in
                 HostRunLoop.addCleanup { trace.add("first") }
                 HostRunLoop.addCleanup {
                     HostRunLoop.addCleanup { trace.add("of the second") }

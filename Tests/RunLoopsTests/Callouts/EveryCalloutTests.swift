@@ -53,7 +53,7 @@ struct EveryCalloutTests {
     private func add(_ place: Place, to loop: HostRunLoop, _ fault: Fault) throws -> [AnyObject] {
         switch place {
         case .source, .nestedRun:
-            let source = Source(label: "faulting") {
+            let source = Source(label: "faulting") { _ in
                 guard place == .nestedRun else { return fault.call() }
                 loop.perform(in: "inner") { fault.call() }
                 loop.run(in: "inner", for: .zero)
@@ -64,12 +64,12 @@ struct EveryCalloutTests {
         case .schedule, .cancel:
             let call: @Sendable (HostRunLoop, HostRunLoop.Mode) -> Void = { _, _ in fault.call() }
             let isSchedule = place == .schedule
-            let source = Source(label: "faulting", schedule: isSchedule ? call : nil, cancel: isSchedule ? nil : call) {
+            let source = Source(label: "faulting", schedule: isSchedule ? call : nil, cancel: isSchedule ? nil : call) { _ in
             }
             loop.add(source)
             source.invalidate()
         case .commandSource:
-            let source = HostRunLoop.CommandSource<Int>(label: "faulting") { _ in fault.call() }
+            let source = HostRunLoop.CommandSource<Int>(label: "faulting") { _, _ in fault.call() }
             loop.add(source)
             for number in 0..<3 { source.send(number) }
         case .port:
@@ -158,11 +158,11 @@ struct EveryCalloutTests {
             label: "s",
             schedule: { _, _ in trace.add("schedule") },
             cancel: { _, _ in trace.add("cancel") },
-            perform: { trace.add("source") }
+            perform: { _ in trace.add("source") }
         )
         loop.add(source)
         source.signal()
-        let commands = HostRunLoop.CommandSource<String>(label: "c") { trace.add($0) }
+        let commands = HostRunLoop.CommandSource<String>(label: "c") { trace.add($1) }
         loop.add(commands)
         commands.send("command")
         let pipe = TestPipe()

@@ -53,7 +53,7 @@ struct NestedPerformTests {
     func command() throws {
         let entries = try onNewThread { loop in
             let trace = Trace()
-            let commands = HostRunLoop.CommandSource<Int>(label: "c") { command in
+            let commands = HostRunLoop.CommandSource<Int>(label: "c") { _, command in
                 trace.add("command \(command)")
                 loop.stop()
             }

@@ -87,7 +87,7 @@ struct CorelibsNotificationQueueTests {
             queue.post("idle", .whenIdle)
             let rounds = Cell(0)
             let busy = Cell<HostRunLoop.Source?>(nil)
-            busy.value = HostRunLoop.Source(label: "busy") {
+            busy.value = HostRunLoop.Source(label: "busy") { _ in
                 rounds.value += 1
                 trace.add("busy \(rounds.value)")
                 // Passes that only poll are not idle.

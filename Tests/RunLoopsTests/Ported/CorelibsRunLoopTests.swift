@@ -82,7 +82,7 @@ struct CorelibsRunLoopTests {
                     label: "s",
                     schedule: { _, mode in trace.add("+\(mode)") },
                     cancel: { _, mode in trace.add("-\(mode)") },
-                    perform: {}
+                    perform: { _ in }
                 )
                 released = source
                 for _ in 0..<2 {

@@ -16,7 +16,7 @@ struct LibuvAsyncTests {
         let sent = Atomic<Int>(0)
         let seen = Atomic<Int>(0)
         let performs = Cell(0)
-        let source = HostRunLoop.Source(label: "s") {
+        let source = HostRunLoop.Source(label: "s") { _ in
             seen.store(sent.load(ordering: .sequentiallyConsistent), ordering: .sequentiallyConsistent)
             performs.value += 1
         }

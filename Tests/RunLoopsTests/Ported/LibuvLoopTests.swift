@@ -41,7 +41,7 @@ struct LibuvLoopTests {
             let observer = Observer(label: "o", activities: .all) { _, _ in }
             loop.add(observer)
             note()
-            let (source, timer) = (Source(label: "s") {}, Timer(label: "t", after: .seconds(1000)) { _ in })
+            let (source, timer) = (Source(label: "s") { _ in }, Timer(label: "t", after: .seconds(1000)) { _ in })
             let port = TestPipe().portSource("p") { _ in }
             loop.add(source)
             loop.add(timer)
@@ -100,7 +100,7 @@ struct LibuvLoopTests {
                 }
                 switch kind {
                 case "source":
-                    let source = Source(label: "s", perform: body)
+                    let source = Source(label: "s") { _ in body() }
                     loop.add(source)
                     source.signal()
                     invalidations.value.append { source.invalidate() }
@@ -127,7 +127,7 @@ struct LibuvLoopTests {
         let (counts, passes) = try onNewThread { loop in
             let trace = Trace()
             let own = Cell<Source?>(nil)
-            own.value = Source(label: "busy") {
+            own.value = Source(label: "busy") { _ in
                 trace.add("source")
                 own.value?.signal()
             }

@@ -41,7 +41,7 @@ struct LibuvSignalTests {
 
         /// Makes a source that takes a signal in every callout.
         func portSource(_ perform: @escaping @Sendable (CInt) -> Void) -> HostRunLoop.PortSource {
-            HostRunLoop.PortSource(label: "signal", descriptor: rawValue) { [self] _ in
+            HostRunLoop.PortSource(label: "signal", descriptor: rawValue) { [self] _, _ in
                 if let signal = take() { perform(signal) }
             }
         }

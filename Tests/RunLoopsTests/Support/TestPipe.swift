@@ -34,7 +34,7 @@ final class TestPipe: Sendable {
         _ label: String,
         perform: @escaping @Sendable (HostRunLoop.PortSource.Readiness) -> Void
     ) -> HostRunLoop.PortSource {
-        HostRunLoop.PortSource(label: label, descriptor: readEnd) { readiness in
+        HostRunLoop.PortSource(label: label, descriptor: readEnd) { _, readiness in
             withExtendedLifetime(self) { perform(readiness) }
         }
     }

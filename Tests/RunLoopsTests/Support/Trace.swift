@@ -65,7 +65,7 @@ extension HostRunLoop {
     /// Makes a mode that is never empty and never does anything.
     @discardableResult
     func addIdleSource(to mode: Mode = .default) -> Source {
-        let source = Source(label: "idle") {}
+        let source = Source(label: "idle") { _ in }
         add(source, to: mode)
         return source
     }

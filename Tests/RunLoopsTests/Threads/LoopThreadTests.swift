@@ -94,7 +94,7 @@ struct LoopThreadTests {
         let loop = thread.loop
         for mode in ["block", "source", "timer"] as [HostRunLoop.Mode] { loop.addIdleSource(to: mode) }
         // A source, in a block: each sleeps.
-        let source = HostRunLoop.Source(label: "source") {
+        let source = HostRunLoop.Source(label: "source") { _ in
             trace.add("source: \(loop.run(in: "timer", for: .seconds(50)))")
         }
         loop.add(source, to: "source")
@@ -154,7 +154,7 @@ struct LoopThreadTests {
             let source = HostRunLoop.Source(
                 label: "source",
                 cancel: { loop, mode in trace.add("cancelled in \(mode), \(loop.isCurrent)") },
-                perform: {}
+                perform: { _ in }
             )
             loop.add(source, to: "x")
             loop.enqueue(in: "x", target: Target { trace.add("released") }) { trace.add("ran") }
@@ -170,7 +170,7 @@ struct LoopThreadTests {
             let ended = Cell(false)
             let kept = Cell<LoopThread?>(try LoopThread(name: "worker"))
             let loop = try #require(kept.value?.loop)
-            let source = HostRunLoop.Source(label: "source", cancel: { _, _ in ended.value = true }, perform: {})
+            let source = HostRunLoop.Source(label: "source", cancel: { _, _ in ended.value = true }, perform: { _ in })
             loop.add(source)
             if isOwn {
                 loop.enqueue { kept.value = nil }
