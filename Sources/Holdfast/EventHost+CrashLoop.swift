@@ -32,7 +32,7 @@ extension EventHost {
         _ past: PastFaults,
         _ configuration: Configuration
     ) -> StartAssessment {
-        guard let policy = configuration.crashLoop else { return StartAssessment(stage: .normal, earlyEnds: 0) }
+        guard let policy = configuration.crashLoopPolicy else { return StartAssessment(stage: .normal, earlyEnds: 0) }
         let assessment = policy.assess(history, faults: past.all, now: .now, at: .now)
         if assessment.stage == .giveUp { giveUp(after: assessment.earlyEnds, configuration.logger) }
         if assessment.stage == .normal, history.safeModeBegan != nil {
@@ -62,7 +62,7 @@ extension EventHost {
         _ configuration: Configuration,
         holding signals: UInt64
     ) -> Duration {
-        guard let policy = configuration.crashLoop else { return .zero }
+        guard let policy = configuration.crashLoopPolicy else { return .zero }
         let wait = assessment.wait(policy.backOff, jitter: .random(in: 0...1), now: .now)
         guard wait > .zero else { return .zero }
         configuration.logger.warning(
@@ -104,7 +104,7 @@ extension EventHost {
         prepareRestart(isHealthy: isHealthy)
         waitBeforeServing()
         let now = HostRunLoop.Instant.now
-        healthyTimer?.nextFireDate = now.advanced(by: configuration.crashLoop?.healthyAfter ?? .zero)
+        healthyTimer?.nextFireDate = now.advanced(by: configuration.advanced.healthyAfter)
         guard phase != .serving else { return }
         loop.serviceWitness = { [weak self] in MainActor.assumeIsolated { self?.noteService() } }
     }
@@ -120,7 +120,7 @@ extension EventHost {
 
     /// Has the process count as healthy after a while, whatever it serves.
     func watchHealth() {
-        guard let policy = configuration.crashLoop else { return }
+        guard let policy = configuration.crashLoopPolicy else { return }
         let healthy = HostRunLoop.Timer(ofHost: "healthy", fireAt: .now.advanced(by: policy.healthyAfter)) {
             [weak self] _ in
             MainActor.assumeIsolated { self?.noteService() }
@@ -129,7 +129,7 @@ extension EventHost {
         loop.add(healthy, to: .common)
         guard stage != .normal else { return }
         let begin = history.safeModeBegan ?? .now
-        let end = HostRunLoop.Timer(ofHost: "end of safe mode", fireAt: begin.advanced(by: policy.probation)) {
+        let end = HostRunLoop.Timer(ofHost: "end of safe mode", fireAt: begin.advanced(by: policy.healthyAfter)) {
             [weak self] _ in
             MainActor.assumeIsolated { self?.endSafeMode() }
         }
@@ -184,10 +184,10 @@ extension EventHost {
         stage = .safeMode(without: labels)
         sayWhatIsLeftOut("serving in safe mode", labels)
         // One for all processes in safe mode, from when the first of them serves: what restarts them does not prolong it.
-        guard let policy = configuration.crashLoop, history.safeModeBegan == nil else { return }
+        guard let policy = configuration.crashLoopPolicy, history.safeModeBegan == nil else { return }
         let begin = HostRunLoop.Instant.now.advanced(by: startDelay)
         history.safeModeBegan = begin
-        safeModeTimer?.nextFireDate = begin.advanced(by: policy.probation)
+        safeModeTimer?.nextFireDate = begin.advanced(by: policy.healthyAfter)
     }
 
     /// Tries again what was left out, and begins to count anew if the process has served something.

@@ -8,7 +8,7 @@ extension EventHost {
     /// Keeps a planned restart back: for work that the host cannot see.
     ///
     /// Made by `EventHost.hold()`. To be used on the main thread. One that is never released keeps the process until the limit of
-    /// `AfterFault`. A callout that is abandoned does not release what it holds: register a cleanup (`HostRunLoop.addCleanup`).
+    /// `AfterResume`. A callout that is abandoned does not release what it holds: register a cleanup (`HostRunLoop.addCleanup`).
     @MainActor
     public final class Hold {
         private var whenReleased: (@MainActor () -> Void)?
@@ -25,10 +25,10 @@ extension EventHost {
         }
     }
 
-    /// Keeps back the restart that `AfterFault.restartWhenQuiet` plans, until the hold is released.
+    /// Keeps back the restart that `AfterResume.restartWhenQuiet` plans, until the hold is released.
     ///
     /// For what would be lost with the process and is not to be seen: a request that another thread serves, an answer that a task waits
-    /// for, a pipe. It does not keep back a fault that is not resumed, nor the limit of `AfterFault`, nor `restart()`.
+    /// for, a pipe. It does not keep back a fault that is not resumed, nor the limit of `AfterResume`, nor `restart()`.
     public func hold() -> Hold {
         holds += 1
         return Hold { [weak self] in self?.holds -= 1 }
@@ -36,10 +36,10 @@ extension EventHost {
 
     /// Plans the hand-over to a fresh process, if that is what follows a fault.
     func taint() {
-        guard case .restartWhenQuiet(let limit) = configuration.afterFault.value, !isTainted else { return }
+        guard case .restartWhenQuiet(let limit) = configuration.afterResume.value, !isTainted else { return }
         isTainted = true
         // Where a fault would not restart the process, a plan does not, either.
-        guard configuration.restart != .signal else { return }
+        guard configuration.restart != .never else { return }
         if stage != .normal {
             configuration.logger.critical("faults follow each restart; going on without another one")
             return
@@ -128,7 +128,7 @@ extension EventHost {
     private func planRestart(mayWait: Bool) {
         // Who is about to end needs no other process.
         guard restartRefusedUntil <= .now, SignalEvents.dueOrder == nil else { return }
-        startDrain(.planned, until: .now.advanced(by: configuration.drainDeadline)) { [self] in
+        startDrain(.planned, until: .now.advanced(by: configuration.advanced.drainDeadline)) { [self] in
             drain = nil
             if mayWait, drainHandlers.isEmpty, !isQuiet() { return }
             mustRestart = true

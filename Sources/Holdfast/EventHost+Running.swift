@@ -152,7 +152,7 @@ extension EventHost {
         let witness = loop.serviceWitness
         loop.serviceWitness = nil
         defer { loop.serviceWitness = phase == .serving ? nil : witness }
-        let result = ReentrySweep(scope: configuration.sweep).run(
+        let result = ReentrySweep(scope: configuration.advanced.sweepsUnusedModes ? .allModes : .usedModes).run(
             on: loop,
             faultCount: { supervisor.resumedFaults },
             shouldStop: { isStopping || mustRestart }

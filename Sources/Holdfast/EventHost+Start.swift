@@ -49,7 +49,7 @@ extension EventHost {
         _ obstacle: String?,
         walksStacks: Bool
     ) -> String? {
-        guard configuration.afterFault != .restart, configuration.policy != .never else { return nil }
+        guard configuration.recoveryPolicy != .never else { return nil }
         if let obstacle {
             return """
                 no fault will be resumed: \(obstacle); build without -static-stdlib, with a toolchain that \

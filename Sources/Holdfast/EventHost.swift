@@ -36,7 +36,8 @@ public final class EventHost {
     /// Whether the process starts as ever, or in safe mode: without what faulted when the processes before it ended.
     ///
     /// In safe mode the main loop withholds the items with these labels (`HostRunLoop.withheldItems`); from `run()` on only those that
-    /// can be told apart are named. Ports of sockets and message ports never are: others reach the program by them. After `CrashLoopPolicy.probation` it is over: they are tried again, and the stage is `.normal`.
+    /// can be told apart are named. Ports of sockets and message ports never are: others reach the program by them. After
+    /// `Configuration.Advanced.healthyAfter` it is over: they are tried again, and the stage is `.normal`.
     public internal(set) var stage: StartStage
 
     let configuration: Configuration
@@ -102,7 +103,7 @@ public final class EventHost {
     ///
     /// - Parameter configuration: What the host is made with.
     /// - Throws: `EventHostError`.
-    public init(_ configuration: Configuration = Configuration()) throws(EventHostError) {
+    public init(_ configuration: Configuration = .conservative) throws(EventHostError) {
         let begin = HostRunLoop.Instant.now
         let configuration = configuration.withPrintableLog
         self.configuration = configuration
@@ -114,13 +115,13 @@ public final class EventHost {
         let variables = RestartHistory.variables + [StorePlace.variable, Self.spoolVariable]
         for variable in variables { _ = unsafe unsetenv(variable) }
         storePlace = StorePlace(
-            configuration.store,
+            configuration.store.map { FilePath($0) },
             environment: environment,
             isRestarted: history.restarts > 0,
-            limits: configuration.reportLimits
+            limits: configuration.advanced.reportLimits
         )
         storeHealth = StoreHealth(cause: storePlace.problem?.description, logger: configuration.logger)
-        signalWarden = SignalWarden(patience: configuration.signalPatience, logger: configuration.logger)
+        signalWarden = SignalWarden(patience: configuration.advanced.signalPatience, logger: configuration.logger)
         let store = storePlace.store
         try Self.open(storePlace, storeHealth, configuration)
         let group = CrashCapture.controlGroup
@@ -130,9 +131,8 @@ public final class EventHost {
         self.history = history
         stage = assessment.stage
         let rule = VerdictRule(
-            policy: configuration.policy,
+            policy: configuration.recoveryPolicy,
             otherwise: configuration.restart.verdict,
-            restartsAfterEveryFault: configuration.afterFault == .restart,
             obstacle: CrashCapture.obstacleToResuming,
             pid: getpid()
         )
@@ -140,29 +140,29 @@ public final class EventHost {
             supervisor = try Supervisor(
                 rule: rule,
                 budget: configuration.budget,
-                quarantine: configuration.quarantine
+                quarantine: configuration.quarantinePolicy
             )
-            signalPort = try SignalPort(configuration.quarantine, budget: configuration.budget)
+            signalPort = try SignalPort(configuration.quarantinePolicy, budget: configuration.budget)
         } catch {
             throw EventHostError(error)
         }
         // The crash thread starts before there is a writer; no callout runs before both are there.
         let sink = FaultSink(supervisor: supervisor)
-        let inspector = CodeInspector(trusting: configuration.policy)
+        let inspector = CodeInspector(trusting: configuration.recoveryPolicy)
         var settings = CrashCapture.Configuration(
             spoolFolder: store.spoolPath.string,
-            deadline: configuration.verdictDeadline,
+            deadline: configuration.advanced.verdictDeadline,
             verdictAtDeadline: rule.otherwise,
-            drainDeadline: configuration.drainDeadline,
+            drainDeadline: configuration.advanced.drainDeadline,
             exitCode: configuration.restart.exitCode,
             heldSignals: history.heldSignals,
             restarts: history.restarts,
-            capturesThreads: configuration.capturesThreads,
-            capturesMemory: configuration.capturesMemory,
+            capturesThreads: configuration.advanced.capturesThreads,
+            capturesMemory: configuration.advanced.capturesMemory,
             version: Self.version
         )
-        settings.requiresSpool = configuration.requiresStore
-        settings.storeLimits = StoreLimits(configuration.reportLimits ?? .unlimited)
+        settings.requiresSpool = configuration.advanced.requiresStore
+        settings.storeLimits = StoreLimits(configuration.advanced.reportLimits ?? .unlimited)
         Self.apply(configuration.privacy, to: &settings)
         startDelay = Self.waitBeforeStart(assessment, configuration, holding: history.heldSignals)
         // With the wait: else those that wait side by side would seem to follow one another.
@@ -223,7 +223,7 @@ public final class EventHost {
             if let problem = place.problem { throw problem }
             try place.store.create()
         } catch {
-            if configuration.requiresStore { throw EventHostError(error) }
+            if configuration.advanced.requiresStore { throw EventHostError(error) }
             health.failed(error.description)
         }
     }
@@ -236,7 +236,7 @@ public final class EventHost {
         } catch {
             throw EventHostError(error)
         }
-        loop.calloutStackSize = configuration.calloutStackSize
+        loop.calloutStackSize = configuration.advanced.calloutStackSize
         installAbandonHandler()
         if case .safeMode(let labels) = stage {
             sayWhatIsLeftOut("starting in safe mode", labels)
@@ -272,13 +272,13 @@ public final class EventHost {
     }
 
     private func watchForStalls() {
-        guard let policy = configuration.stalls else { return }
+        guard let policy = configuration.stallPolicy else { return }
         do {
             stalls = try StallWatch(
                 policy,
                 on: loop,
                 capture: capture,
-                capturesThreads: configuration.capturesThreads,
+                capturesThreads: configuration.advanced.capturesThreads,
                 store: writer.store,
                 logger: configuration.logger,
                 abandonedItems: abandonedItems
@@ -293,7 +293,7 @@ public final class EventHost {
     /// The runtime's text is cleared before it can be taken for the next fault's, the unused part of the stack goes back to the
     /// kernel, and an item that must not be served again is taken out before it can be.
     private func installAbandonHandler() {
-        let abandonedItems = configuration.stalls == nil ? nil : abandonedItems
+        let abandonedItems = configuration.stallPolicy == nil ? nil : abandonedItems
         let signalPort = signalPort
         HostRunLoop.setAbandonWitness { [capture, buried, supervisor, ward] callout in
             abandonedItems?.add(callout.item)

@@ -63,17 +63,14 @@ import Testing
     }
 
     @Test func `What stands against resuming is said at the start, with what to do`() {
-        var configuration = EventHost.Configuration()
+        var configuration = EventHost.Configuration.conservative
         func obstacle(_ text: String?, _ walksStacks: Bool = true) -> String? {
             EventHost.obstacle(configuration, text, walksStacks: walksStacks)
         }
         #expect(obstacle(nil) == nil)
         #expect(obstacle("static")?.contains("static; build without -static-stdlib") == true)
         #expect(obstacle(nil, false)?.contains("install libunwind8") == true)
-        configuration.afterFault = .restart
-        #expect(obstacle("static") == nil)
-        configuration = EventHost.Configuration()
-        configuration.policy = .never
+        configuration.recoveryPolicy = .never
         #expect(obstacle("static") == nil)
     }
 

@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test func `Stalls are watched unless somebody says otherwise`() {
-        #expect(EventHost.Configuration().stalls?.writesReports == true)
+        #expect(EventHost.Configuration.conservative.stallPolicy?.writesReports == true)
     }
 }
 

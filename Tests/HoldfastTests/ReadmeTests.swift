@@ -7,8 +7,8 @@ import Testing
 /// The examples of README, built and run as they stand there.
 @Suite(.timeLimit(.minutes(10))) struct ReadmeTests {
     private static let storeLine = "configuration.store = \"/tmp/greeter-reports\"\n"
-    private static let policyLine = "configuration.afterFault = .keepGoing\n"
-    private static let givingUpLine = "configuration.crashLoop?.givesUpAfter = 3"
+    private static let policyLine = "var configuration = EventHost.Configuration.keepServing\n"
+    private static let givingUpLine = "configuration.givesUpAfter = 3"
 
     private static func text(_ path: String) throws -> String {
         try String(contentsOfFile: "\(BuiltProduct.package)/\(path)", encoding: .utf8)

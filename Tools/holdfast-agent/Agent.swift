@@ -37,14 +37,14 @@ final class Agent {
 
     init(options: HoldfastAgent) throws {
         self.options = options
-        var configuration = EventHost.Configuration()
-        configuration.store = options.store.map { FilePath($0) }
-        configuration.afterFault = options.afterFault.value
+        var configuration = EventHost.Configuration.conservative
+        configuration.store = options.store
         configuration.budget = .generous
-        configuration.policy.resumesStackOverflows = true
+        configuration.recoveryPolicy.resumesStackOverflows = true
+        options.afterFault.apply(to: &configuration)
         if let status = options.exitStatus { configuration.restart = .exit(CInt(status)) }
-        configuration.stalls = StallOptions(options).policy
-        if let limit = options.crashLoopAfter { configuration.crashLoop = limit.policy }
+        configuration.stallPolicy = StallOptions(options).policy
+        if let limit = options.crashLoopAfter { configuration.advanced.earlyEnds = limit.earlyEnds }
         if let deadline = options.calloutDeadline {
             configuration.calloutDeadline = CalloutDeadline(after: .milliseconds(deadline))
         }

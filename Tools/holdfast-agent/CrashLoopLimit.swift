@@ -1,17 +1,16 @@
 import ArgumentParser
-import Holdfast
 
 /// What `--crash-loop-after` takes: how many processes in a row that served nothing are a crash loop, or `never`.
 struct CrashLoopLimit: ExpressibleByArgument, Sendable {
     /// Nil for never.
-    let policy: CrashLoopPolicy?
+    let earlyEnds: Int?
 
     init?(argument: String) {
         guard argument != "never" else {
-            policy = nil
+            earlyEnds = nil
             return
         }
         guard let ends = Int(argument), ends > 0 else { return nil }
-        policy = CrashLoopPolicy(earlyEnds: ends)
+        earlyEnds = ends
     }
 }

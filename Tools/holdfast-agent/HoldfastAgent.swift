@@ -128,11 +128,11 @@ enum AfterFaultChoice: String, CaseIterable, ExpressibleByArgument {
     case restartWhenQuiet = "restart-when-quiet"
     case restart
 
-    var value: EventHost.AfterFault {
+    func apply(to configuration: inout EventHost.Configuration) {
         switch self {
-        case .keepGoing: .keepGoing
-        case .restartWhenQuiet: .restartWhenQuiet
-        case .restart: .restart
+        case .keepGoing: configuration.afterResume = .keepServing
+        case .restartWhenQuiet: configuration.afterResume = .restartWhenQuiet
+        case .restart: configuration.recoveryPolicy = .never
         }
     }
 }

@@ -1,7 +1,6 @@
 import Glibc
 import Holdfast
 import Logging
-import SystemPackage
 
 /// The host of this process, which has only one: what measures signals by themselves comes before it.
 @MainActor
@@ -14,13 +13,13 @@ enum BenchmarkHost {
     /// The host, made when it is first asked for; only then it matters what it does about stalls.
     static func host(stalls: StallPolicy? = nil) throws -> EventHost {
         if let made { return made }
-        var configuration = EventHost.Configuration()
-        configuration.store = FilePath(storePath)
+        var configuration = EventHost.Configuration.conservative
+        configuration.store = storePath
         configuration.budget = .generous
-        configuration.afterFault = .keepGoing
-        configuration.quarantine = nil
+        configuration.afterResume = .keepServing
+        configuration.advanced.quarantine = nil
         configuration.logger.logLevel = .error
-        configuration.stalls = stalls
+        configuration.stallPolicy = stalls
         let host = try EventHost(configuration)
         made = host
         return host

@@ -15,11 +15,11 @@ struct TypicalReport {
     /// Commits a fault and reads its report.
     @MainActor
     init(in folder: String) throws {
-        var configuration = EventHost.Configuration()
+        var configuration = EventHost.Configuration.conservative
         // Reports are counted, and a busy machine makes stalls.
-        configuration.stalls = nil
-        configuration.store = FilePath(folder)
-        configuration.afterFault = .keepGoing
+        configuration.stallPolicy = nil
+        configuration.store = folder
+        configuration.afterResume = .keepServing
         configuration.logger.logLevel = .error
         let host = try EventHost(configuration)
         let source = HostRunLoop.Source(label: "a fault", order: 0) { _ in Fault.nilUnwrap.commit() }

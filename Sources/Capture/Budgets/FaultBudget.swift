@@ -11,12 +11,11 @@ public struct FaultBudget: Sendable, Hashable {
     /// Faults of one item within `window`: one that faults again and again is broken, and not unlucky.
     ///
     /// Faults of no item, of a port that many peers share, and of blocks, each of which is an item of its own, count in the process
-    /// alone. Where quarantine is on, an item that reaches this is taken out of its loop; else its next fault restarts the process
-    /// (`QuarantinePolicy`).
+    /// alone. Where quarantine is on, an item that reaches this is taken out of its loop; else its next fault restarts the process.
     public var perItem: Int
-    /// Bytes that abandoned frames have cost so far, as far as the host notes them (`Supervisor.noteCost(bytes:)`).
+    /// Bytes that abandoned frames have cost so far, as far as that is known.
     public var lostBytes: Int
-    /// Descriptors that abandoned frames left open, as far as the host notes them (`Supervisor.noteDescriptors(_:)`).
+    /// Descriptors that abandoned frames left open, as far as that is known.
     public var lostDescriptors: Int
 
     /// Makes a budget.

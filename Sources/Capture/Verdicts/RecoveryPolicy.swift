@@ -1,6 +1,6 @@
-/// Which faults may be resumed at all; whether one is depends on where it happened, too (`VerdictRule`).
+/// Which faults may be resumed at all; whether one is depends on where it happened, too.
 ///
-/// One holds for the process, and an item may have another (`Supervisor.setPolicy(_:forItem:)`).
+/// One holds for the process, and an item may have another.
 public struct RecoveryPolicy: Sendable, Hashable {
     /// Failed checks of Swift code, `abort` and `assert` of the application, `ud2`, `int3`.
     public var resumesTraps: Bool
@@ -18,7 +18,7 @@ public struct RecoveryPolicy: Sendable, Hashable {
     public var abandonsOverdueCallouts = true
     /// Whether callouts of loops on other threads than the main one are resumed, too.
     public var resumesOtherLoops = true
-    /// Whether an item that faults again and again may be taken out of its loop (`QuarantinePolicy`).
+    /// Whether an item that faults again and again may be taken out of its loop.
     ///
     /// Without it, the budget of the item ends in a restart.
     public var allowsQuarantine = true

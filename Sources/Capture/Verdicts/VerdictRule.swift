@@ -26,8 +26,6 @@ package struct VerdictRule: Sendable {
     package var policy: RecoveryPolicy
     /// What is done about those that are not: `.restart` or `.terminate`.
     package var otherwise: Verdict
-    /// Whether every fault ends the process: for agents that prefer a fresh one.
-    package var restartsAfterEveryFault: Bool
     /// Why nothing can be resumed in this process, or nil.
     package var obstacle: StaticString?
     /// The pid of this process.
@@ -37,13 +35,11 @@ package struct VerdictRule: Sendable {
     package init(
         policy: RecoveryPolicy,
         otherwise: Verdict = .restart,
-        restartsAfterEveryFault: Bool = false,
         obstacle: StaticString? = nil,
         pid: CInt
     ) {
         self.policy = policy
         self.otherwise = otherwise
-        self.restartsAfterEveryFault = restartsAfterEveryFault
         self.obstacle = obstacle
         self.pid = pid
     }
@@ -62,7 +58,6 @@ package struct VerdictRule: Sendable {
             return deny(fault, because: "reports cannot be written in time: there is no room for the next record")
         }
         if let reason = circumstances.spent { return deny(fault, because: reason) }
-        if restartsAfterEveryFault { return deny(fault, because: "the agent restarts after every fault") }
         if let reason = policy.objection?(fault) { return deny(fault, because: reason) }
         return Decision(.resume, because: "only application frames lie above the recovery point")
     }

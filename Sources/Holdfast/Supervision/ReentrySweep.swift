@@ -5,7 +5,7 @@ package import RunLoops
 /// The recipe is that of the iOS crash handlers that "cycle the modes quickly", made safe: the common-modes name and empty modes
 /// are skipped, and the thread sleeps in the loop's parent epoll while no mode has anything to do (run-loop.md 1.12: the
 /// naive loop burns a core when every mode is empty).
-public struct ReentrySweep: Sendable {
+package struct ReentrySweep: Sendable {
     /// How a sweep ended.
     package enum Result: Sendable, Hashable {
         /// A probation passed without a fault.
@@ -17,7 +17,7 @@ public struct ReentrySweep: Sendable {
     }
 
     /// Which modes a sweep runs.
-    public enum Scope: Sendable, Hashable {
+    package enum Scope: Sendable, Hashable {
         /// All that anything was ever added to: a mode that is not run again could be the one that is broken.
         case allModes
         /// Those that the program has run at least once, or made common: what waits in another one is not served until the

@@ -72,11 +72,10 @@ package final class Supervisor: Sendable {
         var rule = rule
         rule.policy = .allMemoryFaults
         rule.obstacle = nil
-        rule.restartsAfterEveryFault = false
         let state = Mutex(
             Self.initialState(
-                FaultBudget(perProcess: .max, perWindow: .max, perItem: 1),
-                quarantine.map { _ in QuarantinePolicy(faults: 2) }
+                FaultBudget(perProcess: .max, perWindow: .max, perItem: quarantine == nil ? 1 : 2),
+                quarantine.map { _ in .default }
             )
         )
         for number in 0..<2 * UInt64(BudgetLedger.itemCapacity) {

@@ -160,23 +160,18 @@ import Testing
         #expect(wrong.isEmpty)
     }
 
-    @Test func `Without a budget, with an obstacle, or when every fault restarts, nothing is resumed`() {
+    @Test func `Without a budget, with an obstacle, or by the policy that resumes nothing, nothing is resumed`() {
         let plain = VerdictRule(policy: .allMemoryFaults, pid: Self.pid)
         let obstructed = VerdictRule(policy: .allMemoryFaults, obstacle: "an obstacle", pid: Self.pid)
-        let restarting = VerdictRule(
-            policy: .allMemoryFaults,
-            otherwise: .terminate,
-            restartsAfterEveryFault: true,
-            pid: Self.pid
-        )
+        let ending = VerdictRule(policy: .never, otherwise: .terminate, pid: Self.pid)
         let spent = VerdictRule.Circumstances(spent: "a budget is spent")
         var wrong: [String] = []
         Self.forEachFault { fault in
             let decisions = [plain.decide(fault, in: spent), obstructed.decide(fault)]
             for decision in decisions where decision.verdict == .resume { wrong.append(Self.describe(fault, decision)) }
             // Not even a restart where the agent does not want one, or is in a crash loop.
-            let restart = restarting.decide(fault)
-            if restart.verdict != .terminate { wrong.append(Self.describe(fault, restart)) }
+            let end = ending.decide(fault)
+            if end.verdict != .terminate { wrong.append(Self.describe(fault, end)) }
         }
         #expect(wrong.prefix(10).isEmpty)
     }

@@ -75,7 +75,7 @@ struct MatrixPage {
             ## What no rule can see
 
             `dictionary-modify` is resumed, and its dictionary may be broken: nothing on the stack or in a lock says so. Keep such
-            state in a `Poisonable` box, and keep the default `afterFault = .restartWhenQuiet`. With that the outcome is:
+            state in a `Poisonable` box, and keep the default `afterResume = .restartWhenQuiet`. With that the outcome is:
             \(cell.text).
             """
     }

@@ -109,13 +109,13 @@ import Testing
         let assessment = Self.assess(served, now: 11)
         #expect(Self.name(assessment.stage) == "normal")
         #expect(assessment.earlyEnds == 0)
-        #expect(assessment.wait(.default, jitter: 0, now: Self.time(11)) == .zero)
+        #expect(assessment.wait(.restarts, jitter: 0, now: Self.time(11)) == .zero)
         let mixed = Self.ends(4) + [Self.fault(at: 5, phase: .serving)] + Self.ends(4, from: 6)
         #expect(Self.assess(mixed, now: 10).earlyEnds == 4)
         // In safe mode it says nothing of what was left out.
         let safe = Self.ends(5) + [Self.fault(at: 6, lived: 0.5, phase: .serving)]
         #expect(Self.name(Self.assess(safe, now: 7).stage) == "safe")
-        #expect(Self.assess(safe, now: 7).wait(.default, jitter: 0, now: Self.time(7)) == .zero)
+        #expect(Self.assess(safe, now: 7).wait(.restarts, jitter: 0, now: Self.time(7)) == .zero)
     }
 
     @Test func `In safe mode with nothing left out, what is served begins the count again`() {
@@ -237,16 +237,16 @@ import Testing
         history.earlyRestarts = 4
         let ends = Self.ends(4, every: 0.01)
         let assessment = CrashLoopPolicy.default.assess(history, faults: ends, now: Self.time(9), at: .now)
-        #expect(assessment.wait(.default, jitter: 0, now: Self.time(9)) == .milliseconds(400))
+        #expect(assessment.wait(.restarts, jitter: 0, now: Self.time(9)) == .milliseconds(400))
     }
 
     @Test func `What an outer supervisor waited is not waited again`() {
         let ends = Self.ends(4, every: 0.01)
         let assessment = Self.assess(ends, now: 0.23)
         // The fourth costs 400 milliseconds.
-        #expect(assessment.wait(.default, jitter: 0, now: Self.time(0.23)) == .milliseconds(200))
-        #expect(assessment.wait(.default, jitter: 0, now: Self.time(9)) == .zero)
-        #expect(assessment.wait(.default, jitter: 0, now: Self.time(-9)) == .milliseconds(400))
+        #expect(assessment.wait(.restarts, jitter: 0, now: Self.time(0.23)) == .milliseconds(200))
+        #expect(assessment.wait(.restarts, jitter: 0, now: Self.time(9)) == .zero)
+        #expect(assessment.wait(.restarts, jitter: 0, now: Self.time(-9)) == .milliseconds(400))
     }
 
     @Test func `Ends that are too far apart are none of a loop`() {
@@ -343,17 +343,17 @@ import Testing
     // MARK: Waiting between starts
 
     @Test func `The first early end costs no wait, each further one twice as much, up to the longest`() {
-        let backOff = RestartBackOff(first: .seconds(1), longest: .seconds(10))
+        let backOff = BackOff(first: .seconds(1), longest: .seconds(10))
         let waits = (0...7).map { backOff.delay(afterEarlyEnds: $0, jitter: 0) }
         #expect(waits == [0, 0, 1, 2, 4, 8, 10, 10].map { .seconds($0) })
         #expect(backOff.delay(afterEarlyEnds: .max, jitter: 0) == .seconds(10))
-        #expect(RestartBackOff.none.delay(afterEarlyEnds: .max, jitter: 0) == .zero)
-        #expect(RestartBackOff(first: .seconds(-1), longest: .seconds(-1)).delay(afterEarlyEnds: 9, jitter: 1) == .zero)
+        #expect(BackOff.none.delay(afterEarlyEnds: .max, jitter: 0) == .zero)
+        #expect(BackOff(first: .seconds(-1), longest: .seconds(-1)).delay(afterEarlyEnds: 9, jitter: 1) == .zero)
     }
 
     @Test(arguments: [(0, 8), (0.5, 6), (1, 4), (-3, 8), (7, 4), (Double.nan, 8), (.infinity, 4), (-.infinity, 8)])
     func `Jitter takes up to half of the wait`(jitter: Double, seconds: Int) {
-        let backOff = RestartBackOff(first: .seconds(8), longest: .seconds(8))
+        let backOff = BackOff(first: .seconds(8), longest: .seconds(8))
         #expect(backOff.delay(afterEarlyEnds: 2, jitter: jitter) == .seconds(seconds))
     }
 }

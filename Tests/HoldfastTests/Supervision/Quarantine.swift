@@ -5,7 +5,8 @@
 final class Quarantine {
     private var ledger: QuarantineLedger
 
-    init(_ policy: QuarantinePolicy, budget: FaultBudget = .default) {
+    init(_ policy: QuarantinePolicy, faults: Int = 3, window: Duration = .seconds(60)) {
+        let budget = FaultBudget(perProcess: 1000, perWindow: 1000, window: window, perItem: faults)
         ledger = QuarantineLedger(policy, budget: budget)
     }
 

@@ -5,11 +5,8 @@ import Testing
 /// Items on their way into quarantine and out again, at given times.
 @Suite struct QuarantineTests {
     private static let policy = QuarantinePolicy(
-        faults: 3,
-        window: .seconds(60),
-        coolDown: .seconds(30),
-        longestCoolDown: .seconds(100),
-        probation: .seconds(20)
+        times: BackOff(first: .seconds(30), longest: .seconds(100)),
+        healthyAfter: .seconds(20)
     )
 
     @Test func `The fault that reaches the limit takes the item out`() {
@@ -62,13 +59,16 @@ import Testing
     }
 
     @Test func `Without a cool-down, or after the last trial, it stays out`() {
-        let permanent = Quarantine(QuarantinePolicy(faults: 1, coolDown: nil))
+        let permanent = Quarantine(QuarantinePolicy(times: .forever), faults: 1)
         #expect(permanent.fault(of: 7, at: .zero) == .quarantined(coolDown: nil))
         #expect(permanent.nextEnd == nil)
         #expect(permanent.takeDue(at: .seconds(1_000_000)) == 0)
         #expect(permanent.items == [7])
 
-        let once = Quarantine(QuarantinePolicy(faults: 1, coolDown: .seconds(1), trials: 1))
+        let once = Quarantine(
+            QuarantinePolicy(times: BackOff(first: .seconds(1), longest: .seconds(1)), trials: 1),
+            faults: 1
+        )
         #expect(once.fault(of: 7, at: .zero) == .quarantined(coolDown: .seconds(1)))
         #expect(once.takeDue(at: .seconds(1)) == 7)
         #expect(once.fault(of: 7, at: .seconds(2)) == .quarantined(coolDown: nil))
@@ -110,7 +110,7 @@ import Testing
     }
 
     @Test func `Several that are due come one by one, and the earliest end is told`() {
-        let ledger = Quarantine(QuarantinePolicy(faults: 1, coolDown: .seconds(30)))
+        let ledger = Quarantine(.default, faults: 1)
         for item in 1...3 { _ = ledger.fault(of: UInt64(item), at: .seconds(item)) }
         #expect(ledger.nextEnd == .seconds(31))
         var due: Set<UInt64> = []
@@ -120,9 +120,8 @@ import Testing
         #expect(ledger.nextEnd == .seconds(33))
     }
 
-    @Test func `Without numbers of its own it takes those of the budget`() {
-        let budget = FaultBudget(perProcess: 9, perWindow: 9, window: .seconds(5), perItem: 2)
-        let ledger = Quarantine(.default, budget: budget)
+    @Test func `The numbers are those of the budget`() {
+        let ledger = Quarantine(.default, faults: 2, window: .seconds(5))
         #expect(ledger.fault(of: 7, at: .zero) == .tolerated)
         #expect(ledger.fault(of: 7, at: .seconds(5)) == .tolerated, "another window")
         #expect(ledger.fault(of: 7, at: .seconds(9)) == .quarantined(coolDown: .seconds(30)))
@@ -130,12 +129,12 @@ import Testing
 
     @Test(arguments: [0, -1, Int.min])
     func `A limit below one is one`(faults: Int) {
-        let ledger = Quarantine(QuarantinePolicy(faults: faults))
+        let ledger = Quarantine(.default, faults: faults)
         #expect(ledger.fault(of: 7, at: .zero) == .quarantined(coolDown: .seconds(30)))
     }
 
     @Test func `Items in quarantine are never forgotten for others; when there are only such, there is no room`() {
-        let ledger = Quarantine(QuarantinePolicy(faults: 2, coolDown: nil))
+        let ledger = Quarantine(QuarantinePolicy(times: .forever), faults: 2)
         let room = UInt64(QuarantineLedger.capacity)
         for item in 1..<room { #expect(ledger.faultUntilOut(item, at: .zero) == 2) }
         // The one place that is left goes from hand to hand.
@@ -149,10 +148,12 @@ import Testing
     }
 
     @Test func `Times out never overflow, however often one is tried`() {
-        let policy = QuarantinePolicy(coolDown: .seconds(1), longestCoolDown: .seconds(Int64.max / 4))
-        #expect(policy.coolDown(afterTrials: .max - 1) == .seconds(Int64.max / 4))
-        #expect(QuarantinePolicy(coolDown: .zero).coolDown(afterTrials: .max - 1) == .zero)
-        #expect(QuarantinePolicy(coolDown: .seconds(-5)).coolDown(afterTrials: 3) == .zero)
-        #expect(QuarantinePolicy(longestCoolDown: .seconds(-1)).coolDown(afterTrials: 0) == .zero)
+        func time(_ first: Duration, _ longest: Duration, after round: Int) -> Duration? {
+            QuarantinePolicy(times: BackOff(first: first, longest: longest)).coolDown(afterTrials: round)
+        }
+        #expect(time(.seconds(1), .seconds(Int64.max / 4), after: .max - 1) == .seconds(Int64.max / 4))
+        #expect(time(.zero, .seconds(3600), after: .max - 1) == .zero)
+        #expect(time(.seconds(-5), .seconds(3600), after: 3) == .zero)
+        #expect(time(.seconds(30), .seconds(-1), after: 0) == .zero)
     }
 }

@@ -155,8 +155,8 @@ import Testing
             self.loop = loop
             supervisor = try Supervisor(
                 rule: VerdictRule(policy: .default, pid: getpid()),
-                budget: .default,
-                quarantine: QuarantinePolicy(faults: 3)
+                budget: FaultBudget(perProcess: 1000, perWindow: 100, perItem: 3),
+                quarantine: .default
             )
             try supervisor.attach(to: loop) { [unowned self] message in receive(message) }
         }

@@ -202,7 +202,10 @@ import Testing
     }
 
     @Test func `What is due is put back once`() throws {
-        let supervisor = try supervisor(quarantine: QuarantinePolicy(faults: 1, coolDown: .zero))
+        let supervisor = try supervisor(
+            FaultBudget(perProcess: 100, perWindow: 100, perItem: 1),
+            quarantine: QuarantinePolicy(times: .none)
+        )
         #expect(supervisor.decide(Self.fault(of: 8)).quarantines)
         #expect(supervisor.timeToNextDueItem == .zero)
         #expect(supervisor.takeDueItem() == 8)
@@ -210,14 +213,14 @@ import Testing
     }
 
     @Test func `Faults that are not resumed do not count against their item`() throws {
-        let supervisor = try supervisor(quarantine: QuarantinePolicy(faults: 1))
+        let supervisor = try supervisor(FaultBudget(perProcess: 100, perWindow: 100, perItem: 1), quarantine: .default)
         #expect(supervisor.decide(FaultSummary(signal: SIGBUS, code: 2, item: 8)).verdict == .restart)
         #expect(supervisor.quarantinedItems.isEmpty)
     }
 
     @Test func `No item, and what its policy or its work forbids, is not put into quarantine`() async throws {
         let budget = FaultBudget(perProcess: 100, perWindow: 100, perItem: 3)
-        let supervisor = try supervisor(budget, quarantine: QuarantinePolicy(faults: 1))
+        let supervisor = try supervisor(budget, quarantine: .default)
         for _ in 0..<5 {
             let decision = supervisor.decide(Self.fault(of: 0))
             #expect(decision.verdict == .resume && !decision.quarantines)
@@ -241,7 +244,7 @@ import Testing
         #expect(supervisor.quarantinedItems.isEmpty)
     }
 
-    @Test(arguments: [QuarantinePolicy(faults: 1), nil])
+    @Test(arguments: [QuarantinePolicy.default, nil])
     func `A port that many peers share counts in the budgets of the process alone`(quarantine: QuarantinePolicy?) throws
     {
         let supervisor = try supervisor(
@@ -280,7 +283,10 @@ import Testing
     }
 
     @Test func `When there is no room for more in quarantine, the process restarts`() throws {
-        let supervisor = try supervisor(.generous, quarantine: QuarantinePolicy(faults: 1, coolDown: nil))
+        let supervisor = try supervisor(
+            FaultBudget(perProcess: .max, perWindow: .max, perItem: 1),
+            quarantine: QuarantinePolicy(times: .forever)
+        )
         for item in 1...64 as ClosedRange<UInt64> { #expect(supervisor.decide(Self.fault(of: 2 * item)).quarantines) }
         let decision = supervisor.decide(Self.fault(of: 130))
         #expect(decision.verdict == .restart)
@@ -302,7 +308,10 @@ import Testing
     // MARK: Messages
 
     @Test func `The loop hears what happened: resumed, quarantined, draining, and on which thread`() async throws {
-        let supervisor = try supervisor(quarantine: QuarantinePolicy(faults: 2, coolDown: .seconds(9)))
+        let supervisor = try supervisor(
+            FaultBudget(perProcess: 100, perWindow: 100, perItem: 2),
+            quarantine: QuarantinePolicy(times: BackOff(first: .seconds(9), longest: .seconds(9)))
+        )
         for number in 1...2 as ClosedRange<UInt32> {
             let fault = Self.fault(of: 8, number: number)
             _ = supervisor.decide(fault)

@@ -3,7 +3,6 @@ import FaultInjection
 import Foundation
 import Glibc
 import Holdfast
-import SystemPackage
 
 /// Locks that are held by a field of an object, or by a count: `condition-lock-probe SCENARIO STORE`.
 ///
@@ -17,11 +16,11 @@ enum ConditionLockProbe {
 
     @MainActor
     private static func run(_ scenario: String, store: String) throws {
-        var configuration = EventHost.Configuration()
-        configuration.store = FilePath(store)
-        configuration.afterFault = .keepGoing
+        var configuration = EventHost.Configuration.conservative
+        configuration.store = store
+        configuration.afterResume = .keepServing
         // What is looked at is not how long a verdict takes on a busy machine.
-        configuration.verdictDeadline = .seconds(10)
+        configuration.advanced.verdictDeadline = .seconds(10)
         let host = try EventHost(configuration)
         guard host.history.restarts == 0 else {
             say("restarted")

@@ -20,18 +20,18 @@ final class MatrixProbe {
         self.place = place
         self.site = site
         self.setting = setting
-        var configuration = EventHost.Configuration()
+        var configuration = EventHost.Configuration.conservative
         // What is looked at is not how long a verdict takes on a busy machine; a lock that is waited for is not let go in this time.
-        configuration.verdictDeadline = .seconds(10)
-        configuration.store = store
+        configuration.advanced.verdictDeadline = .seconds(10)
+        configuration.store = store.string
         // Reports are counted, and a busy machine makes stalls.
-        configuration.stalls = nil
-        configuration.policy = setting == .usual ? .default : .allMemoryFaults
-        configuration.afterFault = setting == .whenQuiet ? .restartWhenQuiet : .keepGoing
+        configuration.stallPolicy = nil
+        configuration.recoveryPolicy = setting == .usual ? .default : .allMemoryFaults
+        configuration.afterResume = setting == .whenQuiet ? .restartWhenQuiet : .keepServing
         // Small, so that an overflow of it takes no time.
-        configuration.calloutStackSize = 256 << 10
+        configuration.advanced.calloutStackSize = 256 << 10
         // Every cause, and every place: to name the calls of all threads in every case would double the time.
-        configuration.capturesThreads = place == .block || cause == .fault(.nilUnwrap)
+        configuration.advanced.capturesThreads = place == .block || cause == .fault(.nilUnwrap)
         host = try EventHost(configuration)
     }
 

@@ -1,6 +1,5 @@
 import Glibc
 import Holdfast
-import SystemPackage
 
 /// A program with bugs to tell apart: `fingerprint-probe BUG WAY DEPTH STORE`.
 ///
@@ -18,13 +17,13 @@ enum FingerprintProbe {
         }
         MainActor.assumeIsolated {
             do {
-                var configuration = EventHost.Configuration()
+                var configuration = EventHost.Configuration.conservative
                 // Reports are counted, and a busy machine makes stalls.
-                configuration.stalls = nil
-                configuration.store = FilePath(arguments[4])
-                configuration.policy = .allMemoryFaults
-                configuration.afterFault = .keepGoing
-                configuration.calloutStackSize = 256 << 10
+                configuration.stallPolicy = nil
+                configuration.store = arguments[4]
+                configuration.recoveryPolicy = .allMemoryFaults
+                configuration.afterResume = .keepServing
+                configuration.advanced.calloutStackSize = 256 << 10
                 let host = try EventHost(configuration)
                 guard host.history.restarts == 0 else { exit(0) }
                 let mill = Mill(bug: bug, depth: depth)

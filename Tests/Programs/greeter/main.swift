@@ -1,8 +1,7 @@
 import Glibc
 import Holdfast
 
-var configuration = EventHost.Configuration()
-configuration.afterFault = .keepGoing
+var configuration = EventHost.Configuration.keepServing
 let host = try EventHost(configuration)
 
 let greeter = HostRunLoop.Timer(label: "greeter", after: .seconds(1), repeating: .seconds(1)) { _ in

@@ -1,9 +1,8 @@
 import Glibc
 import Holdfast
 
-var configuration = EventHost.Configuration()
-configuration.afterFault = .keepGoing
-configuration.crashLoop?.givesUpAfter = 3
+var configuration = EventHost.Configuration.keepServing
+configuration.givesUpAfter = 3
 let host = try EventHost(configuration)
 
 let greeter = HostRunLoop.Timer(label: "greeter", after: .seconds(1), repeating: .seconds(1)) { _ in

@@ -14,19 +14,19 @@ struct ContextScenarios {
     }
 
     static func run(_ store: String, _ arguments: [String]) throws {
-        var configuration = EventHost.Configuration()
+        var configuration = EventHost.Configuration.conservative
         // Reports are counted, and a busy machine makes stalls.
-        configuration.stalls = nil
-        configuration.store = FilePath(store)
+        configuration.stallPolicy = nil
+        configuration.store = store
         // What is looked at is not how long a verdict takes on a busy machine.
-        configuration.verdictDeadline = .seconds(10)
-        configuration.afterFault = .keepGoing
-        configuration.crashLoop = nil
+        configuration.advanced.verdictDeadline = .seconds(10)
+        configuration.afterResume = .keepServing
+        configuration.advanced.earlyEnds = nil
         configuration.budget = .generous
         configuration.privacy.patterns = ["ACME-####"]
         configuration.privacy.environment.insert("PROBE_TOLD_*")
         let scenario = arguments.first ?? ""
-        if ["terminated", "other-thread", "no-descriptors"].contains(scenario) { configuration.restart = .signal }
+        if ["terminated", "other-thread", "no-descriptors"].contains(scenario) { configuration.restart = .never }
         if scenario == "no-arguments" { configuration.privacy.arguments = .none }
         let probe = ContextScenarios(host: try EventHost(configuration))
         switch scenario {

@@ -1,17 +1,16 @@
 import FaultInjection
 import Glibc
 import Holdfast
-import SystemPackage
 
 /// Processes that end one after the other: `recovery-probe crash-loops STORE WHAT`.
 @MainActor
 enum CrashLoopScenarios {
     static func run(_ store: String, _ arguments: [String]) throws {
-        var configuration = EventHost.Configuration()
-        configuration.store = FilePath(store)
+        var configuration = EventHost.Configuration.conservative
+        configuration.store = store
         // What is looked at is not how long a verdict takes on a busy machine.
-        configuration.verdictDeadline = .seconds(10)
-        let short = RestartBackOff(first: .milliseconds(1), longest: .milliseconds(5))
+        configuration.advanced.verdictDeadline = .seconds(10)
+        let short = BackOff(first: .milliseconds(1), longest: .milliseconds(5))
         switch arguments.first {
         case "hang-up": try hangUp(EventHost(configuration))
         case "hard": try hard(EventHost(configuration))
@@ -20,32 +19,32 @@ enum CrashLoopScenarios {
             try threads(EventHost(configuration))
         case "gone":
             configuration.restart = .exit(42)
-            configuration.crashLoop?.backOff = .none
+            configuration.advanced.startDelay = .none
             try gone(EventHost(configuration))
         case "told-exit", "told-signal":
-            configuration.restart = arguments[0] == "told-exit" ? .exit(42) : .signal
-            configuration.crashLoop?.givesUpAfter = 3
+            configuration.restart = arguments[0] == "told-exit" ? .exit(42) : .never
+            configuration.givesUpAfter = 3
             try hard(EventHost(configuration))
         case "attacked":
-            configuration.crashLoop?.probation = .milliseconds(500)
-            configuration.crashLoop?.backOff = .none
+            configuration.advanced.healthyAfter = .milliseconds(500)
+            configuration.advanced.startDelay = .none
             try attacked(EventHost(configuration))
         case "connections": try connections(EventHost(configuration))
         case "datagrams":
-            configuration.crashLoop?.backOff = short
+            configuration.advanced.startDelay = short
             try datagrams(EventHost(configuration))
         case "labels":
-            configuration.crashLoop?.probation = .milliseconds(50)
-            configuration.crashLoop?.backOff = .none
+            configuration.advanced.healthyAfter = .milliseconds(50)
+            configuration.advanced.startDelay = .none
             try labels(EventHost(configuration))
         case "waiting", "waiting-thread", "waiting-heap", "waiting-handler":
-            configuration.crashLoop?.backOff = RestartBackOff(first: .seconds(36_000), longest: .seconds(36_000))
+            configuration.advanced.startDelay = BackOff(first: .seconds(36_000), longest: .seconds(36_000))
             try waiting(EventHost(configuration), arguments[0])
         case "for-ever":
-            configuration.crashLoop?.backOff = short
+            configuration.advanced.startDelay = short
             try forEver(EventHost(configuration))
         case "start":
-            configuration.crashLoop?.backOff = short
+            configuration.advanced.startDelay = short
             try start(EventHost(configuration))
         case "late-start":
             configuration.restart = .exit(42)

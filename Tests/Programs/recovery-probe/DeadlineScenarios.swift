@@ -14,14 +14,14 @@ enum DeadlineScenarios {
 
     static func run(_ store: String, _ arguments: [String]) throws {
         let name = arguments.first ?? ""
-        var configuration = EventHost.Configuration()
+        var configuration = EventHost.Configuration.conservative
         // Reports are counted, and a busy machine makes stalls.
-        configuration.stalls = nil
-        configuration.store = FilePath(store)
-        configuration.afterFault = .keepGoing
+        configuration.stallPolicy = nil
+        configuration.store = store
+        configuration.afterResume = .keepServing
         configuration.budget = .generous
-        configuration.quarantine = nil
-        configuration.verdictDeadline = .seconds(10)
+        configuration.advanced.quarantine = nil
+        configuration.advanced.verdictDeadline = .seconds(10)
         configuration.logger = Logger(label: "probe") { _ in DeadlineLog() }
         configuration.calloutDeadline = CalloutDeadline(
             after: .milliseconds(1000),
@@ -31,7 +31,7 @@ enum DeadlineScenarios {
         case "item", "no-deadline": configuration.calloutDeadline = nil
         case "short": configuration.calloutDeadline?.after = .seconds(3)
         case "allocating", "locking", "exclusion", "items": configuration.calloutDeadline?.after = .milliseconds(40)
-        case "never": configuration.policy = .never
+        case "never": configuration.recoveryPolicy = .never
         case "budget": configuration.budget = FaultBudget(perProcess: 1, perWindow: 10)
         default: break
         }

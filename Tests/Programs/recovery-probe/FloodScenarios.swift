@@ -1,7 +1,6 @@
 import FaultInjection
 import Glibc
 import Holdfast
-import SystemPackage
 
 /// Many faults while no report can be written: `recovery-probe flood STORE equal|different COUNT`.
 @MainActor
@@ -13,13 +12,13 @@ enum FloodScenarios {
             Probe.say("restarted")
             _exit(0)
         }
-        var configuration = EventHost.Configuration()
+        var configuration = EventHost.Configuration.conservative
         // Reports are counted, and a busy machine makes stalls.
-        configuration.stalls = nil
-        configuration.store = FilePath(store)
-        configuration.afterFault = .keepGoing
+        configuration.stallPolicy = nil
+        configuration.store = store
+        configuration.afterResume = .keepServing
         configuration.budget = .generous
-        configuration.quarantine = nil
+        configuration.advanced.quarantine = nil
         let host = try EventHost(configuration)
         // As a disk that stands still: whoever writes a report waits for this lock.
         let reports = open(store + "/reports", O_RDONLY | O_DIRECTORY | O_CLOEXEC)

@@ -1,7 +1,6 @@
 import FaultInjection
 import Glibc
 import Holdfast
-import SystemPackage
 
 /// Scenarios of signals and of restarts: `recovery-probe SCENARIO STORE ARGUMENT…`.
 ///
@@ -84,7 +83,7 @@ enum HostScenario: String {
         case .listener: try RestartScenarios.listener(Self.host(store), arguments)
         case .connections: try RestartScenarios.connections(Self.host(store), arguments)
         case .torn:
-            try RestartScenarios.torn(Self.host(store) { $0.drainDeadline = .milliseconds(20) }, arguments)
+            try RestartScenarios.torn(Self.host(store) { $0.advanced.drainDeadline = .milliseconds(20) }, arguments)
         case .lostDescriptor: try RestartScenarios.lostDescriptor(Self.host(store), arguments)
         case .names: try RestartScenarios.names(Self.host(store), arguments)
         case .stormedRestarts: try RestartScenarios.stormed(Self.host(store), arguments)
@@ -141,15 +140,15 @@ enum HostScenario: String {
         _ store: String,
         configure: (inout EventHost.Configuration) -> Void = { _ in }
     ) throws -> EventHost {
-        var configuration = EventHost.Configuration()
-        configuration.store = FilePath(store)
+        var configuration = EventHost.Configuration.conservative
+        configuration.store = store
         // What is looked at is not how long a verdict takes on a busy machine.
-        configuration.verdictDeadline = .seconds(10)
-        configuration.afterFault = .keepGoing
+        configuration.advanced.verdictDeadline = .seconds(10)
+        configuration.afterResume = .keepServing
         // Reports are counted, and a busy machine makes stalls.
-        configuration.stalls = nil
+        configuration.stallPolicy = nil
         // They restart many times in quick succession, on purpose.
-        configuration.crashLoop = nil
+        configuration.advanced.earlyEnds = nil
         configure(&configuration)
         return try EventHost(configuration)
     }

@@ -1,17 +1,16 @@
 import FaultInjection
 import Holdfast
-import SystemPackage
 
 /// What is told of a fault.
 @MainActor
 enum LogScenarios {
     /// A timer faults once; its message is printed.
     static func run(_ store: String) throws {
-        var configuration = EventHost.Configuration()
-        configuration.store = FilePath(store)
-        configuration.verdictDeadline = .seconds(10)
-        configuration.afterFault = .keepGoing
-        configuration.stalls = nil
+        var configuration = EventHost.Configuration.conservative
+        configuration.store = store
+        configuration.advanced.verdictDeadline = .seconds(10)
+        configuration.afterResume = .keepServing
+        configuration.stallPolicy = nil
         let host = try EventHost(configuration)
         host.onFault { message in
             Probe.say("\(message)")

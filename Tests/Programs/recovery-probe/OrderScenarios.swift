@@ -10,7 +10,7 @@ enum OrderScenarios {
     static func run(_ store: String, _ arguments: [String]) throws {
         guard let what = arguments.first else { exit(64) }
         let host = try HostScenario.host(store) { configuration in
-            if what.hasPrefix("planned") { configuration.afterFault = .restartWhenQuiet }
+            if what.hasPrefix("planned") { configuration.afterResume = .restartWhenQuiet }
             if what.hasPrefix("exit-") { configuration.restart = .exit(75) }
         }
         if what == "asked" { return try asked(host) }

@@ -2,7 +2,6 @@ import FaultInjection
 import Glibc
 import Holdfast
 import Logging
-import SystemPackage
 
 /// A server of lines that faults when it is told to, and keeps nothing: `none`, `hold` or `limit` is the first argument.
 @MainActor
@@ -12,11 +11,11 @@ enum QuietScenarios {
 
     /// Serves, with what a plain agent has by default; a process that was restarted only says so.
     static func run(_ store: String, _ arguments: [String]) throws {
-        var configuration = EventHost.Configuration()
-        configuration.store = FilePath(store)
-        configuration.verdictDeadline = .seconds(10)
+        var configuration = EventHost.Configuration.conservative
+        configuration.store = store
+        configuration.advanced.verdictDeadline = .seconds(10)
         configuration.logger = Logger(label: "probe") { _ in TellingLog() }
-        if arguments == ["limit"] { configuration.afterFault = .restartWhenQuiet(within: .milliseconds(500)) }
+        if arguments == ["limit"] { configuration.afterResume = .restartWhenQuiet(within: .milliseconds(500)) }
         let host = try EventHost(configuration)
         guard host.history.restarts == 0 else {
             Probe.say("restarted \(host.history.restarts)")

@@ -124,50 +124,51 @@ final class Probe {
 
     init(_ scenario: Scenario, store: String) throws {
         self.scenario = scenario
-        var configuration = EventHost.Configuration()
-        configuration.store = FilePath(store)
-        configuration.afterFault = .keepGoing
+        var configuration = EventHost.Configuration.conservative
+        configuration.store = store
+        configuration.afterResume = .keepServing
         configuration.budget = .generous
         // Reports are counted, and a busy machine makes stalls.
-        configuration.stalls = nil
+        configuration.stallPolicy = nil
         // What is looked at is not how long a verdict takes on a busy machine.
-        configuration.verdictDeadline = .seconds(10)
+        configuration.advanced.verdictDeadline = .seconds(10)
         switch scenario {
-        case .restartWhenQuiet: configuration.afterFault = .restartWhenQuiet
-        case .terminate: configuration.restart = .signal
+        case .restartWhenQuiet: configuration.afterResume = .restartWhenQuiet
+        case .terminate: configuration.restart = .never
         case .reloadedLibrary: Plugin.load("PLUGIN_ONE")
         case .budget: configuration.budget = FaultBudget(perProcess: 2, perWindow: 10)
         case .drainDeadline, .drainNeverReturns, .drainClock, .drainEndsOnce:
             // Long enough for a busy machine to begin the drain.
-            configuration.drainDeadline = .seconds(5)
-        case .drainEndWithin: configuration.drainDeadline = .seconds(36_000)
+            configuration.advanced.drainDeadline = .seconds(5)
+        case .drainEndWithin: configuration.advanced.drainDeadline = .seconds(36_000)
         case .faultsInSignalHandler:
             configuration.budget.perItem = 3
-            configuration.quarantine = .permanent
+            configuration.advanced.quarantine = .forever
         case .quarantine, .quarantineOnLoopThread, .quarantineEndedEarly, .ownAbandonHandler, .signalHandlerTriedAgain:
             configuration.budget.perItem = 3
-            configuration.quarantine = QuarantinePolicy(coolDown: .milliseconds(50), trials: 1)
+            configuration.advanced.quarantine = BackOff(first: .milliseconds(50), longest: .seconds(3600))
+            configuration.advanced.quarantineTrials = 1
         case .crashLoop:
-            let backOff = RestartBackOff(first: .milliseconds(1), longest: .milliseconds(5))
-            configuration.crashLoop = CrashLoopPolicy(givesUpAfter: 3, backOff: backOff)
-        case .threadFaultWithoutRun: configuration.drainDeadline = .seconds(20)
+            configuration.advanced.startDelay = BackOff(first: .milliseconds(1), longest: .milliseconds(5))
+            configuration.givesUpAfter = 3
+        case .threadFaultWithoutRun: configuration.advanced.drainDeadline = .seconds(20)
         case .exitForRestart: configuration.restart = .exit(75)
-        case .objection: configuration.policy = .default.objecting { $0.signal == SIGFPE ? "no arithmetic here" : nil }
+        case .objection: configuration.recoveryPolicy = .default.objecting { $0.signal == SIGFPE ? "no arithmetic here" : nil }
         case .faultsDuringVerdict:
-            configuration.policy = .default.objecting(Self.lateObjection)
+            configuration.recoveryPolicy = .default.objecting(Self.lateObjection)
             // What is looked at is not how long a verdict takes on a busy machine.
-            configuration.verdictDeadline = .seconds(60)
-        case .faultInPolicy: configuration.policy = .default.objecting(Self.faultingObjection)
+            configuration.advanced.verdictDeadline = .seconds(60)
+        case .faultInPolicy: configuration.recoveryPolicy = .default.objecting(Self.faultingObjection)
         case .blockingPolicy:
-            configuration.policy = .default.objecting(Self.blockingObjection)
-            configuration.verdictDeadline = .seconds(5)
+            configuration.recoveryPolicy = .default.objecting(Self.blockingObjection)
+            configuration.advanced.verdictDeadline = .seconds(5)
         case .descriptorBudget:
             configuration.budget.lostDescriptors = 10
-            configuration.quarantine = nil
+            configuration.advanced.quarantine = nil
         case .calledBackByTrustedModule, .calledBackInlinedByTrustedModule:
-            configuration.policy.trustedModules = ["CFaultInjection"]
+            configuration.recoveryPolicy.trustedModules = ["CFaultInjection"]
         case .calledBackByTrustedFunction, .calledBackInlinedByTrustedFunction:
-            configuration.policy.trustedFunctions = ["hf_call_b*"]
+            configuration.recoveryPolicy.trustedFunctions = ["hf_call_b*"]
         case .faultInReportWriter: configuration.logger = Logger(label: "probe") { _ in FaultingLog() }
         default: break
         }

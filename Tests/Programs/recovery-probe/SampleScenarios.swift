@@ -13,17 +13,17 @@ enum SampleScenarios {
         guard arguments.count == 2, let fault = Fault(rawValue: arguments[1]) else { exit(64) }
         let variant = arguments[0]
         if variant == "taken" { signal(SIGSTKFLT) { _ in } }
-        var configuration = EventHost.Configuration()
+        var configuration = EventHost.Configuration.conservative
         // Reports are counted, and a busy machine makes stalls.
-        configuration.stalls = nil
-        configuration.store = FilePath(store)
-        configuration.afterFault = .keepGoing
+        configuration.stallPolicy = nil
+        configuration.store = store
+        configuration.afterResume = .keepServing
         configuration.budget = .generous
-        configuration.crashLoop = nil
+        configuration.advanced.earlyEnds = nil
         // What is looked at is not how long a verdict takes on a busy machine.
-        configuration.verdictDeadline = .seconds(60)
-        configuration.capturesThreads = variant != "off"
-        configuration.capturesMemory = variant == "memory"
+        configuration.advanced.verdictDeadline = .seconds(60)
+        configuration.advanced.capturesThreads = variant != "off"
+        configuration.advanced.capturesMemory = variant == "memory"
         let host = try EventHost(configuration)
         guard host.history.restarts == 0 else {
             Probe.say("restarted \(host.history.restarts)")

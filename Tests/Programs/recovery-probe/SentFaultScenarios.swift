@@ -1,6 +1,5 @@
 import Glibc
 import Holdfast
-import SystemPackage
 
 /// Fault signals that nobody's code caused, and the handlers that stood before the host's.
 @MainActor
@@ -13,14 +12,14 @@ enum SentFaultScenarios {
         case "ignored": signal(number, SIG_IGN)
         default: break
         }
-        var configuration = EventHost.Configuration()
+        var configuration = EventHost.Configuration.conservative
         // Reports are counted, and a busy machine makes stalls.
-        configuration.stalls = nil
-        configuration.store = FilePath(store)
+        configuration.stallPolicy = nil
+        configuration.store = store
         // What is looked at is not how long a verdict takes on a busy machine.
-        configuration.verdictDeadline = .seconds(10)
-        configuration.policy.resumesTraps = false
-        configuration.restart = arguments[3] == "restart" ? .inPlace : .signal
+        configuration.advanced.verdictDeadline = .seconds(10)
+        configuration.recoveryPolicy.resumesTraps = false
+        configuration.restart = arguments[3] == "restart" ? .inPlace : .never
         let host = try EventHost(configuration)
         guard host.history.restarts == 0 else {
             Probe.say("restarted")

@@ -4,7 +4,6 @@ import Glibc
 import Holdfast
 import StallDetection
 import Synchronization
-import SystemPackage
 
 /// Callouts that do not return, under a host that reports stalls: `PLACE KIND MILLISECONDS`.
 @MainActor
@@ -18,13 +17,13 @@ enum StallScenarios {
     static func run(_ store: String, _ arguments: [String]) throws {
         guard arguments.count == 3, let kind = InjectedStall(rawValue: arguments[1]), let time = Int(arguments[2])
         else { exit(64) }
-        var configuration = EventHost.Configuration()
-        configuration.store = FilePath(store)
-        configuration.afterFault = .keepGoing
-        configuration.crashLoop = nil
-        configuration.verdictDeadline = .seconds(10)
+        var configuration = EventHost.Configuration.conservative
+        configuration.store = store
+        configuration.afterResume = .keepServing
+        configuration.advanced.earlyEnds = nil
+        configuration.advanced.verdictDeadline = .seconds(10)
         _ = mainThread
-        configuration.stalls = StallPolicy(rule: .once(after: threshold)) { warn($0) }
+        configuration.stallPolicy = StallPolicy(rule: .once(after: threshold)) { warn($0) }
         let host = try EventHost(configuration)
         let place = arguments[0]
         try start(host, place: place) { commit(kind, milliseconds: time, place: place) }

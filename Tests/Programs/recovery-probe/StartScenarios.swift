@@ -2,7 +2,6 @@ import CFaultInjection
 import Glibc
 import Holdfast
 import Logging
-import SystemPackage
 
 /// Hosts that cannot be made, or are made and never run.
 @MainActor
@@ -10,10 +9,10 @@ enum StartScenarios {
     /// Makes a host with ever more descriptors until there are enough, and looks each time at what the attempt has left.
     static func failed(_ store: String) throws {
         _ = HostRunLoop.main
-        var configuration = EventHost.Configuration()
-        configuration.store = FilePath(store)
-        configuration.requiresStore = true
-        configuration.crashLoop = nil
+        var configuration = EventHost.Configuration.conservative
+        configuration.store = store
+        configuration.advanced.requiresStore = true
+        configuration.advanced.earlyEnds = nil
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         let usual = limit.rlim_cur
@@ -60,10 +59,10 @@ enum StartScenarios {
     ///
     /// Its log sees to that when safe mode is told, where the crash thread runs, and the writer does not yet. The main loop is there by then.
     private static func refusingConfiguration(_ store: String) -> EventHost.Configuration {
-        var configuration = EventHost.Configuration()
-        configuration.store = FilePath(store)
-        configuration.crashLoop = CrashLoopPolicy(earlyEnds: 1)
-        configuration.stalls = nil
+        var configuration = EventHost.Configuration.conservative
+        configuration.store = store
+        configuration.advanced.earlyEnds = 1
+        configuration.stallPolicy = nil
         configuration.logger = Logger(label: "probe") { _ in RefusingLog() }
         _ = HostRunLoop.main
         return configuration
@@ -154,9 +153,9 @@ enum StartScenarios {
 
     /// A host with a handler of SIGTERM, which nobody runs: `never`, or `late`.
     static func unserved(_ store: String, _ arguments: [String]) throws {
-        var configuration = EventHost.Configuration()
-        configuration.store = FilePath(store)
-        configuration.signalPatience = .milliseconds(200)
+        var configuration = EventHost.Configuration.conservative
+        configuration.store = store
+        configuration.advanced.signalPatience = .milliseconds(200)
         let host = try EventHost(configuration)
         try host.onSignal(SIGTERM) { _ in
             Probe.say("told to end")

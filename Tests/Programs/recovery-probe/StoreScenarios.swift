@@ -1,19 +1,18 @@
 import FaultInjection
 import Glibc
 import Holdfast
-import SystemPackage
 
 /// Stores that cannot be used.
 @MainActor
 enum StoreScenarios {
     /// `resume`, `chdir`, `setuid`, `mended` or `required` is the first argument; a store called `-` is the default one.
     static func run(_ store: String, _ arguments: [String]) throws {
-        var configuration = EventHost.Configuration()
-        configuration.store = store == "-" ? nil : FilePath(store)
-        configuration.verdictDeadline = .seconds(10)
-        configuration.afterFault = .keepGoing
-        configuration.stalls = nil
-        configuration.requiresStore = arguments.first == "required"
+        var configuration = EventHost.Configuration.conservative
+        configuration.store = store == "-" ? nil : store
+        configuration.advanced.verdictDeadline = .seconds(10)
+        configuration.afterResume = .keepServing
+        configuration.stallPolicy = nil
+        configuration.advanced.requiresStore = arguments.first == "required"
         let host: EventHost
         do {
             host = try EventHost(configuration)

@@ -7,7 +7,7 @@ enum SweepScenarios {
     /// A callout faults while a timer is due in a mode that the program has never run; ends when the loop would sleep again.
     static func run(_ store: String, _ arguments: [String]) throws {
         let host = try HostScenario.host(store) { configuration in
-            if arguments.first == "used" { configuration.sweep = .usedModes }
+            if arguments.first == "used" { configuration.advanced.sweepsUnusedModes = false }
         }
         host.loop.add(HostRunLoop.Timer(label: "dialogue", after: .zero) { _ in Probe.say("dialogue") }, to: "dialogue")
         host.onFault { _ in

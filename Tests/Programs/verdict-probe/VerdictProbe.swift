@@ -41,7 +41,7 @@ enum Scenario: String {
     case overdue
 
     private var quarantinePolicy: QuarantinePolicy? {
-        self == .quarantine ? QuarantinePolicy(faults: 2, coolDown: .zero) : nil
+        self == .quarantine ? QuarantinePolicy(times: .none) : nil
     }
 
     private var policy: RecoveryPolicy {
@@ -49,7 +49,11 @@ enum Scenario: String {
     }
 
     private var budget: FaultBudget {
-        self == .itemBudget ? FaultBudget(perProcess: .max, perWindow: .max, perItem: 1) : .generous
+        switch self {
+        case .itemBudget: FaultBudget(perProcess: .max, perWindow: .max, perItem: 1)
+        case .quarantine: FaultBudget(perProcess: .max, perWindow: .max, perItem: 2)
+        default: .generous
+        }
     }
 
     /// Gives a thousand verdicts; returns what the allocator did, and how many verdicts were wrong.

@@ -41,8 +41,8 @@ package struct QuarantineLedger: ~Copyable, Sendable {
     /// Makes one in which nothing has faulted.
     package init(_ policy: QuarantinePolicy, budget: FaultBudget) {
         self.policy = policy
-        limit = max(1, policy.faults ?? budget.perItem)
-        window = policy.window ?? budget.window
+        limit = max(1, budget.perItem)
+        window = budget.window
     }
 
     /// Why a fault of an item may not be resumed: what should be out is not, or there is no room for more; nil if it may.
@@ -135,7 +135,7 @@ package struct QuarantineLedger: ~Copyable, Sendable {
 
     private mutating func putBack(at place: Int, _ now: Duration) {
         var entry = entries.value(at: place)
-        entry.phase = .probation(until: now + max(.zero, policy.probation))
+        entry.phase = .probation(until: now + max(.zero, policy.healthyAfter))
         // Saturates: a host that puts back by hand may do it for ever.
         if entry.trials < .max { entry.trials += 1 }
         entries.setValue(entry, at: place)

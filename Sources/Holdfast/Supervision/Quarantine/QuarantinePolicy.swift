@@ -13,48 +13,30 @@
 ///      │                                └── fault: twice as long ─┘ │
 ///      └────────────── no fault in all of it: forgiven ─────────────┘
 /// ```
-public struct QuarantinePolicy: Sendable, Hashable {
-    /// How many faults of an item within `window` send it to quarantine; nil for `FaultBudget.perItem`.
-    ///
-    /// Less than one counts as one.
-    public var faults: Int?
-    /// The window in which they are counted; nil for `FaultBudget.window`.
-    public var window: Duration?
-    /// How long an item stays out the first time, and twice as long each further time; nil for ever.
-    public var coolDown: Duration?
-    /// The longest time out.
-    public var longestCoolDown: Duration
+package struct QuarantinePolicy: Sendable, Hashable {
+    /// How long an item stays out, longer each time.
+    package var times: BackOff
     /// How long an item that was put back must run without a fault to be forgiven.
-    public var probation: Duration
+    package var healthyAfter: Duration
     /// How often an item is put back before it stays out for ever.
-    public var trials: Int
+    package var trials: Int
 
     /// Makes a policy.
-    public init(
-        faults: Int? = nil,
-        window: Duration? = nil,
-        coolDown: Duration? = .seconds(30),
-        longestCoolDown: Duration = .seconds(3600),
-        probation: Duration = .seconds(60),
+    package init(
+        times: BackOff = BackOff(first: .seconds(30), longest: .seconds(3600)),
+        healthyAfter: Duration = .seconds(60),
         trials: Int = .max
     ) {
-        self.faults = faults
-        self.window = window
-        self.coolDown = coolDown
-        self.longestCoolDown = longestCoolDown
-        self.probation = probation
+        self.times = times
+        self.healthyAfter = healthyAfter
         self.trials = trials
     }
 
-    /// At the limit of the budget, for 30 seconds at first and an hour at most, with a probation of a minute.
-    public static let `default` = QuarantinePolicy()
-
-    /// At the limit of the budget, for ever.
-    public static let permanent = QuarantinePolicy(coolDown: nil)
+    /// For 30 seconds at first and an hour at most, on probation for a minute.
+    package static let `default` = QuarantinePolicy()
 
     /// How long an item stays out that was put back so often already; nil for ever.
     func coolDown(afterTrials round: Int) -> Duration? {
-        guard let coolDown, round < trials else { return nil }
-        return coolDown.doubled(times: round, atMost: longestCoolDown)
+        round < trials ? times.time(after: round) : nil
     }
 }

@@ -12,56 +12,53 @@ package import RunLoops
 ///            `earlyEnds` within `window`             `givesUpAfter` more, if it is set
 ///   normal ─────────────────────────────► safe mode ──────────────────────────────────► give up
 ///      ▲                                      │                                            │
-///      └───── a process that served, in normal; `probation` is over, in safe mode ──────────┘
+///      └── a process that served, in normal; `healthyAfter` is over, in safe mode ──────────┘
 /// ```
 ///
 /// Only ends that follow one another are a row: a process that began before the last of them came is one of several side by side.
-/// Safe mode lasts for `probation` as a whole, over all restarts in it: no fault prolongs it. Only `earlyEnds` further early ends begin
+/// Safe mode lasts for `healthyAfter` as a whole, over all restarts in it: no fault prolongs it. Only `earlyEnds` further early ends begin
 /// another.
 ///
 /// Each early end but the first makes the next process wait before it serves (`backOff`). It waits in `EventHost.run()`, where
 /// the program has its sockets open and clients queue in their backlogs; after a process that did not come so far, in
 /// `EventHost.init`. A host in safe mode plans no restart after a fault that was resumed. A process that gives up ends with
 /// `permanentFailureExitCode`. In a unit: `Restart=on-failure` and `RestartPreventExitStatus=125` (systemd.service(5)).
-public struct CrashLoopPolicy: Sendable, Hashable {
+package struct CrashLoopPolicy: Sendable, Hashable {
     /// Early ends within `window` that bring safe mode.
-    public var earlyEnds: Int
+    package var earlyEnds: Int
     /// The window.
-    public var window: Duration
+    package var window: Duration
     /// Further early ends in a row after which the next process gives up; nil, the default, for never.
-    public var givesUpAfter: Int?
-    /// How long a process must live before its end is no longer an early one, whatever it served.
-    public var healthyAfter: Duration
-    /// How long safe mode lasts, over all restarts in it, before what it left out is tried again.
-    public var probation: Duration
+    package var givesUpAfter: Int?
+    /// How long a process must live before its end is no longer an early one, whatever it served; and how long safe mode lasts, over all
+    /// restarts in it, before what it left out is tried again.
+    package var healthyAfter: Duration
     /// How long to wait after early ends.
-    public var backOff: RestartBackOff
+    package var backOff: BackOff
 
     /// The exit code of a process that gives up.
     ///
     /// 125 is what a finish script of s6 says so with: s6-supervise does not start the service again then
     /// (skarnet.org, s6-supervise).
-    public static let permanentFailureExitCode: CInt = 125
+    package static let permanentFailureExitCode: CInt = 125
 
     /// Makes a policy; counts below one count as one.
-    public init(
+    package init(
         earlyEnds: Int = 5,
         window: Duration = .seconds(60),
         givesUpAfter: Int? = nil,
-        healthyAfter: Duration = .seconds(10),
-        probation: Duration = .seconds(60),
-        backOff: RestartBackOff = .default
+        healthyAfter: Duration = .seconds(60),
+        backOff: BackOff = .restarts
     ) {
         self.earlyEnds = earlyEnds
         self.window = window
         self.givesUpAfter = givesUpAfter
         self.healthyAfter = healthyAfter
-        self.probation = probation
         self.backOff = backOff
     }
 
     /// Safe mode after 5 early ends within a minute, waits of up to 15 seconds, and no end.
-    public static let `default` = CrashLoopPolicy()
+    package static let `default` = CrashLoopPolicy()
 
     /// Says how to start.
     ///
@@ -127,7 +124,7 @@ public struct CrashLoopPolicy: Sendable, Hashable {
         if assessment.earlyEnds - assessment.answeredEnds >= first {
             // A time in the future cannot be from one of our processes: then safe mode begins now.
             let began = history.safeModeBegan.flatMap { $0 <= instant ? $0 : nil }
-            if let began, began.advanced(by: probation) <= instant {
+            if let began, began.advanced(by: healthyAfter) <= instant {
                 // The row goes on, unless something was served; what was left out is tried again in any case.
                 if history.lastPhase == .serving { assessment.earlyEnds = 0 }
                 assessment.answeredEnds = assessment.earlyEnds

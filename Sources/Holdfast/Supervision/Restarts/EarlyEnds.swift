@@ -74,7 +74,7 @@ struct EarlyEnds {
 
     /// Ends safe mode if it is over by then.
     private mutating func endSafeMode(at time: Timestamp) {
-        guard phase == .safe, let safeModeBegan, safeModeBegan.time(to: time) >= policy.probation else { return }
+        guard phase == .safe, let safeModeBegan, safeModeBegan.time(to: time) >= policy.healthyAfter else { return }
         // The row goes on, unless something was served.
         if lastEnd?.phase == .serving { return reset() }
         phase = .normal
@@ -100,7 +100,7 @@ struct EarlyEnds {
         case .normal: return fault.phase == nil && lived >= policy.healthyAfter
         // It is over when its time is.
         case .safe: return false
-        case .gaveUp: return lived >= policy.probation + max(.zero, policy.backOff.longest)
+        case .gaveUp: return lived >= policy.healthyAfter + max(.zero, policy.backOff.longest)
         }
     }
 

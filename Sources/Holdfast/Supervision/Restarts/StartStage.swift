@@ -22,7 +22,7 @@ public enum StartStage: Sendable, Hashable {
 package struct StartAssessment: Sendable, Hashable {
     /// How to start.
     package var stage: StartStage
-    /// How many processes in a row ended early: what `RestartBackOff` takes.
+    /// How many processes in a row ended early: what `BackOff` takes.
     package var earlyEnds: Int
     /// How many of those a safe mode has answered that is over.
     package var answeredEnds: Int
@@ -59,7 +59,7 @@ package struct StartAssessment: Sendable, Hashable {
     ///   - jitter: A number from 0 to 1, at random.
     ///   - now: The present.
     /// - Returns: The wait, zero for none.
-    package func wait(_ backOff: RestartBackOff, jitter: Double, now: Timestamp) -> Duration {
+    package func wait(_ backOff: BackOff, jitter: Double, now: Timestamp) -> Duration {
         guard earlyEnds > 0, lastPhase != .serving else { return .zero }
         let whole = backOff.delay(afterEarlyEnds: earlyEnds, jitter: jitter)
         // A clock that was set back in between makes it no longer.
