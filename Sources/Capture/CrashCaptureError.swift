@@ -1,22 +1,22 @@
-public import SystemPackage
+package import SystemPackage
 
 /// Why crash capture could not be set up.
-public struct CrashCaptureError: Error, Sendable, CustomStringConvertible {
+package struct CrashCaptureError: Error, Sendable, CustomStringConvertible {
     /// What went wrong.
-    public struct Code: Sendable, Equatable {
+    package struct Code: Sendable, Equatable {
         private enum Value { case spool, handlers, thread, alreadyInstalled, signal }
         private let value: Value
 
         /// The spool file could not be made.
-        public static let spool = Code(value: .spool)
+        package static let spool = Code(value: .spool)
         /// The signal handlers could not be installed.
-        public static let handlers = Code(value: .handlers)
+        package static let handlers = Code(value: .handlers)
         /// The crash thread or a signal stack could not be made.
-        public static let thread = Code(value: .thread)
+        package static let thread = Code(value: .thread)
         /// Capture is installed already; a process has one.
-        public static let alreadyInstalled = Code(value: .alreadyInstalled)
+        package static let alreadyInstalled = Code(value: .alreadyInstalled)
         /// The signal cannot be observed: it is a fault, or no signal at all.
-        public static let signal = Code(value: .signal)
+        package static let signal = Code(value: .signal)
 
         fileprivate var text: String {
             switch value {
@@ -30,11 +30,11 @@ public struct CrashCaptureError: Error, Sendable, CustomStringConvertible {
     }
 
     /// What went wrong.
-    public let code: Code
+    package let code: Code
     /// The file it is about, if any.
-    public let path: String?
+    package let path: String?
     /// The system's error, if any.
-    public let underlyingError: Errno?
+    package let underlyingError: Errno?
 
     /// More about it, with what to do.
     private let detail: String?
@@ -47,7 +47,7 @@ public struct CrashCaptureError: Error, Sendable, CustomStringConvertible {
     }
 
     /// The error in words, with what to do.
-    public var description: String {
+    package var description: String {
         let place = path.map { "\($0): " } ?? ""
         let cause = underlyingError.map { " (\($0))" } ?? ""
         return place + code.text + (detail.map { ": \($0)" } ?? "") + cause

@@ -2,45 +2,45 @@ internal import CCrashCapture
 internal import Synchronization
 
 /// What a look at a thread saw while nothing had faulted.
-public struct ThreadLook: Sendable, Hashable {
+package struct ThreadLook: Sendable, Hashable {
     /// What its loop was calling.
-    public struct Callout: Sendable, Hashable {
+    package struct Callout: Sendable, Hashable {
         /// The item's identity, unique in the process.
-        public var item: UInt64
+        package var item: UInt64
         /// The pass, counted from 1 over the life of the loop.
-        public var pass: UInt64
+        package var pass: UInt64
         /// What kind of item it is, as `HostRunLoop.CalloutKind` has it.
-        public var kind: UInt32
+        package var kind: UInt32
         /// The stage of the run, as a bit of `HostRunLoop.Activity`.
-        public var activity: UInt32
+        package var activity: UInt32
         /// How many runs were active.
-        public var nesting: Int
+        package var nesting: Int
         /// The mode of the innermost run.
-        public var mode: String
+        package var mode: String
         /// The item's label.
-        public var label: String
+        package var label: String
     }
 
     /// The thread, as gettid(2) has it.
-    public var thread: CInt
+    package var thread: CInt
     /// Its name; "" if it is not known.
-    public var name: String
+    package var name: String
     /// What the kernel said of it before it was asked, as a letter of proc_pid_stat(5); nil if that is not known.
-    public var state: Character?
+    package var state: Character?
     /// The number of the system call that it was in, nil if it was in none or that is not known.
-    public var systemCall: Int?
+    package var systemCall: Int?
     /// Its stack pointer; 0 if it did not stand still.
-    public var stackPointer: UInt64
+    package var stackPointer: UInt64
     /// Program counters, innermost first: the first one exact, the rest return addresses; none if it did not stand still.
-    public var frames: [UInt64]
+    package var frames: [UInt64]
     /// How many of `frames` are the innermost ones; the rest are the outermost.
-    public var headFrameCount: Int
+    package var headFrameCount: Int
     /// How many frames lie between the head and the tail.
-    public var framesOmitted: Int
+    package var framesOmitted: Int
     /// Whether the walk came to the end of its stack.
-    public var isWalkComplete: Bool
+    package var isWalkComplete: Bool
     /// What its loop was calling; nil if it did not stand still, or not in a callout.
-    public var callout: Callout?
+    package var callout: Callout?
 }
 
 extension CrashCapture {
@@ -58,7 +58,7 @@ extension CrashCapture {
     ///   - limit: How long to wait at most for the crash thread to begin, to whom faults are more urgent. It takes no longer than
     ///     half a second then.
     /// - Returns: What was seen; nil if nobody came to look in time.
-    public static func look(at thread: CInt, within limit: Duration = .seconds(1)) -> ThreadLook? {
+    package static func look(at thread: CInt, within limit: Duration = .seconds(1)) -> ThreadLook? {
         guard hf_capture_has_decider() else { return nil }
         var look = unsafe HFThreadLook()
         unsafe look.entry.id = thread

@@ -7,8 +7,12 @@ extension EventHost {
     /// Called when a thread other than the main one has faulted and cannot be resumed, and before a planned restart. A fault
     /// of the main thread that is not resumed leaves nobody to call it. The process is replaced as soon as every hold that the
     /// handlers took is released, and after `Configuration.drainDeadline` at the latest. A handler that faults costs itself.
-    public func onDrain(_ handler: @escaping @MainActor (Drain) -> Void) {
-        drainHandlers.append(handler)
+    ///
+    /// - Parameter handler: What is called.
+    /// - Returns: What to give it up with.
+    @discardableResult
+    public func onDrain(_ handler: @escaping @MainActor (Drain) -> Void) -> Observation {
+        drainHandlers.add(handler)
     }
 
     /// Whether the process is about to be replaced.
@@ -26,11 +30,11 @@ extension EventHost {
         self.drain = drain
         configuration.logger.notice(
             "draining",
-            metadata: ["reason": "\(reason)", "handlers": "\(drainHandlers.count)"]
+            metadata: ["reason": "\(reason)", "handlers": "\(drainHandlers.all.count)"]
         )
         // Held until the last handler was called: one that releases at once must not end it for the others.
         let whole = drain.hold()
-        for handler in drainHandlers {
+        for handler in drainHandlers.all {
             loop.perform(in: .common, label: "drain handler") { MainActor.assumeIsolated { handler(drain) } }
         }
         loop.perform(in: .common, label: "drain") { MainActor.assumeIsolated { whole.release() } }
@@ -45,7 +49,7 @@ extension EventHost {
         // Nothing has been served yet. The thread goes on waiting for the end of the back-off.
         guard !isWaiting else { return capture.endDrain() }
         startDrain(.fault, until: deadline, parkedThread: parkedThread == 0 ? nil : parkedThread) { [self] in
-            callRestartHandlers(from: 0, for: .fault) { [capture] in
+            callRestartHandlers(restartHandlers.all[...], for: .fault) { [capture] in
                 // The record of that fault is finished by the next process: there is nothing to wait for.
                 capture.endDrain()
             }
@@ -60,18 +64,19 @@ extension EventHost {
 
     /// Calls the handlers of a restart and then `finish`: one that faults costs itself.
     func callRestartHandlers(
-        from first: Int,
+        _ handlers: ArraySlice<Handlers<Void>.Handler>,
         for reason: RestartReason,
         finish: @escaping @MainActor () -> Void
     ) {
         // One of them may have told the host to stop. The program's own wish comes after that, or it would not be there.
         guard reason == .requested || !isStopping else { return }
-        guard first < restartHandlers.count else { return finish() }
+        guard let handler = handlers.first else { return finish() }
+        let rest = handlers.dropFirst()
         let others = HostRunLoop.addCleanup { [weak self] in
-            MainActor.assumeIsolated { self?.callRestartHandlers(from: first + 1, for: reason, finish: finish) }
+            MainActor.assumeIsolated { self?.callRestartHandlers(rest, for: reason, finish: finish) }
         }
-        restartHandlers[first]()
+        handler(())
         others.cancel()
-        callRestartHandlers(from: first + 1, for: reason, finish: finish)
+        callRestartHandlers(rest, for: reason, finish: finish)
     }
 }

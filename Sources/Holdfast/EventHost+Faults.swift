@@ -4,19 +4,26 @@ internal import Logging
 internal import RunLoops
 
 extension EventHost {
-    /// Faults of this process so far.
-    public var faults: Faults {
-        Faults(
-            resumed: supervisor.resumedFaults,
+    /// What this process has met so far, and what it has cost.
+    public var statistics: Statistics {
+        Statistics(
+            resumedFaults: supervisor.resumedFaults,
             buriedBytes: buried.bytes,
-            lostDescriptors: supervisor.lostDescriptors
+            lostDescriptors: supervisor.lostDescriptors,
+            stalls: stallWatch?.reporter.count ?? 0,
+            dropped: droppedElements.value,
+            ticks: stallWatch?.ticks?.statistics
         )
     }
 
     /// Adds a handler that is called on the main loop for every message of a fault: a callout was abandoned, its item was taken
     /// out of its loop, or a thread stands still and the process drains.
-    public func onFault(_ handler: @escaping @MainActor (CrashMessage) -> Void) {
-        faultHandlers.append(handler)
+    ///
+    /// - Parameter handler: What is called.
+    /// - Returns: What to give it up with.
+    @discardableResult
+    public func onFault(_ handler: @escaping @MainActor (CrashMessage) -> Void) -> Observation {
+        faultHandlers.add(handler)
     }
 
     /// Gives an item a recovery policy of its own; nil gives it the host's again.
@@ -96,7 +103,7 @@ extension EventHost {
             configuration.logger.error("a handler of faults faulted itself; it is not told")
             return
         }
-        for handler in faultHandlers { handler(message) }
+        for handler in faultHandlers.all { handler(message) }
     }
 
     /// Says that the process will be replaced because of a fault.

@@ -130,7 +130,7 @@ extension EventHost {
         guard restartRefusedUntil <= .now, SignalEvents.dueOrder == nil else { return }
         startDrain(.planned, until: .now.advanced(by: configuration.advanced.drainDeadline)) { [self] in
             drain = nil
-            if mayWait, drainHandlers.isEmpty, !isQuiet() { return }
+            if mayWait, drainHandlers.all.isEmpty, !isQuiet() { return }
             mustRestart = true
             endRun()
         }

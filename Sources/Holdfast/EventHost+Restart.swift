@@ -16,14 +16,18 @@ extension EventHost {
     }
 
     /// Adds a handler that is called before a restart that is not a fault of the main thread: hand over what must survive it.
-    public func onRestart(_ handler: @escaping @MainActor () -> Void) {
-        restartHandlers.append(handler)
+    ///
+    /// - Parameter handler: What is called.
+    /// - Returns: What to give it up with.
+    @discardableResult
+    public func onRestart(_ handler: @escaping @MainActor () -> Void) -> Observation {
+        restartHandlers.add(handler)
     }
 
     /// Ends this process in favour of another; returns only when that failed.
     func leave(_ reason: RestartReason) {
         mustRestart = false
-        callRestartHandlers(from: 0, for: reason) { [self] in leaveNow(reason) }
+        callRestartHandlers(restartHandlers.all[...], for: reason) { [self] in leaveNow(reason) }
     }
 
     private func leaveNow(_ reason: RestartReason) {
@@ -42,7 +46,7 @@ extension EventHost {
         }
         // The environment as it is now: a program may have changed it.
         prepareRestart(isHealthy: isHealthy, reason: reason)
-        configuration.logger.notice("restarting in place", metadata: ["resumed": "\(faults.resumed)"])
+        configuration.logger.notice("restarting in place", metadata: ["resumed": "\(statistics.resumedFaults)"])
         capture.restart()
         configuration.logger.critical("cannot restart in place; going on")
         prepareRestart(isHealthy: isHealthy)

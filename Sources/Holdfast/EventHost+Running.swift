@@ -117,13 +117,17 @@ extension EventHost {
 
     /// Gives back the signals, takes the fault handlers away and removes the spool file: call it last, when `run()` has returned.
     public func close() {
-        stalls?.stop()
+        stallWatch?.stop()
         deadlines.stop()
         // Also of a program that runs the loop by itself.
         setStopping(true)
         forgoRestart()
         writer.flush(limit: .seconds(5))
         signalPort.close()
+        faultHandlers.invalidate()
+        drainHandlers.invalidate()
+        restartHandlers.invalidate()
+        for observation in stallObservations { observation.invalidate() }
         capture.uninstall()
     }
 
@@ -135,7 +139,7 @@ extension EventHost {
     public func flushReports(within limit: Duration) -> Bool {
         let end = HostRunLoop.Instant.now.advanced(by: limit)
         let isFlushed = writer.flush(limit: limit)
-        return (stalls?.reporter.settle(before: end) ?? true) && isFlushed
+        return (stallWatch?.reporter.settle(before: end) ?? true) && isFlushed
     }
 
     /// Runs code in which a fault is never resumed, because it would leave something half done that others rely on.
@@ -158,7 +162,7 @@ extension EventHost {
             shouldStop: { isStopping || mustRestart }
         )
         if result == .clean {
-            configuration.logger.info("the loop is clean again", metadata: ["resumed": "\(faults.resumed)"])
+            configuration.logger.info("the loop is clean again", metadata: ["resumed": "\(statistics.resumedFaults)"])
         }
     }
 

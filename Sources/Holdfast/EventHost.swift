@@ -4,7 +4,7 @@ internal import CrashReports
 internal import Glibc
 internal import Logging
 public import RunLoops
-internal import StallDetection
+public import StallDetection
 internal import SystemPackage
 
 /// Hosts an agent on the main loop and keeps it serving through its own faults.
@@ -16,14 +16,20 @@ internal import SystemPackage
 /// and restarts the process.
 @MainActor
 public final class EventHost {
-    /// What faults have cost this process so far.
-    public struct Faults: Sendable, Hashable {
-        /// Faults that were resumed in this process.
-        public var resumed: Int
+    /// What this process has met so far, and what it has cost.
+    public struct Statistics: Sendable, Hashable {
+        /// Faults that were resumed.
+        public var resumedFaults: Int
         /// Bytes of callout stacks that stay mapped for them.
         public var buriedBytes: Int
         /// Descriptors that abandoned callouts have left open: an estimate.
         public var lostDescriptors: Int
+        /// Stalls, without those that the policies of their items allow.
+        public var stalls: Int
+        /// Elements of `faults`, `signals(_:)` and `stalls` that were dropped, because nobody took them in time.
+        public var dropped: Int
+        /// How regularly the main loop ticked; nil without `StallPolicy.tick`.
+        public var ticks: TickStatistics?
     }
 
     /// The version of Holdfast.
@@ -48,9 +54,12 @@ public final class EventHost {
     let signalPort: SignalPort
     let signalWarden: SignalWarden
     let kept: KeptDescriptors
-    var faultHandlers: [@MainActor (CrashMessage) -> Void] = []
-    var restartHandlers: [@MainActor () -> Void] = []
-    var drainHandlers: [@MainActor (Drain) -> Void] = []
+    let faultHandlers = Handlers<CrashMessage>()
+    let restartHandlers = Handlers<Void>()
+    let drainHandlers = Handlers<Drain>()
+    let stallHandlers = StallHandlers()
+    var stallObservations: [Observation] = []
+    let droppedElements = Tally()
     var drain: Drain?
     var isStopping = false
     var needsSweep = false
@@ -85,7 +94,7 @@ public final class EventHost {
     var topObserver: HostRunLoop.Observer?
     var census = DescriptorCensus()
     let ward = QuarantineWard()
-    private(set) var stalls: StallWatch?
+    private(set) var stallWatch: StallWatch?
     private let abandonedItems = AbandonedItems()
     /// Fires when the next cool-down is over.
     var dischargeTimer: HostRunLoop.Timer?
@@ -274,8 +283,9 @@ public final class EventHost {
     private func watchForStalls() {
         guard let policy = configuration.stallPolicy else { return }
         do {
-            stalls = try StallWatch(
+            stallWatch = try StallWatch(
                 policy,
+                telling: stallHandlers,
                 on: loop,
                 capture: capture,
                 capturesThreads: configuration.advanced.capturesThreads,

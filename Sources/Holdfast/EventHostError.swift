@@ -3,17 +3,19 @@ internal import CrashReports
 internal import RunLoops
 internal import SystemPackage
 
-/// Why a host could not be made.
+/// Why a host could not be made, or does not do what it was asked to.
 public struct EventHostError: Error, Sendable, CustomStringConvertible {
     /// What went wrong.
     public struct Code: Sendable, Hashable {
-        private enum Value { case store, capture, system }
+        private enum Value { case store, capture, signal, system }
         private let value: Value
 
         /// The store for reports could not be made or is not safe to use.
         public static let store = Code(value: .store)
         /// Crash capture could not be installed.
         public static let capture = Code(value: .capture)
+        /// The signal cannot be observed: it is a fault, or no signal at all.
+        public static let signal = Code(value: .signal)
         /// A descriptor or a thread could not be had.
         public static let system = Code(value: .system)
     }
@@ -34,7 +36,7 @@ public struct EventHostError: Error, Sendable, CustomStringConvertible {
     }
 
     init(_ error: CrashCaptureError) {
-        code = .capture
+        code = error.code == .signal ? .signal : .capture
         description = error.description
     }
 

@@ -9,16 +9,16 @@ internal import SystemPackage
 @MainActor
 final class SignalPort {
     private let event: EventDescriptor
-    private var observations: [CInt: [SignalObservation]] = [:]
+    private var handlers: [CInt: [SignalHandler]] = [:]
     /// Who is still to be told of the signal that was taken last, in reverse.
-    private var waiting: [(SignalObservation, SignalEvent)] = []
+    private var waiting: [(SignalHandler, SignalEvent)] = []
     /// Nil until it is attached.
     private(set) var port: HostRunLoop.PortSource?
     private var discarded: Set<CInt> = []
     /// The handlers that run, the innermost last, each with the number of runs: one may run the loop.
-    private var running: [(observation: SignalObservation, nesting: Int)] = []
+    private var running: [(handler: SignalHandler, nesting: Int)] = []
     /// The handlers that faulted, and that nobody has seen to yet.
-    private var faulted: [SignalObservation] = []
+    private var faulted: [SignalHandler] = []
     /// The order to end that was taken last, if a handler of it has faulted.
     private var failedOrder: CInt?
     /// Which handlers are not called for a while; nil where none is taken out.
@@ -43,28 +43,28 @@ final class SignalPort {
 
     /// The signals that a restart holds back for the next process, as bits.
     var heldSignals: UInt64 {
-        discarded.union(observations.keys).reduce(0) { $0 | 1 << UInt64($1 - 1) }
+        discarded.union(handlers.keys).reduce(0) { $0 | 1 << UInt64($1 - 1) }
     }
 
     func observe(
         _ signal: CInt,
         _ handler: @escaping @MainActor (SignalEvent) -> Void,
         whenInvalid: @escaping @MainActor () -> Void
-    ) throws(CrashCaptureError) -> SignalObservation {
-        let observation = SignalObservation(signal: signal, handler: handler) { [weak self] observation in
-            self?.remove(observation)
+    ) throws(CrashCaptureError) -> Observation {
+        let entry = SignalHandler(signal: signal, handler: handler) { [weak self] observation in
+            self?.remove(observation, of: signal)
             whenInvalid()
         }
         // The handler first: the signal may be waiting already.
-        observations[signal, default: []].append(observation)
+        handlers[signal, default: []].append(entry)
         do {
             try SignalEvents.observe(signal, on: event.rawValue)
         } catch {
-            observations[signal]?.removeLast()
-            if observations[signal]?.isEmpty == true { observations[signal] = nil }
+            handlers[signal]?.removeLast()
+            if handlers[signal]?.isEmpty == true { handlers[signal] = nil }
             throw error
         }
-        return observation
+        return entry.observation
     }
 
     /// Lets a signal do nothing while nobody observes it.
@@ -75,8 +75,8 @@ final class SignalPort {
 
     /// Gives all signals back.
     func close() {
-        for signal in Array(observations.keys) {
-            for observation in observations[signal] ?? [] { observation.invalidate() }
+        for signal in Array(handlers.keys) {
+            for handler in handlers[signal] ?? [] { handler.observation.invalidate() }
         }
         for signal in discarded { SignalEvents.restore(signal) }
         discarded = []
@@ -84,11 +84,10 @@ final class SignalPort {
         waiting = []
     }
 
-    private func remove(_ observation: SignalObservation) {
-        let signal = observation.signal
-        observations[signal]?.removeAll { $0 === observation }
-        guard observations[signal]?.isEmpty == true else { return }
-        observations[signal] = nil
+    private func remove(_ observation: Observation, of signal: CInt) {
+        handlers[signal]?.removeAll { $0.observation === observation }
+        guard handlers[signal]?.isEmpty == true else { return }
+        handlers[signal] = nil
         SignalEvents.stop(signal)
     }
 
@@ -110,23 +109,23 @@ final class SignalPort {
             }
             guard let signal = SignalEvents.next() else { return }
             CrashNotes.addSignal(signal.signal, from: signal.senderPid)
-            waiting = (observations[signal.signal] ?? []).reversed().map { ($0, signal) }
+            waiting = (handlers[signal.signal] ?? []).reversed().map { ($0, signal) }
         }
         event.notify()
-        guard let (observation, signal) = waiting.popLast() else { return }
+        guard let (handler, signal) = waiting.popLast() else { return }
         admitDueHandlers()
-        call(observation, signal)
+        call(handler, signal)
     }
 
-    private func call(_ observation: SignalObservation, _ signal: SignalEvent) {
-        guard observation.isValid, !observation.isWithheld else { return }
+    private func call(_ handler: SignalHandler, _ signal: SignalEvent) {
+        guard handler.observation.isValid, !handler.isWithheld else { return }
         let isOrder = SignalEvents.isOrder(signal.signal)
-        running.append((observation, HostRunLoop.main.nesting))
+        running.append((handler, HostRunLoop.main.nesting))
         if isOrder { host?.beginOrder(isRepeated: signal.isRepeated) }
-        observation.call(signal)
+        handler.call(signal)
         running.removeLast()
         // Not where this one was called in a run of the loop within the handler of another order.
-        let isWithinOrder = running.contains { SignalEvents.isOrder($0.observation.signal) }
+        let isWithinOrder = running.contains { SignalEvents.isOrder($0.handler.signal) }
         if isOrder, !isWithinOrder { host?.endOrder() }
     }
 
@@ -136,21 +135,21 @@ final class SignalPort {
     func noteAbandoned(nesting: Int) {
         guard let last = running.last, last.nesting == nesting else { return }
         running.removeLast()
-        faulted.append(last.observation)
+        faulted.append(last.handler)
     }
 
     /// Counts the fault of a handler: of an order to end, it is the end; of another signal, the handler may be left out for a while.
-    private func see(to observation: SignalObservation) {
-        let signal = observation.signal
+    private func see(to handler: SignalHandler) {
+        let signal = handler.signal
         if SignalEvents.isOrder(signal) {
             failedOrder = signal
             return
         }
-        guard case .quarantined(let coolDown)? = ledger?.fault(of: observation.number, at: start.duration(to: .now))
+        guard case .quarantined(let coolDown)? = ledger?.fault(of: handler.number, at: start.duration(to: .now))
         else {
             return
         }
-        observation.isWithheld = true
+        handler.isWithheld = true
         host?.configuration.logger.error(
             "a handler of a signal faults too often, and is not called for a while; the others are, and the agent serves on",
             metadata: ["signal": "\(signal)", "for": "\(coolDown?.inWords ?? "ever")"]
@@ -160,24 +159,21 @@ final class SignalPort {
     /// Lets handlers be called again that have been left out for long enough.
     private func admitDueHandlers() {
         while let number = ledger?.takeDue(at: start.duration(to: .now)), number != 0 {
-            for observation in observations.values.joined() where observation.number == number {
-                observation.isWithheld = false
+            for handler in handlers.values.joined() where handler.number == number {
+                handler.isWithheld = false
                 host?.configuration.logger.notice(
                     "a handler of a signal is called again",
-                    metadata: ["signal": "\(observation.signal)"]
+                    metadata: ["signal": "\(handler.signal)"]
                 )
             }
         }
     }
 }
 
-/// A handler of a signal: what `onSignal` returns.
+/// A handler of a signal.
 @MainActor
-public final class SignalObservation {
-    /// The signal.
-    public let signal: CInt
-    /// Whether the handler is called.
-    public private(set) var isValid = true
+final class SignalHandler {
+    let signal: CInt
     /// Tells handlers apart; never 0.
     let number: UInt64
     /// The number of the last one.
@@ -185,32 +181,22 @@ public final class SignalObservation {
     /// Whether it is left out for a while, because it faulted too often.
     var isWithheld = false
     private let handler: @MainActor (SignalEvent) -> Void
-    private let remove: @MainActor (SignalObservation) -> Void
+    let observation: Observation
 
     init(
         signal: CInt,
         handler: @escaping @MainActor (SignalEvent) -> Void,
-        remove: @escaping @MainActor (SignalObservation) -> Void
+        remove: @escaping @MainActor (Observation) -> Void
     ) {
         self.signal = signal
         self.handler = handler
-        self.remove = remove
+        observation = Observation(whenInvalid: remove)
         Self.lastNumber += 1
         number = Self.lastNumber
     }
 
     func call(_ event: SignalEvent) {
-        if isValid { handler(event) }
-    }
-
-    /// Ends the observation.
-    ///
-    /// With the last handler of a signal, what stood before the first comes back: the action and the signal mask, unless
-    /// somebody else took the signal meanwhile. Signals that were not delivered yet are dropped then.
-    public func invalidate() {
-        guard isValid else { return }
-        isValid = false
-        remove(self)
+        if observation.isValid { handler(event) }
     }
 }
 
@@ -229,7 +215,7 @@ extension EventHost {
     /// seconds after a handler was called, and before the host was told to stop, the next process gets the signal, too
     /// (`SignalEvent.isRepeated`), unless `restart()` did it. From then on nothing restarts that one: it ends in order, or by a fault. A
     /// planned restart waits for the end, and with `Configuration.restart` `.exit` the process ends by the signal. A handler of another
-    /// signal that faults as often as an item may (`FaultBudget.perItem`) is not called for a while (`QuarantinePolicy`).
+    /// signal that faults as often as an item may (`FaultBudget.perItem`) is not called for a while (`Configuration.Advanced.quarantine`).
     ///
     /// Signals wait for the main loop to run. Where nobody runs it within 10 seconds, as in an `async` main that never calls `run()`, each
     /// has the effect again that it had before, also those that wait, and the log says so; `run()` then delivers them as usual.
@@ -238,15 +224,20 @@ extension EventHost {
     ///   - signal: SIGTERM, SIGHUP, SIGRTMIN, …: any but faults, SIGKILL and SIGSTOP.
     ///   - handler: Called in the order of arrival.
     /// - Returns: What to end the observation with; it goes on without it.
-    /// - Throws: `CrashCaptureError` with the code `signal`.
+    /// - Throws: `EventHostError` with the code `signal`.
     @discardableResult
     public func onSignal(
         _ signal: CInt,
         _ handler: @escaping @MainActor (SignalEvent) -> Void
-    ) throws(CrashCaptureError) -> SignalObservation {
+    ) throws(EventHostError) -> Observation {
         let held = signalPort.heldSignals
-        let observation = try signalWarden.observing { () throws(CrashCaptureError) in
-            try signalPort.observe(signal, handler) { [weak self] in self?.updateHeldSignals() }
+        let observation: Observation
+        do {
+            observation = try signalWarden.observing { () throws(CrashCaptureError) in
+                try signalPort.observe(signal, handler) { [weak self] in self?.updateHeldSignals() }
+            }
+        } catch {
+            throw EventHostError(error)
         }
         if signalPort.heldSignals != held { updateHeldSignals() }
         return observation

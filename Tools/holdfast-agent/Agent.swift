@@ -81,7 +81,7 @@ final class Agent {
         }
         say("listening 127.0.0.1:\(listener.port) pid \(getpid())", to: .standardOutput)
         host.run()
-        if let ticks = host.tickStatistics { StallOptions.log(ticks, to: logger) }
+        if let ticks = host.statistics.ticks { StallOptions.log(ticks, to: logger) }
         for client in Array(clients.values) { client.close() }
         host.close()
     }
@@ -196,18 +196,18 @@ final class Agent {
 
     private var statistics: String {
         let uptime = started.duration(to: .now) / .seconds(1)
-        let faults = host.faults
+        let numbers = host.statistics
         let fields: [(String, any CustomStringConvertible)] = [
             ("pid", getpid()),
             ("uptimeSeconds", (uptime * 1000).rounded() / 1000),
             ("connections", clients.count),
             ("requests", requests),
-            ("faultsResumed", faults.resumed),
+            ("faultsResumed", numbers.resumedFaults),
             ("restarts", host.history.restarts),
             ("safeMode", host.stage != .normal),
             ("heartbeats", heartbeats),
-            ("stalls", host.stallCount),
-            ("buriedStackBytes", faults.buriedBytes),
+            ("stalls", numbers.stalls),
+            ("buriedStackBytes", numbers.buriedBytes),
         ]
         return "{" + fields.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}"
     }

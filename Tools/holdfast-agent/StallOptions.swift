@@ -14,13 +14,13 @@ struct StallOptions {
     }
 
     /// Says how regularly the loop ticked.
-    static func log(_ statistics: TickMonitor.Statistics, to logger: Logger) {
+    static func log(_ statistics: TickStatistics, to logger: Logger) {
         logger.notice(
             "ticks",
             metadata: [
                 "count": "\(statistics.ticks)", "missed": "\(statistics.missed)",
-                "median": "\(text(statistics.lateness.quantile(0.5) ?? .zero))",
-                "latest": "\(text(statistics.lateness.longest))",
+                "median": "\(text(statistics.lateness(ofPart: 0.5) ?? .zero))",
+                "latest": "\(text(statistics.latest))",
                 "smoothness": "\((statistics.smoothness * 10_000).rounded() / 10_000)",
                 "hitchRatio": "\((statistics.hitchRatio * 100).rounded() / 100) ms/s",
             ]

@@ -1,16 +1,17 @@
 internal import CrashCapture
 internal import CrashReports
 internal import Logging
+internal import Synchronization
 internal import SystemPackage
 
 /// Tells of stalls, on a thread of its own: a log that blocks is a reason for stalls, and must not keep their reports from being written.
 final class StallHerald: Sendable {
     private let thread = SerialThread(name: "holdfast-warn")
     private let logger: Logger
-    private let warn: (@Sendable (Stall) -> Void)?
+    private let handlers: StallHandlers
 
-    init(_ policy: StallPolicy, _ logger: Logger) {
-        warn = policy.warn
+    init(_ handlers: StallHandlers, _ logger: Logger) {
+        self.handlers = handlers
         self.logger = logger
     }
 
@@ -20,7 +21,7 @@ final class StallHerald: Sendable {
     /// Tells of a stall that was found, or that is over.
     func tell(_ stall: Stall) {
         thread.perform { [self] in
-            warn?(stall)
+            handlers.call(stall)
             switch stall.phase {
             case .lasting: logger.warning("the loop stalls", metadata: stall.metadata)
             case .over: logger.notice("the loop goes on", metadata: stall.metadata)
@@ -43,6 +44,43 @@ final class StallHerald: Sendable {
     /// Tells of what went wrong.
     func complain(_ text: String) {
         thread.perform { [logger] in logger.error("\(text)") }
+    }
+}
+
+/// Who is told of stalls, in the order in which they were added.
+///
+/// Callable from any thread.
+package final class StallHandlers: Sendable {
+    private struct State {
+        var last = 0
+        var handlers: [(number: Int, body: @Sendable (Stall) -> Void)] = []
+    }
+
+    /// Protected by its lock.
+    private let state = Mutex(State())
+
+    /// None yet.
+    package init() {}
+
+    /// Adds one; returns the number to remove it by.
+    package func add(_ body: @escaping @Sendable (Stall) -> Void) -> Int {
+        state.withLock { state in
+            state.last += 1
+            state.handlers.append((state.last, body))
+            return state.last
+        }
+    }
+
+    /// Removes one: a call that has begun goes on.
+    package func remove(_ number: Int) {
+        // Released outside of the lock.
+        _ = state.withLock { state in
+            state.handlers.firstIndex { $0.number == number }.map { state.handlers.remove(at: $0) }
+        }
+    }
+
+    fileprivate func call(_ stall: Stall) {
+        for handler in state.withLock({ $0.handlers }) { handler.body(stall) }
     }
 }
 

@@ -30,7 +30,7 @@ package final class StallReporter: @unchecked Sendable {
     private let inbox = StallInbox()
     private let found = Atomic<Int>(0)
     /// How regularly the main loop ticks.
-    private let statistics: @Sendable () -> TickMonitor.Statistics?
+    private let statistics: @Sendable () -> TickStatistics?
     // Of the thread alone.
     private var clock = RunningClock()
     private var ongoing: [UInt64: OngoingStall] = [:]
@@ -52,7 +52,7 @@ package final class StallReporter: @unchecked Sendable {
         items: StallPolicyTable,
         herald: StallHerald,
         desk: StallDesk,
-        statistics: @escaping @Sendable () -> TickMonitor.Statistics?
+        statistics: @escaping @Sendable () -> TickStatistics?
     ) {
         self.capture = capture
         self.policy = policy

@@ -74,7 +74,7 @@ extension CrashReport.Stall {
 
 extension CrashReport.Stall.Ticks {
     /// Takes what a monitor of ticks has measured so far.
-    init(_ statistics: TickMonitor.Statistics) {
+    init(_ statistics: TickStatistics) {
         let lateness = zip(DurationHistogram.bounds.map(Optional.some) + [nil], statistics.lateness.counts).map {
             CrashReport.Histogram.Step(upTo: $0.map { $0 / .seconds(1) }, count: $1)
         }

@@ -14,6 +14,7 @@ package struct StallWatch {
     /// Watches a loop from now on.
     package init(
         _ policy: StallPolicy,
+        telling handlers: StallHandlers,
         on loop: HostRunLoop,
         capture: CrashCapture,
         capturesThreads: Bool,
@@ -21,7 +22,7 @@ package struct StallWatch {
         logger: Logger,
         abandonedItems: AbandonedItems
     ) throws(Errno) {
-        let herald = StallHerald(policy, logger)
+        let herald = StallHerald(handlers, logger)
         let ticks = policy.tick.map { period in
             TickMonitor(on: loop, every: period) { event in
                 guard case .tick(let lateness, let heldUp) = event else { return }

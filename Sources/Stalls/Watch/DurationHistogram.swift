@@ -1,24 +1,24 @@
 /// How often something took how long, in steps of 1, 2 and 5.
-public struct DurationHistogram: Sendable, Hashable {
+package struct DurationHistogram: Sendable, Hashable {
     /// The upper bounds of the steps, which belong to them; what is longer than the last is counted in one step more.
-    public static let bounds: [Duration] = (-5...3).flatMap { power -> [Duration] in
+    package static let bounds: [Duration] = (-5...3).flatMap { power -> [Duration] in
         // From 10 us to 5,000 s.
         let unit = (0..<power + 5).reduce(Duration.microseconds(10)) { unit, _ in unit * 10 }
         return [unit, unit * 2, unit * 5]
     }
 
     /// How often each step was met; one more than there are bounds.
-    public private(set) var counts = [Int](repeating: 0, count: bounds.count + 1)
+    package private(set) var counts = [Int](repeating: 0, count: bounds.count + 1)
     /// All together.
-    public private(set) var total = Duration.zero
+    package private(set) var total = Duration.zero
     /// The longest.
-    public private(set) var longest = Duration.zero
+    package private(set) var longest = Duration.zero
 
     /// Makes one without entries.
     package init() {}
 
     /// How many entries there are.
-    public var count: Int { counts.reduce(0, +) }
+    package var count: Int { counts.reduce(0, +) }
 
     /// Adds an entry.
     ///
@@ -34,7 +34,7 @@ public struct DurationHistogram: Sendable, Hashable {
     ///
     /// - Parameter part: From 0 to 1.
     /// - Returns: The bound of the step, or the longest if that is shorter; nil without entries.
-    public func quantile(_ part: Double) -> Duration? {
+    package func quantile(_ part: Double) -> Duration? {
         let wanted = (min(max(part, 0), 1) * Double(count)).rounded(.up)
         var seen = 0
         for (index, step) in counts.enumerated() {

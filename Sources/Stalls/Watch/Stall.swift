@@ -1,4 +1,4 @@
-public import CrashCapture
+package import CrashCapture
 public import RunLoops
 
 /// Something that should have gone on and did not.
@@ -34,7 +34,7 @@ public struct Stall: Sendable {
     /// Where the loop's thread was just after the stall was found: its calls, its callout, the system call that it waits in.
     ///
     /// Nil for what is pinged, once the stall is over, and in a process that has no host (`CrashCapture.look(at:within:)`).
-    public package(set) var look: ThreadLook?
+    package var look: ThreadLook?
     /// The thread that stalls, as gettid(2) has it; nil as soon as it goes on, and where it is not known.
     ///
     /// Callable from any thread.
@@ -54,6 +54,12 @@ public struct Stall: Sendable {
 }
 
 extension Stall {
+    /// What the thread of the loop did when the stall was found, in words, such as `sleeping in read`; nil where that is not known.
+    public var activity: String? { look?.activity }
+
+    /// The label of the item whose callout it is; nil where that is not known.
+    public var item: String? { look?.callout?.label }
+
     /// Looks at the thread that stalls.
     ///
     /// On any thread but the one that stalls.

@@ -1,5 +1,5 @@
 /// What a host does about stalls.
-public struct StallPolicy: Sendable {
+public struct StallPolicy: Sendable, Hashable {
     /// What holds for one item of a loop in place of the host's policy.
     public struct Item: Sendable, Hashable {
         /// How long its callout may take before it is a stall; what is shorter than the host's threshold has no effect.
@@ -30,8 +30,6 @@ public struct StallPolicy: Sendable {
     public var writesReports: Bool
     /// The time between two ticks of the main loop, whose lateness is measured then; nil for none.
     public var tick: Duration?
-    /// Told when a stall is found and when it is over, one call at a time, on a thread of its own.
-    public var warn: (@Sendable (Stall) -> Void)?
 
     /// Makes a policy.
     ///
@@ -39,16 +37,13 @@ public struct StallPolicy: Sendable {
     ///   - rule: When something is called stalled.
     ///   - writesReports: Whether a stall has a report.
     ///   - tick: The time between two ticks of the main loop; nil for none.
-    ///   - warn: Told when a stall is found and when it is over.
     public init(
         rule: StallRule = .once(),
         writesReports: Bool = true,
-        tick: Duration? = nil,
-        warn: (@Sendable (Stall) -> Void)? = nil
+        tick: Duration? = nil
     ) {
         self.rule = rule
         self.writesReports = writesReports
         self.tick = tick
-        self.warn = warn
     }
 }

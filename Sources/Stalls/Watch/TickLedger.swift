@@ -73,8 +73,8 @@ struct TickLedger {
         part = max(part, next)
     }
 
-    var statistics: TickMonitor.Statistics {
-        TickMonitor.Statistics(
+    var statistics: TickStatistics {
+        TickStatistics(
             ticks: ticks,
             missed: missed,
             lateness: lateness,

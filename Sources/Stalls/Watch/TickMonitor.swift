@@ -7,7 +7,7 @@ internal import Synchronization
 /// It needs no thread of its own and tells of a stall when that is over. What counts against the limits is the time for which the loop
 /// itself held a tick up: not that between the moment when a sleeping loop was to wake and the moment when it did, in which the
 /// machine was busy or the process stood still. It ticks until it is stopped or released. Callable from any thread.
-public final class TickMonitor: Sendable {
+package final class TickMonitor: Sendable {
     /// What is told to the handler.
     package struct Limits: Sendable, Hashable {
         /// For how long one tick may be held up; nil for any time.
@@ -35,26 +35,6 @@ public final class TickMonitor: Sendable {
         case tick(lateness: Duration, heldUp: Duration)
         /// All ticks of a window together; another window begins.
         case window(heldUp: Duration)
-    }
-
-    /// What was measured so far.
-    public struct Statistics: Sendable, Hashable {
-        /// Ticks that came.
-        public let ticks: Int
-        /// Ticks that did not come, because the one before was late by more than the time between two.
-        public let missed: Int
-        /// How late ticks came.
-        public let lateness: DurationHistogram
-        /// For how long the loop held ticks up, all together.
-        public let heldUp: Duration
-        /// The time from the start to the last tick.
-        public let elapsed: Duration
-
-        /// Which part of the ticks came, from 0 to 1: 1 is smooth.
-        public var smoothness: Double { ticks + missed == 0 ? 1 : Double(ticks) / Double(ticks + missed) }
-
-        /// For how many milliseconds of each second ticks were held up, as display frameworks count hitches.
-        public var hitchRatio: Double { elapsed > .zero ? 1000 * (heldUp / elapsed) : 0 }
     }
 
     private final class Shared: Sendable {
@@ -123,11 +103,48 @@ public final class TickMonitor: Sendable {
     }
 
     /// What was measured so far.
-    package var statistics: Statistics { shared.ledger.withLock { $0.statistics } }
+    package var statistics: TickStatistics { shared.ledger.withLock { $0.statistics } }
 
     /// Ticks no more.
     package func stop() {
         timer.invalidate()
         for observer in observers { observer.invalidate() }
     }
+}
+
+/// How regularly a loop ticked so far.
+public struct TickStatistics: Sendable, Hashable {
+    /// Ticks that came.
+    public let ticks: Int
+    /// Ticks that did not come, because the one before was late by more than the time between two.
+    public let missed: Int
+    /// For how long the loop held ticks up, all together.
+    public let heldUp: Duration
+    /// The time from the start to the last tick.
+    public let elapsed: Duration
+    /// How late ticks came.
+    package let lateness: DurationHistogram
+
+    package init(ticks: Int, missed: Int, lateness: DurationHistogram, heldUp: Duration, elapsed: Duration) {
+        self.ticks = ticks
+        self.missed = missed
+        self.lateness = lateness
+        self.heldUp = heldUp
+        self.elapsed = elapsed
+    }
+
+    /// How late the latest tick came.
+    public var latest: Duration { lateness.longest }
+
+    /// How late this part of the ticks came at most, in steps of 1, 2 and 5: `0.5` for the median.
+    ///
+    /// - Parameter part: From 0 to 1.
+    /// - Returns: Nil where nothing has ticked yet.
+    public func lateness(ofPart part: Double) -> Duration? { lateness.quantile(part) }
+
+    /// Which part of the ticks came, from 0 to 1: 1 is smooth.
+    public var smoothness: Double { ticks + missed == 0 ? 1 : Double(ticks) / Double(ticks + missed) }
+
+    /// For how many milliseconds of each second ticks were held up, as display frameworks count hitches.
+    public var hitchRatio: Double { elapsed > .zero ? 1000 * (heldUp / elapsed) : 0 }
 }

@@ -54,7 +54,7 @@ final class MatrixProbe {
         default: try startDriver()
         }
         host.run()
-        say("resumed \(host.faults.resumed)")
+        say("resumed \(host.statistics.resumedFaults)")
         host.close()
     }
 

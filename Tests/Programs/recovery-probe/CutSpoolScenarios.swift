@@ -27,7 +27,7 @@ enum CutSpoolScenarios {
         }
         host.perform {
             let isFlushed = host.flushReports(within: .seconds(20))
-            Probe.say("resumed \(host.faults.resumed) flushed \(isFlushed)")
+            Probe.say("resumed \(host.statistics.resumedFaults) flushed \(isFlushed)")
             host.stop()
         }
         host.run()

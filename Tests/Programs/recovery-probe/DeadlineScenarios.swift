@@ -49,7 +49,7 @@ enum DeadlineScenarios {
         }
         try prepare(name, host, isWaiting: arguments.contains("wait"))
         host.run()
-        Probe.say("resumed \(host.faults.resumed)")
+        Probe.say("resumed \(host.statistics.resumedFaults)")
         host.close()
     }
 

@@ -68,7 +68,7 @@ enum EndingScenarios {
         default: exit(64)
         }
         host.run()
-        Probe.say("resumed \(host.faults.resumed)")
+        Probe.say("resumed \(host.statistics.resumedFaults)")
         host.close()
     }
 
@@ -233,7 +233,7 @@ enum EndingScenarios {
             Fault.nilUnwrap.commit()
         }
         host.onFault { _ in
-            if host.faults.resumed == 2 {
+            if host.statistics.resumedFaults == 2 {
                 // In another mode, too.
                 host.loop.perform(in: "another", label: "probe") { MainActor.assumeIsolated { host.stop() } }
             }

@@ -35,7 +35,7 @@ enum FloodScenarios {
             host.stop()
         }
         host.run()
-        Probe.say("resumed \(host.faults.resumed)")
+        Probe.say("resumed \(host.statistics.resumedFaults)")
         host.close()
     }
 

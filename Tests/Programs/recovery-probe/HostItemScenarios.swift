@@ -64,7 +64,7 @@ extension Probe {
         var heard = 0
         try host.onSignal(SIGUSR1) { _ in Fault.nilUnwrap.commit() }
         try host.onSignal(SIGUSR1) { [host] _ in
-            guard host.faults.resumed == 3 else { return }
+            guard host.statistics.resumedFaults == 3 else { return }
             // The fourth signal: the first handler is left out.
             heard += 1
             guard heard == 2 else { return }

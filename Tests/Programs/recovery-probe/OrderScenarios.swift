@@ -165,7 +165,7 @@ enum OrderScenarios {
     private static var sleeps = 0
 
     private static func noteSleep(_ host: EventHost) {
-        guard host.faults.resumed > 0 else { return }
+        guard host.statistics.resumedFaults > 0 else { return }
         sleeps += 1
         if sleeps == 20 { host.stop() }
     }

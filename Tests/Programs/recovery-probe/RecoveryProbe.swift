@@ -153,7 +153,8 @@ final class Probe {
             configuration.givesUpAfter = 3
         case .threadFaultWithoutRun: configuration.advanced.drainDeadline = .seconds(20)
         case .exitForRestart: configuration.restart = .exit(75)
-        case .objection: configuration.recoveryPolicy = .default.objecting { $0.signal == SIGFPE ? "no arithmetic here" : nil }
+        case .objection:
+            configuration.recoveryPolicy = .default.objecting { $0.signal == SIGFPE ? "no arithmetic here" : nil }
         case .faultsDuringVerdict:
             configuration.recoveryPolicy = .default.objecting(Self.lateObjection)
             // What is looked at is not how long a verdict takes on a busy machine.
@@ -194,7 +195,7 @@ final class Probe {
         try prepare()
         host.run()
         if scenario == .afterTheRun { Fault.nilUnwrap.commit() }
-        Self.say("resumed \(host.faults.resumed)")
+        Self.say("resumed \(host.statistics.resumedFaults)")
         host.close()
     }
 

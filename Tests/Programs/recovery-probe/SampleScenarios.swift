@@ -57,7 +57,7 @@ enum SampleScenarios {
             host.stop()
         }
         host.run()
-        Probe.say("resumed \(host.faults.resumed)")
+        Probe.say("resumed \(host.statistics.resumedFaults)")
         host.close()
     }
 

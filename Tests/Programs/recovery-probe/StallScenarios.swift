@@ -23,13 +23,14 @@ enum StallScenarios {
         configuration.advanced.earlyEnds = nil
         configuration.advanced.verdictDeadline = .seconds(10)
         _ = mainThread
-        configuration.stallPolicy = StallPolicy(rule: .once(after: threshold)) { warn($0) }
+        configuration.stallPolicy = StallPolicy(rule: .once(after: threshold))
         let host = try EventHost(configuration)
+        host.onStall { warn($0) }
         let place = arguments[0]
         try start(host, place: place) { commit(kind, milliseconds: time, place: place) }
         host.run()
         host.flushReports(within: .seconds(15))
-        Probe.say("resumed \(host.faults.resumed) stalls \(host.stallCount)")
+        Probe.say("resumed \(host.statistics.resumedFaults) stalls \(host.statistics.stalls)")
         host.close()
     }
 
@@ -59,7 +60,7 @@ enum StallScenarios {
             case .ping(let label): (label, nil)
             }
         // A machine that keeps the process waiting may make another one, before or after.
-        if stall.phase == .lasting, loop == nil || stall.look?.callout?.label == "stuck" {
+        if stall.phase == .lasting, loop == nil || stall.item == "stuck" {
             told.withLock { $0[loop, default: 0] += 1 }
         }
         Probe.say(

@@ -41,7 +41,7 @@ enum StateScenarios {
 
     private static func end(_ host: EventHost) {
         host.run()
-        Probe.say("resumed \(host.faults.resumed)")
+        Probe.say("resumed \(host.statistics.resumedFaults)")
         host.close()
     }
 

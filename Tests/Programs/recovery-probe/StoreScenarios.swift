@@ -58,7 +58,7 @@ enum StoreScenarios {
         host.perform {
             // Not all of them, where the store cannot be used.
             host.flushReports(within: .seconds(20))
-            Probe.say("resumed \(host.faults.resumed) \(state(of: host))")
+            Probe.say("resumed \(host.statistics.resumedFaults) \(state(of: host))")
             host.stop()
         }
     }

@@ -20,7 +20,7 @@ enum SweepScenarios {
         }
         host.perform { Fault.nilUnwrap.commit() }
         host.run()
-        Probe.say("resumed \(host.faults.resumed)")
+        Probe.say("resumed \(host.statistics.resumedFaults)")
         host.close()
     }
 }
