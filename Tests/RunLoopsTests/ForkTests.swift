@@ -2,6 +2,7 @@ import Glibc
 import LinuxSystem
 import RecoveryTestSupport
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import RunLoops
@@ -12,75 +13,79 @@ struct ForkTests {
     @Test("What a child does with its parent's loop does not reach the parent")
     func parentIsUndisturbed() async {
         await #expect(processExitsWith: .success) {
-            let loop = HostRunLoop.current
-            let pipe = TestPipe()
-            let trace = Trace()
-            let port = pipe.portSource("p") { _ in
-                pipe.takeByte()
-                trace.add("port")
-            }
-            try loop.add(port)
-            let timer = HostRunLoop.Timer(label: "t", after: .seconds(500)) { _ in }
-            loop.add(timer)
-            loop.run(for: .zero)
-            // As while it sleeps in a run, when a wake-up is written to the eventfd.
-            loop.waker.state.accept()
-            let sleeps = loop.waker.state.prepareToSleep()
-            #expect(sleeps)
-            let outer = loop.runs.enter(try #require(loop.modes[.default]))
+            try synchronously {
+                let loop = HostRunLoop.current
+                let pipe = TestPipe()
+                let trace = Trace()
+                let port = pipe.portSource("p") { _ in
+                    pipe.takeByte()
+                    trace.add("port")
+                }
+                try loop.add(port)
+                let timer = HostRunLoop.Timer(label: "t", after: .seconds(500)) { _ in }
+                loop.add(timer)
+                loop.run(for: .zero)
+                // As while it sleeps in a run, when a wake-up is written to the eventfd.
+                loop.waker.state.accept()
+                let sleeps = loop.waker.state.prepareToSleep()
+                #expect(sleeps)
+                let outer = loop.runs.enter(try #require(loop.modes[.default]))
 
-            let child = hf_test_fork()
-            if child == 0 {
-                loop.stop()
-                loop.wakeUp()
-                timer.nextFireDate = .now
-                loop.interruptSleep(ifLaterThan: .min)
-                port.interest = []
-                loop.remove(port)
-                port.invalidate()
-                timer.invalidate()
-                _exit(loop.isInheritedByFork ? 0 : 1)
-            }
-            #expect(hf_test_wait(child) == 0)
-            #expect(!loop.isInheritedByFork)
-            let wake = try #require(loop.waker.descriptors.present).wake.rawValue
-            #expect(Readiness.now(of: wake, for: .readable).isEmpty)
+                let child = hf_test_fork()
+                if child == 0 {
+                    loop.stop()
+                    loop.wakeUp()
+                    timer.nextFireDate = .now
+                    loop.interruptSleep(ifLaterThan: .min)
+                    port.interest = []
+                    loop.remove(port)
+                    port.invalidate()
+                    timer.invalidate()
+                    _exit(loop.isInheritedByFork ? 0 : 1)
+                }
+                #expect(hf_test_wait(child) == 0)
+                #expect(!loop.isInheritedByFork)
+                let wake = try #require(loop.waker.descriptors.present).wake.rawValue
+                #expect(Readiness.now(of: wake, for: .readable).isEmpty)
 
-            loop.waker.state.endSleep()
-            loop.waker.state.ignore()
-            _ = loop.runs.leave(to: outer)
-            pipe.fill()
-            #expect(loop.run(for: .seconds(20), returnAfterSourceHandled: true) == .handledSource)
-            #expect(trace.entries == ["port"])
+                loop.waker.state.endSleep()
+                loop.waker.state.ignore()
+                _ = loop.runs.leave(to: outer)
+                pipe.fill()
+                #expect(loop.run(for: .seconds(20), returnAfterSourceHandled: true) == .handledSource)
+                #expect(trace.entries == ["port"])
+            }
         }
     }
 
     @Test("A child has loops of its own, which the parent does not notice")
     func freshLoop() async {
         await #expect(processExitsWith: .success) {
-            let loop = HostRunLoop.current
-            let main = HostRunLoop.main
-            let child = hf_test_fork()
-            if child == 0 {
-                let own = HostRunLoop.current
-                guard own !== loop, own !== main, own === HostRunLoop.main, own.isMain, own.isCurrent else { _exit(1) }
-                guard own === HostRunLoop.current, !own.isInheritedByFork else { _exit(2) }
-                // As libuv's fork_timer: a timer of the child fires in the child.
+            synchronously {
+                let loop = HostRunLoop.current
+                let main = HostRunLoop.main
+                let child = hf_test_fork()
+                if child == 0 {
+                    let own = HostRunLoop.current
+                    guard own !== loop, own !== main, own === HostRunLoop.main, own.isMain, own.isCurrent else { _exit(1) }
+                    guard own === HostRunLoop.current, !own.isInheritedByFork else { _exit(2) }
+                    // As libuv's fork_timer: a timer of the child fires in the child.
+                    let trace = Trace()
+                    own.add(HostRunLoop.Timer(label: "t", after: .milliseconds(1)) { _ in trace.add("timer") })
+                    guard own.run(for: .seconds(20)) == .finished, trace.entries == ["timer"] else { _exit(3) }
+                    // And once more: a child of the child.
+                    let grandchild = hf_test_fork()
+                    if grandchild == 0 { _exit(HostRunLoop.current === own ? 1 : 0) }
+                    _exit(hf_test_wait(grandchild) == 0 ? 0 : 4)
+                }
+                #expect(hf_test_wait(child) == 0)
+                #expect(HostRunLoop.current === loop)
+                #expect(HostRunLoop.main === main)
                 let trace = Trace()
-                own.add(HostRunLoop.Timer(label: "t", after: .milliseconds(1)) { _ in trace.add("timer") })
-                guard own.run(for: .seconds(20)) == .finished, trace.entries == ["timer"] else { _exit(3) }
-                // And once more: a child of the child.
-                let grandchild = hf_test_fork()
-                if grandchild == 0 { _exit(HostRunLoop.current === own ? 1 : 0) }
-                _exit(hf_test_wait(grandchild) == 0 ? 0 : 4)
+                loop.add(HostRunLoop.Timer(label: "t", after: .milliseconds(1)) { _ in trace.add("timer") }, to: "m")
+                #expect(loop.run(in: "m", for: .seconds(20)) == .finished)
+                #expect(trace.entries == ["timer"])
             }
-            #expect(hf_test_wait(child) == 0)
-            #expect(HostRunLoop.current === loop)
-            #expect(HostRunLoop.main === main)
-            let trace = Trace()
-            loop.add(HostRunLoop.Timer(label: "t", after: .milliseconds(1)) { _ in trace.add("timer") }, to: "m")
-            #expect(loop.run(in: "m", for: .seconds(20)) == .finished)
-            #expect(trace.entries == ["timer"])
         }
     }
 
@@ -110,13 +115,15 @@ struct ForkTests {
     @Test("Using a parent's loop in a child ends the child, and says what to do", arguments: Use.allCases)
     func use(_ use: Use) async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) { [use] in
-            let loop = HostRunLoop.current
-            let child = hf_test_fork()
-            if child == 0 {
-                use.apply(to: loop)
-                _exit(0)
+            synchronously {
+                let loop = HostRunLoop.current
+                let child = hf_test_fork()
+                if child == 0 {
+                    use.apply(to: loop)
+                    _exit(0)
+                }
+                #expect(hf_test_wait(child) > 256)
             }
-            #expect(hf_test_wait(child) > 256)
         }
         let errors = try errors(of: result)
         #expect(errors.contains(use.message))
@@ -126,24 +133,26 @@ struct ForkTests {
     @Test("A child that returns from the callout in which it was forked ends before it waits")
     func forkInCallout() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
-            let loop = HostRunLoop.current
-            let trace = Trace()
-            let pid = Cell<CInt>(-1)
-            loop.add(
-                HostRunLoop.Timer(label: "t", after: .zero) { _ in
-                    pid.value = hf_test_fork()
-                    trace.add("timer")
-                    // The child goes on.
-                    if pid.value != 0 { loop.stop() }
-                }
-            )
-            loop.addIdleSource()
-            let result = loop.run(for: .seconds(20))
-            // Only the parent gets here.
-            guard pid.value > 0 else { _exit(9) }
-            #expect(hf_test_wait(pid.value) > 256)
-            #expect(result == .stopped)
-            #expect(trace.entries == ["timer"])
+            synchronously {
+                let loop = HostRunLoop.current
+                let trace = Trace()
+                let pid = Cell<CInt>(-1)
+                loop.add(
+                    HostRunLoop.Timer(label: "t", after: .zero) { _ in
+                        pid.value = hf_test_fork()
+                        trace.add("timer")
+                        // The child goes on.
+                        if pid.value != 0 { loop.stop() }
+                    }
+                )
+                loop.addIdleSource()
+                let result = loop.run(for: .seconds(20))
+                // Only the parent gets here.
+                guard pid.value > 0 else { _exit(9) }
+                #expect(hf_test_wait(pid.value) > 256)
+                #expect(result == .stopped)
+                #expect(trace.entries == ["timer"])
+            }
         }
         #expect(try errors(of: result).contains("cannot go on with a run loop of its parent"))
     }

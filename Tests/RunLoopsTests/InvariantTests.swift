@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import RunLoops
@@ -121,12 +122,14 @@ struct InvariantTests {
     @Test("A debug build ends at the end of a pass in which the loop broke")
     func endsTheProcess() async {
         await #expect(processExitsWith: .failure) {
-            let loop = HostRunLoop.current
-            loop.add(HostRunLoop.Source(label: "s") { _ in })
-            loop.perform {
-                loop.lock.withLock { loop.modes[.default] }?.damage(.itemCount)
+            synchronously {
+                let loop = HostRunLoop.current
+                loop.add(HostRunLoop.Source(label: "s") { _ in })
+                loop.perform {
+                    loop.lock.withLock { loop.modes[.default] }?.damage(.itemCount)
+                }
+                loop.run(for: .zero)
             }
-            loop.run(for: .zero)
         }
     }
     #endif

@@ -86,7 +86,7 @@ struct IsolationTests {
             let thread = try HostRunLoop.LoopThread(name: "other")
             switch form {
             case 0: thread.loop.add(HostRunLoop.Timer(label: "mine", after: .seconds(1000)) { @MainActor _ in })
-            case 1: thread.loop.add(HostRunLoop.Source(label: "mine") { _ in @MainActor _ in }, to: .common)
+            case 1: thread.loop.add(HostRunLoop.Source(label: "mine") { @MainActor _ in }, to: .common)
             case 2: thread.loop.enqueue(label: "mine") { @MainActor in }
             default: thread.loop.add(try HostRunLoop.MessagePort(label: "mine") { @MainActor _ in } as HostRunLoop.Item)
             }

@@ -1,5 +1,6 @@
 import Glibc
 import RunLoops
+import TestSupport
 import Testing
 
 @Suite("Misuse", .timeLimit(.minutes(10)))
@@ -195,12 +196,14 @@ struct MisuseTests {
     @Test("A run in the common modes ends at once, and the process says so once")
     func commonModes() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
-            let loop = HostRunLoop.current
-            loop.add(HostRunLoop.Source(label: "s") { _ in }, to: .common)
-            #expect(loop.run(in: .common, for: .seconds(50)) == .finished)
-            #expect(!loop.run(in: .common, before: .distantFuture))
-            #expect(loop.limitDate(in: .common) == nil)
-            #expect(!loop.allModes.contains(.common))
+            synchronously {
+                let loop = HostRunLoop.current
+                loop.add(HostRunLoop.Source(label: "s") { _ in }, to: .common)
+                #expect(loop.run(in: .common, for: .seconds(50)) == .finished)
+                #expect(!loop.run(in: .common, before: .distantFuture))
+                #expect(loop.limitDate(in: .common) == nil)
+                #expect(!loop.allModes.contains(.common))
+            }
         }
         let errors = try errors(of: result)
         #expect(errors.components(separatedBy: "a run in the common modes ends at once").count == 2)
@@ -210,8 +213,10 @@ struct MisuseTests {
     @Test("A run on another thread ends the process, and says what to do")
     func otherThread() async throws {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let loop = HostRunLoop.current
-            try onNewThread { _ in _ = loop.run(for: .zero) }
+            try synchronously {
+                let loop = HostRunLoop.current
+                try onNewThread { _ in _ = loop.run(for: .zero) }
+            }
         }
         guard case .signal = try #require(result).exitStatus else {
             Issue.record("it ended with \(String(describing: result?.exitStatus))")

@@ -1,5 +1,6 @@
 import Glibc
 import RecoveryTestSupport
+import TestSupport
 import Testing
 
 @testable import RunLoops
@@ -48,7 +49,7 @@ struct NestedRunTests {
             let states = Cell<[Bool]>([])
             loop.addIdleSource()
             Task(executorPreference: loop) {
-                _ = try? loop.performAndWait { states.value.append(hf_test_run_is_in_task()) }
+                synchronously { _ = try? loop.performAndWait { states.value.append(hf_test_run_is_in_task()) } }
                 loop.perform {
                     states.value.append(hf_test_run_is_in_task())
                     loop.stop()

@@ -25,6 +25,7 @@ extension HostRunLoop {
     /// The calling thread's loop, made now if it has none.
     ///
     /// In a forked child it is never one of the parent's.
+    @available(*, noasync, message: "a task has no thread of its own: pass the loop, or use HostRunLoop.main")
     public static var current: HostRunLoop {
         if let pointer = unsafe pthread_getspecific(key) {
             let loop = unsafe Unmanaged<HostRunLoop>.fromOpaque(pointer).takeUnretainedValue()

@@ -7,6 +7,7 @@ extension HostRunLoop {
     /// Runs the loop in the default mode until it is stopped or the mode is empty.
     ///
     /// To be called on the loop's own thread.
+    @available(*, noasync, message: "a task must not block its thread: run a loop in a synchronous function")
     public func run() {
         // As CFRunLoopRun does it: a limit beyond the longest is none.
         while true {
@@ -44,6 +45,7 @@ extension HostRunLoop {
     ///   - limit: How long at most. Zero or less means one pass that does not wait; more than sixteen years means for ever.
     ///   - returnAfterSourceHandled: Whether to end after the first pass in which a source or a port was handled.
     /// - Returns: Why the run ended.
+    @available(*, noasync, message: "a task must not block its thread: run a loop in a synchronous function")
     @discardableResult
     public func run(
         in mode: Mode = .default,
@@ -233,6 +235,7 @@ extension HostRunLoop {
     /// loop's own thread.
     ///
     /// - Parameter date: The point of time.
+    @available(*, noasync, message: "a task must not block its thread: run a loop in a synchronous function")
     public func run(until date: Instant) {
         // A thread that is told to end leaves every run after one pass.
         while run(in: .default, before: date), date > .now, !runs.areAllEnding {}
@@ -246,6 +249,7 @@ extension HostRunLoop {
     ///   - mode: The mode; nothing runs in `.common`.
     ///   - date: The point of time; one that is over means one pass that does not wait.
     /// - Returns: Whether it could be run, however that ended; `false` when the mode is empty or does not exist.
+    @available(*, noasync, message: "a task must not block its thread: run a loop in a synchronous function")
     @discardableResult
     public func run(in mode: Mode, before date: Instant) -> Bool {
         guard isRunnable(mode) else { return false }
@@ -261,6 +265,7 @@ extension HostRunLoop {
     ///
     /// - Parameter mode: The mode; nothing runs in `.common`.
     /// - Returns: When its next timer fires, `.distantFuture` if it has none, or `nil` if it is empty or does not exist.
+    @available(*, noasync, message: "a task must not block its thread: run a loop in a synchronous function")
     public func limitDate(in mode: Mode) -> Instant? {
         run(in: mode, for: .zero, returnAfterSourceHandled: true)
         guard isRunnable(mode) else { return nil }

@@ -23,6 +23,7 @@ extension HostRunLoop.SendRight {
     /// - Returns: The answer.
     /// - Throws: `MessageError`: `timedOut`, `noReply` if the other side dropped the request or is gone,
     ///   `threadEnding`, and what `send` throws.
+    @available(*, noasync, message: "a task must not block its thread: use the form with a completion")
     public func request(
         _ message: HostRunLoop.Message,
         replyWithin limit: Duration,

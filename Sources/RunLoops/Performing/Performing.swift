@@ -75,6 +75,7 @@ extension HostRunLoop {
     /// - Returns: What the closure returned.
     /// - Throws: What the closure threw, or `PerformError` if there is no result: the time was over, the loop's thread
     ///   ended, or the closure faulted.
+    @available(*, noasync, message: "a task must not block its thread: use an actor on the loop")
     public func performAndWait<Value: Sendable>(
         in mode: Mode = .common,
         order: Int = 0,
