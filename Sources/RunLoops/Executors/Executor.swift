@@ -71,7 +71,7 @@ extension HostRunLoop: SerialExecutor, TaskExecutor {
     /// Queues a block that runs the oldest job.
     private func offerJobTurn() {
         let turn = JobTurn(on: self)
-        perform(in: .common, label: "task") { turn.use() }
+        performWithoutWaking(in: .common, label: "task") { turn.use() }
     }
 
     /// Runs the oldest job, unless one is running further down on the stack.

@@ -33,7 +33,7 @@ enum Misuse {
     static func endProcessForWrongThread() -> Never {
         fatalError(
             "a run loop can only be run on its own thread: run HostRunLoop.current there, "
-                + "or hand this loop its work with perform(in:) and wakeUp()"
+                + "or hand this loop its work with perform(in:)"
         )
     }
 

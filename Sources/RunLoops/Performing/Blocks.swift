@@ -2,17 +2,18 @@ import Synchronization
 
 /// The queue of blocks: performs and the plain ones, which do not wake the loop (run-loop items 34 to 36).
 extension HostRunLoop {
-    /// Runs a closure once, on the loop's thread, in the next run of a mode.
+    /// Runs a closure once, on the loop's thread, in the next run of a mode, and does not wake the loop for it.
     ///
-    /// Closures run in the order in which they were queued. Callable from any thread; does not wake the loop, unlike
-    /// `enqueue(in:order:target:label:_:)`.
+    /// It is for who wakes the loop anyway, or adds to a pass that is running: no token, and mostly no allocation. It is
+    /// `CFRunLoopPerformBlock`. Closures run in the order in which they were queued, with those of `perform(in:order:target:label:_:)`.
+    /// Callable from any thread.
     ///
     /// - Parameters:
     ///   - mode: The mode, or `.common` for whichever common mode runs first.
     ///   - label: What a crash report calls it.
     ///   - block: The closure; released unrun if the thread ends before.
-    public func perform(
-        in mode: Mode = .default,
+    public func performWithoutWaking(
+        in mode: Mode = .common,
         label: String = "block",
         @_inheritActorContext _ block: @escaping @Sendable @isolated(any) () -> Void
     ) {
@@ -29,22 +30,19 @@ extension HostRunLoop {
         noteForeignWork()
     }
 
-    /// Runs a closure once, on the loop's thread, in the next run of any of some modes.
-    ///
-    /// Callable from any thread; does not wake the loop, unlike `enqueue(inAnyOf:order:target:label:_:)`.
+    /// The same, in the next run of any of some modes.
     ///
     /// - Parameters:
     ///   - modes: The modes, `.common` among them if wanted; with none it is never run.
     ///   - label: What a crash report calls it.
     ///   - block: The closure; released unrun if the thread ends before.
-    public func perform(
+    package func performWithoutWaking(
         inAnyOf modes: Set<Mode>,
         label: String = "block",
-        @_inheritActorContext _ block: @escaping @Sendable @isolated(any) () -> Void
+        _ block: @escaping @Sendable () -> Void
     ) {
-        require(block.isolation, for: label)
         guard !modes.isEmpty else { return }
-        queue(QueuedBlock(label: label, modes: .any(modes), Plain.block(block)))
+        queue(QueuedBlock(label: label, modes: .any(modes), block))
     }
 
     /// Puts a block behind all others, and says whether the loop still takes any.

@@ -24,7 +24,7 @@ extension HostRunLoop {
     ///   - body: The closure; released unrun if it is cancelled or the thread ends before.
     /// - Returns: A token to cancel it.
     @discardableResult
-    public func enqueue(
+    public func perform(
         in mode: Mode = .common,
         order: Int = 0,
         target: (any AnyObject & Sendable)? = nil,
@@ -48,7 +48,7 @@ extension HostRunLoop {
     ///   - body: The closure; released unrun if it is cancelled or the thread ends before.
     /// - Returns: A token to cancel it.
     @discardableResult
-    public func enqueue(
+    public func perform(
         inAnyOf modes: Set<Mode>,
         order: Int = 0,
         target: (any AnyObject & Sendable)? = nil,
@@ -187,7 +187,7 @@ extension HostRunLoop {
     @discardableResult
     public func perform(
         after delay: Duration,
-        in modes: Set<Mode> = [.default],
+        in modes: Set<Mode> = [.common],
         target: (any AnyObject & Sendable)? = nil,
         label: String = "block",
         @_inheritActorContext _ body: @escaping @Sendable @isolated(any) () -> Void
