@@ -8,7 +8,7 @@ struct AnyModeTests {
     func timeout() throws {
         let (ready, waited) = try onNewThread { loop in
             loop.addIdleSource(to: "a")
-            loop.perform(in: .common) {}
+            loop.performWithoutWaking(in: .common) {}
             loop.run(in: .default, for: .zero)
             let start = HostRunLoop.Instant.now
             let ready = loop.waitUntilAnyModeIsReady(["a", .default, .common, "missing", "a"], for: .milliseconds(10))
@@ -44,7 +44,7 @@ struct AnyModeTests {
             source.signal()
             states.append(loop.waitUntilAnyModeIsReady(["source"], for: long))
 
-            loop.perform(in: "block") {}
+            loop.performWithoutWaking(in: "block") {}
             states.append(loop.waitUntilAnyModeIsReady(["block"], for: long))
             return states
         }

@@ -8,11 +8,11 @@ struct BlockTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             let observer = loop.traceStages(trace)
-            loop.perform {
+            loop.performWithoutWaking {
                 trace.add("a")
-                loop.perform { trace.add("late") }
+                loop.performWithoutWaking { trace.add("late") }
             }
-            loop.perform { trace.add("b") }
+            loop.performWithoutWaking { trace.add("b") }
             loop.run(in: .default, for: .zero)
             observer.invalidate()
             trace.add("\(loop.run(in: .default, for: .zero))")
@@ -26,10 +26,10 @@ struct BlockTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             for mode in ["x", "y"] as [HostRunLoop.Mode] { loop.addIdleSource(to: mode) }
-            loop.perform(in: "x") { trace.add("x") }
-            loop.perform(in: .common) { trace.add("common") }
-            loop.perform(inAnyOf: ["x", "y"]) { trace.add("any") }
-            loop.perform(inAnyOf: []) { trace.add("none") }
+            loop.performWithoutWaking(in: "x") { trace.add("x") }
+            loop.performWithoutWaking(in: .common) { trace.add("common") }
+            loop.performWithoutWaking(inAnyOf: ["x", "y"]) { trace.add("any") }
+            loop.performWithoutWaking(inAnyOf: []) { trace.add("none") }
             loop.run(in: "y", for: .zero)
             loop.addCommonMode("y")
             loop.run(in: "y", for: .zero)
@@ -45,8 +45,8 @@ struct BlockTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             loop.addIdleSource()
-            loop.perform(in: "x") { trace.add("first") }
-            loop.perform { loop.perform(in: "x") { trace.add("second") } }
+            loop.performWithoutWaking(in: "x") { trace.add("first") }
+            loop.performWithoutWaking { loop.performWithoutWaking(in: "x") { trace.add("second") } }
             loop.run(in: .default, for: .zero)
             loop.run(in: "x", for: .zero)
             return trace.entries
@@ -59,12 +59,12 @@ struct BlockTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             loop.addIdleSource()
-            loop.perform {
-                loop.perform { trace.add("new") }
+            loop.performWithoutWaking {
+                loop.performWithoutWaking { trace.add("new") }
                 loop.run(in: .default, for: .zero)
                 trace.add("back")
             }
-            loop.perform { trace.add("rest") }
+            loop.performWithoutWaking { trace.add("rest") }
             loop.run(in: .default, for: .zero)
             return trace.entries
         }
@@ -81,7 +81,7 @@ struct BlockTests {
         }
         let loop = thread.loop
         waitUntilAsleep(loop)
-        loop.perform {
+        loop.performWithoutWaking {
             trace.add("block")
             loop.stop()
         }
@@ -99,7 +99,7 @@ struct BlockTests {
             let trace = Trace()
             loop.addIdleSource()
             queue(in: loop, trace)
-            loop.perform { trace.add("second") }
+            loop.performWithoutWaking { trace.add("second") }
             loop.run(in: .default, for: .zero)
             queue(in: loop, trace)
             return trace
@@ -111,7 +111,7 @@ struct BlockTests {
     /// Queues a block whose only capture calls the loop when it is released.
     private func queue(in loop: HostRunLoop, _ trace: Trace) {
         let captured = AtDeinit { trace.add("released \(loop.allModes.count)") }
-        loop.perform {
+        loop.performWithoutWaking {
             trace.add("first")
             withExtendedLifetime(captured) {}
         }

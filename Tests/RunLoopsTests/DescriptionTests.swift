@@ -31,8 +31,8 @@ struct DescriptionTests {
             loop.add(
                 HostRunLoop.Timer(label: "firing", after: .zero) { _ in
                     second.signal()
-                    loop.perform(in: "other", label: "one") {}
-                    loop.perform(inAnyOf: ["z", hostile == "plain" ? "a" : "a\t"], label: hostile) {}
+                    loop.performWithoutWaking(in: "other", label: "one") {}
+                    loop.performWithoutWaking(inAnyOf: ["z", hostile == "plain" ? "a" : "a\t"], label: hostile) {}
                     loop.stop()
                     taken.value = loop.snapshot()
                 }

@@ -115,10 +115,10 @@ struct DocumentationTests {
     func performs() throws {
         let lines = try lines { loop, print in
             let cache = Connection()
-            let report = loop.enqueue(label: "report") { print("report") }
-            loop.enqueue(order: -1) { print("before it") }
+            let report = loop.perform(label: "report") { print("report") }
+            loop.perform(order: -1) { print("before it") }
             loop.perform(after: .milliseconds(10)) { print("later") }
-            loop.enqueue(target: cache) { print("never") }
+            loop.perform(target: cache) { print("never") }
             loop.perform(after: .seconds(3600), target: cache) { print("never, too") }
             loop.cancelPerforms(for: cache)  // 2
             loop.run(until: .now.advanced(by: .milliseconds(50)))
@@ -130,8 +130,8 @@ struct DocumentationTests {
     @Test("Work for the default mode waits while another one runs")
     func puttingOff() throws {
         let lines = try lines { loop, print in
-            loop.enqueue(in: "tracking") {
-                loop.enqueue(in: .default) { print("redraw") }
+            loop.perform(in: "tracking") {
+                loop.perform(in: .default) { print("redraw") }
                 print("drag")
             }
             loop.run(in: "tracking", for: .zero)  // drag
@@ -173,7 +173,7 @@ struct DocumentationTests {
             }
             try HostRunLoop.performInBackground(label: "index") {
                 let count = 6 * 7
-                loop.enqueue { print("\(count)") }
+                loop.perform { print("\(count)") }
             }
             loop.addIdleSource()
             loop.run()
@@ -336,7 +336,7 @@ struct DocumentationTests {
                 print("\(callout.kind) \(callout.label) \(callout.touched)")
             }
             try onNewThread { loop in
-                loop.perform(label: "bad") { hf_test_abandon_callout() }
+                loop.performWithoutWaking(label: "bad") { hf_test_abandon_callout() }
                 loop.run(in: .default, for: .zero)
             }
             precondition(trace.entries == ["block bad []"])
@@ -350,7 +350,7 @@ struct DocumentationTests {
         close(open(path, O_CREAT | O_WRONLY, 0o600))
         let isThere = try onNewThread { loop in
             @Sendable func work() { hf_test_abandon_callout() }
-            loop.perform(label: "lock") {
+            loop.performWithoutWaking(label: "lock") {
                 rename(path, path + ".lock")
                 let cleanup = HostRunLoop.addCleanup { rename(path + ".lock", path) }
                 work()
@@ -367,7 +367,7 @@ struct DocumentationTests {
     func poisonable() throws {
         let present = try onNewThread { loop in
             let carried = Carried(value: Poisonable(["bob": 2], name: "sessions"))
-            loop.perform { try? carried.value.withValue { _ in hf_test_abandon_callout() } }
+            loop.performWithoutWaking { try? carried.value.withValue { _ in hf_test_abandon_callout() } }
             loop.run(in: .default, for: .zero)
             let sessions = carried.value
             if sessions.isPoisoned {

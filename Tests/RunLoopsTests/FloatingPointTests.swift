@@ -23,11 +23,11 @@ struct FloatingPointTests {
         let words = try onNewThread { loop in
             let words = Cell<[UInt64]>([])
             for _ in 0..<10 {
-                loop.perform {
+                loop.performWithoutWaking {
                     hf_test_change_control_words()
                     hf_test_abandon_callout()
                 }
-                loop.perform { words.value.append(Self.controlWords) }
+                loop.performWithoutWaking { words.value.append(Self.controlWords) }
             }
             words.value.append(Self.controlWords)
             loop.run(in: .default, for: .zero)
@@ -42,12 +42,12 @@ struct FloatingPointTests {
     func setByLibrary() throws {
         let words = try onNewThread { loop in
             let words = Cell<[UInt64]>([])
-            loop.perform {
+            loop.performWithoutWaking {
                 hf_test_change_environment()
                 words.value.append(Self.controlWords)
             }
-            loop.perform { hf_test_abandon_callout() }
-            loop.perform { words.value.append(Self.controlWords) }
+            loop.performWithoutWaking { hf_test_abandon_callout() }
+            loop.performWithoutWaking { words.value.append(Self.controlWords) }
             loop.run(in: .default, for: .zero)
             return words.value
         }
@@ -62,8 +62,8 @@ struct FloatingPointTests {
         let bit = try onNewThread { loop in
             let bit = Cell<UInt32?>(nil)
             hf_test_toggle_mxcsr(Self.flushToZero)
-            loop.perform { hf_test_abandon_callout() }
-            loop.perform { bit.value = Self.mxcsr & Self.flushToZero }
+            loop.performWithoutWaking { hf_test_abandon_callout() }
+            loop.performWithoutWaking { bit.value = Self.mxcsr & Self.flushToZero }
             loop.run(in: .default, for: .zero)
             return bit.value
         }
@@ -76,11 +76,11 @@ struct FloatingPointTests {
             let bit = Cell<UInt32?>(nil)
             let pipe = TestPipe()
             pipe.fill()
-            loop.perform { hf_test_toggle_mxcsr(Self.flushToZero) }
+            loop.performWithoutWaking { hf_test_toggle_mxcsr(Self.flushToZero) }
             // Blocks come first in a pass; a port is found by asking the kernel.
             try loop.add(
                 pipe.portSource("p") { _ in
-                    loop.perform {
+                    loop.performWithoutWaking {
                         bit.value = Self.mxcsr & Self.flushToZero
                         loop.stop()
                     }
@@ -97,13 +97,13 @@ struct FloatingPointTests {
     func setForAWhile(what: WhileSet) throws {
         let bit = try onNewThread { loop in
             let bit = Cell<UInt32?>(nil)
-            loop.perform {
+            loop.performWithoutWaking {
                 hf_test_toggle_mxcsr(Self.flushToZero)
                 what.happen(on: loop)
                 hf_test_toggle_mxcsr(Self.flushToZero)
             }
-            loop.perform { hf_test_abandon_callout() }
-            loop.perform { bit.value = Self.mxcsr & Self.flushToZero }
+            loop.performWithoutWaking { hf_test_abandon_callout() }
+            loop.performWithoutWaking { bit.value = Self.mxcsr & Self.flushToZero }
             loop.run(in: .default, for: .zero)
             return bit.value
         }
@@ -117,7 +117,7 @@ struct FloatingPointTests {
         func happen(on loop: HostRunLoop) {
             switch self {
             case .nestedRun:
-                loop.perform {}
+                loop.performWithoutWaking {}
                 loop.run(in: .default, for: .zero)
             case .addedSource:
                 loop.add(HostRunLoop.Source(label: "s", schedule: { _, _ in }, cancel: nil) { _ in })
@@ -135,13 +135,13 @@ struct FloatingPointTests {
     func notedInAbandonedCallout() throws {
         let bit = try onNewThread { loop in
             let bit = Cell<UInt32?>(nil)
-            loop.perform {
+            loop.performWithoutWaking {
                 hf_test_toggle_mxcsr(Self.flushToZero)
                 _ = hf_recovery_note_control_words()
                 hf_test_abandon_callout()
             }
-            loop.perform { hf_test_abandon_callout() }
-            loop.perform { bit.value = Self.mxcsr & Self.flushToZero }
+            loop.performWithoutWaking { hf_test_abandon_callout() }
+            loop.performWithoutWaking { bit.value = Self.mxcsr & Self.flushToZero }
             loop.run(in: .default, for: .zero)
             return bit.value
         }
@@ -163,9 +163,9 @@ struct FloatingPointTests {
         let bits = try onNewThread { loop in
             let bits = Cell<UInt32?>(nil)
             hf_test_toggle_mxcsr(Self.upward)
-            loop.perform { hf_test_toggle_x87(0x100) }
-            loop.perform { hf_test_abandon_callout() }
-            loop.perform { bits.value = Self.mxcsr & Self.rounding }
+            loop.performWithoutWaking { hf_test_toggle_x87(0x100) }
+            loop.performWithoutWaking { hf_test_abandon_callout() }
+            loop.performWithoutWaking { bits.value = Self.mxcsr & Self.rounding }
             loop.run(in: .default, for: .zero)
             return bits.value
         }

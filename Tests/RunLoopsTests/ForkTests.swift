@@ -106,7 +106,7 @@ struct ForkTests {
             case .runUntil: loop.run(until: .now)
             case .wait: _ = loop.waitUntilAnyModeIsReady([.default], for: .zero)
             case .add: loop.add(HostRunLoop.Timer(label: "t", after: .zero) { _ in })
-            case .perform: loop.perform {}
+            case .perform: loop.performWithoutWaking {}
             case .addCommonMode: loop.addCommonMode("m")
             }
         }

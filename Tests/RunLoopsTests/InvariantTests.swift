@@ -18,7 +18,7 @@ struct InvariantTests {
                 loop.add(HostRunLoop.Observer(label: "o", activities: .exit, order: count) { _, _ in })
             }
             loop.addCommonMode("other")
-            loop.perform(in: "other") {}
+            loop.performWithoutWaking(in: "other") {}
             loop.run(for: .zero)
             let mode = try #require(loop.lock.withLock { loop.modes[.default] })
             #expect(loop.invariantViolations() == [])
@@ -125,7 +125,7 @@ struct InvariantTests {
             synchronously {
                 let loop = HostRunLoop.current
                 loop.add(HostRunLoop.Source(label: "s") { _ in })
-                loop.perform {
+                loop.performWithoutWaking {
                     loop.lock.withLock { loop.modes[.default] }?.damage(.itemCount)
                 }
                 loop.run(for: .zero)

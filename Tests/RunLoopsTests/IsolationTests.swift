@@ -49,8 +49,8 @@ struct IsolationTests {
             for item in items { #expect(loop.add(item) == .added) }
             source.signal()
             commands.send("command")
-            loop.perform { self.note("perform", of: count) }
-            loop.enqueue { self.note("enqueue", of: count) }
+            loop.performWithoutWaking { self.note("perform", of: count) }
+            loop.perform { self.note("enqueue", of: count) }
             loop.perform(after: .zero) { self.note("delayed", of: count) }
             let scope = loop.addPassScope(label: "scope") { self.note("scope", of: count) } leave: { _ in }
             defer { scope.invalidate() }
@@ -87,7 +87,7 @@ struct IsolationTests {
             switch form {
             case 0: thread.loop.add(HostRunLoop.Timer(label: "mine", after: .seconds(1000)) { @MainActor _ in })
             case 1: thread.loop.add(HostRunLoop.Source(label: "mine") { @MainActor _ in }, to: .common)
-            case 2: thread.loop.enqueue(label: "mine") { @MainActor in }
+            case 2: thread.loop.perform(label: "mine") { @MainActor in }
             default: thread.loop.add(try HostRunLoop.MessagePort(label: "mine") { @MainActor _ in } as HostRunLoop.Item)
             }
         }

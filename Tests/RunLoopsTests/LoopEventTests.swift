@@ -67,8 +67,8 @@ struct LoopEventTests {
         nonisolated(unsafe) let rings = Self.provide()
         defer { hf_loop_events_provide(nil, 0) }
         let noted = try onNewThread { loop -> Events in
-            loop.perform(in: .default, label: "fifteen bytes..") {}
-            loop.perform(in: .default, label: "sixteen bytes...") {
+            loop.performWithoutWaking(in: .default, label: "fifteen bytes..") {}
+            loop.performWithoutWaking(in: .default, label: "sixteen bytes...") {
                 loop.add(HostRunLoop.Source(label: "idle") { _ in }, to: "nested")
                 loop.run(in: "nested", for: .zero)
             }
@@ -100,7 +100,7 @@ struct LoopEventTests {
         nonisolated(unsafe) let rings = Self.provide()
         defer { hf_loop_events_provide(nil, 0) }
         let noted = try onNewThread { loop -> Events in
-            for number in 1...300 { loop.perform(in: .default, label: "\(number)") {} }
+            for number in 1...300 { loop.performWithoutWaking(in: .default, label: "\(number)") {} }
             loop.run(in: .default, for: .zero)
             return Self.ownEvents(of: rings)
         }
@@ -114,7 +114,7 @@ struct LoopEventTests {
         nonisolated(unsafe) let rings = Self.provide()
         defer { hf_loop_events_provide(nil, 0) }
         let (first, place) = try onNewThread { loop -> (pid_t, Int?) in
-            loop.perform(in: .default, label: "x") {}
+            loop.performWithoutWaking(in: .default, label: "x") {}
             loop.run(in: .default, for: .zero)
             #expect(hf_loop_events_are_kept())
             return (Self.currentThread, Self.ownRing(of: rings).map { $0 - rings })
@@ -123,7 +123,7 @@ struct LoopEventTests {
         #expect(rings[try #require(place)].owner != UInt32(first))
         hf_loop_events_provide(nil, 0)
         try onNewThread { loop in
-            loop.perform(in: .default, label: "x") {}
+            loop.performWithoutWaking(in: .default, label: "x") {}
             loop.run(in: .default, for: .zero)
             #expect(!hf_loop_events_are_kept())
         }
@@ -134,8 +134,8 @@ struct LoopEventTests {
         nonisolated(unsafe) let rings = Self.provide()
         defer { hf_loop_events_provide(nil, 0) }
         let noted = try onNewThread { loop -> Events in
-            loop.perform(in: .default, label: "bad") { hf_test_abandon_callout() }
-            loop.perform(in: .default, label: "good") {}
+            loop.performWithoutWaking(in: .default, label: "bad") { hf_test_abandon_callout() }
+            loop.performWithoutWaking(in: .default, label: "good") {}
             loop.run(in: .default, for: .zero)
             return Self.ownEvents(of: rings)
         }

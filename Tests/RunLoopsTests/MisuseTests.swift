@@ -80,7 +80,7 @@ struct MisuseTests {
         #expect(loop.add(Timer(label: "t", after: .zero) { _ in }) == .loopEnded)
         #expect(loop.add(Observer(label: "o", activities: .all) { _, _ in }, to: .common) == .loopEnded)
         #expect(loop.add(HostRunLoop.Source(label: "s") { _ in }) == .loopEnded)
-        loop.perform {}
+        loop.performWithoutWaking {}
         loop.wakeUp()
         loop.stop()
         #expect(loop.isEmpty(.default))
@@ -185,7 +185,7 @@ struct MisuseTests {
             late.nextFireDate = .distantFuture
             #expect(loop.run(for: .milliseconds(1)) == .timedOut)
             // A limit of that length is none: the run ends only by the stop.
-            loop.perform { loop.stop() }
+            loop.performWithoutWaking { loop.stop() }
             #expect(loop.run(for: huge) == .stopped)
         }
         #expect(trace.entries == ["rare"])

@@ -14,8 +14,8 @@ struct ModeTests {
             loop.add(source, to: "source")
             loop.add(HostRunLoop.Observer(label: "o", activities: .all) { _, _ in }, to: "observer")
             loop.add(HostRunLoop.Timer(label: "t", after: .seconds(9)) { _ in }, to: "timer")
-            loop.perform(in: "block") {}
-            loop.perform(in: .common) {}
+            loop.performWithoutWaking(in: "block") {}
+            loop.performWithoutWaking(in: .common) {}
             return loop.allModes
         }
         #expect(modes == [.default, "source", "observer", "timer", "block"])
@@ -110,7 +110,7 @@ struct ModeTests {
             loop.addIdleSource(to: .common)
             loop.add(HostRunLoop.Timer(label: "t", after: .seconds(9)) { _ in }, to: .common)
             loop.add(HostRunLoop.Observer(label: "o", activities: .all) { _, _ in }, to: "other")
-            loop.perform {}
+            loop.performWithoutWaking {}
             loop.run(in: .default, for: .zero)
             return WeakLoop(loop)
         }
@@ -122,7 +122,7 @@ struct ModeTests {
         let loop = try onNewThread { $0 }
         let source = HostRunLoop.Source(label: "s") { _ in }
         loop.add(source)
-        loop.perform {}
+        loop.performWithoutWaking {}
         loop.wakeUp()
         loop.stop()
         #expect(!loop.contains(source))
@@ -143,7 +143,7 @@ struct ModeTests {
             loop.add(timer)
             loop.add(observer)
             loop.add(source, to: "mode")
-            loop.perform { trace.add("block") }
+            loop.performWithoutWaking { trace.add("block") }
             return (timer, observer, source)
         }
         #expect(trace.entries == ["cancel mode true"])
@@ -162,7 +162,7 @@ struct ModeTests {
             var states = [loop.isEmpty(.default), loop.isEmpty("missing")]
             loop.add(HostRunLoop.Observer(label: "o", activities: .all) { _, _ in })
             states.append(loop.isEmpty(.default))
-            loop.perform(in: .common) {}
+            loop.performWithoutWaking(in: .common) {}
             states.append(loop.isEmpty(.default))
             return states
         }

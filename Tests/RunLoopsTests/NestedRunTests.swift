@@ -33,7 +33,7 @@ struct NestedRunTests {
     func runUntil() throws {
         let thread = try HostRunLoop.LoopThread(name: "until")
         let isInside = Cell(false)
-        thread.loop.enqueue {
+        thread.loop.perform {
             isInside.value = true
             HostRunLoop.current.addIdleSource()
             HostRunLoop.current.run(until: .distantFuture)
@@ -50,7 +50,7 @@ struct NestedRunTests {
             loop.addIdleSource()
             Task(executorPreference: loop) {
                 synchronously { _ = try? loop.performAndWait { states.value.append(hf_test_run_is_in_task()) } }
-                loop.perform {
+                loop.performWithoutWaking {
                     states.value.append(hf_test_run_is_in_task())
                     loop.stop()
                 }
@@ -91,7 +91,7 @@ struct NestedRunTests {
             )
             otherLoop.add(source)
             loop.add(source)
-            loop.perform {
+            loop.performWithoutWaking {
                 source.invalidate()
                 trace.add("went on")
             }

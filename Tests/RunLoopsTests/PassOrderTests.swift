@@ -11,10 +11,10 @@ struct PassOrderTests {
             loop.add(
                 HostRunLoop.Timer(label: "t", after: .milliseconds(1)) { _ in
                     trace.add("timer")
-                    loop.perform { trace.add("block of timer") }
+                    loop.performWithoutWaking { trace.add("block of timer") }
                 }
             )
-            loop.perform { trace.add("block") }
+            loop.performWithoutWaking { trace.add("block") }
             trace.add("\(loop.run(in: .default, for: .seconds(10)))")
             return trace.entries
         }
@@ -32,7 +32,7 @@ struct PassOrderTests {
             loop.traceStages(trace)
             let source = HostRunLoop.Source(label: "s") { _ in
                 trace.add("source")
-                loop.perform { trace.add("block of source") }
+                loop.performWithoutWaking { trace.add("block of source") }
             }
             loop.add(source)
             let pipe = TestPipe()
@@ -40,7 +40,7 @@ struct PassOrderTests {
             try loop.add(
                 pipe.portSource("p") { _ in
                     trace.add("port")
-                    loop.perform { trace.add("block of port") }
+                    loop.performWithoutWaking { trace.add("block of port") }
                 }
             )
             source.signal()

@@ -74,7 +74,7 @@ struct PassScopeTests {
             loop.addIdleSource(to: "bare")
             addScope("a", to: loop, trace)
             addScope("b", to: loop, trace)
-            loop.perform {
+            loop.performWithoutWaking {
                 trace.add("nested")
                 loop.addIdleSource()
                 loop.run(for: .zero)
@@ -82,7 +82,7 @@ struct PassScopeTests {
                 loop.run(in: "bare", for: .milliseconds(1))
                 trace.add("over")
             }
-            loop.perform { loop.wakeUp() }
+            loop.performWithoutWaking { loop.wakeUp() }
             loop.run(for: .milliseconds(1))
         }
         #expect(
@@ -101,7 +101,7 @@ struct PassScopeTests {
         try onNewThread { loop in
             let scope = addScope("a", to: loop, trace)
             loop.addIdleSource()
-            loop.perform {
+            loop.performWithoutWaking {
                 scope.invalidate()
                 trace.add("invalidated")
                 #expect(!scope.isValid)
@@ -123,7 +123,7 @@ struct PassScopeTests {
     func addedInRun() throws {
         let trace = Trace()
         try onNewThread { loop in
-            loop.perform { addScope("a", to: loop, trace) }
+            loop.performWithoutWaking { addScope("a", to: loop, trace) }
             loop.add(HostRunLoop.Timer(label: "t", after: .zero) { _ in trace.add("timer") })
             #expect(loop.run(for: .seconds(50)) == .finished)
         }
@@ -151,7 +151,7 @@ struct PassScopeTests {
             }
             loop.addIdleSource()
             // 1 is not entered; the sleeps enter 2, fail to leave it, and enter 3.
-            loop.perform { loop.wakeUp() }
+            loop.performWithoutWaking { loop.wakeUp() }
             let timer = HostRunLoop.Timer(label: "t", after: .milliseconds(2)) { _ in loop.stop() }
             loop.add(timer)
             #expect(loop.run(for: .seconds(50)) == .stopped)

@@ -72,7 +72,7 @@ struct ProgressTests {
     func abandonedCallout() throws {
         let thread = try HostRunLoop.LoopThread(name: "worker")
         let loop = thread.loop
-        loop.enqueue { hf_test_abandon_callout() }
+        loop.perform { hf_test_abandon_callout() }
         let after = try #require(try loop.performAndWait { loop.progress.callout })
         waitUntilAsleep(loop)
         #expect(after.isInCallout)

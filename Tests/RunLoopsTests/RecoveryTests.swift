@@ -55,10 +55,10 @@ struct RecoveryTests {
     func blocks() throws {
         let entries = try onNewThread { loop in
             let trace = Trace()
-            loop.perform(in: "other") { trace.add("other") }
-            loop.perform { hf_test_abandon_callout() }
-            loop.perform { trace.add("second") }
-            loop.perform { trace.add("third") }
+            loop.performWithoutWaking(in: "other") { trace.add("other") }
+            loop.performWithoutWaking { hf_test_abandon_callout() }
+            loop.performWithoutWaking { trace.add("second") }
+            loop.performWithoutWaking { trace.add("third") }
             loop.run(in: .default, for: .zero)
             loop.run(in: "other", for: .zero)
             return trace.entries
@@ -136,8 +136,8 @@ struct RecoveryTests {
             let trace = Trace()
             loop.addIdleSource(to: "inner")
             loop.addCommonMode("inner")
-            loop.perform {
-                loop.perform(in: "inner") {
+            loop.performWithoutWaking {
+                loop.performWithoutWaking(in: "inner") {
                     trace.add("inner \(loop.nesting) \(loop.currentMode?.rawValue ?? "none")")
                     hf_test_abandon_callout()
                 }
@@ -145,7 +145,7 @@ struct RecoveryTests {
                 trace.add("outer \(loop.nesting) \(loop.currentMode == .default)")
                 hf_test_abandon_callout()
             }
-            loop.perform { trace.add("behind \(loop.nesting)") }
+            loop.performWithoutWaking { trace.add("behind \(loop.nesting)") }
             trace.add("\(loop.run(in: .default, for: .zero))")
             trace.add("\(loop.nesting) \(loop.currentMode?.rawValue ?? "none") \(loop.allModes.count)")
             return trace.entries
@@ -205,13 +205,13 @@ struct RecoveryTests {
     func insideEachOther() throws {
         let entries = try onNewThread { loop in
             let trace = Trace()
-            loop.perform {
+            loop.performWithoutWaking {
                 let source = HostRunLoop.Source(label: "s", schedule: { _, _ in hf_test_abandon_callout() }) { _ in }
                 loop.add(source)
                 trace.add("added \(hf_test_current_callout_stack() != 0)")
                 hf_test_abandon_callout()
             }
-            loop.perform { trace.add("behind") }
+            loop.performWithoutWaking { trace.add("behind") }
             loop.run(in: .default, for: .zero)
             return trace.entries
         }
@@ -229,9 +229,9 @@ struct RecoveryTests {
     func ownCodeOfNestedRun() throws {
         let entries = try onNewThread { loop in
             let trace = Trace()
-            loop.perform {
+            loop.performWithoutWaking {
                 let witness = Cell<Witness?>(Witness(trace))
-                loop.perform(in: "inner") { [witness = witness.value] in
+                loop.performWithoutWaking(in: "inner") { [witness = witness.value] in
                     withExtendedLifetime(witness) { trace.add("inner") }
                 }
                 witness.value = nil
@@ -255,7 +255,7 @@ struct RecoveryTests {
                 },
                 to: "inner"
             )
-            loop.perform {
+            loop.performWithoutWaking {
                 let outer = hf_test_current_callout_stack()
                 loop.run(in: "inner", for: .zero)
                 trace.add("\(outer == hf_test_current_callout_stack())")
@@ -274,8 +274,8 @@ struct RecoveryTests {
             loop.setAbandonHandler { sizes.value.append($0.stack.high - $0.stack.low) }
             for size in [64 << 10, 256 << 10] {
                 loop.calloutStackSize = size
-                loop.perform {}
-                loop.perform { hf_test_abandon_callout() }
+                loop.performWithoutWaking {}
+                loop.performWithoutWaking { hf_test_abandon_callout() }
                 loop.run(in: .default, for: .zero)
             }
             return sizes.value
@@ -297,7 +297,7 @@ struct RecoveryTests {
     func accessList() throws {
         let (before, after) = try onNewThread { loop -> (Bool, Bool) in
             let before = hf_test_reads_access_list()
-            loop.perform {}
+            loop.performWithoutWaking {}
             loop.run(in: .default, for: .zero)
             return (before, hf_test_reads_access_list())
         }

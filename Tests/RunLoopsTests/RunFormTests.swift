@@ -29,7 +29,7 @@ struct RunFormTests {
             outcome.append(loop.run(in: .default, before: later))
             outcome.append(loop.run(in: .default, before: .now))
             outcome.append(loop.run(in: .default, before: .distantPast))
-            loop.perform { loop.stop() }
+            loop.performWithoutWaking { loop.stop() }
             outcome.append(loop.run(in: .default, before: later))
             loop.add(HostRunLoop.Timer(label: "t", after: .zero) { _ in trace.add("timer") }, to: "timers")
             outcome.append(loop.run(in: "timers", before: later))
@@ -87,7 +87,7 @@ struct RunFormTests {
         let trace = Trace()
         try onNewThread { loop in
             loop.addIdleSource()
-            loop.perform { trace.add("block") }
+            loop.performWithoutWaking { trace.add("block") }
             loop.add(HostRunLoop.Timer(label: "t", fireAt: .distantPast) { _ in trace.add("timer") })
             loop.run(until: .distantPast)
             trace.add("end")
@@ -123,7 +123,7 @@ struct RunFormTests {
             #expect(loop.limitDate(in: .default) == .distantFuture)
             // The question is a pass: it fires and performs what is there.
             loop.add(HostRunLoop.Timer(label: "due", after: .zero) { _ in trace.add("due") })
-            loop.perform { trace.add("block") }
+            loop.performWithoutWaking { trace.add("block") }
             #expect(loop.limitDate(in: .default) == .distantFuture)
             #expect(loop.currentMode == nil)
         }

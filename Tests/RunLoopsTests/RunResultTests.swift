@@ -70,7 +70,7 @@ struct RunResultTests {
         let result = try onNewThread { loop in
             loop.addIdleSource()
             loop.add(HostRunLoop.Timer(label: "t", fireAt: .now) { _ in })
-            loop.perform {}
+            loop.performWithoutWaking {}
             return loop.run(in: .default, for: .milliseconds(5), returnAfterSourceHandled: true)
         }
         #expect(result == .timedOut)
@@ -81,9 +81,9 @@ struct RunResultTests {
         let (entries, timed) = try onNewThread { loop in
             let trace = Trace()
             loop.traceStages(trace)
-            loop.perform { trace.add("block") }
+            loop.performWithoutWaking { trace.add("block") }
             let timed = loop.run(in: .default, for: .milliseconds(2))
-            loop.perform { loop.wakeUp() }
+            loop.performWithoutWaking { loop.wakeUp() }
             trace.add("\(loop.run(in: .default, for: .seconds(10)))")
             return (trace.entries, timed)
         }
@@ -113,7 +113,7 @@ struct RunResultTests {
             loop.addIdleSource(to: "inner")
             let inner = Cell<HostRunLoop.RunResult?>(nil)
             let passes = Cell<UInt64>(0)
-            loop.perform {
+            loop.performWithoutWaking {
                 let before = loop.passCount
                 inner.value = loop.run(in: "inner", for: .milliseconds(1500))
                 passes.value = loop.passCount - before

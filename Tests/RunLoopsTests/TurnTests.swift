@@ -28,7 +28,7 @@ struct TurnTests {
         let counts = try onNewThread { loop in
             let calls = Calls()
             try calls.add(to: "modal", of: loop)
-            loop.perform { for _ in 0..<1000 { loop.run(in: "modal", for: .zero) } }
+            loop.performWithoutWaking { for _ in 0..<1000 { loop.run(in: "modal", for: .zero) } }
             loop.run(in: .default, for: .zero)
             return calls.counts
         }

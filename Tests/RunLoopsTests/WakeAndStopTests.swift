@@ -67,7 +67,7 @@ struct WakeAndStopTests {
         let thread = NewThread { loop in
             loop.addIdleSource()
             loop.addIdleSource(to: "inner")
-            loop.perform {
+            loop.performWithoutWaking {
                 trace.add("inner \(loop.run(in: "inner", for: .seconds(50)))")
             }
             trace.add("outer \(loop.run(in: .default, for: .seconds(50)))")
@@ -111,7 +111,7 @@ struct WakeAndStopTests {
         let producers = (0..<threads).map { _ in
             NewThread { _ in
                 for _ in 0..<each {
-                    loop.perform {
+                    loop.performWithoutWaking {
                         count.value += 1
                         if count.value == threads * each { loop.stop() }
                     }

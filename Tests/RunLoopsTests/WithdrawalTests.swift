@@ -204,7 +204,7 @@ struct WithdrawalTests {
     @Test("Blocks, performs, the main queue and unknown items cannot be withdrawn")
     func refused() throws {
         let refused = try onNewThread { loop in
-            let performs = [loop.enqueue {}, loop.perform(after: .seconds(50)) {}]
+            let performs = [loop.perform {}, loop.perform(after: .seconds(50)) {}]
             let invalid = Source(label: "s") { _ in }
             loop.add(invalid)
             invalid.invalidate()
@@ -248,7 +248,7 @@ struct WithdrawalTests {
                 "\(loop.add(bad)) \(loop.add(bad, to: "other")) \(loop.add(timer, to: .common)) \(loop.add(good))"
             )
             trace.add("\(loop.add(before, to: "other"))")
-            loop.perform(label: "bad") { trace.add("block") }
+            loop.performWithoutWaking(label: "bad") { trace.add("block") }
             loop.perform(after: .zero, label: "bad") { trace.add("perform") }
             for source in [before, bad, good] { source.signal() }
             for _ in 0..<2 { loop.run(in: .default, for: .zero) }

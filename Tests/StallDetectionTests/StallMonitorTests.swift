@@ -53,7 +53,7 @@ import Testing
         let thread = try LoopThread(name: "stalls")
         let monitor = monitor(told)
         try monitor.watch(thread.loop)
-        thread.loop.enqueue { Self.spin { told.all.count >= 1 } }
+        thread.loop.perform { Self.spin { told.all.count >= 1 } }
         told.wait(for: 2)
         let (lasting, over) = (told.all[0], told.all[1])
         #expect(lasting.phase == .lasting && over.phase == .over)
@@ -73,7 +73,7 @@ import Testing
         let thread = try LoopThread(name: "stalls")
         let monitor = StallMonitor(rule: .checks(3, every: .milliseconds(10))) { told.add($0) }
         try monitor.watch(thread.loop)
-        thread.loop.enqueue { told.wait(for: 1) }
+        thread.loop.perform { told.wait(for: 1) }
         told.wait(for: 2)
         #expect(told.all[0].length >= .milliseconds(30))
         thread.stop()
@@ -101,7 +101,7 @@ import Testing
         let mode = HostRunLoop.Mode("a mode of its own")
         let isAsleep = Atomic<Bool>(false)
         let loop = thread.loop
-        loop.enqueue {
+        loop.perform {
             // Long before any look, it sleeps in the mode of a nested run.
             loop.add(HostRunLoop.Source(label: "keep alive") { _ in }, to: mode)
             isAsleep.store(true, ordering: .releasing)
@@ -109,9 +109,9 @@ import Testing
         }
         try #require(Self.waits { isAsleep.load(ordering: .acquiring) && loop.isWaiting })
         // A callout of the nested run stalls, and is the only one.
-        loop.enqueue(in: mode) { told.wait(for: 1) }
+        loop.perform(in: mode) { told.wait(for: 1) }
         told.wait(for: 2)
-        loop.enqueue(in: mode) { loop.stop() }
+        loop.perform(in: mode) { loop.stop() }
         thread.stop()
         thread.join()
         #expect(told.all.map(\.phase) == [.lasting, .over])
@@ -123,7 +123,7 @@ import Testing
         let monitor = monitor(told)
         try monitor.watch(thread.loop)
         let loop = thread.loop
-        loop.enqueue {
+        loop.perform {
             loop.run(in: .default, for: .zero)
             told.wait(for: 1)
         }
@@ -164,7 +164,7 @@ import Testing
         let monitor = monitor(told)
         for thread in threads {
             try monitor.watch(thread.loop)
-            thread.loop.enqueue { told.wait(for: 2) }
+            thread.loop.perform { told.wait(for: 2) }
         }
         told.wait(for: 4)
         #expect(Set(told.all.map(\.number)).count == 2)
@@ -179,14 +179,14 @@ import Testing
         let quick = try LoopThread(name: "quick")
         let patient = StallMonitor(rule: .once(after: .seconds(1000))) { _ in }
         let isOver = Atomic<Bool>(false)
-        slow.loop.enqueue { _ = Self.waits { isOver.load(ordering: .acquiring) } }
+        slow.loop.perform { _ = Self.waits { isOver.load(ordering: .acquiring) } }
         try patient.watch(slow.loop)
         // Added while the watcher sleeps for the other's interval, and busy after that.
         let monitor = monitor(told)
         try monitor.watch(quick.loop)
-        quick.loop.enqueue { told.wait(for: 1) }
+        quick.loop.perform { told.wait(for: 1) }
         told.wait(for: 2)
-        quick.loop.enqueue { told.wait(for: 3) }
+        quick.loop.perform { told.wait(for: 3) }
         told.wait(for: 4)
         isOver.store(true, ordering: .releasing)
         for thread in [slow, quick] { thread.stop() }
@@ -218,7 +218,7 @@ import Testing
         }
         let monitor = monitor(told)
         try monitor.watch(thread.loop)
-        thread.loop.enqueue { told.wait(for: 1) }
+        thread.loop.perform { told.wait(for: 1) }
         told.wait(for: 2)
         ofPing.wait(for: 2)
         pings.stop()
@@ -255,7 +255,7 @@ import Testing
         let other = Told()
         let control = self.monitor(other)
         try control.watch(thread.loop)
-        thread.loop.enqueue { other.wait(for: 1) }
+        thread.loop.perform { other.wait(for: 1) }
         other.wait(for: 2)
         #expect(told.all.isEmpty)
         thread.stop()
@@ -298,8 +298,8 @@ import Testing
         let monitor = monitor(told)
         let thread = try LoopThread(name: "pinged")
         let loop = thread.loop
-        try monitor.watch(pinging: "loop", every: .milliseconds(10)) { answer in loop.enqueue { answer() } }
-        loop.enqueue { told.wait(for: 1) }
+        try monitor.watch(pinging: "loop", every: .milliseconds(10)) { answer in loop.perform { answer() } }
+        loop.perform { told.wait(for: 1) }
         told.wait(for: 2)
         monitor.stopWatching(pinging: "loop")
         thread.stop()
@@ -327,7 +327,7 @@ import Testing
             events.withLock { $0.append(event) }
         }
         #expect(Self.waits { ticks.statistics.ticks >= 3 })
-        thread.loop.enqueue { usleep(150_000) }
+        thread.loop.perform { usleep(150_000) }
         #expect(Self.waits { !events.withLock(\.isEmpty) })
         let isHeldUp = events.withLock { events in
             events.contains { event in

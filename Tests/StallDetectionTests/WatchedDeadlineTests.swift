@@ -17,7 +17,7 @@ import Testing
         init(_ deadline: CalloutDeadline?) throws {
             thread = try HostRunLoop.LoopThread(name: "stuck")
             table = DeadlineTable(deadline)
-            thread.loop.enqueue { [self] in
+            thread.loop.perform { [self] in
                 while !isOver.load(ordering: .acquiring) { sched_yield() }
             }
             while thread.loop.progress.callout?.isInCallout != true { sched_yield() }

@@ -70,7 +70,7 @@ final class Injector {
                 loop.add(observer, to: .common)
             }
         case .block:
-            return { loop.perform(in: .common, label: label) { fault.commit() } }
+            return { loop.performWithoutWaking(in: .common, label: label) { fault.commit() } }
         case .mainQueue:
             return { DispatchQueue.main.async { fault.commit() } }
         }

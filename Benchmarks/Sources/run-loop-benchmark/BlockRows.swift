@@ -21,7 +21,7 @@ enum BlockRows {
             { argument in
                 guard let argument = unsafe argument else { return }
                 let measurement = unsafe Unmanaged<Measurement>.fromOpaque(argument).takeUnretainedValue()
-                measurement.loop.perform { measurement.goesOn() }
+                measurement.loop.performWithoutWaking { measurement.goesOn() }
                 measurement.loop.wakeUp()
             },
             argument
@@ -43,7 +43,7 @@ enum BlockRows {
     }
 
     private static func postNext(_ measurement: Measurement) {
-        measurement.loop.perform {
+        measurement.loop.performWithoutWaking {
             if measurement.goesOn() { postNext(measurement) }
         }
         measurement.loop.wakeUp()

@@ -30,7 +30,7 @@ enum ConditionLockProbe {
         let lock = NSConditionLock(condition: 1)
         let semaphore = DispatchSemaphore(value: 1)
         let counts = Counts()
-        host.loop.perform(in: .default, label: "fault") {
+        host.loop.performWithoutWaking(in: .default, label: "fault") {
             switch scenario {
             case "lock": lock.lock()
             case "lock-when": lock.lock(whenCondition: 1)
@@ -59,7 +59,7 @@ enum ConditionLockProbe {
             }
             Fault.nilUnwrap.commit()
         }
-        host.loop.perform(in: .default, label: "after") {
+        host.loop.performWithoutWaking(in: .default, label: "after") {
             let isSemaphoreFree = semaphore.wait(timeout: .now()) == .success
             // It must not go with less than it began with.
             if isSemaphoreFree { semaphore.signal() }

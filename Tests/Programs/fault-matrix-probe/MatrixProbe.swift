@@ -45,12 +45,12 @@ final class MatrixProbe {
         switch place {
         case .beforeRun: commit()
         case .afterRun, .afterClose:
-            host.loop.perform { MainActor.assumeIsolated { self.host.stop() } }
+            host.loop.performWithoutWaking { MainActor.assumeIsolated { self.host.stop() } }
             host.run()
             if place == .afterClose { host.close() }
             commit()
         // Once the main loop is served: only then somebody hands over.
-        case .threadBody: host.loop.perform { MainActor.assumeIsolated { self.startThread() } }
+        case .threadBody: host.loop.performWithoutWaking { MainActor.assumeIsolated { self.startThread() } }
         default: try startDriver()
         }
         host.run()
@@ -90,7 +90,7 @@ final class MatrixProbe {
         let main = host.loop
         try PlainThread.start {
             driver.drive()
-            if !driver.handsOver { main.enqueue(label: "end", end) }
+            if !driver.handsOver { main.perform(label: "end", end) }
         }
     }
 }

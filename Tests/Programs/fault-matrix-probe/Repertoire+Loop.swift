@@ -45,7 +45,7 @@ extension Repertoire {
         check("observer of every activity") { observersAreCalled() }
         check("block") {
             happens { done in
-                loop.perform(in: .common, label: "check", done)
+                loop.performWithoutWaking(in: .common, label: "check", done)
                 loop.wakeUp()
             }
         }
@@ -53,7 +53,7 @@ extension Repertoire {
             let order = Mutex<[Int]>([])
             return happens(3) { done in
                 for number in 1...3 {
-                    loop.enqueue(label: "check") {
+                    loop.perform(label: "check") {
                         order.withLock { $0.append(number) }
                         done()
                     }
@@ -110,7 +110,7 @@ extension Repertoire {
             let mode: HostRunLoop.Mode = "check"
             let seen = try? loop.performAndWait(within: Driver.patience) { [loop] in
                 let inside = Mutex(false)
-                loop.perform(in: mode, label: "check") {
+                loop.performWithoutWaking(in: mode, label: "check") {
                     inside.withLock { $0 = loop.currentMode == mode && loop.nesting == 2 }
                 }
                 loop.run(in: mode, for: .zero)

@@ -9,7 +9,7 @@ extension Repertoire {
     /// Whether a body returns on the loop's thread, and on a fresh one.
     private func returnsEverywhere(_ body: @escaping @Sendable () -> Void) -> Bool {
         happens { done in
-            loop.enqueue(label: "check") {
+            loop.perform(label: "check") {
                 body()
                 done()
             }

@@ -45,16 +45,16 @@ struct Trigger: Sendable {
         case .observerExit: fire = Self.observer(of: .exit, on: loop, body)
         case .block:
             fire = {
-                loop.perform(in: .common, label: Self.label, body)
+                loop.performWithoutWaking(in: .common, label: Self.label, body)
                 loop.wakeUp()
             }
-        case .perform: fire = { loop.enqueue(label: Self.label, body) }
+        case .perform: fire = { loop.perform(label: Self.label, body) }
         case .delayedPerform:
             fire = { loop.perform(after: .milliseconds(1), in: [.default], label: Self.label, body) }
         case .nestedRun:
             fire = {
-                loop.enqueue(label: "outer") {
-                    loop.perform(in: Self.nestedMode, label: Self.label, body)
+                loop.perform(label: "outer") {
+                    loop.performWithoutWaking(in: Self.nestedMode, label: Self.label, body)
                     loop.run(in: Self.nestedMode, for: .zero)
                 }
             }
@@ -63,7 +63,7 @@ struct Trigger: Sendable {
             fire = { kill(getpid(), SIGUSR2) }
         case .faultHandler:
             host.onFault { _ in body() }
-            fire = { loop.enqueue(label: "cause of a message") { Fault.nilUnwrap.commit() } }
+            fire = { loop.perform(label: "cause of a message") { Fault.nilUnwrap.commit() } }
         case .mainQueue: fire = { DispatchQueue.main.async(execute: body) }
         case .task:
             if loop === HostRunLoop.main {

@@ -43,8 +43,8 @@ final class Mill {
         let handler = bug == .secondHandler ? "second" : "first"
         if [.firstHandler, .secondHandler].contains(bug), let handler = handlers[handler] {
             let label = bug == .secondHandler ? "deliver" : "accept"
-            host.loop.perform(label: label) { MainActor.assumeIsolated(handler) }
-            host.loop.perform { MainActor.assumeIsolated { host.stop() } }
+            host.loop.performWithoutWaking(label: label) { MainActor.assumeIsolated(handler) }
+            host.loop.performWithoutWaking { MainActor.assumeIsolated { host.stop() } }
             return
         }
         switch way {
@@ -52,7 +52,7 @@ final class Mill {
             host.loop.perform(after: .milliseconds(1), label: "retry queue") {
                 MainActor.assumeIsolated { self.retry() }
             }
-        case .block: host.loop.perform(label: "new mail") { MainActor.assumeIsolated { self.accept() } }
+        case .block: host.loop.performWithoutWaking(label: "new mail") { MainActor.assumeIsolated { self.accept() } }
         case .thread: detach { [bug, depth] in accepted(bug, depth) }
         }
         host.loop.perform(after: .milliseconds(300)) { MainActor.assumeIsolated { host.stop() } }

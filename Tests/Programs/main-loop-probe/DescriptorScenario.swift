@@ -45,7 +45,7 @@ struct DescriptorScenario {
         line += " \(loop.add(timer, to: "new") == .added)"
         let result = loop.run(in: "new", for: .seconds(50))
         say("\(line) \(fired.value) \(result)")
-        loop.perform(in: "blocks") { fired.value = "block" }
+        loop.performWithoutWaking(in: "blocks") { fired.value = "block" }
         // After the last block the pass still sleeps.
         let first = loop.run(in: "blocks", for: .zero)
         say("\(first == .timedOut ? fired.value : "") \(loop.run(in: "blocks", for: .zero))")

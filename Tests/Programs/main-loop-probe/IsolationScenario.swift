@@ -22,7 +22,7 @@ final class IsolationScenario {
         let source = HostRunLoop.Source(label: "source") { source in self.tell(source.label) }
         loop.add(source)
         source.signal()
-        loop.perform { self.tell("perform") }
+        loop.performWithoutWaking { self.tell("perform") }
         loop.add(HostRunLoop.Timer(label: "timer", after: .milliseconds(10), perform: fire))
         loop.run()
         let answer = try? loop.performAndWait { self.count + 39 }

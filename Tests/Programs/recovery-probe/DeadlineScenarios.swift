@@ -209,10 +209,10 @@ enum DeadlineScenarios {
         try host.watchDeadlines(of: thread.loop)
         try host.watchDeadlines(of: thread.loop)
         let main = host.loop
-        thread.loop.enqueue(label: "stuck") { InjectedStall.sleep.commit(milliseconds: forEver) }
-        thread.loop.enqueue(label: "next") {
+        thread.loop.perform(label: "stuck") { InjectedStall.sleep.commit(milliseconds: forEver) }
+        thread.loop.perform(label: "next") {
             Probe.say("second goes on")
-            main.enqueue(label: "end") {
+            main.perform(label: "end") {
                 MainActor.assumeIsolated {
                     withExtendedLifetime(thread) {}
                     host.stop()
@@ -253,8 +253,8 @@ enum DeadlineScenarios {
     private static func nestedStuck(_ host: EventHost) {
         let loop = host.loop
         host.perform {
-            loop.enqueue(label: "inner") { MainActor.assumeIsolated { spin() } }
-            loop.enqueue(label: "inner") {
+            loop.perform(label: "inner") { MainActor.assumeIsolated { spin() } }
+            loop.perform(label: "inner") {
                 Probe.say("nesting \(loop.nesting)")
                 loop.stop()
             }

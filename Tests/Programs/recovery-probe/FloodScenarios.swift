@@ -26,7 +26,7 @@ enum FloodScenarios {
         for number in 0..<count {
             // As each client has one, or names that differ in more than a number.
             let label = arguments[0] == "equal" ? "client \(number)" : name(number)
-            host.loop.perform(in: .default, label: label) { Fault.nilUnwrap.commit() }
+            host.loop.performWithoutWaking(in: .default, label: label) { Fault.nilUnwrap.commit() }
         }
         host.perform {
             close(reports)

@@ -157,7 +157,7 @@ enum HostScenario: String {
 extension EventHost {
     /// Queues a callout.
     func perform(_ body: @escaping @MainActor () -> Void) {
-        loop.perform(in: .default, label: "probe") { MainActor.assumeIsolated { body() } }
+        loop.performWithoutWaking(in: .default, label: "probe") { MainActor.assumeIsolated { body() } }
     }
 
     /// Queues a restart, by a fault that is not resumed or as planned.

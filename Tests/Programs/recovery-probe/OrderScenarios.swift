@@ -26,7 +26,7 @@ enum OrderScenarios {
             drainAfterFault(host) { kill(getpid(), SIGTERM) }
         case "stop-from-thread":
             drainAfterFault(host) {
-                Probe.startThread { HostRunLoop.main.enqueue { MainActor.assumeIsolated { host.stop() } } }
+                Probe.startThread { HostRunLoop.main.perform { MainActor.assumeIsolated { host.stop() } } }
             }
         case "planned":
             try stopWhenTold(host)

@@ -285,7 +285,7 @@ final class Probe {
     /// Queues a callout of its own for each body, in this order.
     func perform(_ bodies: (@MainActor () -> Void)...) {
         for body in bodies {
-            host.loop.perform(in: .default, label: "probe") { MainActor.assumeIsolated { body() } }
+            host.loop.performWithoutWaking(in: .default, label: "probe") { MainActor.assumeIsolated { body() } }
         }
     }
 

@@ -98,19 +98,19 @@ enum StallScenarios {
             let thread = try HostRunLoop.LoopThread(name: "second")
             threads = [thread]
             try host.stallMonitor?.watch(thread.loop)
-            thread.loop.enqueue(label: "stuck", stall)
+            thread.loop.perform(label: "stuck", stall)
             stopAfter(thread, host)
         case "two":
             threads = try (1...2).map { try HostRunLoop.LoopThread(name: "loop \($0)") }
             for thread in threads {
                 try host.stallMonitor?.watch(thread.loop)
-                thread.loop.enqueue(label: "stuck", stall)
+                thread.loop.perform(label: "stuck", stall)
             }
             for thread in threads { stopAfter(thread, threads.last === thread ? host : nil) }
         case "nested":
-            host.loop.perform(in: .default, label: "outer") { [loop = host.loop] in
+            host.loop.performWithoutWaking(in: .default, label: "outer") { [loop = host.loop] in
                 let mode = HostRunLoop.Mode("private")
-                loop.perform(in: mode, label: "stuck") {
+                loop.performWithoutWaking(in: mode, label: "stuck") {
                     stall()
                     loop.stop()
                 }
@@ -127,7 +127,7 @@ enum StallScenarios {
             let thread = try HostRunLoop.LoopThread(name: "second")
             threads = [thread]
             perform(host, "stuck") {
-                for _ in 0..<20 { thread.loop.enqueue(label: "faults") { Fault.nilUnwrap.commit() } }
+                for _ in 0..<20 { thread.loop.perform(label: "faults") { Fault.nilUnwrap.commit() } }
                 stall()
                 // All of them, before the host ends.
                 _ = try? thread.loop.performAndWait { true }
@@ -146,7 +146,7 @@ enum StallScenarios {
             }
         case "outlasted":
             // Behind it in the same pass is something that takes longer.
-            host.loop.perform(in: .default, label: "stuck", stall)
+            host.loop.performWithoutWaking(in: .default, label: "stuck", stall)
             perform(host, "after") { InjectedStall.busy.commit(milliseconds: 1500) }
         case "followed":
             // What may take any time, and behind it in the same pass something that may not.
@@ -181,14 +181,14 @@ enum StallScenarios {
 
     /// Queues a callout; the last one ends the run.
     private static func perform(_ host: EventHost, _ label: String, _ body: @escaping @Sendable () -> Void) {
-        host.loop.perform(in: .default, label: label) {
+        host.loop.performWithoutWaking(in: .default, label: label) {
             body()
             MainActor.assumeIsolated { host.stop() }
         }
     }
 
     private static func stopAfter(_ thread: HostRunLoop.LoopThread, _ host: EventHost?) {
-        thread.loop.enqueue(label: "over") {
+        thread.loop.perform(label: "over") {
             guard let host else { return }
             DispatchQueue.main.async {
                 MainActor.assumeIsolated {

@@ -152,10 +152,10 @@ extension Probe {
             done()
         }
         for number in 1...3 {
-            thread.loop.perform(label: "second") { Fault.nilUnwrap.commit() }
-            thread.loop.perform(label: "second") { Probe.say("after \(number)") }
+            thread.loop.performWithoutWaking(label: "second") { Fault.nilUnwrap.commit() }
+            thread.loop.performWithoutWaking(label: "second") { Probe.say("after \(number)") }
         }
-        thread.loop.perform(label: "second") { HostRunLoop.main.enqueue { MainActor.assumeIsolated { done() } } }
+        thread.loop.performWithoutWaking(label: "second") { HostRunLoop.main.perform { MainActor.assumeIsolated { done() } } }
         thread.loop.wakeUp()
         kept.append(thread)
         finishNever()

@@ -53,7 +53,7 @@ extension Probe {
     /// The frames between the fault and the recovery point are the application's: the task is around the run.
     func taskAroundNestedRun() {
         Task { @MainActor [loop = host.loop] in
-            loop.perform(in: "inner") { Fault.nilUnwrap.commit() }
+            loop.performWithoutWaking(in: "inner") { Fault.nilUnwrap.commit() }
             loop.run(in: "inner", for: .seconds(10))
         }
         finishNever()

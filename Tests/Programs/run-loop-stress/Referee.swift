@@ -43,7 +43,7 @@ final class Referee: @unchecked Sendable {
     /// Has a block run on a loop after everything that runs there now.
     func fence(_ target: LoopThread, _ body: @escaping @Sendable () -> Void) {
         let debt = Debt(fences, payload: 1)
-        target.loop.perform(in: .common) {
+        target.loop.performWithoutWaking(in: .common) {
             body()
             debt.pay()
         }

@@ -73,7 +73,7 @@ final class Worker: @unchecked Sendable {
         case .wake: loop.wakeUp()
         case .stop: target.stop()
         case .nest:
-            loop.perform(in: .common) { target.nest() }
+            loop.performWithoutWaking(in: .common) { target.nest() }
             loop.wakeUp()
         case .signalShared:
             let (source, account) = target.shared[Int.random(in: 0..<target.shared.count, using: &generator)]
@@ -127,12 +127,12 @@ final class Worker: @unchecked Sendable {
             target.note()
             debt.pay()
         }
-        loop.perform(in: .common, body)
+        loop.performWithoutWaking(in: .common, body)
         switch referee.options.sabotage {
         case .wake where Int.random(in: 0..<5, using: &generator) == 0: return
-        case .duplicate where Int.random(in: 0..<5, using: &generator) == 0: loop.perform(in: .common, body)
+        case .duplicate where Int.random(in: 0..<5, using: &generator) == 0: loop.performWithoutWaking(in: .common, body)
         case .race:
-            loop.perform(in: .common) { [referee] in referee.unprotected += 1 }
+            loop.performWithoutWaking(in: .common) { [referee] in referee.unprotected += 1 }
             referee.unprotected += 1
         default: break
         }

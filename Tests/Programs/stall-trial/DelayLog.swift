@@ -23,7 +23,7 @@ final class DelayLog: Sendable {
         threads = try (0..<max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN)))).map { processor in
             try HostRunLoop.LoopThread(name: "delays \(processor)")
         }
-        for (processor, thread) in threads.enumerated() { thread.loop.enqueue { self.watch(processor) } }
+        for (processor, thread) in threads.enumerated() { thread.loop.perform { self.watch(processor) } }
     }
 
     private func watch(_ processor: Int) {

@@ -39,7 +39,7 @@ final class StallPlayer: @unchecked Sendable {
         loop.add(HostRunLoop.Source(label: "keep alive") { _ in }, to: mode)
     }
 
-    func start() { loop.enqueue { self.next() } }
+    func start() { loop.perform { self.next() } }
 
     /// Waits until all are made.
     func wait() -> [Callout] {
@@ -50,7 +50,7 @@ final class StallPlayer: @unchecked Sendable {
     private func next() {
         guard stallsLeft > 0 else { return isDone.store(true, ordering: .releasing) }
         if Int.random(in: 0..<4, using: &dice) == 0 {
-            loop.enqueue(in: mode) { self.act() }
+            loop.perform(in: mode) { self.act() }
             loop.run(in: mode, for: .milliseconds(1))
         } else {
             act()

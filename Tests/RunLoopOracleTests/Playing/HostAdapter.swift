@@ -105,9 +105,9 @@ final class HostAdapter: LoopAdapter {
     func perform(_ item: Int, in modes: [ScenarioMode]) {
         guard case .block(let body) = items[item] else { return }
         if modes.count == 1 {
-            loop.perform(in: modes[0].host, body)
+            loop.performWithoutWaking(in: modes[0].host, body)
         } else {
-            loop.perform(inAnyOf: Set(modes.map(\.host)), body)
+            loop.performWithoutWaking(inAnyOf: Set(modes.map(\.host)), body)
         }
     }
 

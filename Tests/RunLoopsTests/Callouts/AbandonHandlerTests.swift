@@ -27,11 +27,11 @@ struct AbandonHandlerTests {
         let entries = try noting("own first") { trace in
             try onNewThread { loop in
                 loop.setAbandonHandler { _ in trace.add("own \(loop.isCurrent)") }
-                loop.perform(label: "own first") {
+                loop.performWithoutWaking(label: "own first") {
                     loop.setAbandonHandler(nil)
                     hf_test_abandon_callout()
                 }
-                loop.perform(label: "own first") {
+                loop.performWithoutWaking(label: "own first") {
                     loop.setAbandonHandler { _ in trace.add("own") }
                     hf_test_abandon_callout()
                 }

@@ -13,7 +13,7 @@ struct CalloutStackTests {
                 stacks.value.append([callout.stack.low, callout.stack.high, UInt(callout.stack.bury())])
             }
             for _ in 0..<count {
-                loop.perform { hf_test_abandon_callout() }
+                loop.performWithoutWaking { hf_test_abandon_callout() }
                 loop.run(in: .default, for: .zero)
             }
             return stacks.value
@@ -58,7 +58,7 @@ struct CalloutStackTests {
         if afterFault { _ = try Self.abandon(3) }
         let text = try onNewThread { loop in
             let text = Cell("")
-            loop.perform {
+            loop.performWithoutWaking {
                 let low = hf_test_current_callout_stack()
                 let mappings = (try? [UInt8](contentsOfFile: "/proc/self/maps")) ?? []
                 let line = String(decoding: mappings, as: UTF8.self).split(separator: "\n").first { line in

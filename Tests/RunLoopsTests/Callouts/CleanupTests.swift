@@ -10,13 +10,13 @@ struct CleanupTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             loop.setAbandonHandler { trace.add("handler \($0.label) \($0.isCleanup) \($0.touched)") }
-            loop.perform(label: "bad") {
+            loop.performWithoutWaking(label: "bad") {
                 for number in 1...3 {
                     HostRunLoop.addCleanup { trace.add("\(number) \(loop.isCurrent) \(loop.currentMode == .default)") }
                 }
                 hf_test_abandon_callout()
             }
-            loop.perform { trace.add("next") }
+            loop.performWithoutWaking { trace.add("next") }
             for _ in 0..<3 { loop.run(in: .default, for: .zero) }
             return trace.entries
         }
@@ -27,7 +27,7 @@ struct CleanupTests {
     func stacks() throws {
         let stacks = try onNewThread { loop in
             let stacks = Cell<[UInt]>([])
-            loop.perform {
+            loop.performWithoutWaking {
                 stacks.value.append(hf_test_current_callout_stack())
                 HostRunLoop.addCleanup { stacks.value.append(hf_test_current_callout_stack()) }
                 hf_test_abandon_callout()
@@ -68,16 +68,16 @@ struct CleanupTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             let kept = Cell<Bool?>(nil)
-            loop.perform {
+            loop.performWithoutWaking {
                 let witness = Witness { trace.add("released") }
                 HostRunLoop.addCleanup { trace.add("cleanup of \(witness)") }
                 let cleanup = HostRunLoop.addCleanup {}
                 kept.value = cleanup.isRegistered
                 trace.add("returns")
             }
-            loop.perform { trace.add("next") }
+            loop.performWithoutWaking { trace.add("next") }
             // The stack is used again: nothing of the callout before may be on it.
-            loop.perform { hf_test_abandon_callout() }
+            loop.performWithoutWaking { hf_test_abandon_callout() }
             loop.run(in: .default, for: .zero)
             trace.add("\(kept.value == true)")
             return trace.entries
@@ -89,7 +89,7 @@ struct CleanupTests {
     func cancelled(_ place: Int) throws {
         let entries = try onNewThread { loop in
             let trace = Trace()
-            loop.perform {
+            loop.performWithoutWaking {
                 let cleanups = (0..<3).map { number in HostRunLoop.addCleanup { trace.add("\(number)") } }
                 cleanups[place].cancel()
                 cleanups[place].cancel()
@@ -107,7 +107,7 @@ struct CleanupTests {
     func allCancelled() throws {
         let entries = try onNewThread { loop in
             let trace = Trace()
-            loop.perform {
+            loop.performWithoutWaking {
                 let cleanups = (0..<3).map { number in HostRunLoop.addCleanup { trace.add("\(number)") } }
                 for cleanup in [cleanups[1], cleanups[2], cleanups[0]] { cleanup.cancel() }
                 HostRunLoop.addCleanup { trace.add("new") }
@@ -123,16 +123,16 @@ struct CleanupTests {
     func nested() throws {
         let entries = try onNewThread { loop in
             let trace = Trace()
-            loop.perform {
+            loop.performWithoutWaking {
                 let outer = HostRunLoop.addCleanup { trace.add("outer") }
                 let cancelled = Carried(value: HostRunLoop.addCleanup { trace.add("cancelled") })
-                loop.perform(in: "inner") {
+                loop.performWithoutWaking(in: "inner") {
                     HostRunLoop.addCleanup { trace.add("inner") }
                     // An outer callout's may be taken back here.
                     cancelled.value.cancel()
                     hf_test_abandon_callout()
                 }
-                loop.perform(in: "inner") {
+                loop.performWithoutWaking(in: "inner") {
                     HostRunLoop.addCleanup { trace.add("never") }
                 }
                 loop.run(in: "inner", for: .zero)
@@ -154,7 +154,7 @@ struct CleanupTests {
             loop.setAbandonHandler { _ in
                 trace.add("handler \(HostRunLoop.addCleanup { trace.add("never") }.isRegistered)")
             }
-            loop.perform { hf_test_abandon_callout() }
+            loop.performWithoutWaking { hf_test_abandon_callout() }
             loop.run(in: .default, for: .zero)
             cleanup.cancel()
             return trace.entries
@@ -167,7 +167,7 @@ struct CleanupTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             loop.setAbandonHandler { trace.add("handler \($0.touched)") }
-            loop.perform {
+            loop.performWithoutWaking {
                 let first = HostRunLoop.touch("first") { trace.add("never") }
                 _ = HostRunLoop.touch("second") { trace.add("poison second") }
                 HostRunLoop.addCleanup { trace.add("cleanup") }
@@ -177,7 +177,7 @@ struct CleanupTests {
                 trace.add("\(notes())")
                 hf_test_abandon_callout()
             }
-            loop.perform { trace.add("\(notes())") }
+            loop.performWithoutWaking { trace.add("\(notes())") }
             loop.run(in: .default, for: .zero)
             return trace.entries
         }

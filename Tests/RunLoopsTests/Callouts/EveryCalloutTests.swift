@@ -55,7 +55,7 @@ struct EveryCalloutTests {
         case .source, .nestedRun:
             let source = Source(label: "faulting") { _ in
                 guard place == .nestedRun else { return fault.call() }
-                loop.perform(in: "inner") { fault.call() }
+                loop.performWithoutWaking(in: "inner") { fault.call() }
                 loop.run(in: "inner", for: .zero)
             }
             loop.add(source)
@@ -106,14 +106,14 @@ struct EveryCalloutTests {
             } leave: {
                 fault.call()
             }
-        case .block: loop.perform { fault.call() }
-        case .performInMode: loop.perform(inAnyOf: [.default, "other"], label: "faulting") { fault.call() }
-        case .orderedPerform: loop.enqueue(order: -1) { fault.call() }
+        case .block: loop.performWithoutWaking { fault.call() }
+        case .performInMode: loop.performWithoutWaking(inAnyOf: [.default, "other"], label: "faulting") { fault.call() }
+        case .orderedPerform: loop.perform(order: -1) { fault.call() }
         case .delayedPerform: loop.perform(after: .zero) { fault.call() }
         case .performAndWait:
             #expect(throws: HostRunLoop.PerformError.abandoned) { try loop.performAndWait { fault.call() } }
         case .cleanup:
-            loop.perform {
+            loop.performWithoutWaking {
                 HostRunLoop.addCleanup { fault.call() }
                 hf_test_abandon_callout()
             }
@@ -182,12 +182,12 @@ struct EveryCalloutTests {
         } leave: {
             trace.add("leave")
         }
-        loop.perform {
+        loop.performWithoutWaking {
             trace.add("block")
-            loop.perform(in: "inner") { trace.add("nested") }
+            loop.performWithoutWaking(in: "inner") { trace.add("nested") }
             loop.run(in: "inner", for: .zero)
         }
-        loop.enqueue { trace.add("perform") }
+        loop.perform { trace.add("perform") }
         loop.perform(after: .zero) { trace.add("delayed") }
         Task(executorPreference: loop) { trace.add("job") }
         run(loop) { Set(trace.entries).count >= Self.kinds.count - 1 }

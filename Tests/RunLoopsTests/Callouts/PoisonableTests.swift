@@ -18,7 +18,7 @@ struct PoisonableTests {
                 callout.stack.bury()
             }
             for callout in callouts {
-                loop.perform { callout(shared.value, trace) }
+                loop.performWithoutWaking { callout(shared.value, trace) }
             }
             loop.run(in: .default, for: .zero)
             return trace.entries
@@ -81,7 +81,7 @@ struct PoisonableTests {
             let trace = Trace()
             let boxes = ["a", "b", "c"].map { Carried(value: Poisonable(0, name: $0)) }
             loop.setAbandonHandler { trace.add("\($0.touched)") }
-            loop.perform {
+            loop.performWithoutWaking {
                 _ = try? boxes[0].value.withValue { _ in
                     _ = try? boxes[1].value.withValue { _ in
                         _ = try? boxes[2].value.value
@@ -101,9 +101,9 @@ struct PoisonableTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             let shared = Carried(value: Poisonable(0, name: "n"))
-            loop.perform {
+            loop.performWithoutWaking {
                 try? shared.value.withValue { value in
-                    loop.perform(in: "inner") {
+                    loop.performWithoutWaking(in: "inner") {
                         trace.add("\(notes())")
                         hf_test_abandon_callout()
                     }
@@ -123,7 +123,7 @@ struct PoisonableTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             let shared = Carried(value: Poisonable(Witness { trace.add("first") }, name: "w"))
-            loop.perform {
+            loop.performWithoutWaking {
                 shared.value.replace(with: Witness { trace.add("second") })
                 _ = try? shared.value.withValue { _ in hf_test_abandon_callout() }
             }
@@ -143,8 +143,8 @@ struct PoisonableTests {
             let shared = Carried(value: Poisonable(0, name: "n"))
             let heals = Cell(true)
             loop.setAbandonHandler { _ in if heals.value { shared.value.replace(with: 5) } }
-            loop.perform { _ = try? shared.value.withValue { _ in hf_test_abandon_callout() } }
-            loop.perform {
+            loop.performWithoutWaking { _ = try? shared.value.withValue { _ in hf_test_abandon_callout() } }
+            loop.performWithoutWaking {
                 trace.add("\((try? shared.value.value) ?? -1)")
                 heals.value = false
                 _ = try? shared.value.withValue { _ in

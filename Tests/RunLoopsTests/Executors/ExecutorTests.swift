@@ -116,7 +116,7 @@ struct ExecutorTests {
         let counted = Cell(0)
         await withCheckedContinuation { continuation in
             // Not in a task: the runtime has to ask the executor.
-            thread.loop.perform {
+            thread.loop.performWithoutWaking {
                 counted.value = actor.addAssumingIsolation()
                 actor.preconditionIsolated()
                 thread.loop.checkIsolated()
@@ -191,7 +191,7 @@ struct ExecutorTests {
         let others = Trace()
         // Queued behind the first job, for the run inside it.
         let counts = await withCheckedContinuation { continuation in
-            loop.perform {
+            loop.performWithoutWaking {
                 Task { continuation.resume(returning: await actor.addAroundNestedRun()) }
                 Task { _ = await actor.add() }
                 loop.add(HostRunLoop.Timer(label: "t", after: .zero) { _ in others.add("timer") })

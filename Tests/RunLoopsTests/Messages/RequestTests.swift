@@ -33,7 +33,7 @@ struct RequestTests {
     func request() throws {
         let entries = try withServer(Self.echo) { right, loop, _ in
             let trace = Trace()
-            loop.perform { trace.add("block") }
+            loop.performWithoutWaking { trace.add("block") }
             for type: UInt32 in 1...100 {
                 let answer = try right.request(Message(type: type, payload: [1, 2]), replyWithin: .seconds(20))
                 if answer.type != type || answer.payload != [2, 1] { trace.add("wrong answer") }
@@ -54,7 +54,7 @@ struct RequestTests {
         }
         try onNewThread { loop in
             let port = try MessagePort(label: "p") { _ in }
-            loop.perform(in: .messageReply) { port.invalidate() }
+            loop.performWithoutWaking(in: .messageReply) { port.invalidate() }
             #expect(throws: MessageError(code: .noReply)) {
                 try port.sendRight.request(Message(type: 1), replyWithin: .seconds(50))
             }
@@ -85,8 +85,8 @@ struct RequestTests {
     func stop() throws {
         let result = try withServer(Self.echo) { right, loop, _ in
             loop.addIdleSource()
-            loop.perform {
-                loop.perform(in: .messageReply) { loop.stop() }
+            loop.performWithoutWaking {
+                loop.performWithoutWaking(in: .messageReply) { loop.stop() }
                 let answer = try? right.request(Message(type: 5), replyWithin: .seconds(20))
                 #expect(answer?.type == 5)
             }

@@ -63,7 +63,7 @@ struct CommandSourceTests {
         // Added while the loop sleeps: what waits already is handled.
         loop.add(source, to: .common)
         while trace.entries.count < 1 { sched_yield() }
-        loop.enqueue { loop.run(in: "x", for: .seconds(50)) }
+        loop.perform { loop.run(in: "x", for: .seconds(50)) }
         while loop.currentMode != "x" || !loop.isWaiting { sched_yield() }
         source.send(2)
         while trace.entries.count < 2 { sched_yield() }

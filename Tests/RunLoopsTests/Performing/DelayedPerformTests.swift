@@ -83,7 +83,7 @@ struct DelayedPerformTests {
         try HostRunLoop.performInBackground(label: "helper") {
             let loop = HostRunLoop.current
             let ran = Cell(false)
-            loop.perform { ran.value = true }
+            loop.performWithoutWaking { ran.value = true }
             loop.run(in: .default, for: .zero)
             seen.value = "\(loop !== main) \(loop.isCurrent) \(ran.value) \(threadName())"
         }

@@ -10,9 +10,9 @@ struct NestedPerformTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             loop.addIdleSource()
-            loop.enqueue {
+            loop.perform {
                 loop.addTimerThatStops {
-                    loop.enqueue(in: .default) {
+                    loop.perform(in: .default) {
                         trace.add("put off")
                         loop.stop()
                     }
@@ -31,10 +31,10 @@ struct NestedPerformTests {
             let trace = Trace()
             loop.addIdleSource()
             loop.addIdleSource(to: "middle")
-            loop.enqueue {
-                loop.perform(in: "middle") {
+            loop.perform {
+                loop.performWithoutWaking(in: "middle") {
                     loop.addTimerThatStops {
-                        loop.enqueue(in: .default) {
+                        loop.perform(in: .default) {
                             trace.add("put off")
                             loop.stop()
                         }

@@ -26,7 +26,7 @@ struct PerformAndWaitTests {
             let trace = Trace()
             loop.setAbandonHandler { trace.add("\($0.kind) \($0.label) in \($0.mode)") }
             trace.add("\(try loop.performAndWait(in: "elsewhere") { 1 })")
-            loop.perform(in: "x") {
+            loop.performWithoutWaking(in: "x") {
                 let outer = hf_test_current_callout_stack()
                 trace.add("\((try? loop.performAndWait { hf_test_current_callout_stack() }) != outer)")
                 do {
@@ -67,7 +67,7 @@ struct PerformAndWaitTests {
         let thread = try HostRunLoop.LoopThread(name: "server")
         let (isRunning, mayEnd, trace) = (Cell(false), Cell(false), Trace())
         // Begins to wait when it runs: a limit of any length is over before it may end, and this one not before it begins.
-        thread.loop.enqueue {
+        thread.loop.perform {
             while !isRunning.value { sched_yield() }
         }
         let waiter = NewThread { _ in

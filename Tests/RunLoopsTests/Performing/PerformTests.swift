@@ -10,7 +10,7 @@ struct PerformTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             loop.addIdleSource()
-            let perform = loop.enqueue { trace.add("foo") }
+            let perform = loop.perform { trace.add("foo") }
             trace.add("\(perform.state)")
             loop.run(in: .default, for: .zero)
             loop.run(in: .default, for: .zero)
@@ -24,13 +24,13 @@ struct PerformTests {
     func order() throws {
         let entries = try onNewThread { loop in
             let trace = Trace()
-            loop.enqueue(order: 11) { trace.add("bar") }
-            loop.enqueue(order: 10) { trace.add("foo") }
-            loop.perform { trace.add("plain 1") }
-            loop.enqueue { trace.add("plain 2") }
-            loop.enqueue(order: -1) { trace.add("first") }
-            loop.enqueue(order: 10) { trace.add("foo 2") }
-            loop.perform { trace.add("plain 3") }
+            loop.perform(order: 11) { trace.add("bar") }
+            loop.perform(order: 10) { trace.add("foo") }
+            loop.performWithoutWaking { trace.add("plain 1") }
+            loop.perform { trace.add("plain 2") }
+            loop.perform(order: -1) { trace.add("first") }
+            loop.perform(order: 10) { trace.add("foo 2") }
+            loop.performWithoutWaking { trace.add("plain 3") }
             loop.run(in: .default, for: .zero)
             return trace.entries
         }
@@ -41,11 +41,11 @@ struct PerformTests {
     func orderOfKept() throws {
         let entries = try onNewThread { loop in
             let trace = Trace()
-            loop.enqueue(in: "x", order: 2) { trace.add("2") }
-            loop.enqueue(in: "x", order: 1) { trace.add("1") }
-            loop.enqueue { trace.add("default") }
+            loop.perform(in: "x", order: 2) { trace.add("2") }
+            loop.perform(in: "x", order: 1) { trace.add("1") }
+            loop.perform { trace.add("default") }
             loop.run(in: .default, for: .zero)
-            loop.enqueue(in: "x") { trace.add("0") }
+            loop.perform(in: "x") { trace.add("0") }
             loop.run(in: "x", for: .zero)
             return trace.entries
         }
@@ -58,13 +58,13 @@ struct PerformTests {
             let trace = Trace()
             loop.addIdleSource()
             let later = Cell<HostRunLoop.Perform?>(nil)
-            loop.enqueue {
+            loop.perform {
                 trace.add("foo")
                 trace.add("\(later.value?.cancel() == true)")
             }
-            let bar = loop.enqueue { trace.add("bar") }
-            later.value = loop.enqueue { trace.add("later") }
-            loop.enqueue { trace.add("zot") }
+            let bar = loop.perform { trace.add("bar") }
+            later.value = loop.perform { trace.add("later") }
+            loop.perform { trace.add("zot") }
             trace.add("\(bar.cancel()) \(bar.cancel()) \(bar.state)")
             loop.run(in: .default, for: .zero)
             trace.add("\(later.value.map(\.state) == .cancelled)")
@@ -79,15 +79,15 @@ struct PerformTests {
             let trace = Trace()
             loop.addIdleSource()
             let (target, other) = (Target(), Target())
-            loop.enqueue(target: target) { trace.add("queued") }
-            loop.enqueue(in: "x", target: target) { trace.add("other mode") }
+            loop.perform(target: target) { trace.add("queued") }
+            loop.perform(in: "x", target: target) { trace.add("other mode") }
             loop.perform(after: .zero, target: target) { trace.add("delayed") }
-            loop.enqueue(target: other) {
+            loop.perform(target: other) {
                 trace.add("other")
                 trace.add("\(loop.cancelPerforms(for: other))")
             }
-            loop.enqueue(target: other) { trace.add("other, cancelled in its own pass") }
-            loop.enqueue { trace.add("none") }
+            loop.perform(target: other) { trace.add("other, cancelled in its own pass") }
+            loop.perform { trace.add("none") }
             trace.add("\(loop.cancelPerforms(for: target)) \(loop.cancelPerforms(for: target))")
             for _ in 0..<2 { loop.run(in: .default, for: .zero) }
             trace.add("\(loop.isEmpty("x"))")
@@ -110,8 +110,8 @@ struct PerformTests {
                 cancelled = targets[1]
                 delayed = targets[2]
                 tokens = [
-                    loop.enqueue(target: targets[0]) {},
-                    loop.enqueue(target: targets[1]) {},
+                    loop.perform(target: targets[0]) {},
+                    loop.perform(target: targets[1]) {},
                     loop.perform(after: .zero, target: targets[2]) {},
                 ]
             }
@@ -127,17 +127,17 @@ struct PerformTests {
     @Test("A perform keeps its mode from being empty exactly while it is queued")
     func emptiness() throws {
         try onNewThread { loop in
-            let first = loop.enqueue(in: "x") {}
+            let first = loop.perform(in: "x") {}
             #expect(!loop.isEmpty("x"))
             first.cancel()
             #expect(loop.isEmpty("x"))
             // More than a sweep of the queue at once would take away.
-            let many = (0..<100).map { _ in loop.enqueue(in: "x") {} }
+            let many = (0..<100).map { _ in loop.perform(in: "x") {} }
             for perform in many.dropLast() { perform.cancel() }
             #expect(!loop.isEmpty("x"))
             many.last?.cancel()
             #expect(loop.isEmpty("x"))
-            loop.enqueue(inAnyOf: ["x", "y"]) {}
+            loop.perform(inAnyOf: ["x", "y"]) {}
             #expect(!loop.isEmpty("x") && !loop.isEmpty("y"))
             loop.run(in: "y", for: .zero)
             #expect(loop.isEmpty("x") && loop.isEmpty("y"))
@@ -157,11 +157,11 @@ struct PerformTests {
         }
         let loop = thread.loop
         let trace = Trace()
-        loop.enqueue { trace.add("without inputs") }
+        loop.perform { trace.add("without inputs") }
         isQueued.value = true
         waitUntilAsleep(loop)
         let before = loop.passCount
-        loop.enqueue { loop.stop() }
+        loop.perform { loop.stop() }
         #expect(try thread.join() == .stopped)
         #expect(trace.entries == ["without inputs"])
         // It ran in the pass that it woke.
@@ -173,10 +173,10 @@ struct PerformTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             loop.setAbandonHandler { trace.add("abandoned \($0.label)") }
-            loop.enqueue { trace.add("first") }
-            let bad = loop.enqueue(label: "bad") { hf_test_abandon_callout() }
+            loop.perform { trace.add("first") }
+            let bad = loop.perform(label: "bad") { hf_test_abandon_callout() }
             let badTimer = loop.perform(after: .zero, label: "bad timer") { hf_test_abandon_callout() }
-            loop.enqueue { trace.add("last") }
+            loop.perform { trace.add("last") }
             loop.run(in: .default, for: .zero)
             trace.add("\(bad.state) \(badTimer.state) \(loop.passCount) \(loop.isEmpty(.default))")
             return trace.entries
@@ -192,10 +192,10 @@ struct PerformTests {
             let trace = Trace()
             for mode in [.default, "tracking"] as [HostRunLoop.Mode] { loop.addIdleSource(to: mode) }
             loop.addCommonMode("tracking")
-            loop.enqueue {
+            loop.perform {
                 trace.add("tracking begins")
-                loop.enqueue(in: .default) { trace.add("put off") }
-                loop.enqueue(in: .common) { trace.add("common") }
+                loop.perform(in: .default) { trace.add("put off") }
+                loop.perform(in: .common) { trace.add("common") }
                 for _ in 0..<3 { loop.run(in: "tracking", for: .zero) }
                 trace.add("tracking ends")
             }
@@ -209,10 +209,10 @@ struct PerformTests {
     func becomesCommon() throws {
         let entries = try onNewThread { loop in
             let trace = Trace()
-            loop.enqueue(in: .common) { trace.add("before") }
-            loop.perform(in: "x") { loop.addCommonMode("x") }
-            loop.enqueue(in: .common) { trace.add("after") }
-            loop.enqueue(inAnyOf: [.common, "y"]) { trace.add("any") }
+            loop.perform(in: .common) { trace.add("before") }
+            loop.performWithoutWaking(in: "x") { loop.addCommonMode("x") }
+            loop.perform(in: .common) { trace.add("after") }
+            loop.perform(inAnyOf: [.common, "y"]) { trace.add("any") }
             loop.run(in: "x", for: .zero)
             trace.add("-")
             loop.run(in: "x", for: .zero)
@@ -229,13 +229,13 @@ struct PerformTests {
         let thread = NewThread { loop in
             let target = Target { trace.add("released") }
             tokens.value = [
-                loop.enqueue(target: target) { trace.add("ran") },
+                loop.perform(target: target) { trace.add("ran") },
                 loop.perform(after: .seconds(100)) { trace.add("ran late") },
             ]
             return loop
         }
         let loop = try thread.join()
-        tokens.value.append(loop.enqueue { trace.add("ran after the end") })
+        tokens.value.append(loop.perform { trace.add("ran after the end") })
         tokens.value.append(loop.perform(after: .zero) { trace.add("ran after the end") })
         #expect(tokens.value.map(\.state) == [.dropped, .dropped, .dropped, .dropped])
         #expect(tokens.value.allSatisfy { !$0.cancel() })
@@ -255,14 +255,14 @@ struct PerformTests {
             NewThread { _ -> Int in
                 var cancelled = 0
                 for number in 0..<perThread {
-                    let perform = loop.enqueue(order: number % 97 == 0 ? 1 : 0) { count.value += 1 }
+                    let perform = loop.perform(order: number % 97 == 0 ? 1 : 0) { count.value += 1 }
                     if number % 3 == 0, perform.cancel() { cancelled += 1 }
                 }
                 return cancelled
             }
         }
         let cancelled = try producers.map { try $0.join() }
-        loop.enqueue(order: .max) { loop.stop() }
+        loop.perform(order: .max) { loop.stop() }
         #expect(try server.join() == .stopped)
         #expect(zip(counts, cancelled).allSatisfy { $0.value + $1 == perThread })
     }

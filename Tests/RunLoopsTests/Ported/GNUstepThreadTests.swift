@@ -56,7 +56,7 @@ struct GNUstepThreadTests {
         }
         waitUntilAsleep(thread.loop)
         for number in 1...calls {
-            thread.loop.perform {
+            thread.loop.performWithoutWaking {
                 count.value += 1
                 if number == calls { thread.loop.stop() }
             }

@@ -62,7 +62,7 @@ struct LibuvAsyncTests {
             NewThread { _ in
                 for number in 0..<(each * loopCount) {
                     let (loop, count) = (loops[number % loopCount], counts[number % loopCount])
-                    loop.perform {
+                    loop.performWithoutWaking {
                         if !loop.isCurrent { misplaced.add(1, ordering: .relaxed) }
                         count.value += 1
                         if count.value == threadCount * each { loop.stop() }
@@ -87,7 +87,7 @@ struct LibuvAsyncTests {
                 HostRunLoop.Observer(label: "o", activities: .exit) { _, _ in
                     // The nested run serves nothing any more.
                     try? onNewThread { _ in
-                        loop.perform {
+                        loop.performWithoutWaking {
                             trace.add("block")
                             loop.stop()
                         }
@@ -96,7 +96,7 @@ struct LibuvAsyncTests {
                 },
                 to: "inner"
             )
-            loop.perform { loop.run(in: "inner", for: .zero) }
+            loop.performWithoutWaking { loop.run(in: "inner", for: .zero) }
             return loop.run(in: .default, for: .seconds(20))
         }
         #expect(try thread.join() == .stopped)

@@ -21,7 +21,7 @@ struct LibuvLoopTests {
                 trace.add("timer")
                 loop.stop()
                 // The pass goes on to its end.
-                loop.perform { trace.add("block") }
+                loop.performWithoutWaking { trace.add("block") }
             }
             loop.add(timer)
             for _ in 0..<2 { trace.add("\(loop.run(in: .default, for: .seconds(50)))") }
@@ -52,7 +52,7 @@ struct LibuvLoopTests {
             note()
             loop.remove(port)
             note()
-            loop.perform {}
+            loop.performWithoutWaking {}
             note()
             loop.run(in: .default, for: .zero)
             note()

@@ -30,7 +30,7 @@ struct EndingRequestTests {
         let outcome = Cell<Outcome?>(nil)
         let client = try HostRunLoop.LoopThread(name: "client")
         let right = port.sendRight
-        client.loop.enqueue {
+        client.loop.perform {
             let passes = HostRunLoop.current.passCount
             let answer = Result { () throws(MessageError) in
                 try right.request(Message(type: 1), replyWithin: .seconds(5000)).type
@@ -39,7 +39,7 @@ struct EndingRequestTests {
         }
         while reply.value == nil { sched_yield() }
         while client.loop.currentMode != .messageReply || !client.loop.isWaiting { sched_yield() }
-        client.loop.enqueue(in: .messageReply) {
+        client.loop.perform(in: .messageReply) {
             guard let right = reply.value else { return }
             body(client, right)
         }
@@ -75,7 +75,7 @@ struct EndingRequestTests {
         let client = try HostRunLoop.LoopThread(name: "client")
         try client.loop.add(port, to: .messageReply)
         let right = port.sendRight
-        client.loop.enqueue {
+        client.loop.perform {
             client.stop()
             for _ in 0..<2 {
                 guard let answer = try? right.request(Message(type: 1), replyWithin: .seconds(5000)) else { return }

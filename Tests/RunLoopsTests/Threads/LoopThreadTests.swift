@@ -65,7 +65,7 @@ struct LoopThreadTests {
         let mayGoOn = Cell(false)
         let thread = try LoopThread(name: "worker") { loop in
             while !mayGoOn.value { sched_yield() }
-            loop.perform { trace.add("never") }
+            loop.performWithoutWaking { trace.add("never") }
         }
         thread.stop()
         mayGoOn.value = true
@@ -79,7 +79,7 @@ struct LoopThreadTests {
             let thread = try LoopThread(name: "worker")
             let loop = thread.loop
             let poster = NewThread { _ in
-                for _ in 0..<(round % 40) { loop.enqueue {} }
+                for _ in 0..<(round % 40) { loop.perform {} }
                 thread.stop()
             }
             try poster.join()
@@ -105,7 +105,7 @@ struct LoopThreadTests {
             to: "timer"
         )
         source.signal()
-        loop.enqueue {
+        loop.perform {
             trace.add("perform: \(loop.run(in: "source", for: .seconds(50)))")
             loop.addIdleSource(to: "late")
             trace.add("late: \(loop.run(in: "late", for: .seconds(50)))")
@@ -121,7 +121,7 @@ struct LoopThreadTests {
     func stopItself() throws {
         let trace = Trace()
         let thread = try LoopThread(name: "worker")
-        thread.loop.enqueue {
+        thread.loop.perform {
             thread.stop()
             trace.add("stopped")
         }
@@ -157,7 +157,7 @@ struct LoopThreadTests {
                 perform: { _ in }
             )
             loop.add(source, to: "x")
-            loop.enqueue(in: "x", target: Target { trace.add("released") }) { trace.add("ran") }
+            loop.perform(in: "x", target: Target { trace.add("released") }) { trace.add("ran") }
         }
         thread.stop()
         thread.join()
@@ -173,7 +173,7 @@ struct LoopThreadTests {
             let source = HostRunLoop.Source(label: "source", cancel: { _, _ in ended.value = true }, perform: { _ in })
             loop.add(source)
             if isOwn {
-                loop.enqueue { kept.value = nil }
+                loop.perform { kept.value = nil }
             } else {
                 kept.value = nil
             }
@@ -192,7 +192,7 @@ struct LoopThreadTests {
     func joinItself() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let thread = try HostRunLoop.LoopThread(name: "worker")
-            thread.loop.enqueue { thread.join() }
+            thread.loop.perform { thread.join() }
             thread.join()
         }
         let message = result.map { String(decoding: $0.standardErrorContent, as: UTF8.self) } ?? ""
@@ -229,7 +229,7 @@ struct LoopThreadTests {
         await #expect(processExitsWith: .success) {
             func cycle() throws {
                 let thread = try HostRunLoop.LoopThread(name: "worker")
-                thread.loop.enqueue {}
+                thread.loop.perform {}
                 thread.stop()
                 thread.join()
             }
