@@ -52,9 +52,11 @@ extension Probe {
 
     /// The frames between the fault and the recovery point are the application's: the task is around the run.
     func taskAroundNestedRun() {
+        // In a function that is not async, as the compiler wants it.
+        func runNested(_ loop: HostRunLoop) { loop.run(in: "inner", for: .seconds(10)) }
         Task { @MainActor [loop = host.loop] in
             loop.performWithoutWaking(in: "inner") { Fault.nilUnwrap.commit() }
-            loop.run(in: "inner", for: .seconds(10))
+            runNested(loop)
         }
         finishNever()
     }
