@@ -242,7 +242,9 @@ let package = Package(
         testProgram("echo", ["Holdfast"], settings: [.treatAllWarnings(as: .error)]),
         testProgram("mortal-greeter", ["Holdfast"], settings: [.treatAllWarnings(as: .error)]),
 
-        // Tests.
+        // Tests: one target for each of Sources.
+        tests("LinuxSystemTests", ["LinuxSystem", "TestSupport", system]),
+        tests("RecoveryPointTests", ["CRecoveryPoint", "RecoveryTestSupport"]),
         tests(
             "RunLoopsTests",
             [

@@ -283,16 +283,6 @@ struct RecoveryTests {
         #expect(sizes == [64 << 10, 256 << 10])
     }
 
-    @Test("After a callout the loop has its registers, also where another one ran inside it")
-    func registersAfterCallouts() {
-        #expect(hf_test_registers_after_calls(0x7f12_3456_7000))
-    }
-
-    @Test("After an abandoned callout the loop has its registers")
-    func registersAfterAbandoned() {
-        #expect(hf_test_registers_after_abandoned_call(0x7f12_3456_7000))
-    }
-
     @Test("From the second callout of a thread on, remembering its exclusivity accesses costs no call of the runtime")
     func accessList() throws {
         let (before, after) = try onNewThread { loop -> (Bool, Bool) in
