@@ -49,7 +49,7 @@ import Testing
             let loop = try #require(report.loop)
             #expect(loop.callout?.kind == place.kind)
             #expect(loop.callout?.label == place.label)
-            #expect(loop.mode == "kCFRunLoopDefaultMode")
+            #expect(loop.mode == "default")
             #expect(place.activities.contains(loop.activity), "\(loop.activity)")
             #expect(loop.nesting == 1)
             #expect(report.thread.frames.first(where: \.isUserCode)?.function?.contains("faultNilUnwrap") == true)

@@ -28,7 +28,7 @@ import Testing
         #expect(context.breadcrumbsLost == 0)
         let kinds = context.breadcrumbs.map(\.kind)
         #expect(kinds.first == .entry)
-        #expect(context.breadcrumbs.first?.text == "kCFRunLoopDefaultMode")
+        #expect(context.breadcrumbs.first?.text == "default")
         let nested = try #require(context.breadcrumbs.firstIndex { $0.text == "quiet" })
         let slept = try #require(kinds.firstIndex(of: .sleep))
         let fired = try #require(kinds.firstIndex(of: .timer))

@@ -53,7 +53,7 @@ import Testing
         #expect(looks["sample-read"]?.systemCall == "0" && looks["sample-poll"]?.systemCall == "7")
         #expect(looks["sample-futex"]?.systemCall == "202")
         #expect(looks["sample-futex"]?.callout == "none")
-        #expect(looks["sample-loop"]?.callout == "held up/kCFRunLoopDefaultMode/1/5")
+        #expect(looks["sample-loop"]?.callout == "held up/default/1/5")
         #expect(lines.contains("nobody 0") && lines.contains("looked true true"))
         // None went on for being looked at.
         #expect(lines.contains("read 1") && lines.contains("poll 1") && lines.contains("slept"), "\(lines)")

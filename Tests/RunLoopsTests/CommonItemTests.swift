@@ -1,3 +1,4 @@
+import SystemPackage
 import Testing
 
 @testable import RunLoops
@@ -33,6 +34,26 @@ struct CommonItemTests {
         }
         #expect(trace.entries == ["fired true"])
         other.stop()
+    }
+
+    @Test("A mode that becomes common says which ports it does not take")
+    func refusedByMode() throws {
+        try onNewThread { loop in
+            let pipe = TestPipe()
+            let common = HostRunLoop.PortSource(label: "common", descriptor: pipe.readEnd) { _, _ in }
+            let own = HostRunLoop.PortSource(label: "own", descriptor: pipe.readEnd) { _, _ in }
+            let timer = Timer(label: "t", after: .seconds(100)) { _ in }
+            try loop.add(common, to: .common)
+            loop.add(timer, to: .common)
+            try loop.add(own, to: "late")
+            let refused = loop.addCommonMode("late")
+            #expect(refused.count == 1 && refused.first === common)
+            #expect(loop.contains(timer, in: "late") && loop.contains(common, in: .default))
+            #expect(loop.addCommonMode("later").isEmpty)
+            // Of a port that is given as an item, the refusal is said and not thrown.
+            let error = RunLoopError(code: .descriptorInUse, underlyingError: .fileExists)
+            #expect(loop.add(common as HostRunLoop.Item, to: "late") == .refused(error))
+        }
     }
 
     @Test("What is invalidated is not kept among the common items of a loop whose modes it had left")

@@ -91,7 +91,7 @@ struct DescriptionTests {
         let object = try #require(
             try JSONSerialization.jsonObject(with: Data(snapshot.json.utf8)) as? [String: Any]
         )
-        #expect(object["currentMode"] as? String == "kCFRunLoopDefaultMode")
+        #expect(object["currentMode"] as? String == "default")
         #expect(object["nesting"] as? Int == 1)
         #expect(object["stopped"] as? Bool == true)
         #expect(object["date"] as? Int64 == snapshot.date.nanoseconds)
@@ -136,7 +136,7 @@ struct DescriptionTests {
             text = text[range.upperBound...]
         }
         #expect(snapshot.description.hasPrefix("<HostRunLoop>{\n    address = 0x"))
-        #expect(snapshot.description.contains("    current mode = \"kCFRunLoopDefaultMode\",\n"))
+        #expect(snapshot.description.contains("    current mode = \"default\",\n"))
         #expect(snapshot.description.contains("activities = 0x81, repeats = true, order = 9}"))
     }
 
@@ -159,7 +159,7 @@ struct DescriptionTests {
             return loop.run(for: .seconds(50))
         }
         waitUntilAsleep(thread.loop)
-        #expect(thread.loop.description == "<HostRunLoop current mode = \"kCFRunLoopDefaultMode\">")
+        #expect(thread.loop.description == "<HostRunLoop current mode = \"default\">")
         let text = thread.loop.debugDescription
         #expect(text.contains("waiting = true"))
         #expect(text.contains("label = \"idle\""))

@@ -225,6 +225,12 @@ struct DocumentationTests {
                 }
             }
             loop.run()
+
+            if try !server.sendRight.sendIfRoom(question) {
+                try server.sendRight.whenRoom(on: loop) {
+                    _ = try? server.sendRight.sendIfRoom(question)
+                }
+            }
         }
         worker.stop()
         worker.join()

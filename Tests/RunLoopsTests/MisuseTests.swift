@@ -151,16 +151,18 @@ struct MisuseTests {
     func oddDates() throws {
         typealias Instant = HostRunLoop.Instant
         #expect(throws: RunLoopError(code: .invalidDate)) { try Instant(secondsFromNow: .nan) }
-        #expect(throws: RunLoopError(code: .invalidDate)) { try Duration(saturatingSeconds: .signalingNaN) }
+        #expect(throws: RunLoopError(code: .invalidDate)) { try Duration(seconds: .signalingNaN) }
+        #expect(throws: RunLoopError(code: .invalidDate)) { try Duration(seconds: .infinity) }
+        #expect(throws: RunLoopError(code: .invalidDate)) { try Duration(seconds: -.infinity) }
         #expect(try Instant(secondsFromNow: .infinity) == .distantFuture)
         #expect(try Instant(secondsFromNow: -.infinity) == .distantPast)
         #expect(try Instant(secondsFromNow: 1e300) == .distantFuture)
         #expect(try Instant(secondsFromNow: -1e300) == .distantPast)
         #expect(try Instant(secondsFromNow: 1e10) == .distantFuture)
-        #expect(try Duration(saturatingSeconds: 1.5) == .milliseconds(1500))
-        #expect(try Duration(saturatingSeconds: -0.25) == .milliseconds(-250))
-        #expect(try Duration(saturatingSeconds: 0x1p63) == .nanoseconds(Int64.max))
-        #expect(try Duration(saturatingSeconds: .leastNonzeroMagnitude) == .zero)
+        #expect(try Duration(seconds: 1.5) == .milliseconds(1500))
+        #expect(try Duration(seconds: -0.25) == .milliseconds(-250))
+        #expect(try Duration(seconds: 0x1p63) == .nanoseconds(Int64.max))
+        #expect(try Duration(seconds: .leastNonzeroMagnitude) == .zero)
         let before = Instant.now
         let soon = try Instant(secondsFromNow: 0.5)
         #expect(before.duration(to: soon) >= .milliseconds(500))

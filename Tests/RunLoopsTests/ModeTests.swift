@@ -10,7 +10,7 @@ struct ModeTests {
             loop.run(in: "run", for: .zero)
             loop.remove(source, from: "remove")
             _ = loop.contains(source, in: "contains")
-            loop.addCommonMode("common")
+            loop.addCommonMode("shared")
             loop.add(source, to: "source")
             loop.add(HostRunLoop.Observer(label: "o", activities: .all) { _, _ in }, to: "observer")
             loop.add(HostRunLoop.Timer(label: "t", after: .seconds(9)) { _ in }, to: "timer")

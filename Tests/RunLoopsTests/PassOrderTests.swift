@@ -123,9 +123,9 @@ struct PassOrderTests {
         }
         #expect(
             entries == [
-                "entry", "timers?", "sources?", "1 kCFRunLoopDefaultMode",
+                "entry", "timers?", "sources?", "1 default",
                 "entry", "timers?", "sources?", "2 inner", "exit", "timedOut",
-                "1 kCFRunLoopDefaultMode", "exit", "0 none",
+                "1 default", "exit", "0 none",
             ]
         )
     }

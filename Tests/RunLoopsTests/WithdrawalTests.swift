@@ -58,8 +58,8 @@ struct WithdrawalTests {
         }
         #expect(before == Self.kinds)
         #expect(Set(after) == Set(Self.kinds))
-        let plain = ["observer", "port", "source"].map { #"\#($0) \#($0) ["kCFRunLoopDefaultMode"]"# }
-        #expect(summary == plain + [#"timer timer ["kCFRunLoopCommonModes"]"#])
+        let plain = ["observer", "port", "source"].map { #"\#($0) \#($0) ["default"]"# }
+        #expect(summary == plain + [#"timer timer ["common"]"#])
     }
 
     @Test(
@@ -163,9 +163,9 @@ struct WithdrawalTests {
             loop.addCommonMode("c")
             loop.add(source, to: .common)
             loop.add(source, to: "own")
-            #expect(trace.take().sorted() == ["+c", "+kCFRunLoopDefaultMode", "+own"])
+            #expect(trace.take().sorted() == ["+c", "+default", "+own"])
             let withdrawal = try #require(loop.withdraw(item: source.identifier))
-            #expect(trace.take().sorted() == ["-c", "-kCFRunLoopDefaultMode", "-own"])
+            #expect(trace.take().sorted() == ["-c", "-default", "-own"])
             #expect(withdrawal.modes == [.common, "own"])
             #expect(loop.add(source, to: "new") == .withheld)
             #expect(loop.add(source, to: "own") == .alreadyThere)
@@ -174,7 +174,7 @@ struct WithdrawalTests {
             #expect(!loop.contains(source, in: "new") && source.isValid && !withdrawal.isOver)
             #expect(trace.take().isEmpty)
             #expect(withdrawal.putBack())
-            #expect(trace.take().sorted() == ["+c", "+kCFRunLoopDefaultMode", "+later", "+new"])
+            #expect(trace.take().sorted() == ["+c", "+default", "+later", "+new"])
             let places: [HostRunLoop.Mode] = ["c", "later", "new", .common, "own"]
             #expect(places.map { loop.contains(source, in: $0) } == [true, true, true, true, false])
         }
@@ -262,7 +262,7 @@ struct WithdrawalTests {
         }
         let expected = [
             "withheld withheld withheld added", "added", "block", "before", "good", "perform",
-            #"bad ["kCFRunLoopDefaultMode", "other"] worse ["kCFRunLoopCommonModes"]"#, "[true, true] true", "bad",
+            #"bad ["default", "other"] worse ["common"]"#, "[true, true] true", "bad",
             "worse",
             "added",
         ]

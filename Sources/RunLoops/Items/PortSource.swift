@@ -23,6 +23,8 @@ extension HostRunLoop {
         public let descriptor: CInt
         /// Says whether something behind the descriptor would be lost with the process; nil where that is to be told by the descriptor.
         package let hasOpenWork: (@Sendable () -> Bool)?
+        /// Is told when the thread of the last loop that had it has ended.
+        private let whenLoopsEnded: (@Sendable () -> Void)?
 
         /// Makes a port source that is in no loop yet.
         ///
@@ -38,7 +40,7 @@ extension HostRunLoop {
             @_inheritActorContext perform: @escaping @Sendable @isolated(any) (PortSource, Readiness) -> Void
         ) {
             self.init(
-                ItemIdentifier.next(), label, descriptor, interest, nil, nil, perform.isolation, Plain.port(perform)
+                ItemIdentifier.next(), label, descriptor, interest, nil, nil, nil, perform.isolation, Plain.port(perform)
             )
         }
 
@@ -48,7 +50,7 @@ extension HostRunLoop {
             descriptor: CInt,
             perform: @escaping @Sendable (PortSource, Readiness) -> Void
         ) {
-            self.init(ItemIdentifier.nextOfHost(), label, descriptor, .readable, .notASocket, nil, nil, perform)
+            self.init(ItemIdentifier.nextOfHost(), label, descriptor, .readable, .notASocket, nil, nil, nil, perform)
         }
 
         /// Makes one that says itself whose input comes by it, and whether there is open work behind it.
@@ -57,10 +59,13 @@ extension HostRunLoop {
             descriptor: CInt,
             interest: Interest = .readable,
             peers: SocketPeers,
-            hasOpenWork: (@Sendable () -> Bool)?,
+            hasOpenWork: (@Sendable () -> Bool)? = nil,
+            whenLoopsEnded: (@Sendable () -> Void)? = nil,
             perform: @escaping @Sendable (PortSource, Readiness) -> Void
         ) {
-            self.init(ItemIdentifier.next(), label, descriptor, interest, peers, hasOpenWork, nil, perform)
+            self.init(
+                ItemIdentifier.next(), label, descriptor, interest, peers, hasOpenWork, whenLoopsEnded, nil, perform
+            )
         }
 
         /// Makes one with an identity.
@@ -71,11 +76,13 @@ extension HostRunLoop {
             _ interest: Interest,
             _ peers: SocketPeers?,
             _ hasOpenWork: (@Sendable () -> Bool)?,
+            _ whenLoopsEnded: (@Sendable () -> Void)?,
             _ isolation: (any Actor)?,
             _ perform: @escaping @Sendable (PortSource, Readiness) -> Void
         ) {
             self.descriptor = descriptor
             self.hasOpenWork = hasOpenWork
+            self.whenLoopsEnded = whenLoopsEnded
             interestBits = Atomic(interest.rawValue)
             peersCode = Atomic((peers ?? .notASocket).rawValue)
             hasFixedPeers = peers != nil
@@ -132,6 +139,12 @@ extension HostRunLoop {
         private func lookAtPeers() {
             guard !hasFixedPeers else { return }
             peersCode.store(SocketPeers.of(descriptor).rawValue, ordering: .relaxed)
+        }
+
+        /// Notes that the thread of a loop that had it has ended; called with no lock held.
+        func noteEndOfLoop() {
+            guard let whenLoopsEnded, withItemLock({ memberships.firstLoop { _ in true } == nil }) else { return }
+            whenLoopsEnded()
         }
 
         // MARK: LoopItem

@@ -190,18 +190,22 @@ extension HostRunLoop {
     /// There is no way back. Callable from any thread.
     ///
     /// - Parameter mode: The mode.
-    public func addCommonMode(_ mode: Mode) {
-        guard mode != .common else { return }
+    /// - Returns: The common items that are not in the mode: port sources whose descriptor the kernel refused, or is in the mode
+    ///   with another source already. In the other common modes they stay.
+    @discardableResult
+    public func addCommonMode(_ mode: Mode) -> [Item] {
+        guard mode != .common else { return [] }
         requireOwnProcess(to: "declare a common mode of")
+        var refused: [Item] = []
         let entered = lock.withLock { () -> [(source: Source, mode: LoopMode)] in
             guard !modes.isClosed, modes.declareCommon(mode), modes.hasValidCommonItems else { return [] }
             let target = loopMode(creating: mode)
             var entered: [(source: Source, mode: LoopMode)] = []
             for (_, item) in modes.commonItemsInOrder {
-                // A descriptor that the kernel refuses, or that is there already, stays out of this mode.
-                let isNew = (try? put(item, into: target)) ?? false
-                if isNew, let source = item as? Source {
-                    entered.append((source, target))
+                do throws(RunLoopError) {
+                    if try put(item, into: target), let source = item as? Source { entered.append((source, target)) }
+                } catch {
+                    refused.append(item)
                 }
             }
             return entered
@@ -210,6 +214,7 @@ extension HostRunLoop {
             source.didEnter(mode, of: self)
         }
         interruptSleep(ifLaterThan: .min)
+        return refused
     }
 
     // MARK: With the lock held

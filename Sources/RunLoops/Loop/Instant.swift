@@ -31,7 +31,7 @@ extension HostRunLoop {
         /// - Parameter seconds: How many seconds after the present; may be negative.
         /// - Throws: `RunLoopError` with the code `invalidDate` if it is not a number; CFRunLoop traps there.
         public init(secondsFromNow seconds: Double) throws(RunLoopError) {
-            let duration = try Duration(saturatingSeconds: seconds)
+            let duration = try Duration(rounding: seconds)
             self = duration == .nanoseconds(Int64.min) ? .distantPast : .now.advanced(by: duration)
         }
 
@@ -71,13 +71,19 @@ extension HostRunLoop {
 }
 
 extension Duration {
-    /// Makes a duration from seconds, for who counts in Foundation's `TimeInterval`.
+    /// Makes a duration from seconds, where `Duration.seconds(_:)` would end the process on a number that is not finite.
     ///
-    /// What is longer than 292 years either way becomes that, infinities among it.
+    /// It is rounded to nanoseconds. What is longer than 292 years either way becomes that.
     ///
-    /// - Parameter seconds: How many seconds; may be negative. It is rounded to nanoseconds.
-    /// - Throws: `RunLoopError` with the code `invalidDate` if it is not a number.
-    public init(saturatingSeconds seconds: Double) throws(RunLoopError) {
+    /// - Parameter seconds: How many seconds; may be negative.
+    /// - Throws: `RunLoopError` with the code `invalidDate` if it is infinite or not a number.
+    public init(seconds: Double) throws(RunLoopError) {
+        guard seconds.isFinite else { throw RunLoopError(code: .invalidDate) }
+        try self.init(rounding: seconds)
+    }
+
+    /// Makes a duration from seconds, rounded to nanoseconds; infinities become 292 years, too.
+    fileprivate init(rounding seconds: Double) throws(RunLoopError) {
         guard !seconds.isNaN else { throw RunLoopError(code: .invalidDate) }
         let nanoseconds = (seconds * 1e9).rounded()
         if let exact = Int64(exactly: nanoseconds) {

@@ -92,6 +92,9 @@ extension HostRunLoop {
         for (item, mode) in left {
             item.didLeave(mode, of: self)
         }
+        for item in left.map(\.item) + withdrawn.map(\.item) {
+            (item as? PortSource)?.noteEndOfLoop()
+        }
         stackPool.destroyAll()
         released.removeAll()
         withdrawn.removeAll()

@@ -21,12 +21,12 @@ extension HostRunLoop {
         /// The name.
         public var description: String { rawValue }
 
-        /// The mode in which a loop usually runs: `kCFRunLoopDefaultMode`.
-        public static let `default` = Mode(rawValue: "kCFRunLoopDefaultMode")
+        /// The mode in which a loop usually runs, by the name of `default`.
+        public static let `default` = Mode(rawValue: "default")
 
         /// All modes that were declared common: a pseudo mode to add items to, in which no loop runs.
         ///
-        /// Unlike `kCFRunLoopCommonModes` it never becomes a mode of its own.
-        public static let common = Mode(rawValue: "kCFRunLoopCommonModes")
+        /// Its name is `common`. Unlike `kCFRunLoopCommonModes` it never becomes a mode of its own.
+        public static let common = Mode(rawValue: "common")
     }
 }

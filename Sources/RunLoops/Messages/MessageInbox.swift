@@ -48,6 +48,9 @@ final class MessageInbox: @unchecked Sendable {
     private var lastToken: UInt64 = 0
     private var isReplyRightGone = false
     private var mustReportNoSenders = false
+    /// Whether it was closed because nobody is left to answer.
+    private var answersNothing = false
+    private var waitingForRoom: [(source: HostRunLoop.Source, loop: HostRunLoop)] = []
 
     init(capacity: Int) throws(MessageError) {
         self.capacity = capacity
@@ -76,7 +79,9 @@ final class MessageInbox: @unchecked Sendable {
         let outcome = lock.withLock { () -> Outcome in
             var isTimeOver = false
             while true {
-                guard let descriptors else { return .refused(.portInvalid) }
+                guard let descriptors else {
+                    return .refused(answersNothing && message.replyPort != nil ? .noReply : .portInvalid)
+                }
                 if queue.count < capacity {
                     let wasEmpty = queue.isEmpty
                     queue.append(message)
@@ -96,6 +101,28 @@ final class MessageInbox: @unchecked Sendable {
         }
     }
 
+    /// Has a source signalled, and its loop woken, when there is room or the inbox is closed.
+    func signal(_ source: HostRunLoop.Source, on loop: HostRunLoop) {
+        var dropped: [(source: HostRunLoop.Source, loop: HostRunLoop)] = []
+        let isTime = lock.withLock {
+            guard descriptors != nil, queue.count >= capacity else { return true }
+            // Released after unlocking.
+            dropped = waitingForRoom.filter { !$0.source.isValid }
+            if !dropped.isEmpty { waitingForRoom.removeAll { !$0.source.isValid } }
+            waitingForRoom.append((source, loop))
+            return false
+        }
+        if isTime { Self.signal([(source, loop)]) }
+    }
+
+    private static func signal(_ waiting: [(source: HostRunLoop.Source, loop: HostRunLoop)]) {
+        for (source, loop) in waiting {
+            source.signal()
+            loop.noteWorkOfNestedRun()
+            loop.wakeUp()
+        }
+    }
+
     // MARK: Receiving, on the loop's thread
 
     /// What the queue has for the loop.
@@ -107,8 +134,11 @@ final class MessageInbox: @unchecked Sendable {
 
     /// Takes the message that came first.
     func takeFromQueue() -> QueueItem? {
-        lock.withLock {
+        var waiting: [(source: HostRunLoop.Source, loop: HostRunLoop)] = []
+        defer { Self.signal(waiting) }
+        return lock.withLock {
             let message = queue.popFirst()
+            if message != nil { swap(&waiting, &waitingForRoom) }
             // With the lock: a message that comes now must be announced after this, not before.
             if queue.isEmpty { descriptors?.event.clear() }
             if let message {
@@ -198,12 +228,17 @@ final class MessageInbox: @unchecked Sendable {
     /// Drops what is queued, closes all sockets, and ends the waits of senders.
     ///
     /// The loop must not wait for its descriptors any more.
-    func close() {
+    ///
+    /// - Parameter answeringRequests: Whether a request that comes later ends as one that was dropped.
+    func close(answeringRequests: Bool = false) {
         var queue = MessageRing()
+        var waiting: [(source: HostRunLoop.Source, loop: HostRunLoop)] = []
         var sockets: [UInt64: Socket] = [:]
         let descriptors = lock.withLock { () -> Descriptors? in
             swap(&queue, &self.queue)
             swap(&sockets, &self.sockets)
+            swap(&waiting, &waitingForRoom)
+            if self.descriptors != nil { answersNothing = answeringRequests }
             let descriptors = self.descriptors
             self.descriptors = nil
             lock.broadcast()
@@ -213,6 +248,7 @@ final class MessageInbox: @unchecked Sendable {
             // Its sending side may live on in a send right.
             PacketSocket.disconnect(descriptor.rawValue)
         }
+        Self.signal(waiting)
         // Released here, after unlocking.
         _ = (queue, descriptors)
     }

@@ -8,7 +8,8 @@ extension HostRunLoop {
     /// the loop's thread, and it was taken out of the queue before: a handler that faults costs that message only. Then its
     /// reply port is closed, also for whom the handler handed it to: the request ends with `noReply` at once. A port in several
     /// loops delivers each message to one of them. The loop keeps it alive; when it is in no loop and nobody refers to it, it is
-    /// closed. Callable from any thread.
+    /// closed. When the thread of the last loop that has it ends, it is invalidated, and requests end with `noReply`. Callable from any
+    /// thread.
     ///
     /// Between processes the messages go over Unix sockets of the kind `SOCK_SEQPACKET`, in the format of `MessageFrame`, and
     /// wait in their buffers: the capacity does not count those. A peer that sends anything else is disconnected.

@@ -52,6 +52,7 @@ final class MessageReceiver: @unchecked Sendable {
             descriptor: descriptors.event.rawValue,
             peers: peers,
             hasOpenWork: { [inbox] in inbox.holdsMessages },
+            whenLoopsEnded: { [self] in invalidate(becauseLoopsEnded: true) },
             perform: { [self] _, _ in serveQueue() }
         )
         let sockets = HostRunLoop.PortSource(
@@ -59,6 +60,7 @@ final class MessageReceiver: @unchecked Sendable {
             descriptor: descriptors.sockets.rawValue,
             peers: peers,
             hasOpenWork: { [inbox] in inbox.hasConnections },
+            whenLoopsEnded: { [self] in invalidate(becauseLoopsEnded: true) },
             perform: { [self] _, _ in serveSocket() }
         )
         lock.withLock {
@@ -69,7 +71,7 @@ final class MessageReceiver: @unchecked Sendable {
     }
 
     /// Takes a port out of its loops, and closes it.
-    func invalidate() {
+    func invalidate(becauseLoopsEnded: Bool = false) {
         let (handlers, queue, sockets) = lock.withLock {
             let handlers = self.handlers
             self.handlers = nil
@@ -78,7 +80,7 @@ final class MessageReceiver: @unchecked Sendable {
         guard let handlers else { return }
         queue?.invalidate()
         sockets?.invalidate()
-        inbox.close()
+        inbox.close(answeringRequests: becauseLoopsEnded)
         closeSpareDescriptor()
         handlers.invalidate?()
     }

@@ -1,4 +1,5 @@
 import LinuxSystem
+import SystemPackage
 
 extension HostRunLoop {
     /// The right to send messages to a port, in this process or in another one.
@@ -96,7 +97,75 @@ extension HostRunLoop {
         ///   - limit: How long to wait; zero or less does not.
         /// - Throws: `MessageError`, as for a point in time.
         public func send(_ message: Message, within limit: Duration) throws(MessageError) {
-            try send(message, before: limit <= .zero ? Instant(nanoseconds: .min) : .now.advanced(by: limit))
+            try send(message, before: limit <= .zero ? .distantPast : .now.advanced(by: limit))
+        }
+
+        /// Sends a message if there is room for it now; never waits.
+        ///
+        /// - Parameter message: The message, which the sender may send again.
+        /// - Returns: Whether it was sent. If not, `whenRoom(on:in:label:perform:)` says when to try again.
+        /// - Throws: `MessageError`, as the form that waits, except for `timedOut`.
+        public func sendIfRoom(_ message: Message) throws(MessageError) -> Bool {
+            do throws(MessageError) {
+                try send(message, before: .distantPast)
+                return true
+            } catch {
+                guard error.code == .timedOut else { throw error }
+                return false
+            }
+        }
+
+        /// Calls a closure once, on a loop's thread, when there is room for a message, or the port is gone.
+        ///
+        /// It says that sending is worth a try: somebody else may be faster, and when the port is gone, sending throws. The closure is a
+        /// callout of its own, and keeps its mode from being empty until then. Callable from any thread.
+        ///
+        /// - Parameters:
+        ///   - loop: The loop.
+        ///   - mode: The mode, or `.common` for all common modes.
+        ///   - label: What a crash report calls it.
+        ///   - perform: Called on the loop's thread, never from within this call.
+        /// - Returns: The item that waits in the loop: to be invalidated by who does not want to know any more.
+        /// - Throws: `MessageError` with the code `system` if there are no descriptors or watches left.
+        @discardableResult
+        public func whenRoom(
+            on loop: HostRunLoop,
+            in mode: Mode = .common,
+            label: String = "room",
+            @_inheritActorContext perform: @escaping @Sendable @isolated(any) () -> Void
+        ) throws(MessageError) -> Item {
+            loop.require(perform.isolation, for: label)
+            let perform = Plain.block(perform)
+            switch destination {
+            case .local(let right):
+                let source = Source(label: label) { source in
+                    source.invalidate()
+                    perform()
+                }
+                loop.add(source, to: mode)
+                right.inbox.signal(source, on: loop)
+                return source
+            case .socket(let channel):
+                let descriptor: Message.Descriptor
+                do throws(Errno) {
+                    // The port may watch it, too, and in a mode a descriptor is watched once.
+                    descriptor = try Message.Descriptor(duplicating: channel.descriptor.rawValue)
+                } catch {
+                    throw MessageError(error)
+                }
+                let port = PortSource(label: label, descriptor: descriptor.rawValue, interest: .writable, peers: .one) {
+                    port, _ in
+                    port.invalidate()
+                    withExtendedLifetime(descriptor) {}
+                    perform()
+                }
+                do throws(RunLoopError) {
+                    try loop.add(port, to: mode)
+                    return port
+                } catch {
+                    throw MessageError(code: .system, underlyingError: error.underlyingError)
+                }
+            }
         }
     }
 

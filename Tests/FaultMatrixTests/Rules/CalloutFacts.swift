@@ -5,7 +5,7 @@ struct CalloutFacts: Equatable {
     let kind: CrashReport.LoopState.Callout.Kind
     let label: String
     var nesting = 1
-    var mode = "kCFRunLoopDefaultMode"
+    var mode = "default"
 
     /// The callout; nil outside of any.
     init?(_ place: Place, on site: Site) {

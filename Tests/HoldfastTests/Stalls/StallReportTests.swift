@@ -10,7 +10,7 @@ import Testing
     struct Place: Sendable, CustomTestStringConvertible {
         var name: String
         var kind: CrashReport.LoopState.Callout.Kind
-        var mode = "kCFRunLoopDefaultMode"
+        var mode = "default"
         var nesting = 1
 
         var testDescription: String { name }

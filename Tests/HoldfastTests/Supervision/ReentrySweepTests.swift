@@ -88,21 +88,21 @@ import Testing
     @Test func `Only the modes that were run or made common, if asked for`() async {
         let sweepOfUsed = ReentrySweep(probation: .milliseconds(60), slice: .milliseconds(10), scope: .usedModes)
         let outcome = await sweep(sweepOfUsed) { loop, calls in
-            let modes: [HostRunLoop.Mode] = ["modal", "dialogue", "common", .default]
+            let modes: [HostRunLoop.Mode] = ["modal", "dialogue", "shared", .default]
             for mode in modes {
                 loop.add(HostRunLoop.Source(label: "idle") { _ in }, to: mode)
             }
-            loop.addCommonMode("common")
-            #expect(loop.usedModes == ["common", .default])
+            loop.addCommonMode("shared")
+            #expect(loop.usedModes == ["shared", .default])
             // The program has run it once.
             loop.run(in: "dialogue", for: .zero)
-            #expect(loop.usedModes == ["dialogue", "common", .default])
+            #expect(loop.usedModes == ["dialogue", "shared", .default])
             for mode in modes {
                 loop.add(HostRunLoop.Timer(label: "t", after: .zero) { _ in calls.add(mode.rawValue) }, to: mode)
             }
         }
         #expect(outcome.result == .clean)
-        #expect(outcome.calls.sorted() == ["common", "dialogue", HostRunLoop.Mode.default.rawValue].sorted())
+        #expect(outcome.calls.sorted() == ["shared", "dialogue", HostRunLoop.Mode.default.rawValue].sorted())
     }
 
     @Test func `A loop in which nothing is left is clean at once`() async {

@@ -58,7 +58,7 @@ enum RichReport {
             ),
             runtime: .init(holdfast: "0.1.0", swift: "6.3.1", libc: "glibc 2.36"),
             loop: .init(
-                mode: "kCFRunLoopDefaultMode",
+                mode: "default",
                 activity: "beforeTimers",
                 callout: .init(kind: .timer, label: "retry queue", item: 17),
                 nesting: 1,

@@ -19,11 +19,11 @@ struct Scenario: Hashable, Sendable {
 
 /// The modes that scenarios know.
 enum ScenarioMode: String, CaseIterable, Hashable, Sendable, Comparable {
-    case `default` = "kCFRunLoopDefaultMode"
+    case `default` = "default"
     case a
     case b
     /// The pseudo mode.
-    case common = "kCFRunLoopCommonModes"
+    case common = "common"
 
     /// The modes that a loop can run in.
     static let concrete: [ScenarioMode] = [.default, .a, .b]

@@ -67,7 +67,7 @@ struct CommandSourceTests {
         while loop.currentMode != "x" || !loop.isWaiting { sched_yield() }
         source.send(2)
         while trace.entries.count < 2 { sched_yield() }
-        #expect(trace.entries == ["1 kCFRunLoopDefaultMode", "2 x"])
+        #expect(trace.entries == ["1 default", "2 x"])
         thread.stop()
         thread.join()
         // The loop is gone, the source is not.
@@ -84,6 +84,15 @@ struct CommandSourceTests {
             loop.run(in: .default, for: .zero)
             #expect(source.send(4) == .queued)
         }
+    }
+
+    @Test("A capacity of nothing ends the process", arguments: [0, -1])
+    func noCapacity(_ capacity: Int) async throws {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [capacity] in
+            _ = Commands(label: "commands", capacity: capacity) { _, _ in }
+        }
+        let errors = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+        #expect(errors.contains("needs room for at least one command"))
     }
 
     @Test("When it is invalidated, what was not handled is returned, in order")

@@ -9,8 +9,8 @@ struct CorelibsRunLoopTests {
 
     @Test("The modes have the names of CFRunLoop")
     func constants() {
-        #expect(HostRunLoop.Mode.common.rawValue == "kCFRunLoopCommonModes")
-        #expect(HostRunLoop.Mode.default.rawValue == "kCFRunLoopDefaultMode")
+        #expect(HostRunLoop.Mode.common.rawValue == "common")
+        #expect(HostRunLoop.Mode.default.rawValue == "default")
     }
 
     @Test("The main loop and a thread's loop are the same each time, and not each other")
