@@ -335,13 +335,10 @@ final class ThreadSampler {
 
     /// A snapshot that no record waits for.
     private func freeSnapshot() -> Int? {
-        var index = 0
-        while unsafe index < Int(spool.pointee.snapshot_count) {
+        unsafe firstFree(of: spool.pointee.snapshot_count) { index in
             let snapshot = unsafe threadSnapshot(index)
-            if unsafe !isNeeded(snapshot.pointee.fault_number, slot: snapshot.pointee.slot) { return index }
-            index += 1
+            return unsafe (snapshot.pointee.fault_number, snapshot.pointee.slot)
         }
-        return nil
     }
 
     /// The snapshot of the earliest fault.
@@ -358,11 +355,16 @@ final class ThreadSampler {
     }
 
     private func freeArea() -> Int? {
-        var index = 0
-        while unsafe index < Int(spool.pointee.memory_count) {
+        unsafe firstFree(of: spool.pointee.memory_count) { index in
             let area = unsafe memoryArea(index)
-            if unsafe !isNeeded(area.pointee.fault_number, slot: area.pointee.slot) { return index }
-            index += 1
+            return unsafe (area.pointee.fault_number, area.pointee.slot)
+        }
+    }
+
+    private func firstFree(of count: UInt32, _ owner: (Int) -> (number: UInt32, slot: UInt32)) -> Int? {
+        for index in 0..<Int(count) {
+            let owner = owner(index)
+            if !isNeeded(owner.number, slot: owner.slot) { return index }
         }
         return nil
     }

@@ -1,6 +1,5 @@
 import CLinuxShims
 import Glibc
-import Synchronization
 package import SystemPackage
 
 /// A thread of the system: pthreads(7).
@@ -20,7 +19,10 @@ package final class NativeThread: @unchecked Sendable {
 
     private let handle: pthread_t
     /// A thread must be joined once at most (pthread_join(3)).
-    private let isJoined = Mutex(false)
+    ///
+    /// Protected by `lock`, which the thread sanitizer sees.
+    private var isJoined = false
+    private let lock = FutexLock()
 
     /// Starts a thread.
     ///
@@ -59,18 +61,18 @@ package final class NativeThread: @unchecked Sendable {
     }
 
     deinit {
-        if !isJoined.withLock({ $0 }) { pthread_detach(handle) }
+        if !isJoined { pthread_detach(handle) }
     }
 
     /// Waits until the thread has gone; from the second time on it returns at once.
     ///
     /// To be called when nothing of the thread's own code is left to run.
     package func join() {
-        isJoined.withLock { isJoined in
-            guard !isJoined else { return }
-            pthread_join(handle, nil)
-            isJoined = true
-        }
+        lock.lock()
+        defer { lock.unlock() }
+        guard !isJoined else { return }
+        pthread_join(handle, nil)
+        isJoined = true
     }
 
     /// The smallest size that pthread_attr_setstacksize(3) accepts and that holds a call of ours is 64 KiB.

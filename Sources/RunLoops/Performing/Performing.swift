@@ -1,4 +1,5 @@
 import CRecoveryPoint
+import LinuxSystem
 import Synchronization
 public import SystemPackage
 

@@ -1,3 +1,5 @@
+import CRecoveryPoint
+import LinuxSystem
 import Synchronization
 public import SystemPackage
 
@@ -45,7 +47,7 @@ extension HostRunLoop {
             }
             loop = life.waitForLoop()
             if let error = life.refusal {
-                thread.join()
+                joinNow()
                 throw error
             }
         }
@@ -76,7 +78,7 @@ extension HostRunLoop {
         public func join() -> RunResult {
             requireAnotherThread()
             life.ended.wait()
-            thread.join()
+            joinNow()
             return life.result
         }
 
@@ -87,8 +89,15 @@ extension HostRunLoop {
         public func join(within limit: Duration) -> RunResult? {
             requireAnotherThread()
             guard life.ended.wait(until: .now.advanced(by: limit)) else { return nil }
-            thread.join()
+            joinNow()
             return life.result
+        }
+
+        /// Waits for what the system has left of the thread: in a critical section, or a callout that is abandoned would keep its lock.
+        private func joinNow() {
+            hf_critical_enter()
+            defer { hf_critical_leave() }
+            thread.join()
         }
 
         private func requireAnotherThread() {
