@@ -71,9 +71,9 @@ public struct FaultSummary: Sendable {
     }
 
     /// Which fault of the process it is, from 1.
-    public var number: UInt32
+    package var number: UInt32
     /// The thread, as gettid(2) has it.
-    public var thread: CInt
+    package var thread: CInt
     /// The signal's number.
     public var signal: CInt
     /// `si_code` of the signal.

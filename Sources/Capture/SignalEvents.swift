@@ -22,11 +22,11 @@ public struct SignalEvent: Sendable, Hashable {
     /// The kernel keeps one SIGCHLD for any number of children: wait for all of them that have ended.
     public let status: CInt
     /// For a timer (`SI_TIMER`): the expirations that this signal stands for beside its own.
-    public let timerOverrun: CInt
+    package let timerOverrun: CInt
     /// For a signal about a descriptor (fcntl(2), `F_SETSIG`): which one.
-    public let descriptor: CInt?
+    package let descriptor: CInt?
     /// The events of that descriptor, as poll(2) has them.
-    public let descriptorEvents: CInt
+    package let descriptorEvents: CInt
     /// Signals of this number that came before this one and found no room: 4,096 wait at most.
     public let lost: UInt64
     /// Whether this is no signal, but tells only how many were lost after the last one.
@@ -37,7 +37,7 @@ public struct SignalEvent: Sendable, Hashable {
     public let unixNanoseconds: Int64
 
     /// The value as the `sival_int` of sigqueue(3), whose other half is not defined.
-    public var intValue: Int32 { Int32(truncatingIfNeeded: value) }
+    package var intValue: Int32 { Int32(truncatingIfNeeded: value) }
 }
 
 /// Asynchronous signals as events on a descriptor.

@@ -101,7 +101,7 @@ extension EventHost {
             public var sweepsUnusedModes = true
             /// Whether a host is not made, and the process does not start, where reports cannot be stored.
             ///
-            /// By default it serves without them, and says so in its log and in `EventHost.storeState`.
+            /// By default it serves without them, and says so in its log and in `EventHost.storeProblem`.
             public var requiresStore = false
             /// How much the store may hold; nil for any amount.
             ///

@@ -35,7 +35,7 @@ public enum CrashContext {
         }
 
         /// How many there may be.
-        public var capacity: Int { table.capacity }
+        package var capacity: Int { table.capacity }
     }
 
     /// What the program says of its state, such as `queue: 17 waiting`.
@@ -76,12 +76,4 @@ public enum CrashContext {
         get { rules.withLock { $0 } }
         set { rules.withLock { $0 = newValue } }
     }
-}
-
-extension EventHost {
-    /// What the program says of its state: `host.annotations["queue"] = "17 waiting"`.
-    public nonisolated var annotations: CrashContext.Values { CrashContext.annotations }
-
-    /// Short values to tell reports apart by: `host.tags["region"] = "eu-1"`.
-    public nonisolated var tags: CrashContext.Values { CrashContext.tags }
 }

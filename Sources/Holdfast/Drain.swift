@@ -19,22 +19,6 @@ public final class Drain {
         case planned
     }
 
-    /// Postpones the end of a drain, until it is released.
-    @MainActor
-    public final class Hold {
-        private var drain: Drain?
-
-        init(_ drain: Drain) {
-            self.drain = drain
-        }
-
-        /// Postpones no longer; later calls do nothing.
-        public func release() {
-            drain?.end(self)
-            drain = nil
-        }
-    }
-
     /// Why the process is going to be replaced.
     public let reason: Reason
     /// When it is replaced, whoever still holds it: `onRestart` handlers are called then.
@@ -82,14 +66,15 @@ public final class Drain {
     }
 
     /// Postpones the end of the drain until the hold is released, or the deadline has come.
+    ///
+    /// - Returns: What to release.
     public func hold() -> Hold {
         holds += 1
-        return Hold(self)
-    }
-
-    private func end(_: Hold) {
-        holds -= 1
-        if holds == 0 { finish() }
+        // It keeps the drain.
+        return Hold { [self] in
+            holds -= 1
+            if holds == 0 { finish() }
+        }
     }
 
     /// Ends it, and does nothing of what was to be done then.

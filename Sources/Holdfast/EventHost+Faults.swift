@@ -26,32 +26,10 @@ extension EventHost {
         faultHandlers.add(handler)
     }
 
-    /// Gives an item a recovery policy of its own; nil gives it the host's again.
-    ///
-    /// - Parameters:
-    ///   - policy: The policy.
-    ///   - item: The item's identity: `identifier` of a source, a port source, a timer or an observer.
-    /// - Throws: `ItemPolicyError`.
-    public func setPolicy(_ policy: RecoveryPolicy?, forItem item: UInt64) throws(ItemPolicyError) {
-        try supervisor.setPolicy(policy, forItem: item)
-    }
-
     // MARK: Quarantine
 
     /// The labels of the items that are in quarantine.
-    public var quarantinedLabels: [String] { ward.labels }
-
-    /// Puts an item back into its loop before its cool-down is over, on probation.
-    ///
-    /// - Parameter item: The item's identity, as `CrashMessage` has it.
-    /// - Returns: Whether it was in quarantine.
-    @discardableResult
-    public func endQuarantine(ofItem item: UInt64) -> Bool {
-        // Not yet there: its thread is on the way from the callout to the ward.
-        guard ward.knows(item), supervisor.endQuarantine(ofItem: item) else { return false }
-        ward.discharge(item)
-        return true
-    }
+    package var quarantinedLabels: [String] { ward.labels }
 
     private func dischargeDueItems() {
         while let item = supervisor.takeDueItem() {

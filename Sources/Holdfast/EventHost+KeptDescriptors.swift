@@ -1,6 +1,6 @@
 public import CrashCapture
 internal import Glibc
-internal import SystemPackage
+public import SystemPackage
 
 /// Descriptors that stay open across restarts in place, each with bytes of the program's.
 extension EventHost {
@@ -20,14 +20,14 @@ extension EventHost {
     ///   - state: Up to 16 MiB.
     /// - Throws: `KeptDescriptorError`.
     public func keepAcrossRestart(
-        _ descriptor: CInt?,
+        _ descriptor: FileDescriptor?,
         as name: String,
         state: [UInt8] = []
     ) throws(KeptDescriptorError) {
         let table = kept.tableDescriptor
         do throws(Errno) {
             if let descriptor {
-                try kept.keep(KeptEntry(descriptor: descriptor, state: state), as: name)
+                try kept.keep(KeptEntry(descriptor: descriptor.rawValue, state: state), as: name)
             } else {
                 try kept.remove(name)
             }
@@ -51,8 +51,8 @@ extension EventHost {
     }
 
     /// The descriptor that the process before this one kept under a name, closed on exec by a child; the caller owns it.
-    public func keptDescriptor(named name: String) -> CInt? {
-        kept.claim(name)
+    public func keptDescriptor(named name: String) -> FileDescriptor? {
+        kept.claim(name).map(FileDescriptor.init(rawValue:))
     }
 
     /// The bytes that are kept under a name.

@@ -5,26 +5,6 @@ internal import RunLoops
 
 /// When nothing would be lost by a restart.
 extension EventHost {
-    /// Keeps a planned restart back: for work that the host cannot see.
-    ///
-    /// Made by `EventHost.hold()`. To be used on the main thread. One that is never released keeps the process until the limit of
-    /// `AfterResume`. A callout that is abandoned does not release what it holds: register a cleanup (`HostRunLoop.addCleanup`).
-    @MainActor
-    public final class Hold {
-        private var whenReleased: (@MainActor () -> Void)?
-
-        init(whenReleased: @escaping @MainActor () -> Void) {
-            self.whenReleased = whenReleased
-        }
-
-        /// Keeps it back no longer; later calls do nothing.
-        public func release() {
-            let released = whenReleased
-            whenReleased = nil
-            released?()
-        }
-    }
-
     /// Keeps back the restart that `AfterResume.restartWhenQuiet` plans, until the hold is released.
     ///
     /// For what would be lost with the process and is not to be seen: a request that another thread serves, an answer that a task waits

@@ -117,6 +117,7 @@ extension EventHost {
 
     /// Gives back the signals, takes the fault handlers away and removes the spool file: call it last, when `run()` has returned.
     public func close() {
+        ItemPolicies.setHost(nil)
         stallWatch?.stop()
         deadlines.stop()
         // Also of a program that runs the loop by itself.

@@ -1,11 +1,8 @@
+public import RunLoops
 public import StallDetection
+internal import Synchronization
 
 extension EventHost {
-    /// Watches for stalls as `Configuration.stallPolicy` says, the main loop from the start; nil without a policy.
-    ///
-    /// Other loops, queues and actors are watched when they are given to it.
-    public var stallMonitor: StallMonitor? { stallWatch?.monitor }
-
     /// Adds a handler that is told when a stall is found and when it is over: `Stall.phase`.
     ///
     /// It is called on a thread of its own, one call at a time, for the main loop may be what stalls. A handler that takes long delays those
@@ -24,19 +21,73 @@ extension EventHost {
         return observation
     }
 
-    /// Gives an item a policy of its own for its stalls; nil gives it the host's again.
+    /// Watches the loop of another thread, too: for stalls by `Configuration.stallPolicy`, and for callouts that miss their deadlines.
     ///
-    /// Remove it when the item is gone: there is room for 4,096 of them. Without `Configuration.stallPolicy` nothing is watched, and
-    /// there is nothing to set.
+    /// The loop is not kept alive. A second time replaces the rule. Callable from any thread.
     ///
     /// - Parameters:
-    ///   - policy: The policy.
-    ///   - item: The item's identity: `identifier` of a source, a port source, a timer or an observer.
-    /// - Throws: `ItemPolicyError`.
-    public func setStallPolicy(_ policy: StallPolicy.Item?, forItem item: UInt64) throws(ItemPolicyError) {
-        guard item != 0 else { throw ItemPolicyError(code: .noItem) }
-        guard stallWatch?.items.set(policy, forItem: item) != false else {
-            throw ItemPolicyError(code: .full, capacity: StallPolicyTable.capacity)
+    ///   - loop: The loop. The main loop is watched from the start.
+    ///   - rule: When it is called stalled; nil for the rule of the host.
+    /// - Throws: `EventHostError`, if the thread that watches cannot be made.
+    public nonisolated func watch(_ loop: HostRunLoop, rule: StallRule? = nil) throws(EventHostError) {
+        do {
+            try stallMonitor.monitor?.watch(loop, rule: rule)
+            try deadlines.watch(loop)
+        } catch {
+            throw EventHostError(error)
         }
+    }
+
+    /// Watches a loop no more, the main loop among them; the end of a stall that lasts is not told.
+    ///
+    /// Callable from any thread.
+    public nonisolated func stopWatching(_ loop: HostRunLoop) {
+        stallMonitor.monitor?.stopWatching(loop)
+        deadlines.stopWatching(loop)
+    }
+
+    /// Asks something again and again whether it answers, such as a dispatch queue or an actor: one that does not stalls.
+    ///
+    /// ```swift
+    /// try host.watch(pinging: "a queue") { answer in queue.async(execute: answer) }
+    /// ```
+    /// Callable from any thread. Without `Configuration.stallPolicy` nothing is watched.
+    ///
+    /// - Parameters:
+    ///   - label: What it is called; a second one of the same label replaces the first.
+    ///   - interval: The time between two pings, from 10 ms to a day.
+    ///   - rule: When a ping without an answer is a stall; nil for the rule of the host.
+    ///   - post: Posts the closure that it is given where it shall be called. Called on a thread that posts all pings, one after the
+    ///     other: it should not wait.
+    /// - Throws: `EventHostError`, if the thread that watches cannot be made.
+    public nonisolated func watch(
+        pinging label: String,
+        every interval: Duration = .seconds(1),
+        rule: StallRule? = nil,
+        _ post: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+    ) throws(EventHostError) {
+        do {
+            try stallMonitor.monitor?.watch(pinging: label, every: interval, rule: rule, post)
+        } catch {
+            throw EventHostError(error)
+        }
+    }
+
+    /// Pings it no more; the end of a stall that lasts is not told.
+    ///
+    /// Callable from any thread.
+    public nonisolated func stopWatching(pinging label: String) {
+        stallMonitor.monitor?.stopWatching(pinging: label)
+    }
+}
+
+/// The monitor of a host, once there is one.
+final class StallMonitorBox: Sendable {
+    /// Protected by its lock.
+    private let present = Mutex<StallMonitor?>(nil)
+
+    var monitor: StallMonitor? {
+        get { present.withLock { $0 } }
+        set { present.withLock { $0 = newValue } }
     }
 }

@@ -36,7 +36,7 @@ public final class EventHost {
     public nonisolated static var version: String { HoldfastVersion.current }
 
     /// The main loop.
-    public let loop = HostRunLoop.main
+    public nonisolated let loop = HostRunLoop.main
     /// What went before this process, the faults of the one before it among them.
     public internal(set) var history: RestartHistory
     /// Whether the process starts as ever, or in safe mode: without what faulted when the processes before it ended.
@@ -95,6 +95,8 @@ public final class EventHost {
     var census = DescriptorCensus()
     let ward = QuarantineWard()
     private(set) var stallWatch: StallWatch?
+    /// The monitor of that, for any thread.
+    nonisolated let stallMonitor = StallMonitorBox()
     private let abandonedItems = AbandonedItems()
     /// Fires when the next cool-down is over.
     var dischargeTimer: HostRunLoop.Timer?
@@ -149,7 +151,8 @@ public final class EventHost {
             supervisor = try Supervisor(
                 rule: rule,
                 budget: configuration.budget,
-                quarantine: configuration.quarantinePolicy
+                quarantine: configuration.quarantinePolicy,
+                policies: ItemPolicies.recovery
             )
             signalPort = try SignalPort(configuration.quarantinePolicy, budget: configuration.budget)
         } catch {
@@ -213,6 +216,9 @@ public final class EventHost {
             takeBack()
             throw error
         }
+        ItemPolicies.setHost(
+            ItemPolicies.Host(supervisor: supervisor, ward: ward, deadlines: deadlines, logger: configuration.logger)
+        )
         sayHowItStarted()
     }
 
@@ -259,7 +265,11 @@ public final class EventHost {
         } catch {
             throw EventHostError(error)
         }
-        if configuration.calloutDeadline != nil { try watchDeadlines(of: loop) }
+        do {
+            try deadlines.watch(loop)
+        } catch {
+            throw EventHostError(error)
+        }
         // The last that may fail: its thread never ends.
         do {
             try writer.start()
@@ -293,6 +303,7 @@ public final class EventHost {
                 logger: configuration.logger,
                 abandonedItems: abandonedItems
             )
+            stallMonitor.monitor = stallWatch?.monitor
         } catch {
             configuration.logger.error("stalls are not watched: \(error)")
         }

@@ -3,3 +3,4 @@
 @_exported public import CrashCapture
 @_exported public import RunLoops
 @_exported public import StallDetection
+@_exported public import struct SystemPackage.FileDescriptor

@@ -1,35 +1,35 @@
 internal import CrashReports
 internal import Glibc
-public import Logging
+package import Logging
 
 /// Writes lines to the journal by way of standard error: with their priority, and without what the journal knows itself.
 ///
 /// It is the default of a host whose standard error is the journal (systemd.exec(5), `JOURNAL_STREAM`) where the program has set up no
 /// log of its own. A priority in front of a line is what sd-daemon(3) describes.
-public struct JournalLogHandler: LogHandler {
+package struct JournalLogHandler: LogHandler {
     private let label: String
     /// What goes with every line.
-    public var metadata: Logger.Metadata = [:]
+    package var metadata: Logger.Metadata = [:]
     /// What is asked for more of that, for each line.
-    public var metadataProvider: Logger.MetadataProvider?
+    package var metadataProvider: Logger.MetadataProvider?
     /// Lines below it are not written.
-    public var logLevel = Logger.Level.info
+    package var logLevel = Logger.Level.info
 
     /// Makes a handler.
     ///
     /// - Parameter label: The label of what logs.
-    public init(label: String) {
+    package init(label: String) {
         self.label = label
     }
 
     /// A part of what goes with every line.
-    public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
         set { metadata[key] = newValue }
     }
 
     /// Writes a line, in one call.
-    public func log(event: LogEvent) {
+    package func log(event: LogEvent) {
         let bytes = Array(line(of: event).utf8)
         var rest = bytes[...]
         while !rest.isEmpty {

@@ -1,5 +1,5 @@
 internal import CrashCapture
-public import SystemPackage
+package import SystemPackage
 
 /// Why a descriptor or its bytes are not kept across restarts; what was kept under the name before still is.
 public struct KeptDescriptorError: Error, Sendable, CustomStringConvertible {
@@ -35,9 +35,9 @@ public struct KeptDescriptorError: Error, Sendable, CustomStringConvertible {
     /// What went wrong.
     public let code: Code
     /// The name it is about.
-    public let name: String
+    package let name: String
     /// The system's error, if any.
-    public let underlyingError: Errno?
+    package let underlyingError: Errno?
 
     init(unknown name: String) {
         code = .unknownName

@@ -80,7 +80,8 @@ extension EventHost {
 
     /// The signals of a kind, as `onSignal(_:_:)` tells them, from now on: `for await _ in try host.signals(SIGHUP) { reload() }`.
     ///
-    /// For one task; see `faults` for what is dropped. While the sequence is there the signal is observed. To iterate no more ends that.
+    /// For one task; see `faults` for what is dropped. The signal is observed until nobody has the sequence any more, or the task that
+    /// iterates over it is cancelled.
     ///
     /// - Parameter signal: Any but faults, SIGKILL and SIGSTOP.
     /// - Throws: `EventHostError` with the code `signal`.

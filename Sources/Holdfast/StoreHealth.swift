@@ -4,7 +4,7 @@ internal import Synchronization
 /// Whether the store can be used, as of the last attempt; says so in the log when that changes.
 final class StoreHealth: Sendable {
     /// Protected by its lock.
-    private let present: Mutex<EventHost.StoreState>
+    private let present: Mutex<StoreState>
     private let logger: Logger
     /// Why there is no store, whatever fails; nil where one was named.
     private let cause: String?
@@ -16,7 +16,7 @@ final class StoreHealth: Sendable {
     }
 
     /// What came of the last attempt.
-    var state: EventHost.StoreState { present.withLock { $0 } }
+    var state: StoreState { present.withLock { $0 } }
 
     /// Whether the last attempt failed.
     var isUnusable: Bool { state != .usable }
@@ -46,19 +46,22 @@ final class StoreHealth: Sendable {
     }
 }
 
-extension EventHost {
-    /// Whether reports can be stored.
-    public enum StoreState: Sendable, Hashable {
-        /// The store took what came last, or nothing has come yet.
-        case usable
-        /// It did not, or cannot be opened; with the reason, and what to do.
-        ///
-        /// Each report that is due is tried again.
-        case unusable(String)
-    }
-
-    /// Whether reports can be stored, as of the last attempt: an agent without a store serves, and its log tells of faults alone.
+/// Whether reports can be stored.
+enum StoreState: Hashable {
+    /// The store took what came last, or nothing has come yet.
+    case usable
+    /// It did not, or cannot be opened; with the reason, and what to do.
     ///
-    /// Callable from any thread. With `Configuration.requiresStore` a host is not made without a store.
-    public nonisolated var storeState: StoreState { storeHealth.state }
+    /// Each report that is due is tried again.
+    case unusable(String)
+}
+
+extension EventHost {
+    /// Why reports cannot be stored, as of the last attempt, with what to do; nil where they can.
+    ///
+    /// An agent without a store serves, and its log tells of faults alone. Each report that is due is tried again. Callable from any thread.
+    /// With `Configuration.Advanced.requiresStore` a host is not made without a store.
+    public nonisolated var storeProblem: String? {
+        if case .unusable(let reason) = storeHealth.state { reason } else { nil }
+    }
 }

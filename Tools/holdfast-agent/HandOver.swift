@@ -31,8 +31,8 @@ final class HandOver {
     init(host: EventHost, logger: Logger) throws {
         self.host = host
         self.logger = logger
-        mark = try ServiceMark(takingOver: host.keptDescriptor(named: Self.mark))
-        try host.keepAcrossRestart(mark.descriptor, as: Self.mark)
+        mark = try ServiceMark(takingOver: (host.keptDescriptor(named: Self.mark)?.rawValue))
+        try host.keepAcrossRestart(FileDescriptor(rawValue: mark.descriptor), as: Self.mark)
     }
 
     private static func label(_ number: Int) -> String { prefix + "\(number)" }
@@ -45,14 +45,14 @@ final class HandOver {
     // MARK: The listener
 
     /// The listening socket of the process before this one.
-    var keptListener: CInt? { host.keptDescriptor(named: Self.listener) }
+    var keptListener: CInt? { (host.keptDescriptor(named: Self.listener)?.rawValue) }
 
     /// Keeps the listening socket, so that nobody is refused during a restart, and goes on counting.
     func begin(listener: CInt) throws {
         let counted = host.keptState(named: Self.listener).flatMap { Int(String(decoding: $0, as: UTF8.self)) } ?? 1
         let known = withheld.compactMap(Self.number(in:)) + host.keptNames.compactMap(Self.number(in:))
         next = max(Self.numbers.contains(counted) ? counted : 1, (known.max() ?? 0) + 1)
-        try host.keepAcrossRestart(listener, as: Self.listener, state: Array("\(next)".utf8))
+        try host.keepAcrossRestart(FileDescriptor(rawValue: listener), as: Self.listener, state: Array("\(next)".utf8))
     }
 
     // MARK: Connections
@@ -64,7 +64,7 @@ final class HandOver {
         let number = next
         next += 1
         attempt(number) { () throws(KeptDescriptorError) in
-            try host.keepAcrossRestart(descriptor, as: Self.label(number))
+            try host.keepAcrossRestart(FileDescriptor(rawValue: descriptor), as: Self.label(number))
             try host.setKeptState(Array("\(next)".utf8), named: Self.listener)
         }
         return number
@@ -103,7 +103,7 @@ final class HandOver {
             guard let number = Self.number(in: label) else { continue }
             if number != mark.leftover, !faulted.contains(label),
                 let state = ConnectionState(bytes: host.keptState(named: label) ?? []),
-                let descriptor = host.keptDescriptor(named: label)
+                let descriptor = (host.keptDescriptor(named: label)?.rawValue)
             {
                 connections.append(Connection(number: number, descriptor: descriptor, state: state))
             } else {

@@ -10,11 +10,11 @@ PRODUCTS = {"Holdfast": 400, "CrashReports": 300}
 
 
 def exports(sources: pathlib.Path, folder: str) -> list[str]:
-    """The modules that a folder's files re-export."""
+    """The modules that a folder's files re-export, but for those of others."""
     found = set()
     for file in (sources / folder).rglob("*.swift"):
-        found |= set(re.findall(r"^@_exported\s+(?:public\s+)?import\s+(\w+)", file.read_text(), re.M))
-    return sorted(found)
+        found |= set(re.findall(r"^@_exported\s+(?:public\s+)?import\s+(?:struct\s+)?(\w+)", file.read_text(), re.M))
+    return sorted(found - {"SystemPackage"})
 
 
 def symbols(graphs: pathlib.Path, module: str) -> list[tuple[str, str]]:

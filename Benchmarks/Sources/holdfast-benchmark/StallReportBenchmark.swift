@@ -15,7 +15,7 @@ struct StallReportBenchmark {
         let host = try BenchmarkHost.host(stalls: StallPolicy(rule: .once(after: Self.threshold)))
         defer { BenchmarkHost.end() }
         let thread = try HostRunLoop.LoopThread(name: "stalls")
-        try host.stallMonitor?.watch(thread.loop)
+        try host.watch(thread.loop)
         defer {
             thread.stop()
             thread.join()

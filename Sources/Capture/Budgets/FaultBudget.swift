@@ -19,7 +19,7 @@ public struct FaultBudget: Sendable, Hashable {
     public var lostDescriptors: Int
 
     /// Makes a budget.
-    public init(
+    package init(
         perProcess: Int,
         perWindow: Int,
         window: Duration = .seconds(60),

@@ -82,6 +82,13 @@ package struct ItemTable<Value: Sendable>: ~Copyable, @unchecked Sendable {
         return true
     }
 
+    /// Puts in all that another table holds, which has no item that this one has.
+    package mutating func add(contentsOf other: borrowing ItemTable) {
+        for place in 0..<other.capacity where other.item(at: place) != 0 {
+            insert(other.item(at: place), other.value(at: place))
+        }
+    }
+
     /// Takes out what is at a place.
     ///
     /// - Returns: The value that was there.

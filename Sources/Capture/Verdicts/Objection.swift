@@ -7,7 +7,7 @@ extension RecoveryPolicy {
     /// fault whose number is 0, so that types are looked up beforehand; that answer is ignored.
     ///
     /// Closures cannot be compared: an objection is equal to its copies, and to no other.
-    public struct Objection: Sendable, Hashable {
+    package struct Objection: Sendable, Hashable {
         private final class Body: Sendable {
             let call: @Sendable (FaultSummary) -> StaticString?
 
@@ -21,7 +21,7 @@ extension RecoveryPolicy {
         /// Makes an objection.
         ///
         /// - Parameter body: Returns a reason not to resume the fault, a literal of less than 192 bytes; or nil.
-        public init(_ body: @escaping @Sendable (FaultSummary) -> StaticString?) {
+        package init(_ body: @escaping @Sendable (FaultSummary) -> StaticString?) {
             self.body = Body(body)
         }
 
@@ -35,14 +35,14 @@ extension RecoveryPolicy {
         ///   - left: An objection.
         ///   - right: Another one.
         /// - Returns: Whether both were made by the same call of `init`.
-        public static func == (left: Objection, right: Objection) -> Bool {
+        package static func == (left: Objection, right: Objection) -> Bool {
             left.body === right.body
         }
 
         /// Hashes its identity.
         ///
         /// - Parameter hasher: Takes it.
-        public func hash(into hasher: inout Hasher) {
+        package func hash(into hasher: inout Hasher) {
             hasher.combine(ObjectIdentifier(body))
         }
     }

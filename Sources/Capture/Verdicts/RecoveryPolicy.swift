@@ -36,10 +36,10 @@ public struct RecoveryPolicy: Sendable, Hashable {
     /// Those of the process's policy count, as with `trustedModules`.
     public var trustedFunctions: Set<String> = []
     /// A rule of your own that can only deny further.
-    public var objection: Objection?
+    package var objection: Objection?
 
     /// Makes a policy of your own.
-    public init(
+    package init(
         resumesTraps: Bool,
         resumesArithmeticFaults: Bool,
         resumesNullAccesses: Bool,
@@ -97,7 +97,12 @@ public struct RecoveryPolicy: Sendable, Hashable {
 
     /// Makes a policy that is the same, with a rule of your own on top.
     ///
-    /// - Parameter objection: Returns a reason not to resume a fault, or nil. See `Objection` for what it may do.
+    /// It can deny what every other rule would resume, and never the reverse. It is called on the crash thread while the thread that faulted
+    /// is parked, which may hold any lock, the heap's among them: it must not allocate, lock or print. Atomics and reads of what never
+    /// changes are safe. When it blocks all the same, the deadline passes and nothing is resumed. It is called once beforehand with a fault
+    /// that is made up, so that types are looked up; that answer is ignored.
+    ///
+    /// - Parameter objection: Returns a reason not to resume a fault, a literal of less than 192 bytes, or nil.
     /// - Returns: The stricter policy; an objection that this one has already is replaced.
     public func objecting(
         _ objection: @escaping @Sendable (FaultSummary) -> StaticString?

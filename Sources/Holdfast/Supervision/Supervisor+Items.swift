@@ -3,40 +3,9 @@ internal import Synchronization
 
 /// What the host tells of items and costs, outside of any fault.
 extension Supervisor {
-    // MARK: Policies
-
-    /// Gives an item a policy of its own, at once and whole; nil gives it the rule's again.
-    ///
-    /// On any thread. Remove it when the item is gone: there is room for `policyCapacity` of them.
-    ///
-    /// - Parameters:
-    ///   - policy: The policy, or nil.
-    ///   - item: The identity of the item.
-    /// - Throws: `ItemPolicyError`.
-    package func setPolicy(_ policy: RecoveryPolicy?, forItem item: UInt64) throws(ItemPolicyError) {
-        guard item != 0 else { throw ItemPolicyError(code: .noItem) }
-        _ = policy?.objection?(Self.madeUpFault)
-        // What was there before is released here, and not under the lock.
-        let (before, isFull) = state.withLock { state -> (RecoveryPolicy?, Bool) in
-            if let place = state.policies.place(of: item) {
-                guard let policy else { return (state.policies.remove(at: place), false) }
-                return (state.policies.setValue(policy, at: place), false)
-            }
-            guard let policy else { return (nil, false) }
-            return (nil, !state.policies.insert(item, policy))
-        }
-        _ = before
-        if isFull { throw ItemPolicyError(code: .full) }
-    }
-
-    /// The policy that an item has of its own, nil if it has the rule's.
-    package func policy(forItem item: UInt64) -> RecoveryPolicy? {
-        state.withLock { state in state.policies.place(of: item).flatMap { state.policies.value(at: $0) } }
-    }
-
     /// Whether the policies allow to abandon a callout of an item that runs for longer than its deadline.
     package func allowsAbandoning(item: UInt64) -> Bool {
-        (policy(forItem: item) ?? rule.policy).abandonsOverdueCallouts
+        (policies.policy(ofItem: item) ?? rule.policy).abandonsOverdueCallouts
     }
 
     // MARK: Costs

@@ -10,15 +10,10 @@ package final class Supervisor: Sendable {
         var ledger: BudgetLedger
         /// Nil when quarantine is off.
         var quarantine: QuarantineLedger?
-        /// Nil: the rule's.
-        var policies: ItemTable<RecoveryPolicy?>
         var messages = MessageQueue()
         /// What the last verdict said about its item.
         var lastOutcome = QuarantineLedger.Outcome.tolerated
     }
-
-    /// Items that can have a policy of their own at once.
-    package static let policyCapacity = 1024
 
     /// Protected by its lock.
     ///
@@ -27,6 +22,8 @@ package final class Supervisor: Sendable {
     /// waited for under it, or a third thread that waits for the heap would keep the crash thread waiting.
     let state: Mutex<State>
     let rule: VerdictRule
+    /// The policies of items: those that have none are judged by the rule's.
+    package let policies: RecoveryPolicyTable
     private let hasQuarantine: Bool
     private let start = HostRunLoop.Instant.now
     private let event: EventDescriptor
@@ -44,9 +41,16 @@ package final class Supervisor: Sendable {
     ///   - rule: What verdicts follow from.
     ///   - budget: How many faults may be resumed.
     ///   - quarantine: When an item is taken out of its loop; nil for never.
+    ///   - policies: The policies that items have of their own.
     /// - Throws: The error of eventfd(2).
-    package init(rule: VerdictRule, budget: FaultBudget, quarantine: QuarantinePolicy? = nil) throws(Errno) {
+    package init(
+        rule: VerdictRule,
+        budget: FaultBudget,
+        quarantine: QuarantinePolicy? = nil,
+        policies: RecoveryPolicyTable = RecoveryPolicyTable()
+    ) throws(Errno) {
         self.rule = rule
+        self.policies = policies
         hasQuarantine = quarantine != nil
         state = Mutex(Self.initialState(budget, quarantine))
         event = try EventDescriptor()
@@ -56,8 +60,7 @@ package final class Supervisor: Sendable {
     private static func initialState(_ budget: FaultBudget, _ quarantine: QuarantinePolicy?) -> State {
         State(
             ledger: BudgetLedger(budget),
-            quarantine: quarantine.map { QuarantineLedger($0, budget: budget) },
-            policies: ItemTable(capacity: policyCapacity, vacant: nil)
+            quarantine: quarantine.map { QuarantineLedger($0, budget: budget) }
         )
     }
 
@@ -81,7 +84,7 @@ package final class Supervisor: Sendable {
         for number in 0..<2 * UInt64(BudgetLedger.itemCapacity) {
             let fault = FaultSummary(signal: 4, code: 1, item: 1 + number / 2)
             let now = Duration.seconds(Int64(number))
-            _ = state.withLock { Self.decide(fault, by: rule, &$0, at: now, hasQuarantine: hasQuarantine) }
+            _ = state.withLock { Self.decide(fault, by: rule, nil, &$0, at: now, hasQuarantine: hasQuarantine) }
             state.withLock { $0.messages.append(CrashMessage(fault, thread: 0, event: .resumed)) }
         }
     }
@@ -126,14 +129,17 @@ package final class Supervisor: Sendable {
 
     /// Gives the verdict on a fault.
     ///
-    /// On the crash thread: allocates nothing, and takes the supervisor's lock alone.
+    /// On the crash thread: allocates nothing, and takes the locks of the supervisor and of the policies, one after the other.
     package func decide(_ fault: FaultSummary) -> Decision {
         // Without the lock: a process that was told to end must end, even while a thread that holds it was hit.
         if let end = rule.end(of: fault, isStopping: isStopping) { return end }
         let now = now
         // Without the host's own ports nobody hears of a quarantine, and nobody can end the process but by SIGKILL.
         let mayQuarantine = hasQuarantine && !HostRunLoop.isHostsOwn(item: fault.item)
-        var decision = state.withLock { Self.decide(fault, by: rule, &$0, at: now, hasQuarantine: mayQuarantine) }
+        let policy = policies.policy(ofItem: fault.item)
+        var decision = state.withLock {
+            Self.decide(fault, by: rule, policy, &$0, at: now, hasQuarantine: mayQuarantine)
+        }
         if isEnding, decision.verdict == .restart {
             decision = Decision(.terminate, because: "the process was told to end: it is not restarted")
         }
@@ -145,13 +151,14 @@ package final class Supervisor: Sendable {
 
     /// Whether the verdict on a callout that takes too long would be to abandon it; nothing is spent.
     ///
-    /// On the crash thread: allocates nothing, and takes the supervisor's lock alone.
+    /// On the crash thread: allocates nothing, and takes the locks of the supervisor and of the policies, one after the other.
     package func mayAbandon(_ fault: FaultSummary) -> Bool {
         if rule.end(of: fault, isStopping: isStopping) != nil { return false }
         let now = now
         let mayQuarantine = hasQuarantine && !HostRunLoop.isHostsOwn(item: fault.item)
+        let policy = policies.policy(ofItem: fault.item)
         let decision = state.withLock {
-            Self.judge(fault, by: rule, $0, at: now, hasQuarantine: mayQuarantine).decision
+            Self.judge(fault, by: rule, policy, $0, at: now, hasQuarantine: mayQuarantine).decision
         }
         if case .resume = decision.verdict { return true }
         return false
@@ -161,14 +168,12 @@ package final class Supervisor: Sendable {
     private static func judge(
         _ fault: FaultSummary,
         by rule: VerdictRule,
+        _ policy: RecoveryPolicy?,
         _ state: borrowing State,
         at now: Duration,
         hasQuarantine: Bool
     ) -> (decision: Decision, mayQuarantine: Bool) {
-        var circumstances = VerdictRule.Circumstances()
-        if let place = state.policies.place(of: fault.item) {
-            circumstances.policy = state.policies.value(at: place)
-        }
+        var circumstances = VerdictRule.Circumstances(policy: policy)
         let allowsQuarantine = circumstances.policy?.allowsQuarantine ?? rule.policy.allowsQuarantine
         let mayQuarantine = hasQuarantine && fault.item != 0 && !fault.isOfSharedPort && allowsQuarantine
         // Where the item may be taken out, its own budget is the quarantine's limit.
@@ -191,12 +196,13 @@ package final class Supervisor: Sendable {
     private static func decide(
         _ fault: FaultSummary,
         by rule: VerdictRule,
+        _ policy: RecoveryPolicy?,
         _ state: inout State,
         at now: Duration,
         hasQuarantine: Bool
     ) -> Decision {
         state.lastOutcome = .tolerated
-        var (decision, mayQuarantine) = judge(fault, by: rule, state, at: now, hasQuarantine: hasQuarantine)
+        var (decision, mayQuarantine) = judge(fault, by: rule, policy, state, at: now, hasQuarantine: hasQuarantine)
         guard case .resume = decision.verdict else { return decision }
         state.ledger.spend(on: hasBudget(itemOf: fault) ? fault.item : 0, at: now)
         if mayQuarantine, let outcome = state.quarantine?.fault(of: fault.item, at: now) {

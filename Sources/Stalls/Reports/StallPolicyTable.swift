@@ -4,19 +4,15 @@ internal import Synchronization
 ///
 /// Callable from any thread.
 package final class StallPolicyTable: Sendable {
-    /// Items that can have one.
-    package static let capacity = 4096
+    /// That of the process.
+    package static let shared = StallPolicyTable()
 
     /// Protected by its lock.
     private let policies = Mutex<[UInt64: StallPolicy.Item]>([:])
 
-    /// Returns false if there is no room for it.
-    package func set(_ policy: StallPolicy.Item?, forItem item: UInt64) -> Bool {
-        policies.withLock { policies in
-            guard policy == nil || policies[item] != nil || policies.count < Self.capacity else { return false }
-            policies[item] = policy
-            return true
-        }
+    /// Gives an item a policy; nil takes it away.
+    package func set(_ policy: StallPolicy.Item?, forItem item: UInt64) {
+        policies.withLock { $0[item] = policy }
     }
 
     /// Nil if it has none.

@@ -8,7 +8,6 @@ package import SystemPackage
 package struct StallWatch {
     package let monitor: StallMonitor
     package let reporter: StallReporter
-    package let items = StallPolicyTable()
     package let ticks: TickMonitor?
 
     /// Watches a loop from now on.
@@ -35,7 +34,7 @@ package struct StallWatch {
             policy: policy,
             capturesThreads: capturesThreads,
             abandonedItems: abandonedItems,
-            items: items,
+            items: .shared,
             herald: herald,
             desk: StallDesk(store: store, capture: capture, herald: herald),
             statistics: { ticks?.statistics }

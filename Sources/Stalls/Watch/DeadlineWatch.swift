@@ -43,6 +43,8 @@ package final class DeadlineWatch: Sendable {
     private let isStopped = Atomic<Bool>(false)
     private let tell: @Sendable (Leftover) -> Void
     private let thread = SerialThread(name: "holdfast-limit")
+    /// The loops that are to be watched as soon as there is a deadline; protected by its lock.
+    private let loops = Mutex<[WeakLoop]>([])
     /// Protected by its lock.
     private let entries = Mutex<[WatchedDeadline]>([])
 
@@ -50,35 +52,45 @@ package final class DeadlineWatch: Sendable {
     ///
     /// - Parameters:
     ///   - deadline: The deadline of items that have none of their own; nil for none.
+    ///   - items: The deadlines that items have of their own.
     ///   - mayAbandon: Whether the policies allow to abandon a callout of an item at all. On a thread of the watch.
     ///   - tell: What is told of a late callout that was not abandoned, once each. On a thread of the watch.
     package init(
         _ deadline: CalloutDeadline?,
+        items: ItemDeadlines,
         mayAbandon: @escaping @Sendable (UInt64) -> Bool,
         tell: @escaping @Sendable (Leftover) -> Void
     ) {
-        table = DeadlineTable(deadline)
+        table = DeadlineTable(deadline, items: items)
         self.mayAbandon = mayAbandon
         self.tell = tell
     }
 
-    /// Gives an item a deadline of its own; nil gives it the usual one again.
-    ///
-    /// Callable from any thread.
-    package func setDeadline(_ deadline: CalloutDeadline?, forItem item: UInt64) {
-        table.set(deadline, forItem: item)
-        StallWatcher.shared.announceChange()
-    }
-
-    /// The deadline that an item has of its own, nil if it has the usual one.
-    package func deadline(forItem item: UInt64) -> CalloutDeadline? { table.own(ofItem: item) }
-
-    /// Keeps the deadlines of a loop's callouts; nothing happens if it does already.
+    /// Keeps the deadlines of a loop's callouts, from the first deadline on; nothing happens if it does already.
     ///
     /// Callable from any thread.
     ///
     /// - Throws: The error of pthread_create(3); `notSupported` in a forked child.
     package func watch(_ loop: HostRunLoop) throws(Errno) {
+        loops.withLock { loops in
+            loops.removeAll { $0.value == nil || $0.value === loop }
+            loops.append(WeakLoop(loop))
+        }
+        if !table.isEmpty { try begin(loop) }
+    }
+
+    /// Looks what deadlines items have now: they have changed.
+    ///
+    /// Callable from any thread.
+    ///
+    /// - Throws: The error of pthread_create(3); `notSupported` in a forked child.
+    package func begin() throws(Errno) {
+        guard !table.isEmpty, !isStopped.load(ordering: .acquiring) else { return }
+        for loop in loops.withLock({ $0.compactMap(\.value) }) { try begin(loop) }
+        StallWatcher.shared.announceChange()
+    }
+
+    private func begin(_ loop: HostRunLoop) throws(Errno) {
         guard !entries.withLock({ $0.contains { $0.isLoop(loop) } }) else { return }
         try thread.start()
         let entry = WatchedDeadline(loop, table) { [self] progress, reading, deadline in
@@ -93,6 +105,7 @@ package final class DeadlineWatch: Sendable {
 
     /// Keeps the deadlines of a loop's callouts no more.
     package func stopWatching(_ loop: HostRunLoop) {
+        loops.withLock { $0.removeAll { $0.value === loop } }
         stop { $0.isLoop(loop) }
     }
 

@@ -30,7 +30,7 @@ public struct Stall: Sendable {
     /// How long it lasts so far, or took: without the time during which the process stood still.
     public package(set) var length: Duration
     /// What made it a stall.
-    public let rule: StallRule
+    package let rule: StallRule
     /// Where the loop's thread was just after the stall was found: its calls, its callout, the system call that it waits in.
     ///
     /// Nil for what is pinged, once the stall is over, and in a process that has no host (`CrashCapture.look(at:within:)`).

@@ -1,6 +1,6 @@
-public import RunLoops
+package import RunLoops
 internal import Synchronization
-public import SystemPackage
+package import SystemPackage
 
 /// Notices, while it lasts, that a loop or a queue does not go on.
 ///
@@ -11,9 +11,9 @@ public import SystemPackage
 /// The handler is called on another thread, once when a stall is found and once when it is over, one call at a time. It should return
 /// soon: handlers wait for each other, but no stall is missed meanwhile. A call that has begun goes on while watching is ended.
 /// In a forked child nothing can be watched.
-public final class StallMonitor: Sendable {
+package final class StallMonitor: Sendable {
     /// When a loop is called stalled, unless `watch` says otherwise.
-    public let rule: StallRule
+    package let rule: StallRule
     private let handler: @Sendable (Stall) -> Void
     private let isDirect: Bool
     /// Protected by its lock.
@@ -24,7 +24,7 @@ public final class StallMonitor: Sendable {
     /// - Parameters:
     ///   - rule: When something is called stalled.
     ///   - handler: What is told of each stall, on a thread that is not the stalled one.
-    public convenience init(rule: StallRule = .once(), handler: @escaping @Sendable (Stall) -> Void) {
+    package convenience init(rule: StallRule = .once(), handler: @escaping @Sendable (Stall) -> Void) {
         self.init(rule, handler, isDirect: false)
     }
 
@@ -56,7 +56,7 @@ public final class StallMonitor: Sendable {
     ///   - loop: The loop. It is not kept alive.
     ///   - rule: When it is called stalled; nil for the monitor's rule.
     /// - Throws: The error of pthread_create(3), if this is the first to be watched in the process; `notSupported` in a forked child.
-    public func watch(_ loop: HostRunLoop, rule: StallRule? = nil) throws(Errno) {
+    package func watch(_ loop: HostRunLoop, rule: StallRule? = nil) throws(Errno) {
         stopWatching(loop)
         try add(WatchedLoop(loop), rule)
     }
@@ -75,7 +75,7 @@ public final class StallMonitor: Sendable {
     ///   - post: Posts the closure that it is given where it shall be called. Called on a thread that posts all pings, one after the
     ///     other: it should not wait.
     /// - Throws: The error of pthread_create(3), if this is the first to be watched in the process; `notSupported` in a forked child.
-    public func watch(
+    package func watch(
         pinging label: String,
         every interval: Duration = .seconds(1),
         rule: StallRule? = nil,
@@ -89,17 +89,17 @@ public final class StallMonitor: Sendable {
     }
 
     /// Watches a loop no more; the end of a stall that lasts is not told.
-    public func stopWatching(_ loop: HostRunLoop) {
+    package func stopWatching(_ loop: HostRunLoop) {
         remove { ($0 as? WatchedLoop)?.isLoop(loop) == true }
     }
 
     /// Pings it no more; the end of a stall that lasts is not told.
-    public func stopWatching(pinging label: String) {
+    package func stopWatching(pinging label: String) {
         remove { ($0 as? WatchedPing)?.label == label }
     }
 
     /// Watches nothing any more.
-    public func stop() {
+    package func stop() {
         remove { _ in true }
     }
 

@@ -3,9 +3,9 @@
 /// Time during which the process itself stood still (SIGSTOP, a debugger, suspend) does not count, nor does a change of the wall clock.
 public struct StallRule: Sendable, Hashable {
     /// The time between two looks.
-    public let interval: Duration
+    package let interval: Duration
     /// How many looks in a row must find it where the look before them did.
-    public let count: Int
+    package let count: Int
 
     /// A stall is what lasts at least this long; noticed within a quarter of that more.
     ///

@@ -70,7 +70,7 @@ import Testing
         let supervisor = try Supervisor(rule: VerdictRule(policy: policy, pid: Self.pid), budget: .generous)
         for (fault, _) in Self.interruptions { #expect(!supervisor.mayAbandon(fault)) }
         #expect(!supervisor.allowsAbandoning(item: 1))
-        try supervisor.setPolicy(.default, forItem: 1)
+        supervisor.policies.set(.default, forItem: 1)
         #expect(supervisor.allowsAbandoning(item: 1))
     }
 

@@ -1,6 +1,7 @@
 import CrashCapture
 import Glibc
 import RunLoops
+import StallDetection
 import Synchronization
 import TestSupport
 import Testing
@@ -104,35 +105,72 @@ import Testing
 
     @Test func `An item with a policy of its own is judged by that, until it is taken away`() throws {
         let supervisor = try supervisor()
-        try supervisor.setPolicy(.never, forItem: 8)
-        #expect(supervisor.policy(forItem: 8) == .never)
+        supervisor.policies.set(.never, forItem: 8)
+        #expect(supervisor.policies.policy(ofItem: 8) == .never)
         #expect(supervisor.decide(Self.fault(of: 8)).verdict == .restart)
         #expect(supervisor.decide(Self.fault(of: 10)).verdict == .resume)
-        try supervisor.setPolicy(.swiftTraps, forItem: 8)
+        supervisor.policies.set(.swiftTraps, forItem: 8)
         #expect(supervisor.decide(Self.fault(of: 8)).verdict == .resume)
-        try supervisor.setPolicy(nil, forItem: 8)
-        try supervisor.setPolicy(nil, forItem: 8)
-        #expect(supervisor.policy(forItem: 8) == nil)
+        supervisor.policies.set(nil, forItem: 8)
+        supervisor.policies.set(nil, forItem: 8)
+        #expect(supervisor.policies.policy(ofItem: 8) == nil)
         #expect(supervisor.decide(Self.fault(of: 8)).verdict == .resume)
     }
 
-    @Test func `There is room for so many policies, and what is taken away makes room`() throws {
-        let supervisor = try supervisor()
-        for item in 1...UInt64(Supervisor.policyCapacity) { try supervisor.setPolicy(.never, forItem: item) }
-        let error = #expect(throws: ItemPolicyError.self) { try supervisor.setPolicy(.never, forItem: 1_000_000) }
-        #expect(error?.code == .full)
-        #expect(error?.description.contains("1024 items") == true)
-        try supervisor.setPolicy(.swiftTraps, forItem: 5)
-        try supervisor.setPolicy(nil, forItem: 6)
-        try supervisor.setPolicy(.never, forItem: 1_000_000)
-        #expect(supervisor.decide(Self.fault(of: 1_000_000)).verdict == .restart)
-        #expect(supervisor.decide(Self.fault(of: 6)).verdict == .resume)
+    @Test func `There is room for any number of policies`() throws {
+        let policies = RecoveryPolicyTable(capacity: 8)
+        for item in 1...3000 as ClosedRange<UInt64> { policies.set(item % 2 == 0 ? .never : .swiftTraps, forItem: item) }
+        for item in 1...3000 as ClosedRange<UInt64> where item % 3 == 0 { policies.set(nil, forItem: item) }
+        let wrong = (1...3000 as ClosedRange<UInt64>).filter { item in
+            let expected: RecoveryPolicy? = item % 3 == 0 ? nil : item % 2 == 0 ? .never : .swiftTraps
+            return policies.policy(ofItem: item) != expected
+        }
+        #expect(wrong.isEmpty)
     }
 
-    @Test func `No item has no policy`() throws {
-        let supervisor = try supervisor()
-        let error = #expect(throws: ItemPolicyError.self) { try supervisor.setPolicy(.never, forItem: 0) }
-        #expect(error?.code == .noItem)
+    @Test func `The table grows while verdicts are given, and while others set policies, too`() async {
+        let policies = RecoveryPolicyTable(capacity: 8)
+        await withTaskGroup(of: Void.self) { group in
+            for part in 0..<4 as Range<UInt64> {
+                group.addTask {
+                    for item in 1...2000 as ClosedRange<UInt64> { policies.set(.never, forItem: 4 * item + part) }
+                }
+            }
+            group.addTask {
+                for _ in 0..<20_000 where policies.policy(ofItem: 1_000_000) != nil { Issue.record("nobody set it") }
+            }
+        }
+        #expect((8...8003 as ClosedRange<UInt64>).allSatisfy { policies.policy(ofItem: $0) == .never })
+    }
+
+    @Test func `Policies of items are their properties, and go with them`() throws {
+        var timers = (0..<3000).map { _ in HostRunLoop.Timer(label: "timer", after: .seconds(1000)) { _ in } }
+        for timer in timers {
+            timer.recoveryPolicy = .never
+            timer.stallPolicy = .ignored
+            timer.calloutDeadline = .never
+        }
+        #expect(timers.allSatisfy { $0.recoveryPolicy == .never && $0.stallPolicy == .ignored && $0.calloutDeadline == .never })
+        let first = timers[0]
+        first.recoveryPolicy = nil
+        #expect(first.recoveryPolicy == nil && first.stallPolicy == .ignored)
+        #expect(!first.isQuarantined && !first.endQuarantine())
+        let identifiers = timers.dropFirst().map(\.identifier)
+        timers = []
+        // Those that are gone are looked for when there may be many.
+        let more = (0..<6000).map { _ in HostRunLoop.Timer(label: "timer", after: .seconds(1000)) { _ in } }
+        for timer in more { timer.stallPolicy = .ignored }
+        #expect(identifiers.allSatisfy { ItemPolicies.recovery.policy(ofItem: $0) == nil })
+        #expect(identifiers.allSatisfy { ItemDeadlines.shared.deadline(ofItem: $0) == nil })
+        for timer in more { timer.stallPolicy = nil }
+    }
+
+    @Test func `The policy of a command source is that of the source on which it stands`() {
+        let commands = HostRunLoop.CommandSource<Int>(label: "commands", capacity: 4) { _, _ in }
+        commands.recoveryPolicy = .never
+        #expect(commands.recoveryPolicy == .never)
+        #expect(commands.calloutIdentifiers.allSatisfy { ItemPolicies.recovery.policy(ofItem: $0) == .never })
+        commands.recoveryPolicy = nil
     }
 
     @Test func `An objection is warmed up where it is set, with a fault that is none`() throws {
@@ -143,7 +181,7 @@ import Testing
         }
         let supervisor = try supervisor(policy: policy)
         #expect(numbers.withLock { $0 }.contains(0))
-        try supervisor.setPolicy(policy, forItem: 8)
+        supervisor.policies.set(policy, forItem: 8)
         numbers.withLock { $0 = [] }
         #expect(supervisor.decide(Self.fault(of: 8, number: 3)).verdict == .resume)
         #expect(numbers.withLock { $0 } == [3])
@@ -154,7 +192,7 @@ import Testing
         let bank = RecoveryPolicy.default.objecting { _ in "objected" }
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
-                for round in 0..<5000 { try? supervisor.setPolicy(round % 2 == 0 ? .default : bank, forItem: 8) }
+                for round in 0..<5000 { supervisor.policies.set(round % 2 == 0 ? .default : bank, forItem: 8) }
             }
             group.addTask {
                 for _ in 0..<5000 {
@@ -164,7 +202,7 @@ import Testing
                 }
             }
         }
-        #expect(supervisor.policy(forItem: 8) == bank)
+        #expect(supervisor.policies.policy(ofItem: 8) == bank)
     }
 
     // MARK: Budgets of items and quarantine
@@ -227,7 +265,7 @@ import Testing
         }
         var policy = RecoveryPolicy.default
         policy.allowsQuarantine = false
-        try supervisor.setPolicy(policy, forItem: 8)
+        supervisor.policies.set(policy, forItem: 8)
         // The port of the crash messages themselves: without it nobody would hear of a quarantine.
         supervisor.post(CrashMessage(number: 1, signal: SIGILL, item: 1))
         _ = await Self.messages(of: supervisor, 1)

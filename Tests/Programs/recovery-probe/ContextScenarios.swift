@@ -10,7 +10,7 @@ import SystemPackage
 struct ContextScenarios {
     let host: EventHost
     let log = Logger(label: "mail") { label in
-        MultiplexLogHandler([BreadcrumbLogHandler(label: label), StreamLogHandler.standardError(label: label)])
+        MultiplexLogHandler([CrashContext.logHandler(label: label), StreamLogHandler.standardError(label: label)])
     }
 
     static func run(_ store: String, _ arguments: [String]) throws {
@@ -53,9 +53,9 @@ struct ContextScenarios {
 
     /// Two faults with something before each, and something else in between.
     private func trail() {
-        host.tags["region"] = "eu-1"
+        CrashContext.tags["region"] = "eu-1"
         perform("first") {
-            host.annotations["queue"] = "17 waiting"
+            CrashContext.annotations["queue"] = "17 waiting"
             log.warning("the disk is nearly full", metadata: ["free": "3 %", "password": "hunter2 and more"])
         }
         perform("nested") {
@@ -72,8 +72,8 @@ struct ContextScenarios {
         perform("a label of more characters than an event has room for: ä")
         perform("the fault") { Fault.nilUnwrap.commit() }
         perform("afterwards") {
-            host.annotations["queue"] = "none waiting"
-            host.tags["region"] = nil
+            CrashContext.annotations["queue"] = "none waiting"
+            CrashContext.tags["region"] = nil
             log.info("later")
             kill(getpid(), SIGUSR1)
         }
@@ -89,14 +89,14 @@ struct ContextScenarios {
 
     /// The process is killed as soon as it goes on.
     private func killed() {
-        host.annotations["state"] = "about to be killed"
+        CrashContext.annotations["state"] = "about to be killed"
         perform("before") { log.notice("before the fault") }
         perform("the fault") { Fault.nilUnwrap.commit() }
         perform("the end") { kill(getpid(), SIGKILL) }
     }
 
     private func terminated() {
-        host.annotations["state"] = "about to end"
+        CrashContext.annotations["state"] = "about to end"
         perform("before") { log.notice("before the fault") }
         perform("the fault") { Fault.wildPointer.commit() }
     }
@@ -130,8 +130,8 @@ struct ContextScenarios {
     }
 
     private func secrets() {
-        host.annotations["upstream"] = "https://joe:hunter2@example.org/"
-        host.annotations["api_token"] = "hunter2"
+        CrashContext.annotations["upstream"] = "https://joe:hunter2@example.org/"
+        CrashContext.annotations["api_token"] = "hunter2"
         perform("logs") {
             log.warning("login failed", metadata: ["password": "hunter2", "user": "joe"])
             log.info("Authorization: Bearer hunter2hunter2 for ACME-2222")
@@ -150,7 +150,7 @@ struct ContextScenarios {
 
     /// Neither the handler nor the crash thread may depend on a descriptor being left.
     private func withoutDescriptors() {
-        host.annotations["state"] = "exhausted"
+        CrashContext.annotations["state"] = "exhausted"
         perform("the fault") {
             var limit = rlimit()
             getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)

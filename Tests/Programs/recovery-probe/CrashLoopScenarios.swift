@@ -116,8 +116,8 @@ enum CrashLoopScenarios {
     /// A server whose connections all have the same label: a line "fault" is one, any other comes back.
     private static func connections(_ host: EventHost) throws {
         try endWhenTold(host)
-        let listener = host.keptDescriptor(named: "listener") ?? RestartScenarios.listen().descriptor
-        try host.keepAcrossRestart(listener, as: "listener")
+        let listener = (host.keptDescriptor(named: "listener")?.rawValue) ?? RestartScenarios.listen().descriptor
+        try host.keepAcrossRestart(FileDescriptor(rawValue: listener), as: "listener")
         var open: [UInt64: (port: HostRunLoop.PortSource, descriptor: CInt)] = [:]
         let end: @MainActor (UInt64) -> Void = { item in
             guard let connection = open.removeValue(forKey: item) else { return }
@@ -152,10 +152,10 @@ enum CrashLoopScenarios {
     /// A server of datagrams on one socket, made at the start and kept: "fault" ends the process, any other comes back.
     private static func datagrams(_ host: EventHost) throws {
         try endWhenTold(host)
-        let kept = host.keptDescriptor(named: "datagrams")
+        let kept = (host.keptDescriptor(named: "datagrams")?.rawValue)
         let receiver = kept ?? SharedPortScenarios.bound().descriptor
         if kept == nil { Probe.say("port \(RestartScenarios.port(of: receiver))") }
-        try host.keepAcrossRestart(receiver, as: "datagrams")
+        try host.keepAcrossRestart(FileDescriptor(rawValue: receiver), as: "datagrams")
         let port = HostRunLoop.PortSource(label: "datagrams", descriptor: receiver) { _, _ in
             var bytes = [UInt8](repeating: 0, count: 64)
             var sender = sockaddr_storage()

@@ -159,7 +159,7 @@ enum DeadlineScenarios {
     /// Only the timer has one.
     private static func item(_ host: EventHost) throws {
         let timer = HostRunLoop.Timer(label: "slow timer", after: .zero) { _ in MainActor.assumeIsolated { spin() } }
-        try host.setCalloutDeadline(CalloutDeadline(after: .milliseconds(100)), forItem: timer.identifier)
+        timer.calloutDeadline = CalloutDeadline(after: .milliseconds(100))
         host.loop.add(timer)
         let order = HostRunLoop.Timer(label: "order", after: .milliseconds(1)) { _ in
             MainActor.assumeIsolated {
@@ -172,13 +172,7 @@ enum DeadlineScenarios {
             MainActor.assumeIsolated { host.stop() }
         }
         host.loop.add(end)
-        host.perform {
-            do throws(ItemPolicyError) {
-                try host.setCalloutDeadline(nil, forItem: 0)
-            } catch {
-                Probe.say("\(error.code == .noItem)")
-            }
-        }
+        host.perform { Probe.say("\(order.calloutDeadline == nil)") }
     }
 
     private static func exempt(_ host: EventHost) throws {
@@ -187,7 +181,7 @@ enum DeadlineScenarios {
             Probe.say("untouched")
             MainActor.assumeIsolated { host.stop() }
         }
-        try host.setCalloutDeadline(.never, forItem: source.identifier)
+        source.calloutDeadline = .never
         host.loop.add(source)
         source.signal()
         host.loop.wakeUp()
@@ -195,7 +189,7 @@ enum DeadlineScenarios {
 
     private static func policy(_ host: EventHost) throws {
         let source = HostRunLoop.Source(label: "guarded") { _ in InjectedStall.busy.commit(milliseconds: forEver) }
-        try host.setPolicy(.never, forItem: source.identifier)
+        source.recoveryPolicy = .never
         host.loop.add(source)
         source.signal()
         host.loop.wakeUp()
@@ -206,8 +200,8 @@ enum DeadlineScenarios {
     /// A loop of another thread is abandoned in, and goes on, and so does the main loop meanwhile.
     private static func thread(_ host: EventHost) throws {
         let thread = try HostRunLoop.LoopThread(name: "second")
-        try host.watchDeadlines(of: thread.loop)
-        try host.watchDeadlines(of: thread.loop)
+        try host.watch(thread.loop)
+        try host.watch(thread.loop)
         let main = host.loop
         thread.loop.perform(label: "stuck") { InjectedStall.sleep.commit(milliseconds: forEver) }
         thread.loop.perform(label: "next") {

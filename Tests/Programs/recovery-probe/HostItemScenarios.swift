@@ -10,12 +10,10 @@ extension Probe {
     func quarantineEndedEarly() {
         let bad = faultingTimer()
         host.loop.add(bad)
-        let early = HostRunLoop.Observer(label: "early", activities: [.beforeTimers, .exit]) { [host] _, _ in
-            MainActor.assumeIsolated {
-                guard host.endQuarantine(ofItem: bad.identifier) else { return }
-                bad.invalidate()
-                Probe.say("ended")
-            }
+        let early = HostRunLoop.Observer(label: "early", activities: [.beforeTimers, .exit]) { _, _ in
+            guard bad.isQuarantined, bad.endQuarantine() else { return }
+            Probe.say(bad.isQuarantined ? "still there" : "ended")
+            bad.invalidate()
         }
         host.loop.add(early)
         stopWhenQuarantined()

@@ -50,6 +50,7 @@ enum HostScenario: String {
     case refusedWriters = "refused-writers"
     case withoutStandard = "without-standard"
     case sharedPort = "shared-port"
+    case observations
 
     /// Runs the scenario that the arguments name, if it is one of these, and ends the process, or says that `main` is to return.
     @MainActor
@@ -116,6 +117,7 @@ enum HostScenario: String {
         case .refusedWriters: try StartScenarios.refusedWriters(store)
         case .withoutStandard: try StartScenarios.withoutStandard(store)
         case .sharedPort: try SharedPortScenarios.run(store, arguments)
+        case .observations: try ObservationScenarios.run(store, arguments)
         case .samples: try SampleScenarios.run(store, arguments)
         }
     }

@@ -5,7 +5,7 @@ import Holdfast
 /// Processes that are told to end while something would restart them: `recovery-probe order STORE WHAT`.
 @MainActor
 enum OrderScenarios {
-    private static var holds: [Drain.Hold] = []
+    private static var holds: [Hold] = []
 
     static func run(_ store: String, _ arguments: [String]) throws {
         guard let what = arguments.first else { exit(64) }

@@ -7,7 +7,7 @@ import Logging
 @MainActor
 enum QuietScenarios {
     private static var ports: [UInt64: HostRunLoop.PortSource] = [:]
-    private static var hold: EventHost.Hold?
+    private static var hold: Hold?
 
     /// Serves, with what a plain agent has by default; a process that was restarted only says so.
     static func run(_ store: String, _ arguments: [String]) throws {

@@ -77,7 +77,7 @@ enum RestartScenarios {
     /// A listening socket whose connections the next process accepts: `KIND COUNT`.
     static func listener(_ host: EventHost, _ arguments: [String]) throws {
         let count = Int(arguments[1]) ?? 0
-        if let listener = host.keptDescriptor(named: "listener") {
+        if let listener = (host.keptDescriptor(named: "listener")?.rawValue) {
             for _ in 0..<count {
                 let client = accept(listener, nil, nil)
                 let line = readLine(client)
@@ -88,7 +88,7 @@ enum RestartScenarios {
             return host.close()
         }
         let (listener, port) = listen()
-        try host.keepAcrossRestart(listener, as: "listener")
+        try host.keepAcrossRestart(FileDescriptor(rawValue: listener), as: "listener")
         try host.onSignal(SIGUSR1) { _ in host.performRestart(by: arguments[0]) }
         Probe.say("port \(port)")
         host.run()
@@ -103,7 +103,7 @@ enum RestartScenarios {
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         guard host.history.restarts == 0 else {
             for name in host.keptNames {
-                guard let client = host.keptDescriptor(named: name), let half = host.keptState(named: name) else {
+                guard let client = (host.keptDescriptor(named: name)?.rawValue), let half = host.keptState(named: name) else {
                     Probe.say("lost \(name)")
                     continue
                 }
@@ -121,7 +121,7 @@ enum RestartScenarios {
             let client = accept(listener, nil, nil)
             var half = [UInt8](repeating: 0, count: 16)
             precondition(recv(client, &half, half.count, CInt(MSG_WAITALL)) == half.count)
-            try host.keepAcrossRestart(client, as: "client \(number)", state: half)
+            try host.keepAcrossRestart(FileDescriptor(rawValue: client), as: "client \(number)", state: half)
         }
         close(listener)
         host.performRestart(by: arguments[0])
@@ -149,7 +149,7 @@ enum RestartScenarios {
         var count = 0
         if host.history.restarts > 0 {
             guard let state = host.keptState(named: "torn"), let found = number(of: state),
-                host.keptDescriptor(named: "torn") != nil, host.lostDescriptors.isEmpty
+                (host.keptDescriptor(named: "torn")?.rawValue) != nil, host.lostDescriptors.isEmpty
             else { return Probe.say("torn after \(host.history.restarts)") }
             // The one that comes and goes is there as a whole or not at all.
             if host.keptNames.contains("fleeting"), host.keptState(named: "fleeting") != pattern(12) {
@@ -159,16 +159,16 @@ enum RestartScenarios {
             Probe.say("number \(found)")
         }
         guard host.history.restarts < 15 else { return host.close() }
-        let (descriptor, _) = host.keptDescriptor(named: "torn").map { ($0, 0) } ?? listen()
+        let (descriptor, _) = (host.keptDescriptor(named: "torn")?.rawValue).map { ($0, 0) } ?? listen()
         let fleeting = dup(descriptor)
-        try host.keepAcrossRestart(descriptor, as: "torn", state: pattern(count))
+        try host.keepAcrossRestart(FileDescriptor(rawValue: descriptor), as: "torn", state: pattern(count))
         // So many that the restart, which looks at each, takes far longer than a change.
-        for number in 0..<2000 { try host.keepAcrossRestart(descriptor, as: "other \(number)") }
+        for number in 0..<2000 { try host.keepAcrossRestart(FileDescriptor(rawValue: descriptor), as: "other \(number)") }
         if arguments.first == "kill" { Probe.say("ready") } else { startFaulter() }
         while true {
             count += 1
             try host.setKeptState(pattern(count), named: "torn")
-            try host.keepAcrossRestart(count % 2 == 0 ? fleeting : nil, as: "fleeting", state: pattern(12))
+            try host.keepAcrossRestart(count % 2 == 0 ? FileDescriptor(rawValue: FileDescriptor(rawValue: fleeting)) : nil, as: "fleeting", state: pattern(12))
         }
     }
 
@@ -209,9 +209,9 @@ enum RestartScenarios {
         }
         let (listener, _) = listen()
         for number: CInt in 100...103 { dup2(listener, number) }
-        try host.keepAcrossRestart(100, as: "closed\n<2>agent: all is well\u{0}<3>", state: [1])
-        try host.keepAcrossRestart(101, as: "replaced", state: [2])
-        try host.keepAcrossRestart(102, as: "kept", state: [3])
+        try host.keepAcrossRestart(FileDescriptor(rawValue: 100), as: "closed\n<2>agent: all is well\u{0}<3>", state: [1])
+        try host.keepAcrossRestart(FileDescriptor(rawValue: 101), as: "replaced", state: [2])
+        try host.keepAcrossRestart(FileDescriptor(rawValue: 102), as: "kept", state: [3])
         close(100)
         let other = open("/dev/null", O_RDONLY)
         dup2(other, 101)
@@ -223,10 +223,10 @@ enum RestartScenarios {
     static func withoutProc(_ host: EventHost, _ arguments: [String]) throws {
         if host.history.restarts == 0 {
             let (listener, _) = listen()
-            try host.keepAcrossRestart(listener, as: "listener", state: [1, 2])
+            try host.keepAcrossRestart(FileDescriptor(rawValue: listener), as: "listener", state: [1, 2])
             guard hf_sandbox_hide_processes() else { return Probe.say("no namespace") }
         } else {
-            let isListening = host.keptDescriptor(named: "listener").map(isOpen)
+            let isListening = (host.keptDescriptor(named: "listener")?.rawValue).map(isOpen)
             Probe.say("kept \(host.keptNames) \(host.keptState(named: "listener") ?? []) \(isListening ?? false)")
             Probe.say("lost \(host.lostDescriptors.map(\.name)) hidden \(access("/proc/self", F_OK) != 0)")
             Probe.say("given \(CrashCapture.arguments { $0 }.dropFirst(3))")
@@ -248,7 +248,7 @@ enum RestartScenarios {
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         let (listener, _) = listen()
         for number: CInt in [100, 3000] { dup2(listener, number) }
-        try host.keepAcrossRestart(100, as: "kept")
+        try host.keepAcrossRestart(FileDescriptor(rawValue: 100), as: "kept")
         // SYS_close_range of unistd.h, which Swift does not import; who counts up to the limit meets 4096.
         guard limit.rlim_max > 4096, hf_sandbox_refuse(436, ENOSYS), hf_sandbox_forbid_descriptors(4096) else {
             return Probe.say("no sandbox")
@@ -270,7 +270,7 @@ enum RestartScenarios {
             Probe.say("same names \(host.keptNames == names.sorted())")
             var whole = 0
             for name in names where host.keptState(named: name) == Array(name.utf8) {
-                guard let descriptor = host.keptDescriptor(named: name),
+                guard let descriptor = (host.keptDescriptor(named: name)?.rawValue),
                     fcntl(descriptor, F_GETFD) == FD_CLOEXEC
                 else { continue }
                 whole += 1
@@ -283,11 +283,11 @@ enum RestartScenarios {
         let (listener, _) = listen()
         for name in names {
             let descriptor = fcntl(listener, F_DUPFD_CLOEXEC, 3)
-            try host.keepAcrossRestart(descriptor, as: name, state: Array(name.utf8))
+            try host.keepAcrossRestart(FileDescriptor(rawValue: descriptor), as: name, state: Array(name.utf8))
         }
         for (descriptor, name) in [(CInt(99_999), "not open"), (listener, String(repeating: "n", count: 4097))] {
             do throws(KeptDescriptorError) {
-                try host.keepAcrossRestart(descriptor, as: name)
+                try host.keepAcrossRestart(FileDescriptor(rawValue: descriptor), as: name)
             } catch {
                 Probe.say("refused \(error.code == .notOpen) \(error.code == .tooLarge)")
             }
@@ -300,16 +300,16 @@ enum RestartScenarios {
     static func failedRestart(_ host: EventHost) throws {
         guard host.history.restarts == 0 else {
             for name in host.keptNames {
-                let descriptor = host.keptDescriptor(named: name) ?? -1
+                let descriptor = (host.keptDescriptor(named: name)?.rawValue) ?? -1
                 Probe.say("\(name) \(host.keptState(named: name) ?? []) \(isOpen(descriptor))")
             }
             Probe.say("standard output flags \(fcntl(STDOUT_FILENO, F_GETFD))")
             return host.close()
         }
         let (listener, _) = listen()
-        try host.keepAcrossRestart(listener, as: "changed", state: [1])
-        try host.keepAcrossRestart(listener, as: "given up", state: [2])
-        try host.keepAcrossRestart(STDOUT_FILENO, as: "output", state: [3])
+        try host.keepAcrossRestart(FileDescriptor(rawValue: listener), as: "changed", state: [1])
+        try host.keepAcrossRestart(FileDescriptor(rawValue: listener), as: "given up", state: [2])
+        try host.keepAcrossRestart(FileDescriptor(rawValue: STDOUT_FILENO), as: "output", state: [3])
         host.perform {
             // A text of the environment has at most 32 pages (execve(2), MAX_ARG_STRLEN).
             setenv("LARGE", String(repeating: "x", count: 200_000), 1)
@@ -320,7 +320,7 @@ enum RestartScenarios {
                 do {
                     try host.setKeptState(Array(repeating: round, count: 5000), named: "changed")
                     try host.keepAcrossRestart(nil, as: "given up")
-                    try host.keepAcrossRestart(dup(listener), as: "new", state: [round])
+                    try host.keepAcrossRestart(FileDescriptor(rawValue: dup(listener)), as: "new", state: [round])
                 } catch {
                     Probe.say("\(error)")
                 }
@@ -343,12 +343,12 @@ enum RestartScenarios {
     /// A process that becomes another user, and then faults hard: `CALL`.
     static func otherUser(_ host: EventHost, _ arguments: [String]) throws {
         if host.history.restarts > 0 {
-            let listener = host.keptDescriptor(named: "listener")
+            let listener = (host.keptDescriptor(named: "listener")?.rawValue)
             let state = host.keptState(named: "listener") ?? []
             Probe.say("user \(geteuid()) port \(listener.map(port(of:)) ?? 0) state \(state)")
         } else {
             let (listener, port) = listen()
-            try host.keepAcrossRestart(listener, as: "listener", state: [1, 2])
+            try host.keepAcrossRestart(FileDescriptor(rawValue: listener), as: "listener", state: [1, 2])
             Probe.say("port \(port)")
             let result = arguments[0] == "seteuid" ? seteuid(65_534) : setuid(65_534)
             guard result == 0 else { return Probe.say("still user \(geteuid())") }
@@ -386,7 +386,7 @@ enum RestartScenarios {
         // Another file may have its number since.
         var status = stat()
         let isTaken = fstat(spool, &status) != 0 || status.st_size != Probe.madeUpSize
-        let isUsable = if case .usable = host.storeState { true } else { false }
+        let isUsable = host.storeProblem == nil
         Probe.say("kept \(host.keptNames) records \(isTaken) store \(isUsable) user \(geteuid()) group \(getegid())")
         host.close()
     }
@@ -422,7 +422,7 @@ enum RestartScenarios {
     static func stormed(_ host: EventHost, _ arguments: [String]) throws {
         let (listener, _) = listen()
         // So many that the restart, which looks at each, takes a while.
-        for number in 0..<2000 { try host.keepAcrossRestart(listener, as: "\(number)") }
+        for number in 0..<2000 { try host.keepAcrossRestart(FileDescriptor(rawValue: listener), as: "\(number)") }
         try host.onSignal(SIGUSR1) { _ in }
         try host.onSignal(SIGTERM) { _ in host.stop() }
         Probe.say(host.history.restarts == 0 ? "ready" : "again")

@@ -92,18 +92,18 @@ enum StallScenarios {
             }
             // For ever, or longer than for the others.
             let policy = place == "ignored" ? StallPolicy.Item.ignored : StallPolicy.Item(threshold: .seconds(2))
-            try host.setStallPolicy(policy, forItem: timer.identifier)
+            timer.stallPolicy = policy
             host.loop.add(timer, to: .common)
         case "loop":
             let thread = try HostRunLoop.LoopThread(name: "second")
             threads = [thread]
-            try host.stallMonitor?.watch(thread.loop)
+            try host.watch(thread.loop)
             thread.loop.perform(label: "stuck", stall)
             stopAfter(thread, host)
         case "two":
             threads = try (1...2).map { try HostRunLoop.LoopThread(name: "loop \($0)") }
             for thread in threads {
-                try host.stallMonitor?.watch(thread.loop)
+                try host.watch(thread.loop)
                 thread.loop.perform(label: "stuck", stall)
             }
             for thread in threads { stopAfter(thread, threads.last === thread ? host : nil) }
@@ -155,14 +155,14 @@ enum StallScenarios {
                     if label == "allowed" { usleep(2_000_000) } else { stall() }
                     if label == "stuck" { MainActor.assumeIsolated { host.stop() } }
                 }
-                if label == "allowed" { try host.setStallPolicy(.ignored, forItem: source.identifier) }
+                if label == "allowed" { source.stallPolicy = .ignored }
                 host.loop.add(source, to: .common)
                 source.signal()
             }
         case "unwatched":
             perform(host, "stuck") {
                 stall()
-                MainActor.assumeIsolated { host.stallMonitor?.stopWatching(host.loop) }
+                host.stopWatching(host.loop)
                 // Until nobody is expected to tell of its end any more.
                 sleep(2)
             }
@@ -172,7 +172,7 @@ enum StallScenarios {
                 stall()
                 DispatchQueue.main.async { MainActor.assumeIsolated { host.stop() } }
             }
-            try host.stallMonitor?.watch(pinging: "late queue", every: .milliseconds(10)) { answer in
+            try host.watch(pinging: "late queue", every: .milliseconds(10)) { answer in
                 queue.async(execute: answer)
             }
         default: exit(64)

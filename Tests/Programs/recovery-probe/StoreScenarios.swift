@@ -74,6 +74,6 @@ enum StoreScenarios {
     }
 
     private static func state(of host: EventHost) -> String {
-        if case .usable = host.storeState { "usable" } else { "unusable" }
+        host.storeProblem == nil ? "usable" : "unusable"
     }
 }

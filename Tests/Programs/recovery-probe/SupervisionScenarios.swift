@@ -46,7 +46,7 @@ extension Probe {
 
     /// The hold is never released.
     func drainDeadline() {
-        var holds: [Drain.Hold] = []
+        var holds: [Hold] = []
         host.onDrain { drain in
             Probe.say("holding")
             holds.append(drain.hold())
@@ -66,7 +66,7 @@ extension Probe {
 
     /// The main loop hears of the fault long after the thread that faulted has begun to wait.
     func drainClock() {
-        var holds: [Drain.Hold] = []
+        var holds: [Hold] = []
         var latest = HostRunLoop.Instant.distantPast
         host.onDrain { drain in
             holds.append(drain.hold())
@@ -103,7 +103,7 @@ extension Probe {
     /// The hold is never released, and the deadline is hours away.
     func drainEndWithin() {
         let worker = ThreadNumber()
-        var holds: [Drain.Hold] = []
+        var holds: [Hold] = []
         host.onRestart { Probe.say("handing over") }
         host.onDrain { drain in
             holds.append(drain.hold())
@@ -232,7 +232,7 @@ extension Probe {
 
     func itemPolicy() throws {
         let timer = HostRunLoop.Timer(label: "strict", after: .milliseconds(1)) { _ in Fault.nilUnwrap.commit() }
-        try host.setPolicy(.never, forItem: timer.identifier)
+        timer.recoveryPolicy = .never
         perform({ Fault.nilUnwrap.commit() }, { Probe.say("resumed") })
         host.loop.add(timer)
         finishNever()

@@ -64,7 +64,7 @@ enum Scenario: String {
             quarantine: quarantinePolicy
         )
         if self == .policies {
-            for item in 1...500 as ClosedRange<UInt64> { try supervisor.setPolicy(.never, forItem: item) }
+            for item in 1...500 as ClosedRange<UInt64> { supervisor.policies.set(.never, forItem: item) }
         }
         supervisor.isStopping = self == .stopping
         var wrong = 0

@@ -16,11 +16,11 @@ public struct PastFault: Sendable, Hashable {
         case terminated
 
         /// Whether its process ended with it.
-        public var endsProcess: Bool { self == .restarted || self == .terminated }
+        package var endsProcess: Bool { self == .restarted || self == .terminated }
     }
 
     /// Which fault of its process it was, from 1.
-    public var number: Int
+    package var number: Int
     /// The signal's number.
     public var signal: CInt
     /// What was done about it.
@@ -30,15 +30,15 @@ public struct PastFault: Sendable, Hashable {
     /// When it happened, by the real-time clock.
     public var time: Timestamp
     /// When its process began, if that is known.
-    public var processStart: Timestamp?
+    package var processStart: Timestamp?
     /// Its process; 0 if it is not known.
-    public var pid: Int
+    package var pid: Int
     /// How far its process had come; nil if that is not known.
-    public var phase: ProcessPhase?
+    package var phase: ProcessPhase?
     /// Whether the item was in the main loop before the run, with a label that no other item had.
     ///
     /// Only such an item can be told apart in the next process.
-    public var isOfStartItem: Bool
+    package var isOfStartItem: Bool
 
     /// Makes a fault.
     package init(

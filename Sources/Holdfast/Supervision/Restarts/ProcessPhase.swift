@@ -1,5 +1,5 @@
 /// How far a process has come: what its end says depends on it.
-public enum ProcessPhase: String, Sendable, Hashable, CaseIterable {
+package enum ProcessPhase: String, Sendable, Hashable, CaseIterable {
     /// Its host does not run yet.
     case starting
     /// Its host runs, and has served nothing yet.

@@ -9,7 +9,7 @@ public struct RestartHistory: Sendable, Hashable {
     /// How many restarts in a row ended a process that had served nothing, without a healthy stretch between.
     ///
     /// Those that the program asked for are not counted.
-    public var earlyRestarts: Int
+    package var earlyRestarts: Int
     /// How many of those a safe mode has answered that is over: only others can begin the next.
     package var answeredRestarts = 0
     /// When safe mode began to serve, for it lasts over restarts; nil where it did not, or there is none.
@@ -43,7 +43,7 @@ public struct RestartHistory: Sendable, Hashable {
     ]
 
     /// The history of a process that was not restarted.
-    public static let none = RestartHistory(restarts: 0, earlyRestarts: 0)
+    package static let none = RestartHistory(restarts: 0, earlyRestarts: 0)
 
     init(
         restarts: Int,
@@ -112,7 +112,7 @@ public struct RestartHistory: Sendable, Hashable {
     ///   - pid: The pid that the process keeps.
     ///   - reason: Why it is restarted.
     /// - Returns: The environment, as `key=value`.
-    public func environmentForRestart(
+    package func environmentForRestart(
         base: [String],
         phase: ProcessPhase = .running,
         isHealthy: Bool,
