@@ -214,10 +214,10 @@ let package = Package(
         testSupport("AllocationCounter"),
         testSupport("CFrameProbe"),
         testSupport("RecoveryTestSupport", ["CRecoveryPoint"]),
-        testProgram("allocation-probe", ["AllocationCounter", "CRecoveryPoint", "RunLoops"]),
+        testProgram("allocation-probe", ["AllocationCounter", "CRecoveryPoint", "RunLoops", system]),
         testProgram("main-loop-probe", ["RunLoops", "LinuxSystem", system]),
         testProgram("message-probe", ["RunLoops", system]),
-        testProgram("run-loop-stress", ["RunLoops"]),
+        testProgram("run-loop-stress", ["RunLoops", system]),
         testProgram("stall-trial", ["RunLoops", "CrashCapture", "StallDetection"]),
         testProgram("store-probe", ["CrashReports", system]),
         // Bugs to group: the corpus of CrashReportsTests is made with it.

@@ -45,7 +45,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "run-loop-benchmark",
-            dependencies: [holdfast("RunLoops"), "CBenchmark"],
+            dependencies: [holdfast("RunLoops"), "CBenchmark", .product(name: "SystemPackage", package: "swift-system")],
             swiftSettings: swiftSettings
         ),
     ]

@@ -65,12 +65,12 @@ extension EventHost {
 
     /// Whether a port that was open work is so still; a connection stays one until its port goes.
     private func isStillOpen(_ port: HostRunLoop.PortSource) -> Bool {
-        !isHandedOver(port.descriptor) && port.hasOpenWork?() != false
+        !isHandedOver(port.number) && port.hasOpenWork?() != false
     }
 
     private func isOpenWork(_ port: HostRunLoop.PortSource) -> Bool {
-        if isHandedOver(port.descriptor) { return false }
-        return port.hasOpenWork?() ?? OpenConnection.isOne(port.descriptor)
+        if isHandedOver(port.number) { return false }
+        return port.hasOpenWork?() ?? OpenConnection.isOne(port.number)
     }
 
     /// Whether the process that comes next has a descriptor: it need not be closed.

@@ -94,19 +94,20 @@ struct DocumentationTests {
         let lines = try lines { loop, print in
             var ends: [CInt] = [0, 0]
             pipe(&ends)
-            let reader = ends[0]
-            let input = HostRunLoop.PortSource(label: "input", descriptor: reader) { _, readiness in
+            let reader = FileDescriptor(rawValue: ends[0])
+            let input = HostRunLoop.PortSource(label: "input", descriptor: reader) { input, readiness in
                 var bytes = [UInt8](repeating: 0, count: 4096)
-                let count = read(reader, &bytes, bytes.count)
+                let count = read(input.descriptor.rawValue, &bytes, bytes.count)
                 print("\(count) bytes, ended: \(readiness.contains(.hangUp))")
+                if count == 0 { input.invalidate() }
             }
             try loop.add(input, to: .common)
             write(ends[1], "abc", 3)
             loop.run(for: .zero)
             close(ends[1])
             loop.run(for: .zero)
-            input.invalidate()
-            close(reader)
+            #expect(!input.isValid)
+            try reader.close()
         }
         #expect(lines == ["3 bytes, ended: false", "0 bytes, ended: true"])
     }

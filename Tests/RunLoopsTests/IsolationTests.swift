@@ -1,5 +1,6 @@
 import Glibc
 import RunLoops
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -33,7 +34,7 @@ struct IsolationTests {
                 self.note(observer.label, of: count)
                 observer.invalidate()
             }
-            let port = HostRunLoop.PortSource(label: "port", descriptor: descriptor) { port, _ in
+            let port = HostRunLoop.PortSource(label: "port", descriptor: FileDescriptor(rawValue: descriptor)) { port, _ in
                 self.note(port.label, of: count)
                 port.invalidate()
             }

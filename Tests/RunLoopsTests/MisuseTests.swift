@@ -1,5 +1,6 @@
 import Glibc
 import RunLoops
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -100,7 +101,7 @@ struct MisuseTests {
             var codes: [HostRunLoop.Mode: [RunLoopError.Code]] = [:]
             for mode: HostRunLoop.Mode in [.default, .common] {
                 for descriptor: CInt in [-1, file, folder] {
-                    let port = HostRunLoop.PortSource(label: "p", descriptor: descriptor) { _, _ in }
+                    let port = HostRunLoop.PortSource(label: "p", descriptor: FileDescriptor(rawValue: descriptor)) { _, _ in }
                     do throws(RunLoopError) {
                         try loop.add(port, to: mode)
                     } catch {
@@ -124,12 +125,12 @@ struct MisuseTests {
             let first = TestPipe()
             let second = TestPipe()
             let number = dup(first.readEnd)
-            let old = HostRunLoop.PortSource(label: "old", descriptor: number) { _, _ in trace.add("old") }
+            let old = HostRunLoop.PortSource(label: "old", descriptor: FileDescriptor(rawValue: number)) { _, _ in trace.add("old") }
             try loop.add(old)
             // In one step: other tests open descriptors meanwhile.
             #expect(dup2(second.readEnd, number) == number)
             defer { close(number) }
-            let new = HostRunLoop.PortSource(label: "new", descriptor: number) { _, _ in
+            let new = HostRunLoop.PortSource(label: "new", descriptor: FileDescriptor(rawValue: number)) { _, _ in
                 second.takeByte()
                 trace.add("new")
             }

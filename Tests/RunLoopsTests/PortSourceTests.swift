@@ -67,7 +67,7 @@ struct PortSourceTests {
             try loop.add(pipe.portSource("p") { _ in }, to: "a")
             var errors: [RunLoopError] = []
             for (descriptor, mode) in [(file, "b"), (-1, "c"), (pipe.readEnd, "a")] {
-                let source = PortSource(label: "s", descriptor: descriptor) { _, _ in }
+                let source = PortSource(label: "s", descriptor: FileDescriptor(rawValue: descriptor)) { _, _ in }
                 do throws(RunLoopError) {
                     try loop.add(source, to: HostRunLoop.Mode(rawValue: mode))
                 } catch {
@@ -88,7 +88,7 @@ struct PortSourceTests {
             let ends = try socketPair()
             defer { closeAll(ends) }
             let cell = Cell<PortSource?>(nil)
-            let source = PortSource(label: "p", descriptor: ends[0], interest: []) { _, readiness in
+            let source = PortSource(label: "p", descriptor: FileDescriptor(rawValue: ends[0]), interest: []) { _, readiness in
                 trace.add(readiness == .writable ? "write" : "\(readiness.rawValue)")
                 cell.value?.interest = .readable
             }
@@ -135,12 +135,12 @@ struct PortSourceTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             let ends = try socketPair()
-            let old = PortSource(label: "old", descriptor: ends[0]) { _, _ in trace.add("old") }
+            let old = PortSource(label: "old", descriptor: FileDescriptor(rawValue: ends[0])) { _, _ in trace.add("old") }
             try loop.add(old)
             let pipe = TestPipe()
             // Closes the socket and takes its number in one step: other tests open descriptors meanwhile.
             precondition(dup2(pipe.readEnd, ends[0]) == ends[0])
-            let new = PortSource(label: "new", descriptor: ends[0]) { _, _ in trace.add("new") }
+            let new = PortSource(label: "new", descriptor: FileDescriptor(rawValue: ends[0])) { _, _ in trace.add("new") }
             try loop.add(new)
             old.invalidate()
             pipe.fill()
@@ -158,7 +158,7 @@ struct PortSourceTests {
             let ends = try socketPair()
             defer { close(ends[0]) }
             let seen = Cell<PortSource.Readiness>([])
-            try loop.add(PortSource(label: "p", descriptor: ends[0]) { seen.value = $1 })
+            try loop.add(PortSource(label: "p", descriptor: FileDescriptor(rawValue: ends[0])) { seen.value = $1 })
             close(ends[1])
             // Not at once: a child that another test starts may have the end until it executes its program.
             loop.run(in: .default, for: .seconds(20), returnAfterSourceHandled: true)

@@ -1,6 +1,7 @@
 import Glibc
 import RecoveryTestSupport
 import RunLoops
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -279,14 +280,14 @@ struct WithdrawalTests {
             let pipe = TestPipe()
             let port = try HostRunLoop.MessagePort(label: "messages") { _ in }
             let results = [
-                try loop.add(HostRunLoop.PortSource(label: "socket", descriptor: ends[0]) { _, _ in }, to: .common),
+                try loop.add(HostRunLoop.PortSource(label: "socket", descriptor: FileDescriptor(rawValue: ends[0])) { _, _ in }, to: .common),
                 try loop.add(pipe.portSource("pipe") { _ in }), loop.add(Timer(label: "timer", after: .zero) { _ in }),
                 try loop.add(port),
             ]
             let items = Set(loop.itemsThatCanBeLeftOut.keys)
             // Who asks for it by hand has it.
             loop.withhold(itemsLabelled: ["other"])
-            let other = HostRunLoop.PortSource(label: "other", descriptor: ends[1]) { _, _ in }
+            let other = HostRunLoop.PortSource(label: "other", descriptor: FileDescriptor(rawValue: ends[1])) { _, _ in }
             return (results + [try loop.add(other)], items)
         }
         #expect(results == [.added, .withheld, .withheld, .added, .withheld])

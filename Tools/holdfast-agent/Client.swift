@@ -1,5 +1,6 @@
 import Glibc
 import RunLoops
+import SystemPackage
 
 /// One connection: lines in, answers out, with a bound on what waits for a slow reader.
 @MainActor
@@ -65,7 +66,7 @@ final class Client {
     func start(on loop: HostRunLoop) throws {
         // What was left of it is served as soon as there is room for answers.
         let interest: HostRunLoop.PortSource.Interest = hasState ? [.readable, .writable] : .readable
-        let source = HostRunLoop.PortSource(label: "client \(number)", descriptor: descriptor, interest: interest) {
+        let source = HostRunLoop.PortSource(label: "client \(number)", descriptor: FileDescriptor(rawValue: descriptor), interest: interest) {
             [weak self] _, readiness in
             MainActor.assumeIsolated { self?.serveMarked(readiness) }
         }

@@ -3,6 +3,7 @@ import FaultInjection
 import Glibc
 import Holdfast
 import RunLoops
+import SystemPackage
 
 /// Commits an injected fault in the kind of callout that was asked for, as often as was asked for.
 @MainActor
@@ -52,7 +53,7 @@ final class Injector {
             var ends: [CInt] = [0, 0]
             guard unsafe pipe(&ends) == 0 else { throw SystemError("pipe", errno) }
             let (reader, writer) = (ends[0], ends[1])
-            let port = HostRunLoop.PortSource(label: label, descriptor: reader) { _, _ in
+            let port = HostRunLoop.PortSource(label: label, descriptor: FileDescriptor(rawValue: reader)) { _, _ in
                 var byte: UInt8 = 0
                 _ = unsafe read(reader, &byte, 1)
                 fault.commit()

@@ -1,6 +1,7 @@
 import FaultInjection
 import Glibc
 import RunLoops
+import SystemPackage
 
 /// The agent without Holdfast: the same connections and the same loop, but nothing stands between a fault and the end.
 ///
@@ -18,7 +19,7 @@ final class UnprotectedAgent {
 
     /// Serves for ever.
     func serve() throws {
-        let port = HostRunLoop.PortSource(label: "listener", descriptor: listener.descriptor) { [weak self] _, _ in
+        let port = HostRunLoop.PortSource(label: "listener", descriptor: FileDescriptor(rawValue: listener.descriptor)) { [weak self] _, _ in
             MainActor.assumeIsolated { self?.accept() }
         }
         listenerSource = port

@@ -1,5 +1,6 @@
 import CBenchmark
 import RunLoops
+import SystemPackage
 
 /// What the callouts of one measurement share.
 ///
@@ -65,7 +66,7 @@ func addPort(
     to loop: HostRunLoop,
     _ serve: @escaping @Sendable () -> Void
 ) -> HostRunLoop.PortSource {
-    let source = HostRunLoop.PortSource(label: "benchmark", descriptor: descriptor) { _, _ in serve() }
+    let source = HostRunLoop.PortSource(label: "benchmark", descriptor: FileDescriptor(rawValue: descriptor)) { _, _ in serve() }
     do {
         try loop.add(source)
     } catch {

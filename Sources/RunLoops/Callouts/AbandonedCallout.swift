@@ -3,7 +3,7 @@ import Synchronization
 
 extension HostRunLoop {
     /// What kind of item a callout belongs to.
-    public enum CalloutKind: UInt32, Sendable, Hashable {
+    package enum CalloutKind: UInt32, Sendable, Hashable {
         /// A source that was signalled, or its `schedule` or `cancel` closure.
         case source = 1
         /// A port source.
@@ -31,27 +31,27 @@ extension HostRunLoop {
     }
 
     /// A callout that faulted and was abandoned: nothing in it was unwound or released.
-    public struct AbandonedCallout: Sendable {
+    package struct AbandonedCallout: Sendable {
         /// The loop, on whose thread the handler is called.
-        public let loop: HostRunLoop
+        package let loop: HostRunLoop
         /// What kind of item it belongs to.
-        public let kind: CalloutKind
+        package let kind: CalloutKind
         /// The item's label.
-        public let label: String
+        package let label: String
         /// The item's identity, unique in the process.
-        public let item: UInt64
+        package let item: UInt64
         /// The mode in which the loop ran.
-        public let mode: Mode
+        package let mode: Mode
         /// How many runs were active.
-        public let nesting: Int
+        package let nesting: Int
         /// The pass, counted from 1 over the life of the loop.
-        public let pass: UInt64
+        package let pass: UInt64
         /// The stage of the run.
-        public let activity: Activity
+        package let activity: Activity
         /// The names of what it was changing, by `withValue` or `touch`; what was touched last comes first.
-        public let touched: [String]
+        package let touched: [String]
         /// Whether it was a cleanup of an abandoned callout of the item.
-        public let isCleanup: Bool
+        package let isCleanup: Bool
         /// The stack with its frames.
         package let stack: AbandonedStack
     }
@@ -97,7 +97,7 @@ extension HostRunLoop {
     /// ends, and one that is set later is not kept. Callable from any thread.
     ///
     /// - Parameter handler: The handler, or `nil` for the default one.
-    public func setAbandonHandler(
+    package func setAbandonHandler(
         @_inheritActorContext _ handler: (@Sendable @isolated(any) (AbandonedCallout) -> Void)?
     ) {
         require(handler?.isolation, for: "abandon handler")

@@ -177,7 +177,7 @@ extension HostRunLoop {
     ///   - name: What is about to be changed.
     ///   - poison: Makes it unusable: called on the loop's thread, once at most.
     /// - Returns: The mark: to be cancelled when the change is complete.
-    public static func touch(_ name: String, poison: @escaping () -> Void) -> Cleanup {
+    package static func touch(_ name: String, poison: @escaping () -> Void) -> Cleanup {
         register(CalloutAttachment(name: name, poison))
     }
 

@@ -141,7 +141,7 @@ public struct PoisonedError: Error, Hashable, Sendable, CustomStringConvertible 
     /// Makes an error.
     ///
     /// - Parameter name: The name of the `Poisonable`.
-    public init(name: String) {
+    init(name: String) {
         self.name = name
     }
 

@@ -145,7 +145,7 @@ final class LoopMode: @unchecked Sendable {
         } catch {
             throw RunLoopError(code: .noResources, underlyingError: error)
         }
-        let descriptor = port.descriptor
+        let descriptor = port.number
         let slot = ports.insert(port)
         do {
             try poller.epoll.add(descriptor, events: events, token: ports.token(of: slot))

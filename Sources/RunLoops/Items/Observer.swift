@@ -12,11 +12,11 @@ extension HostRunLoop {
         static var keepsModeAlive: Bool { false }
 
         /// The stages at which it is called.
-        public let activities: Activity
+        package let activities: Activity
         /// Whether it is called more than once.
-        public let repeats: Bool
+        package let repeats: Bool
         /// At the same stage, observers of a lower order are called first.
-        public let order: Int
+        package let order: Int
 
         /// Makes an observer that is in no loop yet.
         ///

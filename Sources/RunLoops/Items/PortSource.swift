@@ -1,7 +1,10 @@
 import CRecoveryPoint
 import LinuxSystem
 import Synchronization
-import SystemPackage
+public import SystemPackage
+
+/// A descriptor, as swift-system has it: so that a program can name it without that package.
+public typealias FileDescriptor = SystemPackage.FileDescriptor
 
 extension HostRunLoop {
     /// Calls a closure while a descriptor is ready, once per pass: level-triggered, and never reading from it.
@@ -20,7 +23,9 @@ extension HostRunLoop {
         static var keepsModeAlive: Bool { true }
 
         /// The descriptor, which belongs to whoever made the source.
-        public let descriptor: CInt
+        public let descriptor: FileDescriptor
+        /// The number of the descriptor.
+        package var number: CInt { descriptor.rawValue }
         /// Says whether something behind the descriptor would be lost with the process; nil where that is to be told by the descriptor.
         package let hasOpenWork: (@Sendable () -> Bool)?
         /// Is told when the thread of the last loop that had it has ended.
@@ -35,12 +40,12 @@ extension HostRunLoop {
         ///   - perform: Called on the loop's thread, with the source and what its descriptor is ready for.
         public convenience init(
             label: String,
-            descriptor: CInt,
+            descriptor: FileDescriptor,
             interest: Interest = .readable,
             @_inheritActorContext perform: @escaping @Sendable @isolated(any) (PortSource, Readiness) -> Void
         ) {
             self.init(
-                ItemIdentifier.next(), label, descriptor, interest, nil, nil, nil, perform.isolation, Plain.port(perform)
+                ItemIdentifier.next(), label, descriptor.rawValue, interest, nil, nil, nil, perform.isolation, Plain.port(perform)
             )
         }
 
@@ -56,7 +61,7 @@ extension HostRunLoop {
         /// Makes one that says itself whose input comes by it, and whether there is open work behind it.
         convenience init(
             label: String,
-            descriptor: CInt,
+            number descriptor: CInt,
             interest: Interest = .readable,
             peers: SocketPeers,
             hasOpenWork: (@Sendable () -> Bool)? = nil,
@@ -80,7 +85,7 @@ extension HostRunLoop {
             _ isolation: (any Actor)?,
             _ perform: @escaping @Sendable (PortSource, Readiness) -> Void
         ) {
-            self.descriptor = descriptor
+            self.descriptor = FileDescriptor(rawValue: descriptor)
             self.hasOpenWork = hasOpenWork
             self.whenLoopsEnded = whenLoopsEnded
             interestBits = Atomic(interest.rawValue)
@@ -116,7 +121,7 @@ extension HostRunLoop {
             loop.lock.withLock {
                 withItemLock {
                     guard memberships.membership(in: mode)?.slot == slot else { return }
-                    mode.watchPort(at: slot, descriptor: descriptor, for: interest.events)
+                    mode.watchPort(at: slot, descriptor: number, for: interest.events)
                 }
             }
         }
@@ -138,7 +143,7 @@ extension HostRunLoop {
         /// Looks whose input comes by the descriptor: not at a fault, where nobody may ask.
         private func lookAtPeers() {
             guard !hasFixedPeers else { return }
-            peersCode.store(SocketPeers.of(descriptor).rawValue, ordering: .relaxed)
+            peersCode.store(SocketPeers.of(number).rawValue, ordering: .relaxed)
         }
 
         /// Notes that the thread of a loop that had it has ended; called with no lock held.
@@ -163,7 +168,7 @@ extension HostRunLoop {
         }
 
         func leave(_ mode: LoopMode, slot: Int) {
-            mode.removePort(at: slot, descriptor: descriptor)
+            mode.removePort(at: slot, descriptor: number)
         }
     }
 }

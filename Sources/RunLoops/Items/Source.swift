@@ -20,7 +20,7 @@ extension HostRunLoop {
         static var isToldOfMoving: Bool { true }
 
         /// Among sources that are signalled together, those of a lower order are performed first.
-        public let order: Int
+        package let order: Int
 
         /// Makes a source that is in no loop yet.
         ///

@@ -66,7 +66,7 @@ public final class HostRunLoop: @unchecked Sendable {
     public var allModes: Set<Mode> { lock.withLock { modes.names } }
 
     /// The modes that a run was asked for at least once while they existed, and those of the common modes that exist.
-    public var usedModes: Set<Mode> {
+    package var usedModes: Set<Mode> {
         lock.withLock {
             let used = modes.all.filter { $0.wasRun || modes.isCommon($0.name) }
             return Set(used.map(\.name))
@@ -77,10 +77,10 @@ public final class HostRunLoop: @unchecked Sendable {
     public var isWaiting: Bool { progress.reading.state == .waiting }
 
     /// How many runs are active, one inside the other; 0 while the loop does not run.
-    public var nesting: Int { runs.depth }
+    package var nesting: Int { runs.depth }
 
     /// How many passes were begun in the life of the loop.
-    public var passCount: UInt64 { runs.passCount }
+    package var passCount: UInt64 { runs.passCount }
 
     /// The size in bytes of the stacks on which callouts run; 1 MiB unless set.
     ///
@@ -95,7 +95,7 @@ public final class HostRunLoop: @unchecked Sendable {
     /// In a batch of signalled sources CFRunLoop takes the last one for all: if an earlier one invalidated it, the pass goes
     /// to sleep as if no source had been handled, and a run that was to return after a source does not (CFRunLoop.c:2265).
     /// False unless set. Callable from any thread.
-    public var strictCF: Bool {
+    package var strictCF: Bool {
         get { isStrict.load(ordering: .relaxed) }
         set { isStrict.store(newValue, ordering: .relaxed) }
     }

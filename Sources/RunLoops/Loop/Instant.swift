@@ -6,12 +6,12 @@ extension HostRunLoop {
     /// It does not follow changes of the wall clock and stands still in suspend.
     public struct Instant: InstantProtocol, Sendable, CustomStringConvertible {
         /// Nanoseconds on the monotonic clock.
-        public let nanoseconds: Int64
+        package let nanoseconds: Int64
 
         /// Makes a point from a reading of the monotonic clock.
         ///
         /// - Parameter nanoseconds: Nanoseconds on `CLOCK_MONOTONIC`.
-        public init(nanoseconds: Int64) {
+        package init(nanoseconds: Int64) {
             self.nanoseconds = nanoseconds
         }
 

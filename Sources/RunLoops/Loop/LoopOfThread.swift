@@ -111,7 +111,7 @@ extension HostRunLoop {
     /// Whether the loop was made before this process was forked off.
     ///
     /// Callable from any thread.
-    public var isInheritedByFork: Bool {
+    package var isInheritedByFork: Bool {
         @inline(__always) get { ForkCount.current != madeAtFork }
     }
 

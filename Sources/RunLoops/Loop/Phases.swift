@@ -121,6 +121,6 @@ extension HostRunLoop {
     /// The same, for an event that may be old news: asks the kernel again.
     func readyPortNow(_ token: UInt64, _ events: Epoll.Events, in mode: LoopMode) -> ReadyPort? {
         guard let port = readyPort(token, events, in: mode) else { return nil }
-        return readyPort(token, Readiness.now(of: port.source.descriptor, for: events), in: mode)
+        return readyPort(token, Readiness.now(of: port.source.number, for: events), in: mode)
     }
 }

@@ -47,7 +47,7 @@ public struct RunLoopError: Error, Hashable, CustomStringConvertible {
     /// - Parameters:
     ///   - code: What kind of failure it is.
     ///   - underlyingError: The error of the system call, if one failed.
-    public init(code: Code, underlyingError: Errno? = nil) {
+    package init(code: Code, underlyingError: Errno? = nil) {
         self.code = code
         self.underlyingError = underlyingError
     }

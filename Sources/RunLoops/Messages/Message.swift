@@ -73,9 +73,9 @@ extension HostRunLoop.Message {
 
         /// Takes over an open descriptor.
         ///
-        /// - Parameter rawValue: Its number; from now on only this handle closes it.
-        public init(takingOver rawValue: CInt) {
-            descriptor = OwnedDescriptor(takingOver: rawValue)
+        /// - Parameter descriptor: The descriptor; from now on only this handle closes it.
+        public convenience init(takingOver descriptor: FileDescriptor) {
+            self.init(owning: OwnedDescriptor(takingOver: descriptor.rawValue))
         }
 
         /// Takes over an open descriptor.
@@ -85,21 +85,25 @@ extension HostRunLoop.Message {
 
         /// Makes a duplicate of a descriptor that somebody else closes.
         ///
-        /// - Parameter rawValue: The number of an open descriptor.
+        /// - Parameter descriptor: An open descriptor.
         /// - Throws: The error of the call: `EBADF` if it is not open, `EMFILE`.
-        public convenience init(duplicating rawValue: CInt) throws(Errno) {
-            self.init(takingOver: try SystemCall.checked { fcntl(rawValue, F_DUPFD_CLOEXEC, 0) })
+        public convenience init(duplicating descriptor: FileDescriptor) throws(Errno) {
+            let number = try SystemCall.checked { fcntl(descriptor.rawValue, F_DUPFD_CLOEXEC, 0) }
+            self.init(owning: OwnedDescriptor(takingOver: number))
         }
 
-        /// The number, valid as long as this handle.
-        public var rawValue: CInt { descriptor.rawValue }
+        /// The descriptor, valid as long as this handle.
+        public var fileDescriptor: FileDescriptor { FileDescriptor(rawValue: rawValue) }
+
+        /// The number of the descriptor.
+        package var rawValue: CInt { descriptor.rawValue }
 
         /// Makes a duplicate for somebody who closes it.
         ///
-        /// - Returns: The number of the duplicate, closed on exec.
+        /// - Returns: The duplicate, closed on exec.
         /// - Throws: The error of the call: `EMFILE`.
-        public func duplicate() throws(Errno) -> CInt {
-            try SystemCall.checked { fcntl(rawValue, F_DUPFD_CLOEXEC, 0) }
+        public func duplicate() throws(Errno) -> FileDescriptor {
+            FileDescriptor(rawValue: try SystemCall.checked { fcntl(rawValue, F_DUPFD_CLOEXEC, 0) })
         }
     }
 }

@@ -68,7 +68,7 @@ extension HostRunLoop {
         /// - Parameters:
         ///   - code: What kind of failure it is.
         ///   - underlyingError: The error of the system call, if one failed.
-        public init(code: Code, underlyingError: Errno? = nil) {
+        package init(code: Code, underlyingError: Errno? = nil) {
             self.code = code
             self.underlyingError = underlyingError
         }
@@ -102,7 +102,7 @@ extension HostRunLoop {
     /// Why a message port closed a connection to another process.
     public struct ConnectionError: Error, Hashable, CustomStringConvertible {
         /// The kinds of reasons; all but the last three are mistakes of the peer.
-        public enum Reason: Sendable, Hashable, CustomStringConvertible {
+        package enum Reason: Sendable, Hashable, CustomStringConvertible {
             /// The packet does not begin as a message does.
             case wrongMagic
             /// The peer speaks a version that is not known here.
@@ -127,7 +127,7 @@ extension HostRunLoop {
             case system(Errno)
 
             /// What it means, as a sentence.
-            public var description: String {
+            package var description: String {
                 switch self {
                 case .wrongMagic: "the packet is not a message"
                 case .unknownVersion(let version): "the peer speaks version \(version), which is not known here"
@@ -145,7 +145,7 @@ extension HostRunLoop {
         }
 
         /// Why.
-        public let reason: Reason
+        package let reason: Reason
         /// Who sent the packet, if there was one.
         public let sender: Message.Sender?
 

@@ -49,7 +49,7 @@ final class MessageReceiver: @unchecked Sendable {
     ) -> (queue: HostRunLoop.PortSource, sockets: HostRunLoop.PortSource) {
         let queue = HostRunLoop.PortSource(
             label: label,
-            descriptor: descriptors.event.rawValue,
+            number: descriptors.event.rawValue,
             peers: peers,
             hasOpenWork: { [inbox] in inbox.holdsMessages },
             whenLoopsEnded: { [self] in invalidate(becauseLoopsEnded: true) },
@@ -57,7 +57,7 @@ final class MessageReceiver: @unchecked Sendable {
         )
         let sockets = HostRunLoop.PortSource(
             label: label,
-            descriptor: descriptors.sockets.rawValue,
+            number: descriptors.sockets.rawValue,
             peers: peers,
             hasOpenWork: { [inbox] in inbox.hasConnections },
             whenLoopsEnded: { [self] in invalidate(becauseLoopsEnded: true) },
@@ -189,7 +189,7 @@ final class MessageReceiver: @unchecked Sendable {
 
     /// Takes a descriptor, any, to have one when the process has none left.
     func keepSpareDescriptor(of listener: UnixSocketListener) throws(Errno) {
-        let new = try HostRunLoop.Message.Descriptor(duplicating: listener.rawValue)
+        let new = try HostRunLoop.Message.Descriptor(duplicating: FileDescriptor(rawValue: listener.rawValue))
         lock.withLock { spareDescriptor = new }
     }
 

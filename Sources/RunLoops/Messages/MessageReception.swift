@@ -26,7 +26,7 @@ enum MessageReception {
         while true {
             do throws(Errno) {
                 let (count, extras) = try unsafe PacketSocket.receive(into: buffer, from: socket)
-                let handles = extras.descriptors.map { Message.Descriptor(takingOver: $0) }
+                let handles = extras.descriptors.map { Message.Descriptor(takingOver: FileDescriptor(rawValue: $0)) }
                 // An empty packet looks the same; nobody sends one.
                 guard count > 0 else { return .peerGone }
                 return unsafe message(from: UnsafeRawBufferPointer(rebasing: buffer[..<count]), extras, handles)

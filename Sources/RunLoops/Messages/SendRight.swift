@@ -83,7 +83,7 @@ extension HostRunLoop {
         ///   - limit: When the wait ends; the past does not wait.
         /// - Throws: `MessageError`: `timedOut`, `portInvalid`, `tooLarge`, `tooManyDescriptors` or `system`. Nothing was
         ///   sent then.
-        public func send(_ message: Message, before limit: Instant) throws(MessageError) {
+        package func send(_ message: Message, before limit: Instant) throws(MessageError) {
             switch destination {
             case .local(let right): try right.inbox.send(message, before: limit.nanoseconds)
             case .socket(let channel): try channel.send(message, before: limit.nanoseconds)
@@ -149,11 +149,11 @@ extension HostRunLoop {
                 let descriptor: Message.Descriptor
                 do throws(Errno) {
                     // The port may watch it, too, and in a mode a descriptor is watched once.
-                    descriptor = try Message.Descriptor(duplicating: channel.descriptor.rawValue)
+                    descriptor = try Message.Descriptor(duplicating: channel.descriptor.fileDescriptor)
                 } catch {
                     throw MessageError(error)
                 }
-                let port = PortSource(label: label, descriptor: descriptor.rawValue, interest: .writable, peers: .one) {
+                let port = PortSource(label: label, number: descriptor.rawValue, interest: .writable, peers: .one) {
                     port, _ in
                     port.invalidate()
                     withExtendedLifetime(descriptor) {}

@@ -34,7 +34,7 @@ extension HostRunLoop.Message.Descriptor {
     ) {
         do {
             let (first, second) = try PacketSocket.pair()
-            return (Self(takingOver: first), Self(takingOver: second))
+            return (Self(takingOver: FileDescriptor(rawValue: first)), Self(takingOver: FileDescriptor(rawValue: second)))
         } catch {
             throw HostRunLoop.MessageError(error)
         }

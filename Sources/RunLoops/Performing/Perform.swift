@@ -26,10 +26,10 @@ extension HostRunLoop {
         /// The identity of the perform, unique in the process.
         ///
         /// It is what `AbandonedCallout.item` names, except for one that was to run after a delay: there it is its timer.
-        public var identifier: UInt64 { timer?.identifier ?? block.identifier }
+        package var identifier: UInt64 { timer?.identifier ?? block.identifier }
 
         /// What a crash report calls it.
-        public var label: String { block.name.text }
+        package var label: String { block.name.text }
 
         /// What became of it so far.
         public var state: State {

@@ -3,6 +3,7 @@ import CRecoveryPoint
 import Glibc
 import RunLoops
 import Synchronization
+import SystemPackage
 
 /// One scenario, with passes to warm up and passes that are counted.
 final class Probe: @unchecked Sendable {
@@ -148,7 +149,7 @@ final class Probe: @unchecked Sendable {
         var ends: [CInt] = [-1, -1]
         precondition(pipe(&ends) == 0 && write(ends[1], "x", 1) == 1, "no pipe")
         do {
-            try loop.add(HostRunLoop.PortSource(label: "p", descriptor: ends[0]) { [self] _, _ in step() })
+            try loop.add(HostRunLoop.PortSource(label: "p", descriptor: FileDescriptor(rawValue: ends[0])) { [self] _, _ in step() })
         } catch {
             fatalError("\(error)")
         }

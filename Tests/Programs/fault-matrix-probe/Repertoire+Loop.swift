@@ -2,6 +2,7 @@ import Dispatch
 import Glibc
 import Holdfast
 import Synchronization
+import SystemPackage
 
 /// What the loop itself does.
 extension Repertoire {
@@ -17,7 +18,7 @@ extension Repertoire {
         check("port") {
             guard let pipe = try? BytePipe() else { return false }
             return happens { done in
-                let port = HostRunLoop.PortSource(label: "check", descriptor: pipe.reader) { _, _ in
+                let port = HostRunLoop.PortSource(label: "check", descriptor: FileDescriptor(rawValue: pipe.reader)) { _, _ in
                     pipe.take()
                     done()
                 }

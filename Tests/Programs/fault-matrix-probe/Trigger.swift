@@ -2,6 +2,7 @@ import Dispatch
 import FaultInjection
 import Glibc
 import Holdfast
+import SystemPackage
 
 /// A callout of one kind, which can be brought about as often as one likes.
 struct Trigger: Sendable {
@@ -81,7 +82,7 @@ struct Trigger: Sendable {
         _ body: @escaping @Sendable () -> Void
     ) throws -> @Sendable () -> Void {
         let pipe = try BytePipe()
-        let port = HostRunLoop.PortSource(label: label, descriptor: pipe.reader) { _, _ in
+        let port = HostRunLoop.PortSource(label: label, descriptor: FileDescriptor(rawValue: pipe.reader)) { _, _ in
             pipe.take()
             body()
         }

@@ -62,7 +62,7 @@ struct DescriptorScenario {
             say("thread \(type(of: error)) \(error == .tooManyOpenFiles)")
         }
         do {
-            try loop.add(HostRunLoop.PortSource(label: "p", descriptor: descriptor) { _, _ in }, to: "ports")
+            try loop.add(HostRunLoop.PortSource(label: "p", descriptor: FileDescriptor(rawValue: descriptor)) { _, _ in }, to: "ports")
         } catch {
             let isNoResources = error.code == .noResources
             say("port \(isNoResources ? "noResources" : "\(error)") \(error.underlyingError == .tooManyOpenFiles)")
@@ -100,7 +100,7 @@ struct DescriptorScenario {
 
     /// The same loop and the same modes, later.
     private func withDescriptors(_ descriptor: CInt) {
-        let port = HostRunLoop.PortSource(label: "p", descriptor: descriptor) { _, _ in }
+        let port = HostRunLoop.PortSource(label: "p", descriptor: FileDescriptor(rawValue: descriptor)) { _, _ in }
         do {
             try loop.add(port, to: "new")
             say("port \(loop.run(in: "new", for: .seconds(50), returnAfterSourceHandled: true))")

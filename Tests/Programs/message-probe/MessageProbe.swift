@@ -45,7 +45,7 @@ enum MessageProbe {
         let loop = HostRunLoop.current
         let control = try MessagePort(
             label: "control",
-            endpoint: .connected(Message.Descriptor(takingOver: 3)),
+            endpoint: .connected(Message.Descriptor(takingOver: FileDescriptor(rawValue: 3))),
             onInvalidate: { exit(0) },
             handler: serve
         )
@@ -118,7 +118,7 @@ enum MessageProbe {
             let port = try MessagePort(label: "exercise") { _ in }
             try loop.add(port, to: "exercise")
             try port.sendRight.send(
-                Message(type: 1, descriptors: [.init(duplicating: 0)], replyPort: port.sendRight),
+                Message(type: 1, descriptors: [.init(duplicating: .standardInput)], replyPort: port.sendRight),
                 within: .zero
             )
             kept.append(port.sendRight)
@@ -133,7 +133,7 @@ enum MessageProbe {
                 Message(
                     type: 1,
                     payload: [UInt8](repeating: 1, count: number * 1000),
-                    descriptors: [.init(duplicating: 0)],
+                    descriptors: [.init(duplicating: .standardInput)],
                     replyPort: port.sendRight
                 ),
                 within: .zero

@@ -124,12 +124,12 @@ enum CrashLoopScenarios {
             connection.port.invalidate()
             close(connection.descriptor)
         }
-        let port = HostRunLoop.PortSource(label: "listener", descriptor: listener) { _, _ in
+        let port = HostRunLoop.PortSource(label: "listener", descriptor: FileDescriptor(rawValue: listener)) { _, _ in
             MainActor.assumeIsolated {
                 let descriptor = accept(listener, nil, nil)
                 guard descriptor >= 0 else { return }
                 var item: UInt64 = 0
-                let connection = HostRunLoop.PortSource(label: "connection", descriptor: descriptor) { _, _ in
+                let connection = HostRunLoop.PortSource(label: "connection", descriptor: FileDescriptor(rawValue: descriptor)) { _, _ in
                     MainActor.assumeIsolated {
                         var bytes = [UInt8](repeating: 0, count: 64)
                         let count = read(descriptor, &bytes, bytes.count)
@@ -156,7 +156,7 @@ enum CrashLoopScenarios {
         let receiver = kept ?? SharedPortScenarios.bound().descriptor
         if kept == nil { Probe.say("port \(RestartScenarios.port(of: receiver))") }
         try host.keepAcrossRestart(FileDescriptor(rawValue: receiver), as: "datagrams")
-        let port = HostRunLoop.PortSource(label: "datagrams", descriptor: receiver) { _, _ in
+        let port = HostRunLoop.PortSource(label: "datagrams", descriptor: FileDescriptor(rawValue: receiver)) { _, _ in
             var bytes = [UInt8](repeating: 0, count: 64)
             var sender = sockaddr_storage()
             var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -199,7 +199,7 @@ enum CrashLoopScenarios {
         host.onDrain { _ in Probe.say("draining") }
         if what != "waiting", host.history.restarts == 3 { faultInWait(what) }
         let (listener, number) = RestartScenarios.listen()
-        let port = HostRunLoop.PortSource(label: "listener", descriptor: listener) { _, _ in Probe.say("served") }
+        let port = HostRunLoop.PortSource(label: "listener", descriptor: FileDescriptor(rawValue: listener)) { _, _ in Probe.say("served") }
         try host.loop.add(port, to: .common)
         Probe.say("port \(number)")
         host.run()

@@ -28,7 +28,7 @@ enum QuietScenarios {
         }
         if arguments == ["hold"] { hold = host.hold() }
         try host.onSignal(SIGUSR1) { _ in hold?.release() }
-        let source = HostRunLoop.PortSource(label: "listener", descriptor: listener) { _, _ in
+        let source = HostRunLoop.PortSource(label: "listener", descriptor: FileDescriptor(rawValue: listener)) { _, _ in
             MainActor.assumeIsolated {
                 do { try serve(accept(listener, nil, nil), host) } catch { Probe.say("error \(error)") }
             }
@@ -39,7 +39,7 @@ enum QuietScenarios {
     }
 
     private static func serve(_ descriptor: CInt, _ host: EventHost) throws {
-        let source = HostRunLoop.PortSource(label: "client", descriptor: descriptor) { _, _ in
+        let source = HostRunLoop.PortSource(label: "client", descriptor: FileDescriptor(rawValue: descriptor)) { _, _ in
             MainActor.assumeIsolated { answer(descriptor) }
         }
         ports[source.identifier] = source
@@ -51,7 +51,7 @@ enum QuietScenarios {
         var bytes = [UInt8](repeating: 0, count: 1024)
         let count = read(descriptor, &bytes, bytes.count)
         guard count > 0 else {
-            guard let source = ports.values.first(where: { $0.descriptor == descriptor }) else { return }
+            guard let source = ports.values.first(where: { $0.descriptor.rawValue == descriptor }) else { return }
             ports[source.identifier] = nil
             return end(source)
         }
@@ -61,7 +61,7 @@ enum QuietScenarios {
 
     private static func end(_ source: HostRunLoop.PortSource) {
         source.invalidate()
-        close(source.descriptor)
+        close(source.descriptor.rawValue)
     }
 }
 

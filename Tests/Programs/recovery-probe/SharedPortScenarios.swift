@@ -1,6 +1,7 @@
 import FaultInjection
 import Glibc
 import Holdfast
+import SystemPackage
 
 /// A port whose input makes its callout fault again and again: `recovery-probe shared-port STORE KIND`.
 @MainActor
@@ -40,7 +41,7 @@ enum SharedPortScenarios {
         _ serve: @escaping @Sendable () -> Void
     ) throws -> @MainActor () -> Void {
         func addPort(_ descriptor: CInt, taking take: @escaping @Sendable () -> Void) throws {
-            let port = HostRunLoop.PortSource(label: kind, descriptor: descriptor) { _, _ in
+            let port = HostRunLoop.PortSource(label: kind, descriptor: FileDescriptor(rawValue: descriptor)) { _, _ in
                 take()
                 serve()
             }

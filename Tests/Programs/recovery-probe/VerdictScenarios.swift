@@ -52,12 +52,12 @@ extension Probe {
 
     /// The frames between the fault and the recovery point are the application's: the task is around the run.
     func taskAroundNestedRun() {
-        // In a function that is not async, as the compiler wants it.
-        func runNested(_ loop: HostRunLoop) { loop.run(in: "inner", for: .seconds(10)) }
-        Task { @MainActor [loop = host.loop] in
+        // A function, because no loop can be run in the task's own code.
+        func run(_ loop: HostRunLoop) {
             loop.performWithoutWaking(in: "inner") { Fault.nilUnwrap.commit() }
-            runNested(loop)
+            loop.run(in: "inner", for: .seconds(10))
         }
+        Task { @MainActor [loop = host.loop] in run(loop) }
         finishNever()
     }
 

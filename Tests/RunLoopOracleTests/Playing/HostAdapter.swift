@@ -1,4 +1,5 @@
 import RunLoops
+import SystemPackage
 
 /// Plays scenarios on HostRunLoop.
 final class HostAdapter: LoopAdapter {
@@ -32,7 +33,7 @@ final class HostAdapter: LoopAdapter {
             )
         case .port(let isReady):
             let port = EventPort(isReady: isReady)
-            let source = HostRunLoop.PortSource(label: item.name, descriptor: port.descriptor) { [unowned sink] _, _ in
+            let source = HostRunLoop.PortSource(label: item.name, descriptor: FileDescriptor(rawValue: port.descriptor)) { [unowned sink] _, _ in
                 port.clear()
                 sink.called(index, nil)
             }

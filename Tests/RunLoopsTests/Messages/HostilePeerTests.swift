@@ -116,7 +116,7 @@ struct HostilePeerTests {
 
     @Test("Memory is taken for a payload only if it is sealed and has its size")
     func memory() throws {
-        let memory = Message.Descriptor(takingOver: try sealedMemory())
+        let memory = Message.Descriptor(takingOver: FileDescriptor(rawValue: try sealedMemory()))
         #expect(try result(of: Head(flags: 1, size: 3).bytes, [], pipeEnds: 0, [memory.rawValue]) == ["message 1"])
         for size: UInt64 in [0, 2, 4, 1 << 20] {
             let outcome = try result(of: Head(flags: 1, size: size).bytes, [], pipeEnds: 0, [memory.rawValue])
@@ -124,7 +124,7 @@ struct HostilePeerTests {
         }
         let folder = try TemporaryFolder()
         let file = open(try folder.write("abc", to: "file"), O_RDWR)
-        let unsealed = Message.Descriptor(takingOver: hf_memory_create())
+        let unsealed = Message.Descriptor(takingOver: FileDescriptor(rawValue: hf_memory_create()))
         #expect(write(unsealed.rawValue, "abc", 3) == 3)
         for descriptor in [file, unsealed.rawValue] {
             let outcome = try result(of: Head(flags: 1, size: 3).bytes, [], pipeEnds: 0, [descriptor])
@@ -142,7 +142,7 @@ struct HostilePeerTests {
             try probe.ask(12, Array("\(folder.path)/port".utf8))
             let before = try probe.ask(10).payload
             var generator = SplitMix(state: 7)
-            let memory = Message.Descriptor(takingOver: try sealedMemory())
+            let memory = Message.Descriptor(takingOver: FileDescriptor(rawValue: try sealedMemory()))
             let pipe = TestPipe()
             let (first, second) = try PacketSocket.pair()
             defer {
@@ -181,7 +181,7 @@ struct HostilePeerTests {
     /// Makes sealed memory of three bytes, which the caller closes.
     private func sealedMemory() throws -> CInt {
         let memory = try SealedMemory.make([1, 2, 3])
-        return try Message.Descriptor(duplicating: memory.rawValue).duplicate()
+        return try Message.Descriptor(duplicating: FileDescriptor(rawValue: memory.rawValue)).duplicate().rawValue
     }
 
     /// Small random numbers that are the same in every run.

@@ -1,5 +1,6 @@
 import RecoveryTestSupport
 import RunLoops
+import SystemPackage
 import Testing
 
 @Suite("Message ports within the process", .timeLimit(.minutes(10)))
@@ -22,7 +23,7 @@ struct MessagePortTests {
             let port = try MessagePort(label: "p") { received.value = $0 }
             try loop.add(port)
             let pipe = TestPipe()
-            let descriptor = try Message.Descriptor(duplicating: pipe.readEnd)
+            let descriptor = try Message.Descriptor(duplicating: FileDescriptor(rawValue: pipe.readEnd))
             try port.sendRight.send(
                 Message(type: 7, payload: [1, 2, 3], descriptors: [descriptor], replyPort: port.sendRight),
                 within: .zero
@@ -146,7 +147,7 @@ struct MessagePortTests {
         let port = try MessagePort(label: "p", capacity: 1, onInvalidate: { trace.add("gone") }, handler: { _ in })
         let right = port.sendRight
         let pipe = TestPipe()
-        let end = try Message.Descriptor(duplicating: pipe.writeEnd).duplicate()
+        let end = try Message.Descriptor(duplicating: FileDescriptor(rawValue: pipe.writeEnd)).duplicate()
         try right.send(Message(type: 1, descriptors: [.init(takingOver: end)]), within: .zero)
         let sender = NewThread { _ in
             trace.add("sending")
@@ -241,7 +242,7 @@ struct MessagePortTests {
         let port = try MessagePort(label: "p") { _ in }
         let large = Message(type: 1, payload: [UInt8](repeating: 0, count: Message.payloadLimit + 1))
         #expect(throws: MessageError(code: .tooLarge)) { try port.sendRight.send(large, within: .zero) }
-        let descriptor = try Message.Descriptor(duplicating: 0)
+        let descriptor = try Message.Descriptor(duplicating: .standardInput)
         let many = Message(
             type: 1,
             descriptors: [Message.Descriptor](repeating: descriptor, count: Message.descriptorLimit + 1)

@@ -16,7 +16,7 @@ struct MessageProcessTests {
         try onNewThread { loop in
             let probe = try ProbeProcess()
             let pipe = TestPipe()
-            let descriptor = try Message.Descriptor(duplicating: pipe.writeEnd)
+            let descriptor = try Message.Descriptor(duplicating: FileDescriptor(rawValue: pipe.writeEnd))
             for size in [0, 3, 40_000, 5 << 20] {
                 let payload = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7) }
                 let answer = try probe.ask(1, payload, [descriptor])
@@ -37,7 +37,7 @@ struct MessageProcessTests {
         try onNewThread { loop in
             let probe = try ProbeProcess()
             let pipe = TestPipe()
-            try probe.ask(2, Array("hello".utf8), [Message.Descriptor(duplicating: pipe.writeEnd)])
+            try probe.ask(2, Array("hello".utf8), [Message.Descriptor(duplicating: FileDescriptor(rawValue: pipe.writeEnd))])
             var bytes = [UInt8](repeating: 0, count: 16)
             #expect(read(pipe.readEnd, &bytes, 16) == 5)
             #expect(String(decoding: bytes[..<5], as: UTF8.self) == "hello")
@@ -135,7 +135,7 @@ struct MessageProcessTests {
         guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
             throw Errno(rawValue: errno)
         }
-        return ends.map { Message.Descriptor(takingOver: $0) }
+        return ends.map { Message.Descriptor(takingOver: FileDescriptor(rawValue: $0)) }
     }
 
     @Test("A request ends in an error when the peer dies, now or later, or drops it")

@@ -119,7 +119,7 @@ struct MessageSocketTests {
             try SendRight(connectingTo: address, within: .seconds(1))
         }
         let pipe = TestPipe()
-        let descriptor = try Message.Descriptor(duplicating: pipe.readEnd)
+        let descriptor = try Message.Descriptor(duplicating: FileDescriptor(rawValue: pipe.readEnd))
         #expect(throws: MessageError(code: .notASocket)) { try SendRight(sendingOver: descriptor) }
         #expect(throws: MessageError(code: .notASocket)) {
             try MessagePort(label: "p", endpoint: .connected(descriptor)) { _ in }
@@ -146,7 +146,7 @@ struct MessageSocketTests {
             try loop.add(port)
             let right = try SendRight(sendingOver: theirs)
             let pipe = TestPipe()
-            let descriptor = try Message.Descriptor(duplicating: pipe.readEnd)
+            let descriptor = try Message.Descriptor(duplicating: FileDescriptor(rawValue: pipe.readEnd))
             for (size, count) in [
                 (0, 1), (1, 1), (32 << 10, 1), ((32 << 10) + 1, 1), (1 << 20, Message.descriptorLimit),
                 (Message.payloadLimit, 1),

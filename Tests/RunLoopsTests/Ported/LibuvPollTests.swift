@@ -35,7 +35,7 @@ struct LibuvPollTests {
             let own = Cell<PortSource?>(nil)
             let source = PortSource(
                 label: "\(side)",
-                descriptor: ends[side],
+                descriptor: FileDescriptor(rawValue: ends[side]),
                 interest: [.readable, .writable]
             ) { [self] _, readiness in
                 if readiness.contains(.writable) { send(side, upTo: count, own.value) }
@@ -110,7 +110,7 @@ struct LibuvPollTests {
             let directory = open("/", O_RDONLY | O_DIRECTORY)
             defer { close(directory) }
             do throws(RunLoopError) {
-                try loop.add(PortSource(label: "p", descriptor: directory) { _, _ in })
+                try loop.add(PortSource(label: "p", descriptor: FileDescriptor(rawValue: directory)) { _, _ in })
                 Issue.record("a directory was added")
             } catch {
                 #expect(error.code == .descriptorNotPollable)
@@ -144,7 +144,7 @@ struct LibuvPollTests {
             defer { for end in [client, server] { close(end) } }
             let seen = Cell<[PortSource.Readiness]>([])
             try loop.add(
-                PortSource(label: "p", descriptor: server, interest: .priority) { _, readiness in
+                PortSource(label: "p", descriptor: FileDescriptor(rawValue: server), interest: .priority) { _, readiness in
                     seen.value.append(readiness)
                     loop.stop()
                 }
@@ -163,7 +163,7 @@ struct LibuvPollTests {
             let own = Cell<PortSource?>(nil)
             let connection = Cell<Connection?>(try Connection())
             let end = connection.value?.ends[0] ?? -1
-            own.value = PortSource(label: "p", descriptor: end, interest: .writable) { _, _ in
+            own.value = PortSource(label: "p", descriptor: FileDescriptor(rawValue: end), interest: .writable) { _, _ in
                 trace.add("port")
                 own.value?.invalidate()
                 own.value = nil
@@ -184,7 +184,7 @@ struct LibuvPollTests {
             let epoll = try Epoll()
             let pipe = TestPipe()
             try epoll.add(pipe.readEnd, events: .readable, token: 1)
-            let source = PortSource(label: "p", descriptor: epoll.rawValue) { _, _ in
+            let source = PortSource(label: "p", descriptor: FileDescriptor(rawValue: epoll.rawValue)) { _, _ in
                 trace.add("port")
                 pipe.takeByte()
             }
@@ -214,7 +214,7 @@ struct LibuvPollTests {
             defer { for copy in copies { close(copy) } }
             let sources = Cell<[PortSource]>([])
             sources.value = copies.map { copy in
-                PortSource(label: "p", descriptor: copy) { _, _ in
+                PortSource(label: "p", descriptor: FileDescriptor(rawValue: copy)) { _, _ in
                     trace.add("port")
                     for source in sources.value { source.invalidate() }
                 }
@@ -238,14 +238,14 @@ struct LibuvPollTests {
             defer { for copy in copies { close(copy) } }
             let sources = Cell<[PortSource]>([])
             sources.value = (0..<2).map { number in
-                PortSource(label: "p", descriptor: copies[number]) { _, _ in
+                PortSource(label: "p", descriptor: FileDescriptor(rawValue: copies[number])) { _, _ in
                     trace.add("port")
                     // Both events were harvested together: the other one is old news from here on.
                     let other = 1 - number
                     for source in sources.value { source.invalidate() }
                     precondition(dup2(silent.readEnd, copies[other]) == copies[other])
                     do {
-                        try loop.add(PortSource(label: "new", descriptor: copies[other]) { _, _ in trace.add("new") })
+                        try loop.add(PortSource(label: "new", descriptor: FileDescriptor(rawValue: copies[other])) { _, _ in trace.add("new") })
                     } catch {
                         trace.add("\(error)")
                     }

@@ -1,5 +1,6 @@
 import Glibc
 import RunLoops
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -41,7 +42,7 @@ struct LibuvSignalTests {
 
         /// Makes a source that takes a signal in every callout.
         func portSource(_ perform: @escaping @Sendable (CInt) -> Void) -> HostRunLoop.PortSource {
-            HostRunLoop.PortSource(label: "signal", descriptor: rawValue) { [self] _, _ in
+            HostRunLoop.PortSource(label: "signal", descriptor: FileDescriptor(rawValue: rawValue)) { [self] _, _ in
                 if let signal = take() { perform(signal) }
             }
         }

@@ -1,5 +1,6 @@
 import Glibc
 import RunLoops
+import SystemPackage
 
 /// A pipe whose ends are closed when it goes.
 final class TestPipe: Sendable {
@@ -34,7 +35,7 @@ final class TestPipe: Sendable {
         _ label: String,
         perform: @escaping @Sendable (HostRunLoop.PortSource.Readiness) -> Void
     ) -> HostRunLoop.PortSource {
-        HostRunLoop.PortSource(label: label, descriptor: readEnd) { _, readiness in
+        HostRunLoop.PortSource(label: label, descriptor: FileDescriptor(rawValue: readEnd)) { _, readiness in
             withExtendedLifetime(self) { perform(readiness) }
         }
     }
