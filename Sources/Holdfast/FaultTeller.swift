@@ -82,7 +82,7 @@ final class FaultTeller: Sendable {
     /// What the record of a fault says, without names: those take time.
     private func words(ofFault number: Int) -> String? {
         guard let bytes = capture.recordBytes(ofFault: number),
-            let record = FaultRecord(bytes: bytes, architecture: OwnArchitecture.name), record.number == number,
+            let record = FaultRecord(bytes: bytes), record.number == number,
             let process = process
         else { return nil }
         let report = ReportBuilder(process: process, namesFunctions: false).report(of: record, images: [])

@@ -45,7 +45,7 @@ struct ReportBatch {
         var failure: (any Error)?
         var counts: [ReportID: Count] = [:]
         for (slot, bytes) in records {
-            guard var record = FaultRecord(bytes: bytes, architecture: OwnArchitecture.name), record.number > 0 else {
+            guard var record = FaultRecord(bytes: bytes), record.number > 0 else {
                 // A free slot, or one whose record was cut away with its file: there is nothing to tell of.
                 finish(slot)
                 continue

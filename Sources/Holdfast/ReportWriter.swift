@@ -71,7 +71,7 @@ final class ReportWriter: Sendable {
     }
 
     private func key(slot: UInt32) -> Int? {
-        FaultRecord(bytes: capture.recordBytes(slot: slot), architecture: OwnArchitecture.name)
+        FaultRecord(bytes: capture.recordBytes(slot: slot))
             .map { ReportFolding.key(of: $0, numbersMatter: false) }
     }
 

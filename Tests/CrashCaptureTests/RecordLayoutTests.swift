@@ -67,15 +67,6 @@ import Testing
         #expect(record.registers.count == Int(HF_REGISTER_COUNT))
     }
 
-    @Test func `Registers of AArch64 have the names of their places`() throws {
-        let record = try #require(FaultRecord(bytes: bytes(of: sampleRecord()), architecture: "aarch64"))
-        let places = [
-            "x0": 0, "x22": 22, "x23": 23, "x28": 28, "fp": 29, "lr": 30, "sp": 31, "pc": 32, "cpsr": 33, "far": 34,
-        ]
-        for (name, place) in places { #expect(record.registers[name] == 0x1000 + UInt64(place), "\(name)") }
-        #expect(record.registers.count == Int(HF_REGISTER_COUNT + HF_MORE_REGISTER_COUNT))
-    }
-
     @Test func `Every field of a snapshot is decoded`() throws {
         let spool = try SpoolContents(bytes: sampleSpool([sampleRecord()]))
         let snapshot = try #require(spool.records.first?.threads)

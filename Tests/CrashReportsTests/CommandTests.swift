@@ -1,4 +1,4 @@
-import CrashReports
+@testable import CrashReports
 import Foundation
 import SystemPackage
 import Testing
@@ -43,7 +43,7 @@ import Testing
         let result = try run("list", "--json")
         #expect(result.exitCode == 0)
         let summaries = try JSONDecoder().decode([ReportSummary].self, from: Data(result.output.utf8))
-        #expect(summaries == [ReportSummary(report, path: store.path(of: report.id))])
+        #expect(summaries == [ReportSummary(report, in: store)])
     }
 
     @Test func `An empty store is told from a failure`() throws {

@@ -1,4 +1,4 @@
-import CrashReports
+@testable import CrashReports
 import Testing
 
 @Suite struct FaultReasonTests {
@@ -6,44 +6,68 @@ import Testing
     private static let own = CrashReport.Fault.Sender(pid: 7, uid: 0)
     private static let place = "demo/main.swift:4: "
 
+    private static func reason(
+        signal: Int,
+        code: Int,
+        address: HexAddress? = nil,
+        access: CrashReport.Fault.Access = .unknown,
+        addressKind: CrashReport.Fault.AddressKind? = nil,
+        message: String? = nil,
+        runtimeFailure: String? = nil,
+        sender: CrashReport.Fault.Sender? = nil,
+        pid: Int? = nil
+    ) -> FaultReason {
+        let fault = CrashReport.Fault(
+            number: 1,
+            signal: .signal(signal),
+            code: .code(code, ofSignal: signal),
+            address: address,
+            access: access,
+            addressKind: addressKind,
+            message: message,
+            sender: sender
+        )
+        return FaultReason(fault: fault, pid: pid, runtimeFailure: runtimeFailure)
+    }
+
     private static let cases: [(FaultReason, String)] = [
-        (.init(signal: 4, code: 2, message: place + "Fatal error: Unexpectedly found nil"), "Unexpectedly found nil"),
-        (.init(signal: 4, code: 2, message: "Fatal error: boom\nmore\n"), "boom"),
-        (.init(signal: 4, code: 2, message: place + "Fatal error"), "fatal error"),
-        (.init(signal: 4, code: 2, message: place + "Fatal error", runtimeFailure: "nil"), "nil"),
-        (.init(signal: 4, code: 2, message: place + "Precondition failed: x > 0"), "Precondition failed: x > 0"),
-        (.init(signal: 4, code: 2, runtimeFailure: "arithmetic overflow"), "arithmetic overflow"),
-        (.init(signal: 4, code: 2), "illegal instruction"),
-        (.init(signal: 4, code: 5), "privileged instruction"),
-        (.init(signal: 5, code: 1), "breakpoint trap"),
-        (.init(signal: 5, code: 0x80), "breakpoint trap"),
-        (.init(signal: 6, code: -6), "abort"),
-        (.init(signal: 6, code: -6, sender: own, pid: 7), "abort"),
-        (.init(signal: 6, code: -6, sender: other, pid: 7), "killed by SIGABRT from pid 12 (uid 0)"),
+        (reason(signal: 4, code: 2, message: place + "Fatal error: Unexpectedly found nil"), "Unexpectedly found nil"),
+        (reason(signal: 4, code: 2, message: "Fatal error: boom\nmore\n"), "boom"),
+        (reason(signal: 4, code: 2, message: place + "Fatal error"), "fatal error"),
+        (reason(signal: 4, code: 2, message: place + "Fatal error", runtimeFailure: "nil"), "nil"),
+        (reason(signal: 4, code: 2, message: place + "Precondition failed: x > 0"), "Precondition failed: x > 0"),
+        (reason(signal: 4, code: 2, runtimeFailure: "arithmetic overflow"), "arithmetic overflow"),
+        (reason(signal: 4, code: 2), "illegal instruction"),
+        (reason(signal: 4, code: 5), "privileged instruction"),
+        (reason(signal: 5, code: 1), "breakpoint trap"),
+        (reason(signal: 5, code: 0x80), "breakpoint trap"),
+        (reason(signal: 6, code: -6), "abort"),
+        (reason(signal: 6, code: -6, sender: own, pid: 7), "abort"),
+        (reason(signal: 6, code: -6, sender: other, pid: 7), "killed by SIGABRT from pid 12 (uid 0)"),
         (
-            .init(signal: 6, code: -6, message: "double free or corruption (out)\n"),
+            reason(signal: 6, code: -6, message: "double free or corruption (out)\n"),
             "abort: double free or corruption (out)"
         ),
-        (.init(signal: 7, code: 2), "bus error past the end of a mapped file"),
-        (.init(signal: 7, code: 1, address: .init(3), access: .read), "misaligned read of address 0x3"),
-        (.init(signal: 8, code: 1), "division by zero"),
-        (.init(signal: 8, code: 7), "arithmetic fault (FPE_FLTINV)"),
-        (.init(signal: 11, code: 1, address: .init(8), access: .read), "read of address 0x8 (null page)"),
-        (.init(signal: 11, code: 1, address: .init(0x5000), access: .write), "write to address 0x5000 (unmapped)"),
+        (reason(signal: 7, code: 2), "bus error past the end of a mapped file"),
+        (reason(signal: 7, code: 1, address: .init(3), access: .read), "misaligned read of address 0x3"),
+        (reason(signal: 8, code: 1), "division by zero"),
+        (reason(signal: 8, code: 7), "arithmetic fault (FPE_FLTINV)"),
+        (reason(signal: 11, code: 1, address: .init(8), access: .read), "read of address 0x8 (null page)"),
+        (reason(signal: 11, code: 1, address: .init(0x5000), access: .write), "write to address 0x5000 (unmapped)"),
         (
-            .init(signal: 11, code: 2, address: .init(0x5000), access: .write, addressKind: .readOnly),
+            reason(signal: 11, code: 2, address: .init(0x5000), access: .write, addressKind: .readOnly),
             "write to address 0x5000 (read-only memory)"
         ),
-        (.init(signal: 11, code: 1, address: .init(0), access: .execute), "jump to address 0x0 (null page)"),
-        (.init(signal: 11, code: 2, address: .init(0x5000), addressKind: .stackGuard), "stack overflow"),
-        (.init(signal: 11, code: 0x80, addressKind: .nonCanonical), "access to a non-canonical address"),
-        (.init(signal: 11, code: 0, sender: other, pid: 7), "killed by SIGSEGV from pid 12 (uid 0)"),
-        (.init(signal: 11, code: -6, sender: own, pid: 7), "SIGSEGV raised by the process itself"),
-        (.init(signal: 11, code: 1, message: "Fatal error: old"), "access to an unknown address (unmapped)"),
-        (.init(signal: 31, code: 1), "forbidden system call"),
-        (.init(signal: 99, code: 7), "signal 99 (7)"),
-        (.init(signal: .max, code: .max), "signal 9223372036854775807 (9223372036854775807)"),
-        (.init(signal: .min, code: .min), "killed by signal -9223372036854775808"),
+        (reason(signal: 11, code: 1, address: .init(0), access: .execute), "jump to address 0x0 (null page)"),
+        (reason(signal: 11, code: 2, address: .init(0x5000), addressKind: .stackGuard), "stack overflow"),
+        (reason(signal: 11, code: 0x80, addressKind: .nonCanonical), "access to a non-canonical address"),
+        (reason(signal: 11, code: 0, sender: other, pid: 7), "killed by SIGSEGV from pid 12 (uid 0)"),
+        (reason(signal: 11, code: -6, sender: own, pid: 7), "SIGSEGV raised by the process itself"),
+        (reason(signal: 11, code: 1, message: "Fatal error: old"), "access to an unknown address (unmapped)"),
+        (reason(signal: 31, code: 1), "forbidden system call"),
+        (reason(signal: 99, code: 7), "signal 99 (7)"),
+        (reason(signal: .max, code: .max), "signal 9223372036854775807 (9223372036854775807)"),
+        (reason(signal: .min, code: .min), "killed by signal -9223372036854775808"),
     ]
 
     @Test(arguments: cases)
@@ -53,24 +77,24 @@ import Testing
 
     @Test(
         arguments: [
-            (2, "2 s"), (0.25, "250 ms"), (1.5, "1.5 s"), (0.001, "1 ms"), (86_400, "86400 s"), (-1, "an unknown time"),
-            (.nan, "an unknown time"), (1e300, "an unknown time"),
+            (2, "2 s"), (0.25, "250 ms"), (1.5, "1.5 s"), (0.001, "1 ms"), (86_400, "24 h 0 min"), (-1, "an unknown time"),
+            (.nan, "an unknown time"), (1e300, "longer than the clock can tell"),
         ] as [(Double, String)]
     )
     func `A callout that took too long is named with its deadline`(seconds: Double, text: String) {
         let callout = CrashReport.LoopState.Callout(kind: .timer, label: "a timer", item: 7)
-        var fault = FaultReason(signal: 16, code: -6, sender: .init(pid: 1, uid: 0), pid: 1)
-        fault.deadlineSeconds = seconds
-        #expect(fault.text == "the callout ran for more than its deadline of \(text)")
-        fault.callout = callout
-        #expect(fault.text == "the callout \"a timer\" ran for more than its deadline of \(text)")
-        fault.deadlineSeconds = nil
-        #expect(fault.text == "SIGSTKFLT raised by the process itself")
+        var reason = Self.reason(signal: 16, code: -6, sender: .init(pid: 1, uid: 0), pid: 1)
+        reason.fault.deadlineSeconds = seconds
+        #expect(reason.text == "the callout ran for more than its deadline of \(text)")
+        reason.callout = callout
+        #expect(reason.text == "the callout \"a timer\" ran for more than its deadline of \(text)")
+        reason.fault.deadlineSeconds = nil
+        #expect(reason.text == "SIGSTKFLT raised by the process itself")
     }
 
     @Test func `A reason is one line and not long`() {
-        let fault = FaultReason(signal: 6, code: -6, message: String(repeating: "x", count: 10_000))
-        #expect(fault.text.count < 400)
+        let reason = Self.reason(signal: 6, code: -6, message: String(repeating: "x", count: 10_000))
+        #expect(reason.text.count < 400)
     }
 
     @Test(arguments: [

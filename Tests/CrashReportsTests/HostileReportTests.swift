@@ -1,4 +1,4 @@
-import CrashReports
+@testable import CrashReports
 import Foundation
 import SystemPackage
 import Testing
@@ -106,7 +106,7 @@ import Testing
             var shown = ReportText(report)
             shown.excerpt = { SourceExcerpt(path: $0, line: $1, context: 1) }
             let text = shown.text()
-            let summary = ReportSummary(report, path: "/x")
+            let summary = ReportSummary(report, in: ReportStore(path: "/"))
             let table = ReportTable([summary])
             #expect(ReportLine(summary).text().split(separator: "\n").count == 1)
             #expect(!text.unicodeScalars.contains("\u{1b}"))

@@ -1,4 +1,4 @@
-import CrashReports
+@testable import CrashReports
 import Testing
 
 /// Which processes count each other's ends.

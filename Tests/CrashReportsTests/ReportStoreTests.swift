@@ -1,4 +1,4 @@
-import CrashReports
+@testable import CrashReports
 import Foundation
 import Glibc
 import LinuxSystem
@@ -108,8 +108,7 @@ import Testing
     }
 
     @Test func `The keys of a summary are these`() throws {
-        let path = FilePath("/store/reports/x.json")
-        let summary = ReportSummary(try CrashReport(json: try Fixture.bytes("v1-plain.json")), path: path)
+        let summary = ReportSummary(try CrashReport(json: try Fixture.bytes("v1-plain.json")), in: store)
         let bytes = try JSONText.encode(summary)
         let object = try #require(try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
         #expect(
@@ -122,7 +121,7 @@ import Testing
         #expect(object["pid"] as? Int == 4242)
         #expect(object["signal"] as? String == "SIGILL")
         #expect(object["verdict"] as? String == "resume")
-        #expect(object["path"] as? String == path.string)
+        #expect(object["path"] as? String == store.path(of: summary.id).string)
     }
 
     private func code(_ body: () throws -> some Any) -> ReportStoreError.Code? {

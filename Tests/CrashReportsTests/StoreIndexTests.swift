@@ -1,4 +1,4 @@
-import CrashReports
+@testable import CrashReports
 import Foundation
 import Glibc
 import SystemPackage
@@ -37,7 +37,7 @@ import Testing
             guard let data = FileManager.default.contents(atPath: path.string),
                 let report = try? CrashReport(json: Array(data))
             else { return nil }
-            return ReportSummary(report, path: path)
+            return ReportSummary(report, in: store)
         }
     }
 

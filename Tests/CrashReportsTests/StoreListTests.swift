@@ -1,4 +1,4 @@
-import CrashReports
+@testable import CrashReports
 import Foundation
 import Glibc
 import SystemPackage
@@ -26,9 +26,14 @@ import Testing
         }
     }
 
-    private func found(_ filter: ReportFilter, order: ReportOrder = .oldestFirst, limit: Int? = nil) throws -> [String]
-    {
-        try store.summaries(matching: filter, order: order, limit: limit).summaries.map(\.plainReason)
+    private func found(
+        order: ReportOrder = .oldestFirst,
+        limit: Int? = nil,
+        _ narrow: (inout ReportFilter) -> Void = { _ in }
+    ) throws -> [String] {
+        var filter = ReportFilter()
+        narrow(&filter)
+        return try store.summaries(matching: filter, order: order, limit: limit).summaries.map(\.plainReason)
     }
 
     private func fillForFilters() throws {
@@ -45,31 +50,39 @@ import Testing
 
     @Test func `A filter lets through what every part of it fits`() throws {
         try fillForFilters()
-        #expect(try found(.init()).count == 7)
-        #expect(try found(.init(process: "mail")) == ["reason 0"])
-        #expect(try found(.init(process: "mai")).isEmpty)
-        for name in ["SIGSEGV", "segv", "Segv"] { #expect(try found(.init(signal: name)) == ["reason 1"]) }
-        #expect(try found(.init(verdict: .resume)) == ["reason 2"])
+        #expect(try found().count == 7)
+        #expect(try found { $0.process = "mail" } == ["reason 0"])
+        #expect(try found { $0.process = "mai" }.isEmpty)
+        for name in ["SIGSEGV", "segv", "Segv"] { #expect(try found { $0.signal = name } == ["reason 1"]) }
+        #expect(try found { $0.verdict = .resume } == ["reason 2"])
         for prefix in ["v2-0123", "0123", "v2-0123456789ABCDEF"] {
-            #expect(try found(.init(fingerprint: prefix)) == ["reason 3"])
+            #expect(try found { $0.fingerprint = prefix } == ["reason 3"])
         }
         for text in ["größe", "a file", "FILE"] {
-            #expect(try found(.init(text: text)) == ["Größe of a FILE"])
+            #expect(try found { $0.text = text } == ["Größe of a FILE"])
         }
-        #expect(try found(.init(text: "MAIL")) == ["reason 0"])
-        #expect(try found(.init(tags: [.init(key: "region", value: "eu-1")])) == ["reason 5"])
-        #expect(try found(.init(tags: [.init(key: "region", value: "eu-1"), .init(key: "zone", value: "a")])).isEmpty)
-        #expect(try found(.init(kind: .fault)).count == 7)
-        #expect(try found(.init(kind: .init(rawValue: "other"))).isEmpty)
-        #expect(try found(.init(verdict: .resume, text: "mail")).isEmpty)
+        #expect(try found { $0.text = "MAIL" } == ["reason 0"])
+        #expect(try found { $0.tags = ["region": "eu-1"] } == ["reason 5"])
+        #expect(try found { $0.tags = ["region": "eu-1", "zone": "a"] }.isEmpty)
+        #expect(try found { $0.kind = .fault }.count == 7)
+        #expect(try found { $0.kind = .init(rawValue: "other") }.isEmpty)
+        let both = try found {
+            $0.verdict = .resume
+            $0.text = "mail"
+        }
+        #expect(both.isEmpty)
     }
 
     @Test func `A time is that of any occurrence`() throws {
         try fillForFilters()
-        #expect(try found(.init(since: start.adding(seconds: 181))) == ["Größe of a FILE", "reason 5", "reason 6"])
-        #expect(try found(.init(since: start.adding(seconds: 1800))) == ["reason 6"])
-        #expect(try found(.init(until: start.adding(seconds: 60))) == ["reason 0", "reason 1"])
-        #expect(try found(.init(since: start.adding(seconds: 60), until: start.adding(seconds: 60))) == ["reason 1"])
+        #expect(try found { $0.since = start.adding(seconds: 181) } == ["Größe of a FILE", "reason 5", "reason 6"])
+        #expect(try found { $0.since = start.adding(seconds: 1800) } == ["reason 6"])
+        #expect(try found { $0.until = start.adding(seconds: 60) } == ["reason 0", "reason 1"])
+        let minute = try found {
+            $0.since = start.adding(seconds: 60)
+            $0.until = start.adding(seconds: 60)
+        }
+        #expect(minute == ["reason 1"])
     }
 
     @Test func `Orders and limits`() throws {
@@ -79,12 +92,10 @@ import Testing
             { $0.occurrences.count = 2 },
             { $0.reason = "a" },
         ])
-        #expect(try found(.init(), order: .newestFirst) == ["a", "reason 2", "reason 1", "reason 0"])
-        #expect(try found(.init(), order: .mostFrequentFirst) == ["reason 2", "reason 0", "a", "reason 1"])
-        #expect(try found(.init(), order: .byProcess) == ["a", "reason 2", "reason 0", "reason 1"])
-        #expect(try found(.init(), order: .byReason, limit: 2) == ["a", "reason 0"])
-        #expect(try found(.init(process: "agent"), order: .newestFirst, limit: 1) == ["a"])
-        #expect(try found(.init(), limit: 0).isEmpty)
+        #expect(try found(order: .newestFirst) == ["a", "reason 2", "reason 1", "reason 0"])
+        #expect(try found(order: .mostFrequentFirst) == ["reason 2", "reason 0", "a", "reason 1"])
+        #expect(try found(order: .newestFirst, limit: 1) { $0.process = "agent" } == ["a"])
+        #expect(try found(limit: 0).isEmpty)
     }
 
     @Test func `A group says how often, since when, and what it happened to`() throws {
@@ -117,7 +128,7 @@ import Testing
         #expect(group.verdicts == ["terminate": 1, "resume": 5])
         #expect(group.versions.map(\.buildID) == ["two", "one"])
         #expect(group.versions.map(\.count) == [5, 1])
-        #expect(try store.groups(order: .earliestFirst, limit: 1).groups.map(\.count) == [6])
+        #expect(try store.groups(order: .oldestFirst, limit: 1).groups.map(\.count) == [6])
         #expect(try store.groups(matching: .init(text: "another")).groups.map(\.reports) == [1])
     }
 

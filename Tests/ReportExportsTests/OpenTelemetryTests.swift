@@ -1,4 +1,4 @@
-import CrashReports
+@testable import CrashReports
 import Foundation
 import TestSupport
 import Testing

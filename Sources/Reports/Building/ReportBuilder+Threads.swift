@@ -12,7 +12,6 @@ extension ReportBuilder {
                 omitted: thread.framesOmitted,
                 runtimeFailure: &runtimeFailure
             )
-            let architecture = process.host.architecture
             return CrashReport.Thread(
                 id: thread.id,
                 name: thread.name.isEmpty ? nil : thread.name,
@@ -20,25 +19,22 @@ extension ReportBuilder {
                 frames: frames,
                 framesOmitted: thread.framesOmitted,
                 framesTruncated: thread.outcome != .walked,
-                registers: registers(of: thread, architecture),
+                registers: registers(of: thread),
                 state: state(of: thread),
-                systemCall: thread.systemCall.flatMap { SystemCallNames.name($0, architecture: architecture) },
+                systemCall: thread.systemCall.flatMap { SystemCallNames.name($0) },
                 sampledAfter: max(0, thread.sampledAfter)
             )
         }
     }
 
     /// Those that tell where it is.
-    private func registers(
-        of thread: ThreadSnapshot.Thread,
-        _ architecture: String
-    ) -> [String: HexAddress] {
+    private func registers(of thread: ThreadSnapshot.Thread) -> [String: HexAddress] {
         guard let place = thread.frames.first else { return [:] }
-        var registers = [RegisterNames.programCounter(architecture): HexAddress(place)]
+        var registers = ["rip": HexAddress(place)]
         // A look while nothing has faulted does not keep the others; no thread has a stack at zero.
         if thread.stackPointer != 0 {
-            registers[RegisterNames.stackPointer(architecture)] = HexAddress(thread.stackPointer)
-            registers[RegisterNames.framePointer(architecture)] = HexAddress(thread.framePointer)
+            registers["rsp"] = HexAddress(thread.stackPointer)
+            registers["rbp"] = HexAddress(thread.framePointer)
         }
         return registers
     }
@@ -58,8 +54,7 @@ extension ReportBuilder {
     /// The code around the program counter.
     func instructions(of record: FaultRecord) -> CrashReport.MemoryBytes? {
         let code = record.codeBytes
-        let name = RegisterNames.programCounter(process.host.architecture)
-        guard !code.from.isEmpty, let place = record.registers[name] else { return nil }
+        guard !code.from.isEmpty, let place = record.registers["rip"] else { return nil }
         return CrashReport.MemoryBytes(
             address: HexAddress(place &- UInt64(code.before.count)),
             bytes: HexDigits.text(code.before + code.from),
@@ -70,7 +65,7 @@ extension ReportBuilder {
     /// Memory that the process asked for; nil if there is none.
     func memory(of record: FaultRecord) -> [CrashReport.MemoryBytes]? {
         guard !record.memory.isEmpty else { return nil }
-        let names = RegisterNames.of(process.host.architecture)
+        let names = RegisterNames.all
         return record.memory.map { piece in
             let about =
                 switch piece.about {

@@ -43,23 +43,6 @@ extension ReportBuilder {
         let text =
             says && !trimmed.isEmpty ? String(trimmed) : isTerminated ? FaultReason.terminateWithoutException : nil
         let sender = record.sender.flatMap { $0.pid == 0 ? nil : $0 }
-        var reason = FaultReason(
-            signal: record.signal,
-            code: record.code,
-            address: place.address,
-            access: place.access,
-            addressKind: place.kind,
-            message: text,
-            isRuntimeMessage: !record.message.isEmpty,
-            runtimeFailure: runtimeFailure,
-            sender: sender,
-            exception: exception,
-            pid: pid(of: record),
-            deadlineSeconds: record.deadlineSeconds,
-            callout: record.loop?.callout
-        )
-        reason.isPrivileged =
-            signal == SIGSEGV && record.code == 128 && PrivilegedInstruction.begins(record.codeBytes.from)
         let fault = CrashReport.Fault(
             number: record.number,
             signal: .signal(record.signal),
@@ -74,6 +57,15 @@ extension ReportBuilder {
             deadlineSeconds: record.deadlineSeconds,
             instructions: instructions(of: record),
             memory: memory(of: record)
+        )
+        let reason = FaultReason(
+            fault: fault,
+            pid: pid(of: record),
+            callout: record.loop?.callout,
+            runtimeFailure: runtimeFailure,
+            isRuntimeMessage: !record.message.isEmpty,
+            isPrivileged: signal == SIGSEGV && record.code == 128
+                && PrivilegedInstruction.begins(record.codeBytes.from)
         )
         return (fault, cutOffReason(record) ?? reason.text)
     }
@@ -109,7 +101,7 @@ extension ReportBuilder {
         case "T", "t": return "the crash thread was stopped"
         case "S":
             guard let number = crashThread.systemCall else { return nil }
-            let name = SystemCallNames.name(number, architecture: process.host.architecture)
+            let name = SystemCallNames.name(number)
             // Every lock of user space waits in it (futex(7)).
             if name == "futex" { return "a lock that the crash thread needs was held" }
             return "the crash thread waited in the system call \(name ?? String(number))"
@@ -153,6 +145,6 @@ extension FaultRecord {
         // A stall has no handler, and no registers.
         guard !isOfStall else { return false }
         return stage == .incomplete
-            || ["rip", "rsp", "eflags", "pc", "sp", "cpsr"].allSatisfy { registers[$0] ?? 0 == 0 }
+            || ["rip", "rsp", "eflags"].allSatisfy { registers[$0] ?? 0 == 0 }
     }
 }

@@ -152,7 +152,7 @@ package final class ReportBuilder {
 
     /// Without a walk there is at least the place itself; in a record that was cut off, a zero is none.
     private func place(of record: FaultRecord) -> [UInt64] {
-        let place = record.registers[RegisterNames.programCounter(process.host.architecture)] ?? 0
+        let place = record.registers["rip"] ?? 0
         // Of a stall, nothing is known but the frames that were seen.
         if record.isOfStall { return [] }
         return place == 0 && record.isCutOff ? [] : [place]

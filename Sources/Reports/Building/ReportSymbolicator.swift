@@ -94,22 +94,14 @@ extension CrashReport {
 
     private func reasonText(_ runtimeFailure: String?, isRuntimeMessage: Bool) -> String {
         guard let fault else { return reason }
-        var reason = FaultReason(
-            signal: fault.signal.number,
-            code: fault.code.number,
-            address: fault.address,
-            access: fault.access,
-            addressKind: fault.addressKind,
-            message: fault.message,
-            isRuntimeMessage: isRuntimeMessage,
-            runtimeFailure: runtimeFailure,
-            sender: fault.sender,
-            exception: fault.exception,
+        let reason = FaultReason(
+            fault: fault,
             pid: process.pid,
-            deadlineSeconds: fault.deadlineSeconds,
-            callout: loop?.callout
+            callout: loop?.callout,
+            runtimeFailure: runtimeFailure,
+            isRuntimeMessage: isRuntimeMessage,
+            isPrivileged: fault.isOfPrivilegedInstruction(at: thread.frames.first?.address)
         )
-        reason.isPrivileged = fault.isOfPrivilegedInstruction(at: thread.frames.first?.address)
         return reason.text
     }
 }

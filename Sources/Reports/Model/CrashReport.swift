@@ -6,7 +6,7 @@ internal import FoundationEssentials
 /// it, never null; keys that this version does not know are ignored.
 public struct CrashReport: Sendable, Hashable {
     /// The version of the JSON form that this library writes; it reads this one and all before.
-    public static let schemaVersion = 1
+    package static let schemaVersion = 1
 
     /// The name of the report.
     public var id: ReportID
@@ -33,9 +33,9 @@ public struct CrashReport: Sendable, Hashable {
     /// The thread that faulted.
     public var thread: Thread
     /// The other threads of the process, as far as they were looked at.
-    public var otherThreads: [Thread]
+    public var otherThreads: [Thread] = []
     /// How many threads more there were.
-    public var threadsOmitted: Int
+    public var threadsOmitted: Int = 0
     /// What the process was doing, had and was allowed; nil if nothing of it is known.
     public var context: Context?
     /// The files that were mapped as code.
@@ -45,71 +45,7 @@ public struct CrashReport: Sendable, Hashable {
     /// What was done around the verdict; nil if there is nothing to say about it.
     public var recovery: Recovery?
     /// What could not be had, and other remarks.
-    public var notes: [String]
-
-    /// Makes a report.
-    ///
-    /// - Parameters:
-    ///   - id: The name of the report.
-    ///   - subject: What the report is about.
-    ///   - reason: What happened, in one plain line.
-    ///   - diagnosis: What is probably wrong, if somebody looked.
-    ///   - timestamp: When the fault happened.
-    ///   - fingerprint: What faults of the same cause have in common.
-    ///   - occurrences: How often the same fault happened.
-    ///   - process: The process that faulted.
-    ///   - host: The machine it ran on.
-    ///   - runtime: Versions of what the process was built with and ran on.
-    ///   - loop: Where the event loop was, if the thread ran one.
-    ///   - thread: The thread that faulted.
-    ///   - otherThreads: The other threads of the process, as far as they were looked at.
-    ///   - threadsOmitted: How many threads more there were.
-    ///   - context: What the process was doing, had and was allowed, if anything of it is known.
-    ///   - images: The files that were mapped as code.
-    ///   - verdict: What was decided about the process.
-    ///   - recovery: What was done around the verdict, if there is anything to say about it.
-    ///   - notes: What could not be had, and other remarks.
-    package init(
-        id: ReportID,
-        subject: Subject,
-        reason: String,
-        diagnosis: Diagnosis? = nil,
-        timestamp: Timestamp,
-        fingerprint: Fingerprint,
-        occurrences: Occurrences,
-        process: Process,
-        host: Host,
-        runtime: Runtime,
-        loop: LoopState? = nil,
-        thread: Thread,
-        otherThreads: [Thread] = [],
-        threadsOmitted: Int = 0,
-        context: Context? = nil,
-        images: [Image],
-        verdict: Verdict,
-        recovery: Recovery? = nil,
-        notes: [String] = []
-    ) {
-        self.id = id
-        self.subject = subject
-        self.reason = reason
-        self.diagnosis = diagnosis
-        self.timestamp = timestamp
-        self.fingerprint = fingerprint
-        self.occurrences = occurrences
-        self.process = process
-        self.host = host
-        self.runtime = runtime
-        self.loop = loop
-        self.thread = thread
-        self.otherThreads = otherThreads
-        self.threadsOmitted = threadsOmitted
-        self.context = context
-        self.images = images
-        self.verdict = verdict
-        self.recovery = recovery
-        self.notes = notes
-    }
+    public var notes: [String] = []
 }
 
 extension CrashReport {
@@ -278,12 +214,12 @@ extension CrashReport: Codable {
 }
 
 /// A report is of a version that this library does not read.
-public struct UnsupportedSchemaVersion: Error, Sendable, Hashable, CustomStringConvertible {
+struct UnsupportedSchemaVersion: Error, Sendable, Hashable, CustomStringConvertible {
     /// The version of the report.
-    public let version: Int
+    let version: Int
 
     /// Says which version it is, and what to do.
-    public var description: String {
+    var description: String {
         "the report has schema version \(version), but this program reads versions up to \(CrashReport.schemaVersion): "
             + "use the crashreport of the Holdfast that wrote it"
     }
@@ -346,7 +282,7 @@ extension CrashReport {
     ///   - count: How many; a sum that is too large stays at the largest.
     ///   - first: When the first of them happened; nil if later than what is counted already.
     ///   - last: When the last of them happened.
-    public mutating func count(_ count: Int, first: Timestamp? = nil, last: Timestamp) {
+    package mutating func count(_ count: Int, first: Timestamp? = nil, last: Timestamp) {
         occurrences.count = occurrences.count.addingClamped(count)
         if let first { occurrences.first = min(occurrences.first, first) }
         occurrences.last = max(occurrences.last, last)
@@ -356,7 +292,7 @@ extension CrashReport {
     /// Counts a stall of the same cause in the report, which then tells of the longer of the two.
     ///
     /// - Parameter other: The report of the other one.
-    public mutating func count(stallOf other: CrashReport) {
+    package mutating func count(stallOf other: CrashReport) {
         guard var counted = stall, let added = other.stall else { return }
         let isLonger = added.length > counted.length
         counted.count(added)

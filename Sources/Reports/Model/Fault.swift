@@ -27,52 +27,6 @@ extension CrashReport {
         public var instructions: CrashReport.MemoryBytes?
         /// Other memory, where the process asked for it: none by default, for it may hold secrets.
         public var memory: [CrashReport.MemoryBytes]?
-
-        /// Makes the description of a fault.
-        ///
-        /// - Parameters:
-        ///   - number: Which fault of its process it was, counted from 1.
-        ///   - signal: The signal.
-        ///   - code: The `si_code` of the signal: its cause.
-        ///   - address: The address that was accessed or executed, if the signal has one.
-        ///   - access: What the access was for.
-        ///   - addressKind: What lies at the address, if that is known.
-        ///   - mapping: What is mapped at the address or next to it, if that was looked at.
-        ///   - message: What the runtime said: the text of a fatal error or of an abort, if there was one.
-        ///   - sender: Who sent the signal, if it was sent rather than raised by the kernel.
-        ///   - exception: The C++ exception that nobody caught, if that was the fault.
-        ///   - deadlineSeconds: How long the callout might run, if it was interrupted for that.
-        ///   - instructions: The bytes at the program counter, if they could be read.
-        ///   - memory: Other memory, where the process asked for it.
-        package init(
-            number: Int,
-            signal: NumberedName,
-            code: NumberedName,
-            address: HexAddress? = nil,
-            access: Access,
-            addressKind: AddressKind? = nil,
-            mapping: Mapping? = nil,
-            message: String? = nil,
-            sender: Sender? = nil,
-            exception: Exception? = nil,
-            deadlineSeconds: Double? = nil,
-            instructions: CrashReport.MemoryBytes? = nil,
-            memory: [CrashReport.MemoryBytes]? = nil
-        ) {
-            self.number = number
-            self.signal = signal
-            self.code = code
-            self.address = address
-            self.access = access
-            self.addressKind = addressKind
-            self.mapping = mapping
-            self.message = message
-            self.sender = sender
-            self.exception = exception
-            self.deadlineSeconds = deadlineSeconds
-            self.instructions = instructions
-            self.memory = memory
-        }
     }
 }
 
@@ -84,21 +38,11 @@ extension CrashReport.Fault {
         /// The name, such as `SIGSEGV`; the number again where it has none.
         public var name: String
 
-        /// Makes a pair of number and name.
-        ///
-        /// - Parameters:
-        ///   - number: The number.
-        ///   - name: The name, such as `SIGSEGV`; the number again where it has none.
-        package init(number: Int, name: String) {
-            self.number = number
-            self.name = name
-        }
-
         /// Names a signal.
         ///
         /// - Parameter number: The number of the signal.
         /// - Returns: The number with its name.
-        public static func signal(_ number: Int) -> NumberedName {
+        package static func signal(_ number: Int) -> NumberedName {
             NumberedName(number: number, name: SignalNames.signal(number))
         }
 
@@ -108,7 +52,7 @@ extension CrashReport.Fault {
         ///   - number: The `si_code`.
         ///   - signal: The number of the signal, on which the meaning of positive codes depends.
         /// - Returns: The number with its name.
-        public static func code(_ number: Int, ofSignal signal: Int) -> NumberedName {
+        package static func code(_ number: Int, ofSignal signal: Int) -> NumberedName {
             NumberedName(number: number, name: SignalNames.code(number, ofSignal: signal))
         }
     }
@@ -123,18 +67,6 @@ extension CrashReport.Fault {
         public var uid: Int
         /// Its name, as in `/proc/PID/comm`, if it was still there to be asked.
         public var name: String?
-
-        /// Makes the description of a sender.
-        ///
-        /// - Parameters:
-        ///   - pid: Its process identifier.
-        ///   - uid: The user it belongs to.
-        ///   - name: Its name, if it is known; an empty one is none.
-        package init(pid: Int, uid: Int, name: String? = nil) {
-            self.pid = pid
-            self.uid = uid
-            self.name = name == "" ? nil : name
-        }
     }
 }
 
@@ -154,15 +86,15 @@ extension CrashReport.Fault {
         }
 
         /// The address was read.
-        public static let read = Access(rawValue: "read")
+        package static let read = Access(rawValue: "read")
         /// The address was written.
-        public static let write = Access(rawValue: "write")
+        package static let write = Access(rawValue: "write")
         /// The address was jumped to.
-        public static let execute = Access(rawValue: "execute")
+        package static let execute = Access(rawValue: "execute")
         /// The fault is not about an access to memory.
-        public static let none = Access(rawValue: "none")
+        package static let none = Access(rawValue: "none")
         /// It could not be told.
-        public static let unknown = Access(rawValue: "unknown")
+        package static let unknown = Access(rawValue: "unknown")
     }
 }
 
@@ -182,23 +114,23 @@ extension CrashReport.Fault {
         }
 
         /// The first page, which is never mapped: a null pointer plus the offset of a member.
-        public static let noCode = AddressKind(rawValue: "null page")
+        package static let noCode = AddressKind(rawValue: "null page")
         /// The guard below a stack: the stack is used up.
-        public static let stackGuard = AddressKind(rawValue: "stack guard")
+        package static let stackGuard = AddressKind(rawValue: "stack guard")
         /// Nothing is mapped there.
-        public static let unmapped = AddressKind(rawValue: "unmapped")
+        package static let unmapped = AddressKind(rawValue: "unmapped")
         /// Memory that may not be written.
-        public static let readOnly = AddressKind(rawValue: "read-only memory")
+        package static let readOnly = AddressKind(rawValue: "read-only memory")
         /// Memory that may not be executed.
-        public static let notExecutable = AddressKind(rawValue: "memory that is not executable")
+        package static let notExecutable = AddressKind(rawValue: "memory that is not executable")
         /// Memory that may not be accessed at all.
-        public static let inaccessible = AddressKind(rawValue: "inaccessible memory")
+        package static let inaccessible = AddressKind(rawValue: "inaccessible memory")
         /// A mapping that reaches further than its file.
-        public static let pastEndOfFile = AddressKind(rawValue: "past the end of a mapped file")
+        package static let pastEndOfFile = AddressKind(rawValue: "past the end of a mapped file")
         /// An address that x86-64 does not have; the kernel reports it as zero.
-        public static let nonCanonical = AddressKind(rawValue: "non-canonical")
+        package static let nonCanonical = AddressKind(rawValue: "non-canonical")
         /// The half of the address space that belongs to the kernel.
-        public static let kernel = AddressKind(rawValue: "kernel memory")
+        package static let kernel = AddressKind(rawValue: "kernel memory")
     }
 }
 
@@ -209,28 +141,19 @@ extension CrashReport.Fault {
         public var type: String
         /// What it says of itself, if it says anything.
         public var message: String?
-
-        /// Makes the description of an exception.
-        ///
-        /// - Parameters:
-        ///   - type: Its type, demangled.
-        ///   - message: What it says of itself, if it says anything.
-        package init(type: String, message: String? = nil) {
-            self.type = type
-            self.message = message
-        }
-
-        /// Takes the texts of a record; nil where both are empty.
-        init?(type: String, message: String) {
-            guard !type.isEmpty || !message.isEmpty else { return nil }
-            self.type = type.isEmpty ? "of an unknown type" : type
-            self.message = message.isEmpty ? nil : message
-        }
-
         /// The type, and what the exception says of itself after it.
-        public var text: String {
+        package var text: String {
             message.map { "\(type): \($0)" } ?? type
         }
+    }
+}
+
+extension CrashReport.Fault.Exception {
+    /// Takes the texts of a record; nil where both are empty.
+    init?(type: String, message: String) {
+        guard !type.isEmpty || !message.isEmpty else { return nil }
+        self.type = type.isEmpty ? "of an unknown type" : type
+        self.message = message.isEmpty ? nil : message
     }
 }
 
@@ -250,17 +173,6 @@ extension CrashReport.Fault {
         public var end: HexAddress
         /// What may be done with it, as in `/proc/PID/maps`, such as `rw-p`.
         public var permissions: String
-
-        /// Makes the description of a mapping.
-        package init(place: Place, distance: Int, name: String, start: HexAddress, end: HexAddress, permissions: String)
-        {
-            self.place = place
-            self.distance = distance
-            self.name = name
-            self.start = start
-            self.end = end
-            self.permissions = permissions
-        }
     }
 }
 
@@ -280,11 +192,11 @@ extension CrashReport.Fault.Mapping {
         }
 
         /// In it.
-        public static let inside = Place(rawValue: "inside")
+        package static let inside = Place(rawValue: "inside")
         /// Behind its end, where nothing is mapped.
-        public static let after = Place(rawValue: "after")
+        package static let after = Place(rawValue: "after")
         /// Before its start, where nothing is mapped.
-        public static let before = Place(rawValue: "before")
+        package static let before = Place(rawValue: "before")
     }
 
     /// What it is, such as `the writable data of /usr/lib/x.so`.
@@ -323,12 +235,5 @@ extension CrashReport {
         public var bytes: String
         /// Why it was taken, such as `code`, `stack` or the name of a register.
         public var about: String
-
-        /// Makes a piece of memory.
-        package init(address: HexAddress, bytes: String, about: String) {
-            self.address = address
-            self.bytes = bytes
-            self.about = about
-        }
     }
 }

@@ -1,16 +1,9 @@
 /// An address in the process that faulted, written as `"0x…"` in JSON.
 ///
 /// Intentionally not a pointer: what it names is not in this process, or no longer there.
-public struct HexAddress: RawRepresentable, Sendable, Hashable, Comparable {
+public struct HexAddress: Sendable, Hashable, Comparable {
     /// The address.
     public let rawValue: UInt64
-
-    /// Makes an address from a number.
-    ///
-    /// - Parameter rawValue: The address.
-    public init(rawValue: UInt64) {
-        self.rawValue = rawValue
-    }
 
     /// Makes an address from a number.
     ///
@@ -41,37 +34,15 @@ public struct HexAddress: RawRepresentable, Sendable, Hashable, Comparable {
     }
 }
 
-extension HexAddress: CustomStringConvertible {
+extension HexAddress: TextCoded {
+    static let form = "an address of the form 0x…"
+
     /// The address as `0x` and lowercase digits, without leading zeros.
     public var description: String { "0x" + String(rawValue, radix: 16) }
 
     /// The address as `0x` and 16 digits, so that a column of them lines up.
-    public var padded: String {
+    package var padded: String {
         let digits = String(rawValue, radix: 16)
         return "0x" + String(repeating: "0", count: 16 - digits.count) + digits
-    }
-}
-
-extension HexAddress: Codable {
-    /// Reads an address from its text.
-    ///
-    /// - Parameter decoder: Gives a string.
-    /// - Throws: `DecodingError` when it is not the text of an address.
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        let text = try container.decode(String.self)
-        guard let address = HexAddress(text) else {
-            throw DecodingError.dataCorruptedError(in: container, debugDescription: "not an address of the form 0x…")
-        }
-        self = address
-    }
-
-    /// Writes the address as text.
-    ///
-    /// - Parameter encoder: Takes a string.
-    /// - Throws: Errors of the encoder.
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(description)
     }
 }

@@ -20,7 +20,7 @@ extension CrashReport {
         }
 
         /// The bounds of the steps, in seconds: from 10 us to 5,000 s.
-        public static let bounds: [Double] = (-5...3).flatMap { power -> [Double] in
+        package static let bounds: [Double] = (-5...3).flatMap { power -> [Double] in
             // Divided, where that gives the number next to the decimal one.
             let unit = (0..<abs(power)).reduce(1.0) { unit, _ in unit * 10 }
             return [1, 2, 5].map { power < 0 ? $0 / unit : $0 * unit }
@@ -58,14 +58,14 @@ extension CrashReport {
         /// Adds an entry.
         ///
         /// - Parameter seconds: How long it took.
-        public mutating func add(seconds: Double) {
+        package mutating func add(seconds: Double) {
             add(Step(upTo: Self.bounds.first { seconds <= $0 }, count: 1))
         }
 
         /// Adds all entries of another.
         ///
         /// - Parameter other: The other one.
-        public mutating func add(_ other: Histogram) {
+        package mutating func add(_ other: Histogram) {
             steps = Self.merged(steps + other.steps)
         }
 

@@ -1,5 +1,5 @@
 /// The version of this package.
-public enum HoldfastVersion {
+package enum HoldfastVersion {
     /// The version, as in the change log.
-    public static let current = "0.1.0"
+    package static let current = "0.1.0"
 }

@@ -11,22 +11,6 @@ extension CrashReport {
         public var nesting: Int
         /// Which pass of this run it was, counted from 1.
         public var pass: Int
-
-        /// Makes the description of a loop's state.
-        ///
-        /// - Parameters:
-        ///   - mode: The mode it ran in.
-        ///   - activity: Its activity, such as `beforeTimers`.
-        ///   - callout: The callout that faulted, if it was inside one.
-        ///   - nesting: How many runs of the loop were active, one inside the other.
-        ///   - pass: Which pass of this run it was, counted from 1.
-        package init(mode: String, activity: String, callout: Callout? = nil, nesting: Int, pass: Int) {
-            self.mode = mode
-            self.activity = activity
-            self.callout = callout
-            self.nesting = nesting
-            self.pass = pass
-        }
     }
 }
 
@@ -42,20 +26,6 @@ extension CrashReport.LoopState {
         /// Whether it was in the loop when the host began to run, with a label of its own, and no port of a socket, so that a start could do
         /// without it; nil says that it was not, or is not known.
         public var isFromStart: Bool?
-
-        /// Makes the description of a callout.
-        ///
-        /// - Parameters:
-        ///   - kind: What was called.
-        ///   - label: The label the user gave it, or an empty string.
-        ///   - item: The number of the item in its loop.
-        ///   - isFromStart: Whether it was in the loop when the host began to run, with a label of its own.
-        package init(kind: Kind, label: String, item: Int, isFromStart: Bool? = nil) {
-            self.kind = kind
-            self.label = label
-            self.item = item
-            self.isFromStart = isFromStart
-        }
     }
 }
 
@@ -75,16 +45,16 @@ extension CrashReport.LoopState.Callout {
         }
 
         /// A source.
-        public static let source = Kind(rawValue: "source")
+        package static let source = Kind(rawValue: "source")
         /// A port source.
-        public static let port = Kind(rawValue: "port")
+        package static let port = Kind(rawValue: "port")
         /// A timer.
-        public static let timer = Kind(rawValue: "timer")
+        package static let timer = Kind(rawValue: "timer")
         /// An observer.
-        public static let observer = Kind(rawValue: "observer")
+        package static let observer = Kind(rawValue: "observer")
         /// A block that was to be performed.
-        public static let block = Kind(rawValue: "block")
+        package static let block = Kind(rawValue: "block")
         /// A job of the main queue.
-        public static let mainQueue = Kind(rawValue: "mainQueue")
+        package static let mainQueue = Kind(rawValue: "mainQueue")
     }
 }

@@ -1,21 +1,13 @@
 /// Bytes are not a report, or a report cannot be written as bytes.
 public struct ReportFormatError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What kind of error it is.
-    public struct Code: Sendable, Hashable {
-        private enum Value {
-            case malformed
-            case unsupportedVersion
-            case unrepresentable
-        }
-
-        private let value: Value
-
+    public enum Code: Sendable {
         /// The bytes are not JSON, or not that of a report.
-        public static let malformed = Code(value: .malformed)
+        case malformed
         /// The report is of a version that this library does not read.
-        public static let unsupportedVersion = Code(value: .unsupportedVersion)
+        case unsupportedVersion
         /// The value has something that JSON cannot say.
-        public static let unrepresentable = Code(value: .unrepresentable)
+        case unrepresentable
     }
 
     /// What kind of error it is.

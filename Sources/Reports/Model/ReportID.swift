@@ -2,12 +2,12 @@
 ///
 /// The first 12 digits are the Unix time in milliseconds, the other 20 tell apart. Because nothing else gets in, an
 /// identifier is safe as a file name.
-public struct ReportID: RawRepresentable, Sendable, Hashable, Comparable, CustomStringConvertible {
+public struct ReportID: RawRepresentable, Codable, Sendable, Hashable, Comparable, CustomStringConvertible {
     /// The 32 digits.
     public let rawValue: String
 
     /// How many digits an identifier has.
-    public static let length = 32
+    package static let length = 32
 
     /// Takes the text of an identifier.
     ///
@@ -67,31 +67,5 @@ public struct ReportID: RawRepresentable, Sendable, Hashable, Comparable, Custom
     private static func digits(_ value: UInt64, _ count: Int) -> String {
         let text = String(value, radix: 16)
         return String(repeating: "0", count: max(0, count - text.count)) + text
-    }
-}
-
-extension ReportID: Codable {
-    /// Reads an identifier from its text.
-    ///
-    /// - Parameter decoder: Gives a string.
-    /// - Throws: `DecodingError` when it is not the text of an identifier.
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        guard let id = ReportID(rawValue: try container.decode(String.self)) else {
-            throw DecodingError.dataCorruptedError(
-                in: container,
-                debugDescription: "not an identifier of 32 lowercase hexadecimal digits"
-            )
-        }
-        self = id
-    }
-
-    /// Writes the identifier as text.
-    ///
-    /// - Parameter encoder: Takes a string.
-    /// - Throws: Errors of the encoder.
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(rawValue)
     }
 }

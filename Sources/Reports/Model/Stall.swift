@@ -96,9 +96,9 @@ extension CrashReport.Stall {
         }
 
         /// An event loop, which did not look for events.
-        public static let loop = Subject(rawValue: "loop")
+        package static let loop = Subject(rawValue: "loop")
         /// What was pinged and did not answer: a queue, an actor, another project's loop.
-        public static let ping = Subject(rawValue: "ping")
+        package static let ping = Subject(rawValue: "ping")
     }
 
     /// What became of a stall.
@@ -181,7 +181,7 @@ extension CrashReport.Stall {
         }
 
         /// What it did, in words: `in read`, `waiting for a lock`.
-        public var text: String {
+        package var text: String {
             guard activity == .systemCall, let systemCall else { return activity.rawValue }
             return "in \(systemCall)"
         }
@@ -198,21 +198,7 @@ extension CrashReport.Stall {
         /// The calls, each followed by those that it made: the heaviest path comes first.
         public var calls: [Call]
         /// How many calls more there were, which took the least time.
-        public var callsOmitted: Int
-
-        /// Makes a profile.
-        ///
-        /// - Parameters:
-        ///   - samples: How many samples were taken.
-        ///   - seconds: The time that they stand for, in seconds.
-        ///   - calls: The calls, each followed by those that it made.
-        ///   - callsOmitted: How many calls more there were.
-        package init(samples: Int, seconds: Double, calls: [Call], callsOmitted: Int = 0) {
-            self.samples = samples
-            self.seconds = seconds
-            self.calls = calls
-            self.callsOmitted = callsOmitted
-        }
+        public var callsOmitted: Int = 0
     }
 
     /// A function in a profile, as it was called from one place in the tree.
@@ -234,51 +220,11 @@ extension CrashReport.Stall {
         /// The path of the source file.
         public var file: String?
         /// The lines that were seen in it, the one that took longest first.
-        public var lines: [LineTime]
+        public var lines: [LineTime] = []
         /// Whether it was inlined into the call before it in depth.
-        public var inlined: Bool
+        public var inlined: Bool = false
         /// Whether it belongs to the program rather than to the system or a runtime.
         public var isUserCode: Bool
-
-        /// Makes a call.
-        ///
-        /// - Parameters:
-        ///   - depth: How many calls it is away from the outermost one.
-        ///   - seconds: How long the thread was in it or in what it called, in seconds.
-        ///   - samples: In how many samples it was.
-        ///   - address: One of the addresses that were seen in it.
-        ///   - function: The function, demangled.
-        ///   - imageName: The name of the image.
-        ///   - imageOffset: The address relative to the base of that image.
-        ///   - file: The path of the source file.
-        ///   - lines: The lines that were seen in it.
-        ///   - inlined: Whether it was inlined.
-        ///   - isUserCode: Whether it belongs to the program.
-        package init(
-            depth: Int,
-            seconds: Double,
-            samples: Int,
-            address: HexAddress,
-            function: String? = nil,
-            imageName: String? = nil,
-            imageOffset: HexAddress? = nil,
-            file: String? = nil,
-            lines: [LineTime] = [],
-            inlined: Bool = false,
-            isUserCode: Bool
-        ) {
-            self.depth = depth
-            self.seconds = seconds
-            self.samples = samples
-            self.address = address
-            self.function = function
-            self.imageName = imageName
-            self.imageOffset = imageOffset
-            self.file = file
-            self.lines = lines
-            self.inlined = inlined
-            self.isUserCode = isUserCode
-        }
 
         /// What it is, without a line: the function, else image and offset, else the address.
         public var name: String {
@@ -301,15 +247,5 @@ extension CrashReport.Stall {
         public var line: Int
         /// How long, in seconds.
         public var seconds: Double
-
-        /// Makes an entry.
-        ///
-        /// - Parameters:
-        ///   - line: The line, counted from 1.
-        ///   - seconds: How long, in seconds.
-        package init(line: Int, seconds: Double) {
-            self.line = line
-            self.seconds = seconds
-        }
     }
 }

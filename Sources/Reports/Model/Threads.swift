@@ -10,54 +10,17 @@ extension CrashReport {
         /// Its calls, the innermost first.
         public var frames: [Frame]
         /// How many frames in the middle or at the end were left out.
-        public var framesOmitted: Int
+        public var framesOmitted: Int = 0
         /// Whether the walk ended before the end of the stack.
-        public var framesTruncated: Bool
+        public var framesTruncated: Bool = false
         /// The registers, by name; of another thread than the one that faulted, those that tell where it is.
-        public var registers: [String: HexAddress]
+        public var registers: [String: HexAddress] = [:]
         /// What the kernel said of it; nil for the thread that faulted, and where it is not known.
         public var state: State?
         /// The system call it was in, such as `futex`, if it was in one and that is known.
         public var systemCall: String?
         /// How long after the fault its stack was taken, in seconds; nil for the thread that faulted.
         public var sampledAfter: Double?
-
-        /// Makes the description of a thread.
-        ///
-        /// - Parameters:
-        ///   - id: The thread identifier, as `gettid` gives it.
-        ///   - name: Its name, if it has one of its own.
-        ///   - isMain: Whether it is the main thread.
-        ///   - frames: Its calls, the innermost first.
-        ///   - framesOmitted: How many frames in the middle or at the end were left out.
-        ///   - framesTruncated: Whether the walk ended before the end of the stack.
-        ///   - registers: The registers, by name.
-        ///   - state: What the kernel said of it.
-        ///   - systemCall: The system call it was in, if it was in one.
-        ///   - sampledAfter: How long after the fault its stack was taken, in seconds.
-        package init(
-            id: Int,
-            name: String? = nil,
-            isMain: Bool,
-            frames: [Frame],
-            framesOmitted: Int = 0,
-            framesTruncated: Bool = false,
-            registers: [String: HexAddress] = [:],
-            state: State? = nil,
-            systemCall: String? = nil,
-            sampledAfter: Double? = nil
-        ) {
-            self.id = id
-            self.name = name
-            self.isMain = isMain
-            self.frames = frames
-            self.framesOmitted = framesOmitted
-            self.framesTruncated = framesTruncated
-            self.registers = registers
-            self.state = state
-            self.systemCall = systemCall
-            self.sampledAfter = sampledAfter
-        }
     }
 }
 
@@ -77,15 +40,15 @@ extension CrashReport.Thread {
         }
 
         /// It was running, or ready to.
-        public static let running = State(rawValue: "running")
+        package static let running = State(rawValue: "running")
         /// It waited for something.
-        public static let sleeping = State(rawValue: "sleeping")
+        package static let sleeping = State(rawValue: "sleeping")
         /// It waited for a device, and could not be interrupted.
-        public static let waitingForDisk = State(rawValue: "waiting for disk")
+        package static let waitingForDisk = State(rawValue: "waiting for disk")
         /// It was stopped by a signal or a debugger.
-        public static let stopped = State(rawValue: "stopped")
+        package static let stopped = State(rawValue: "stopped")
         /// It had ended.
-        public static let ended = State(rawValue: "ended")
+        package static let ended = State(rawValue: "ended")
     }
 }
 
@@ -117,58 +80,9 @@ extension CrashReport {
         /// The column in that line, counted from 1.
         public var column: Int?
         /// Whether the call was inlined into the next frame.
-        public var inlined: Bool
+        public var inlined: Bool = false
         /// Whether it belongs to the program rather than to the system or a runtime.
         public var isUserCode: Bool
-
-        /// Makes the description of a call.
-        ///
-        /// - Parameters:
-        ///   - index: Its place, counted from 0, the innermost.
-        ///   - address: The address of the instruction.
-        ///   - kind: What the address is.
-        ///   - image: The image the address lies in, as an index into the report's images.
-        ///   - imageName: The name of that image.
-        ///   - imageOffset: The address relative to the base of that image.
-        ///   - function: The function, demangled.
-        ///   - rawName: The function as the symbol table names it.
-        ///   - functionOffset: How many bytes into the function the address lies.
-        ///   - file: The path of the source file.
-        ///   - line: The line in it, counted from 1.
-        ///   - column: The column in that line, counted from 1.
-        ///   - inlined: Whether the call was inlined into the next frame.
-        ///   - isUserCode: Whether it belongs to the program rather than to the system or a runtime.
-        package init(
-            index: Int,
-            address: HexAddress,
-            kind: Kind,
-            image: Int? = nil,
-            imageName: String? = nil,
-            imageOffset: HexAddress? = nil,
-            function: String? = nil,
-            rawName: String? = nil,
-            functionOffset: Int? = nil,
-            file: String? = nil,
-            line: Int? = nil,
-            column: Int? = nil,
-            inlined: Bool = false,
-            isUserCode: Bool
-        ) {
-            self.index = index
-            self.address = address
-            self.kind = kind
-            self.image = image
-            self.imageName = imageName
-            self.imageOffset = imageOffset
-            self.function = function
-            self.rawName = rawName
-            self.functionOffset = functionOffset
-            self.file = file
-            self.line = line
-            self.column = column
-            self.inlined = inlined
-            self.isUserCode = isUserCode
-        }
     }
 }
 
@@ -188,9 +102,9 @@ extension CrashReport.Frame {
         }
 
         /// The instruction that faulted, or that a signal interrupted.
-        public static let programCounter = Kind(rawValue: "programCounter")
+        package static let programCounter = Kind(rawValue: "programCounter")
         /// The instruction after a call.
-        public static let returnAddress = Kind(rawValue: "returnAddress")
+        package static let returnAddress = Kind(rawValue: "returnAddress")
     }
 }
 
@@ -207,22 +121,6 @@ extension CrashReport {
         public var end: HexAddress
         /// Its build identifier as hexadecimal digits, if it has one.
         public var buildID: String?
-
-        /// Makes the description of an image.
-        ///
-        /// - Parameters:
-        ///   - name: The last part of its path.
-        ///   - path: Its path.
-        ///   - base: The lowest address.
-        ///   - end: The address after the highest.
-        ///   - buildID: Its build identifier as hexadecimal digits, if it has one.
-        package init(name: String, path: String, base: HexAddress, end: HexAddress, buildID: String? = nil) {
-            self.name = name
-            self.path = path
-            self.base = base
-            self.end = end
-            self.buildID = buildID
-        }
     }
 }
 
@@ -238,7 +136,7 @@ extension CrashReport {
     }
 
     /// What the runtime checked when the fault happened, such as `arithmetic overflow`, if debug information says so.
-    public var runtimeFailure: String? {
+    package var runtimeFailure: String? {
         thread.frames.prefix { $0.inlined || $0.index == 0 }.lazy.compactMap(\.runtimeFailure).first
     }
 }
@@ -248,7 +146,7 @@ extension CrashReport.Frame {
     private static let runtimeFailurePrefix = "Swift runtime failure: "
 
     /// What the runtime checked here, such as `arithmetic overflow`, if the frame stands for a check.
-    public var runtimeFailure: String? {
+    package var runtimeFailure: String? {
         guard let function, function.hasPrefix(Self.runtimeFailurePrefix) else { return nil }
         return String(function.dropFirst(Self.runtimeFailurePrefix.count))
     }
@@ -264,14 +162,14 @@ extension CrashReport.Frame {
     }
 
     /// The image and the offset in it, such as `libc.so.6+0x8ae3c`, if they are known.
-    public var imageLocation: String? {
+    package var imageLocation: String? {
         guard let imageName else { return nil }
         guard let imageOffset else { return imageName }
         return "\(imageName)+\(imageOffset)"
     }
 
     /// The name of the source file and the line, such as `File.swift:12`, if they are known.
-    public var sourceLocation: String? {
+    package var sourceLocation: String? {
         guard let file, let name = file.split(separator: "/").last else { return nil }
         guard let line, line > 0 else { return String(name) }
         return "\(name):\(line)"

@@ -5,16 +5,6 @@ extension CrashReport {
         public var decision: Decision
         /// Why, in one plain line.
         public var reason: String
-
-        /// Makes a verdict.
-        ///
-        /// - Parameters:
-        ///   - decision: The decision.
-        ///   - reason: Why, in one plain line.
-        package init(decision: Decision, reason: String) {
-            self.decision = decision
-            self.reason = reason
-        }
     }
 }
 
@@ -48,37 +38,15 @@ extension CrashReport {
     /// What was done around the verdict, and what the callout left behind as far as that is known.
     public struct Recovery: Codable, Sendable, Hashable {
         /// Whether the process finished what was healthy before it was restarted.
-        public var drained: Bool
+        public var drained: Bool = false
         /// Whether the loop item whose callout faulted was taken out of its loop.
-        public var quarantined: Bool
+        public var quarantined: Bool = false
         /// How many locks of the POSIX threads library the callout held.
-        public var heldLocks: Int
+        public var heldLocks: Int = 0
         /// Whether the callout was inside a function that holds a lock while it calls, such as `Mutex.withLock`.
-        public var inLockFrame: Bool
+        public var inLockFrame: Bool = false
         /// The names of what the callout was working on, as it marked them, the innermost first.
-        public var touched: [String]
-
-        /// Makes the description of a recovery.
-        ///
-        /// - Parameters:
-        ///   - drained: Whether the process finished what was healthy before it was restarted.
-        ///   - quarantined: Whether the loop item whose callout faulted was taken out of its loop.
-        ///   - heldLocks: How many locks of the POSIX threads library the callout held.
-        ///   - inLockFrame: Whether the callout was inside a function that holds a lock while it calls.
-        ///   - touched: The names of what the callout was working on, the innermost first.
-        package init(
-            drained: Bool = false,
-            quarantined: Bool = false,
-            heldLocks: Int = 0,
-            inLockFrame: Bool = false,
-            touched: [String] = []
-        ) {
-            self.drained = drained
-            self.quarantined = quarantined
-            self.heldLocks = heldLocks
-            self.inLockFrame = inLockFrame
-            self.touched = touched
-        }
+        public var touched: [String] = []
     }
 }
 
@@ -88,12 +56,6 @@ extension CrashReport {
         /// What is wrong, in one line.
         public var summary: String
         /// What to look at next, the most promising first.
-        public var next: [String]
-
-        /// Makes a diagnosis.
-        package init(summary: String, next: [String] = []) {
-            self.summary = summary
-            self.next = next
-        }
+        public var next: [String] = []
     }
 }

@@ -1,10 +1,10 @@
 /// What to look at next, for every class of fault.
 extension FaultPlace {
     func next(after fault: FaultClass) -> [String] {
-        stallNext(after: fault) ?? checkNext(fault) ?? libraryNext(fault) ?? memoryNext(fault) ?? systemNext(fault)
+        stallNext(after: fault) ?? usualNext(fault)
     }
 
-    private func checkNext(_ fault: FaultClass) -> [String]? {
+    private func usualNext(_ fault: FaultClass) -> [String] {
         switch fault {
         case .nilUnwrap:
             [
@@ -64,12 +64,6 @@ extension FaultPlace {
                 "Open \(line): it has a `!`, an index, a calculation, a cast or a precondition.",
                 "Debug information says which: build with -g, or use `crashreport symbolicate` with this build's debug file.",
             ]
-        default: nil
-        }
-    }
-
-    private func libraryNext(_ fault: FaultClass) -> [String]? {
-        switch fault {
         case .cAssertion: ["Open \(line): the expression says what should have held."]
         case .doubleFree, .heapCorruption:
             [
@@ -94,12 +88,6 @@ extension FaultPlace {
             text.isEmpty
                 ? ["Open \(line): the code calls abort there. Look at what the process logged just before."]
                 : ["Read the text, then open \(line)."]
-        default: nil
-        }
-    }
-
-    private func memoryNext(_ fault: FaultClass) -> [String]? {
-        switch fault {
         case .nullPointer:
             [
                 "Open \(line): which pointer was null? A call that failed and whose result nobody looked at is the usual cause."
@@ -138,12 +126,6 @@ extension FaultPlace {
         case .misaligned: ["Open \(line): a pointer to bytes was taken for a pointer to larger values."]
         case .hardwareMemory:
             ["Look at the kernel's log (dmesg) for machine check errors, and have the memory replaced."]
-        default: nil
-        }
-    }
-
-    private func systemNext(_ fault: FaultClass) -> [String] {
-        switch fault {
         case .illegalInstruction:
             [
                 "Is the program built for a newer processor than this one (-march)? Compare with /proc/cpuinfo.",
@@ -189,4 +171,5 @@ extension FaultPlace {
         default: ["Look up \(signalName) in signal(7), and open \(line)."]
         }
     }
+
 }

@@ -1,11 +1,10 @@
 /// One line for every class of fault.
 extension FaultPlace {
     func summary(of fault: FaultClass) -> String {
-        stallSummary(of: fault) ?? checkSummary(fault) ?? librarySummary(fault) ?? memorySummary(fault)
-            ?? systemSummary(fault)
+        stallSummary(of: fault) ?? usualSummary(fault)
     }
 
-    private func checkSummary(_ fault: FaultClass) -> String? {
+    private func usualSummary(_ fault: FaultClass) -> String {
         switch fault {
         case .nilUnwrap: "A value that the code takes for granted was missing (an optional was nil), \(inFunction)."
         case .indexOutOfRange: "The code asked a collection for an element that it does not have, \(inFunction)."
@@ -31,12 +30,6 @@ extension FaultPlace {
             "The code gave up on purpose or came to a place that it rules out (a trap), \(inFunction)."
         case .trap:
             "A check failed or code was reached that must not be reached; an optimised build does not say which, \(inFunction)."
-        default: nil
-        }
-    }
-
-    private func librarySummary(_ fault: FaultClass) -> String? {
-        switch fault {
         case .cAssertion(let text): "An assertion of C code did not hold\(said(text)), \(inFunction)."
         case .doubleFree: "The same memory was freed twice; it was noticed \(inFunction)."
         case .heapCorruption:
@@ -51,12 +44,6 @@ extension FaultPlace {
             "A dispatch queue or a dispatch object was used in a way that is not allowed, \(inFunction)."
         case .outOfMemory: "Memory was asked for that the system did not give, \(inFunction)."
         case .abort(let text): "The code gave up on purpose (abort)\(said(text)), \(inFunction)."
-        default: nil
-        }
-    }
-
-    private func memorySummary(_ fault: FaultClass) -> String? {
-        switch fault {
         case .nullPointer:
             "A null pointer was used\(memberOffset): the code \(accessed) \(address), \(inCall)."
         case .nullCall: "A function was called through a null pointer, \(inCall)."
@@ -75,12 +62,6 @@ extension FaultPlace {
         case .misaligned:
             "Memory was accessed at an address that is not a multiple of what the processor asks for, \(inCall)."
         case .hardwareMemory: "The memory of this machine is defective at \(address)."
-        default: nil
-        }
-    }
-
-    private func systemSummary(_ fault: FaultClass) -> String {
-        switch fault {
         case .illegalInstruction: "The program came to bytes that are no instruction of this processor, \(inFunction)."
         case .privilegedInstruction: "The program came to an instruction that only the kernel may run, \(inFunction)."
         case .breakpoint: "The program came to a breakpoint, and no debugger was there, \(inFunction)."
@@ -93,7 +74,7 @@ extension FaultPlace {
             "A file was to grow beyond what the process may write (RLIMIT_FSIZE), \(inFunction)."
         case .deadline:
             "A callout\(calloutName) ran for longer than its deadline of "
-                + "\(DeadlineText.of(report.fault?.deadlineSeconds ?? 0)); it was interrupted \(inCall)."
+                + "\(CrashReport.Stall.text(seconds: report.fault?.deadlineSeconds ?? 0)); it was interrupted \(inCall)."
         case .sent(let signal):
             "\(sender) ended the process with \(signal); nothing is known to be wrong \(inFunction)."
         case .raised(let signal): "The process sent itself \(signal), \(inFunction)."
@@ -103,6 +84,7 @@ extension FaultPlace {
                 : "The process got \(signalName) (\(codeName)), \(inFunction)."
         }
     }
+
 
     private var codeName: String { report.fault?.code.name ?? "" }
 
@@ -129,7 +111,7 @@ extension FaultPlace {
     /// Which system call it was: a filter leaves its number where the process had put it (seccomp(2), SECCOMP_RET_TRAP).
     private var systemCall: String {
         guard report.host.architecture == "x86_64", let number = report.thread.registers["rax"]?.rawValue,
-            let name = SystemCallNames.name(Int(clamping: number), architecture: "x86_64")
+            let name = SystemCallNames.name(Int(clamping: number))
         else { return "" }
         return " (\(name))"
     }

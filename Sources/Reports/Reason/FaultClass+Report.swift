@@ -87,7 +87,7 @@ extension FaultClass {
 
     /// Whether the stack pointer lies where no stack is: mmap(2) gives nothing out that low.
     private static func hasLeftStack(_ thread: CrashReport.Thread) -> Bool {
-        guard let pointer = thread.registers["rsp"] ?? thread.registers["sp"] else { return false }
+        guard let pointer = thread.registers["rsp"] else { return false }
         return pointer.rawValue < 65536
     }
 

@@ -4,93 +4,35 @@ import Glibc
 ///
 /// Most telling first: who sent the signal if somebody did; what nobody caught; what the runtime said; which check of the
 /// compiler failed; what the kernel says about the instruction and the address.
-package struct FaultReason: Sendable, Hashable {
-    /// The number of the signal.
-    package var signal: Int
-    /// The `si_code` of the signal.
-    package var code: Int
-    /// The address that was accessed or executed, if the signal has one.
-    package var address: HexAddress?
-    /// What the access was for.
-    package var access: CrashReport.Fault.Access
-    /// What lies at the address, if that is known.
-    package var addressKind: CrashReport.Fault.AddressKind?
-    /// What the runtime or the C library said, if anything.
-    package var message: String?
-    /// Whether the message is the Swift runtime's, which says what failed, rather than the C library's.
-    package var isRuntimeMessage: Bool
-    /// Which check of the compiler failed, such as `arithmetic overflow`, if debug information says so.
-    package var runtimeFailure: String?
-    /// Who sent the signal, if it was sent.
-    package var sender: CrashReport.Fault.Sender?
-    /// The C++ exception that nobody caught, if there was one.
-    package var exception: CrashReport.Fault.Exception?
+struct FaultReason {
+    /// The fault.
+    var fault: CrashReport.Fault
     /// The process that faulted, which tells `abort` and `raise` from a signal of somebody else.
-    package var pid: Int?
-    /// How long the callout might run, in seconds, if it was interrupted for that.
-    package var deadlineSeconds: Double?
+    var pid: Int?
     /// The callout, if it was in one.
-    package var callout: CrashReport.LoopState.Callout?
-
-    /// Gathers what is known about a fault.
-    ///
-    /// - Parameters:
-    ///   - signal: The number of the signal.
-    ///   - code: The `si_code` of the signal.
-    ///   - address: The address that was accessed or executed, if the signal has one.
-    ///   - access: What the access was for.
-    ///   - addressKind: What lies at the address, if that is known.
-    ///   - message: What the runtime or the C library said, if anything.
-    ///   - isRuntimeMessage: Whether the message is the Swift runtime's.
-    ///   - runtimeFailure: Which check of the compiler failed, if debug information says so.
-    ///   - sender: Who sent the signal, if it was sent.
-    ///   - exception: The C++ exception that nobody caught, if there was one.
-    ///   - pid: The process that faulted.
-    ///   - deadlineSeconds: How long the callout might run, if it was interrupted for that.
-    ///   - callout: The callout, if it was in one.
-    package init(
-        signal: Int,
-        code: Int,
-        address: HexAddress? = nil,
-        access: CrashReport.Fault.Access = .unknown,
-        addressKind: CrashReport.Fault.AddressKind? = nil,
-        message: String? = nil,
-        isRuntimeMessage: Bool = false,
-        runtimeFailure: String? = nil,
-        sender: CrashReport.Fault.Sender? = nil,
-        exception: CrashReport.Fault.Exception? = nil,
-        pid: Int? = nil,
-        deadlineSeconds: Double? = nil,
-        callout: CrashReport.LoopState.Callout? = nil
-    ) {
-        self.signal = signal
-        self.code = code
-        self.address = address
-        self.access = access
-        self.addressKind = addressKind
-        self.message = message
-        self.isRuntimeMessage = isRuntimeMessage
-        self.runtimeFailure = runtimeFailure
-        self.sender = sender
-        self.exception = exception
-        self.pid = pid
-        self.deadlineSeconds = deadlineSeconds
-        self.callout = callout
-    }
+    var callout: CrashReport.LoopState.Callout?
+    /// Which check of the compiler failed, such as `arithmetic overflow`, if debug information says so.
+    var runtimeFailure: String?
+    /// Whether the message is the Swift runtime's, which says what failed, rather than the C library's.
+    var isRuntimeMessage = false
+    /// Whether the instruction is one that only the kernel may run.
+    var isPrivileged = false
 
     /// What `std::terminate` leaves behind when nothing was thrown: the message of the report.
-    package static let terminateWithoutException = "std::terminate was called without an exception"
+    static let terminateWithoutException = "std::terminate was called without an exception"
 
-    /// Whether the instruction is one that only the kernel may run.
-    package var isPrivileged = false
+    private var signal: Int { fault.signal.number }
+    private var code: Int { fault.code.number }
+    private var codeName: String { fault.code.name }
+    private var addressKind: CrashReport.Fault.AddressKind? { fault.addressKind }
 
     /// The reason in one plain line, such as `read of address 0x8 (null page)`.
-    package var text: String {
+    var text: String {
         if let overdue { return overdue }
         if let sent { return sent }
         // Text in the runtime's buffer may be older than a fault that has nothing to do with it.
         if [SIGILL, SIGTRAP, SIGABRT].contains(Int32(clamping: signal)) {
-            if let exception { return "uncaught C++ exception \(exception.text)".oneLine }
+            if let exception = fault.exception { return "uncaught C++ exception \(exception.text)".oneLine }
             if let said { return said }
             if let runtimeFailure, !runtimeFailure.isEmpty { return runtimeFailure }
         }
@@ -98,28 +40,28 @@ package struct FaultReason: Sendable, Hashable {
     }
 
     private var overdue: String? {
-        guard let deadlineSeconds else { return nil }
+        guard let deadlineSeconds = fault.deadlineSeconds else { return nil }
         let label = callout.map { $0.label.isEmpty ? "" : " \"\($0.label)\"" } ?? ""
-        return "the callout\(label) ran for more than its deadline of \(DeadlineText.of(deadlineSeconds))".oneLine
+        return "the callout\(label) ran for more than its deadline of \(CrashReport.Stall.text(seconds: deadlineSeconds))".oneLine
     }
 
-    private var name: String { SignalNames.signal(signal) }
+    private var name: String { fault.signal.name }
 
     /// Who sent the signal, unless it was `abort`.
     private var sent: String? {
         // The kernel's own codes are positive.
         guard code <= 0 else { return nil }
-        if signal == Int(SIGXFSZ), code == 0, sender != nil, sender?.pid == pid { return nil }
-        if let sender, sender.pid != pid {
+        if signal == Int(SIGXFSZ), code == 0, let sender = fault.sender, sender.pid == pid { return nil }
+        if let sender = fault.sender, sender.pid != pid {
             return "killed by \(name) from pid \(sender.pid) (uid \(sender.uid))"
         }
         if signal == Int(SIGABRT) { return nil }
-        return sender == nil ? "killed by \(name)" : "\(name) raised by the process itself"
+        return fault.sender == nil ? "killed by \(name)" : "\(name) raised by the process itself"
     }
 
     /// What the runtime said, without the place in the source that it puts before.
     private var said: String? {
-        guard let message, let line = RuntimeMessage(message) else { return nil }
+        guard let message = fault.message, let line = RuntimeMessage(message) else { return nil }
         if message == Self.terminateWithoutException { return message }
         if let error = line.fatalError { return error.isEmpty ? runtimeFailure ?? "fatal error" : error }
         if let check = line.failedCheck { return check }
@@ -141,7 +83,6 @@ package struct FaultReason: Sendable, Hashable {
         }
     }
 
-    private var codeName: String { SignalNames.code(code, ofSignal: signal) }
 
     private var segmentationFault: String {
         if addressKind == .stackGuard { return "stack overflow" }
@@ -187,7 +128,7 @@ package struct FaultReason: Sendable, Hashable {
     /// What the code alone says about the address.
     private var assumedKind: CrashReport.Fault.AddressKind? {
         switch codeName {
-        case "SEGV_MAPERR": (address?.rawValue ?? .max) < 4096 ? .noCode : .unmapped
+        case "SEGV_MAPERR": (fault.address?.rawValue ?? .max) < 4096 ? .noCode : .unmapped
         case "SEGV_ACCERR": .inaccessible
         default: nil
         }
@@ -195,13 +136,13 @@ package struct FaultReason: Sendable, Hashable {
 
     private func accessText(kind: CrashReport.Fault.AddressKind?) -> String {
         let verb =
-            switch access {
+            switch fault.access {
             case .read: "read of"
             case .write: "write to"
             case .execute: "jump to"
             default: "access to"
             }
-        let place = address.map { "address \($0)" } ?? "an unknown address"
+        let place = fault.address.map { "address \($0)" } ?? "an unknown address"
         return kind.map { "\(verb) \(place) (\($0.rawValue))" } ?? "\(verb) \(place)"
     }
 }

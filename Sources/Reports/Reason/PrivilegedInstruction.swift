@@ -22,17 +22,6 @@ package enum PrivilegedInstruction {
         }
     }
 
-    /// Reads hexadecimal digits, as a report has them.
-    static func begins(digits: Substring) -> Bool {
-        var bytes: [UInt8] = []
-        var rest = digits.prefix(30)
-        while rest.count >= 2, let byte = UInt8(rest.prefix(2), radix: 16) {
-            bytes.append(byte)
-            rest = rest.dropFirst(2)
-        }
-        return begins(bytes)
-    }
-
     /// Operand and address size, repetition, segments.
     private static let prefixes: Set<UInt8> = [0x66, 0x67, 0xf2, 0xf3, 0x2e, 0x36, 0x3e, 0x26, 0x64, 0x65]
 
@@ -66,6 +55,16 @@ extension CrashReport.Fault {
         else { return false }
         let before = Int(clamping: place - instructions.address.rawValue)
         guard before < 64 else { return false }
-        return PrivilegedInstruction.begins(digits: instructions.bytes.dropFirst(2 * before))
+        return PrivilegedInstruction.begins(String(instructions.bytes.dropFirst(2 * before).prefix(30)).hexBytes ?? [])
+    }
+}
+
+extension String {
+    /// The bytes that it has two hexadecimal digits for each of; nil for any other text.
+    package var hexBytes: [UInt8]? {
+        let digits = utf8.map { Character(Unicode.Scalar($0)).hexDigitValue }
+        guard digits.count % 2 == 0, !digits.contains(nil) else { return nil }
+        let values = digits.compactMap(\.self)
+        return stride(from: 0, to: values.count, by: 2).map { UInt8(values[$0] * 16 + values[$0 + 1]) }
     }
 }

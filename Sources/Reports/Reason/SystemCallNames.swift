@@ -1,24 +1,11 @@
 /// The names of system calls.
 package enum SystemCallNames {
-    /// The name of a system call, such as `futex`.
+    /// The name of a system call; nil of one that is not known.
     ///
-    /// - Parameters:
-    ///   - number: Its number.
-    ///   - architecture: The machine, as uname(2) names it: each has numbers of its own.
-    /// - Returns: The name; nil for a number that is not known.
-    package static func name(_ number: Int, architecture: String) -> String? {
-        switch architecture {
-        case "x86_64": x86[number]
-        case "aarch64": aarch64[number]
-        default: nil
-        }
-    }
+    /// - Parameter number: Its number on x86-64.
+    package static func name(_ number: Int) -> String? { names[number] }
 
-    private static let x86 = parsed(x86Text)
-    private static let aarch64 = parsed(aarch64Text)
-
-    /// Each line begins with the number of its first name.
-    private static func parsed(_ text: String) -> [Int: String] {
+    private static let names = {
         var names: [Int: String] = [:]
         for line in text.split(separator: "\n") {
             let words = line.split(separator: " ")
@@ -26,10 +13,9 @@ package enum SystemCallNames {
             for (index, word) in words.dropFirst().enumerated() { names[first + index] = String(word) }
         }
         return names
-    }
+    }()
 
-    /// asm/unistd_64.h of Linux 6.10.
-    private static let x86Text = """
+    private static let text = """
         0 read write open close stat fstat lstat poll lseek mmap mprotect munmap brk rt_sigaction rt_sigprocmask rt_sigreturn
         16 ioctl pread64 pwrite64 readv writev access pipe select sched_yield mremap msync mincore madvise shmget shmat shmctl
         32 dup dup2 pause nanosleep getitimer alarm setitimer getpid sendfile socket connect accept sendto recvfrom sendmsg
@@ -68,41 +54,4 @@ package enum SystemCallNames {
         """
 
     /// asm-generic/unistd.h of Linux 6.10.
-    private static let aarch64Text = """
-        0 io_setup io_destroy io_submit io_cancel io_getevents setxattr lsetxattr fsetxattr getxattr lgetxattr fgetxattr
-        11 listxattr llistxattr flistxattr removexattr lremovexattr fremovexattr getcwd lookup_dcookie eventfd2 epoll_create1
-        21 epoll_ctl epoll_pwait dup dup3 fcntl inotify_init1 inotify_add_watch inotify_rm_watch ioctl ioprio_set ioprio_get
-        32 flock mknodat mkdirat unlinkat symlinkat linkat renameat umount2 mount pivot_root nfsservctl statfs fstatfs
-        45 truncate ftruncate fallocate faccessat chdir fchdir chroot fchmod fchmodat fchownat fchown openat close vhangup
-        59 pipe2 quotactl getdents64 lseek read write readv writev pread64 pwrite64 preadv pwritev sendfile pselect6 ppoll
-        74 signalfd4 vmsplice splice tee readlinkat fstatat fstat sync fsync fdatasync sync_file_range2 timerfd_create
-        86 timerfd_settime timerfd_gettime utimensat acct capget capset personality exit exit_group waitid set_tid_address
-        97 unshare futex set_robust_list get_robust_list nanosleep getitimer setitimer kexec_load init_module delete_module
-        107 timer_create timer_gettime timer_getoverrun timer_settime timer_delete clock_settime clock_gettime clock_getres
-        115 clock_nanosleep syslog ptrace sched_setparam sched_setscheduler sched_getscheduler sched_getparam
-        122 sched_setaffinity sched_getaffinity sched_yield sched_get_priority_max sched_get_priority_min
-        127 sched_rr_get_interval restart_syscall kill tkill tgkill sigaltstack rt_sigsuspend rt_sigaction rt_sigprocmask
-        136 rt_sigpending rt_sigtimedwait rt_sigqueueinfo rt_sigreturn setpriority getpriority reboot setregid setgid setreuid
-        146 setuid setresuid getresuid setresgid getresgid setfsuid setfsgid times setpgid getpgid getsid setsid getgroups
-        159 setgroups uname sethostname setdomainname getrlimit setrlimit getrusage umask prctl getcpu gettimeofday
-        170 settimeofday adjtimex getpid getppid getuid geteuid getgid getegid gettid sysinfo mq_open mq_unlink mq_timedsend
-        183 mq_timedreceive mq_notify mq_getsetattr msgget msgctl msgrcv msgsnd semget semctl semtimedop semop shmget shmctl
-        196 shmat shmdt socket socketpair bind listen accept connect getsockname getpeername sendto recvfrom setsockopt
-        209 getsockopt shutdown sendmsg recvmsg readahead brk munmap mremap add_key request_key keyctl clone execve mmap
-        223 fadvise64 swapon swapoff mprotect msync mlock munlock mlockall munlockall mincore madvise remap_file_pages mbind
-        236 get_mempolicy set_mempolicy migrate_pages move_pages rt_tgsigqueueinfo perf_event_open accept4 recvmmsg
-        260 wait4 prlimit64 fanotify_init fanotify_mark name_to_handle_at open_by_handle_at clock_adjtime syncfs setns
-        269 sendmmsg process_vm_readv process_vm_writev kcmp finit_module sched_setattr sched_getattr renameat2 seccomp
-        278 getrandom memfd_create bpf execveat userfaultfd membarrier mlock2 copy_file_range preadv2 pwritev2 pkey_mprotect
-        289 pkey_alloc pkey_free statx io_pgetevents rseq kexec_file_load
-        403 clock_gettime64 clock_settime64 clock_adjtime64 clock_getres_time64 clock_nanosleep_time64 timer_gettime64
-        409 timer_settime64 timerfd_gettime64 timerfd_settime64 utimensat_time64 pselect6_time64 ppoll_time64
-        416 io_pgetevents_time64 recvmmsg_time64 mq_timedsend_time64 mq_timedreceive_time64 semtimedop_time64
-        421 rt_sigtimedwait_time64 futex_time64 sched_rr_get_interval_time64 pidfd_send_signal io_uring_setup io_uring_enter
-        427 io_uring_register open_tree move_mount fsopen fsconfig fsmount fspick pidfd_open clone3 close_range openat2
-        438 pidfd_getfd faccessat2 process_madvise epoll_pwait2 mount_setattr quotactl_fd landlock_create_ruleset
-        445 landlock_add_rule landlock_restrict_self memfd_secret process_mrelease futex_waitv set_mempolicy_home_node
-        451 cachestat fchmodat2 map_shadow_stack futex_wake futex_wait futex_requeue statmount listmount lsm_get_self_attr
-        460 lsm_set_self_attr lsm_list_modules mseal
-        """
 }

@@ -63,11 +63,10 @@ struct ContextSection {
 
     var container: CrashReport.Context.Container? {
         guard head.container_known == 1 else { return nil }
-        func known(_ text: String) -> String? { text.isEmpty ? nil : text }
         let container = CrashReport.Context.Container(
-            runtime: known(head.text(\.container_runtime)),
-            id: known(head.text(\.container_id)),
-            controlGroup: known(head.text(\.control_group)),
+            runtime: head.nonEmptyText(\.container_runtime),
+            id: head.nonEmptyText(\.container_id),
+            controlGroup: head.nonEmptyText(\.control_group),
             memoryLimit: head.memory_limit > 0 ? Int(clamping: head.memory_limit) : nil,
             processorLimit: head.processor_limit > 0 ? Double(head.processor_limit) / 1000 : nil
         )

@@ -32,25 +32,9 @@ package struct FaultContext: Sendable, Hashable {
     package var tags: [String: String]
     /// What the process had; nil where it was not asked.
     package var system: SystemState?
+}
 
-    init(
-        fault: Int,
-        events: [Event],
-        notes: [Event],
-        lost: Int,
-        annotations: [String: String],
-        tags: [String: String],
-        system: SystemState? = nil
-    ) {
-        self.fault = fault
-        self.events = events
-        self.notes = notes
-        self.lost = lost
-        self.annotations = annotations
-        self.tags = tags
-        self.system = system
-    }
-
+extension FaultContext {
     /// Decodes a snapshot; nil where nothing was kept.
     ///
     /// - Parameter bytes: Any bytes.

@@ -8,40 +8,13 @@ extension FaultRecord {
     ///   - thread: The thread that stalled, as gettid(2) has it; 0 if it is not known.
     ///   - isMainThread: Whether that is the main one.
     package init(stall number: Int, time: Timestamp, uptimeNanoseconds: Int64, thread: Int, isMainThread: Bool) {
-        stage = .decided
+        self.init(stage: .decided)
         self.number = number
         self.time = time
         self.uptimeNanoseconds = uptimeNanoseconds
-        uptimeSeconds = Double(uptimeNanoseconds) / 1e9
-        signal = 0
-        code = 0
-        address = 0
-        sender = nil
         self.thread = thread
-        threadName = ""
         facts = isMainThread ? [.mainThread, .walkComplete] : .walkComplete
         verdict = .wait
-        verdictReason = ""
-        registers = [:]
-        loop = nil
-        message = ""
-        abortMessage = ""
-        frames = []
-        headFrameCount = 0
-        framesOmitted = 0
-        pid = nil
-        heldLocks = 0
-        exception = nil
-        touched = []
-        codeBytes = CodeBytes(before: [], from: [])
-        sampling = nil
-        threads = nil
-        memory = []
-        mapping = nil
-        repeats = 0
-        crashThread = nil
-        snapshotNumber = 0
-        memoryNumber = 0
     }
 
     /// Whether it stands for a stall: no handler wrote it, so that registers and context of a fault are not missing.
@@ -54,15 +27,6 @@ extension FaultRecord {
     ///   - omitted: How many more there were.
     package mutating func attach(threads: [ThreadSnapshot.Thread], omitted: Int) {
         self.threads = ThreadSnapshot(faultNumber: number, threads: threads, omitted: omitted, isStopped: false)
-    }
-}
-
-extension ThreadSnapshot {
-    fileprivate init(faultNumber: Int, threads: [Thread], omitted: Int, isStopped: Bool) {
-        self.faultNumber = faultNumber
-        self.threads = threads
-        self.omitted = omitted
-        self.isStopped = isStopped
     }
 }
 

@@ -102,23 +102,6 @@ package struct FaultRecord: Sendable, Hashable {
         package var state: Unicode.Scalar?
         /// The number of the system call that it was in; nil for none.
         package var systemCall: Int?
-
-        /// Makes a description.
-        ///
-        /// - Parameters:
-        ///   - state: The letter of its state.
-        ///   - systemCall: The number of the system call that it was in.
-        package init(state: Unicode.Scalar? = nil, systemCall: Int? = nil) {
-            self.state = state
-            self.systemCall = systemCall
-        }
-
-        fileprivate init(_ record: RecordView<HFRecord>) {
-            let letter = record.decider_state
-            state = letter > 32 && letter < 127 ? Unicode.Scalar(letter) : nil
-            let number = Int(record.decider_system_call)
-            systemCall = state != nil && number >= 0 ? number : nil
-        }
     }
 
     /// How far the process had come; nil of a record that is too damaged to know.
@@ -139,76 +122,81 @@ package struct FaultRecord: Sendable, Hashable {
     /// How far the record came.
     package var stage: Stage
     /// Which fault of the process it is.
-    package var number: Int
+    package var number = 0
     /// When it happened.
-    package var time: Timestamp
-    /// How long the process had run, in seconds.
-    package var uptimeSeconds: Double
-    /// The same in nanoseconds.
-    package var uptimeNanoseconds: Int64
+    package var time = Timestamp(seconds: 0)
+    /// How long the process had run.
+    package var uptimeNanoseconds: Int64 = 0
+    /// The same in seconds.
+    package var uptimeSeconds: Double { Double(uptimeNanoseconds) / 1e9 }
     /// The signal's number.
-    package var signal: Int
+    package var signal = 0
     /// `si_code`.
-    package var code: Int
+    package var code = 0
     /// The address that the kernel gave with the signal.
-    package var address: UInt64
+    package var address: UInt64 = 0
     /// The sender of a signal that the kernel did not raise.
     package var sender: CrashReport.Fault.Sender?
     /// The thread's id and name.
-    package var thread: Int
+    package var thread = 0
     /// The thread's name, "" for none.
-    package var threadName: String
+    package var threadName = ""
     /// Yes-or-no facts.
-    package var facts: Facts
+    package var facts: Facts = []
     /// What was done, nil while nothing was decided.
     package var verdict: CrashReport.Verdict.Decision?
     /// Why, "" if nothing was decided.
-    package var verdictReason: String
+    package var verdictReason = ""
     /// Registers by name.
-    package var registers: [String: UInt64]
+    package var registers: [String: UInt64] = [:]
     /// What the loop was doing, nil outside of callouts.
     package var loop: CrashReport.LoopState?
     /// The Swift runtime's text, "" for none.
-    package var message: String
+    package var message = ""
     /// glibc's text, "" for none.
-    package var abortMessage: String
+    package var abortMessage = ""
     /// Program counters, innermost first.
-    package var frames: [UInt64]
+    package var frames: [UInt64] = []
     /// How many of `frames` are the innermost ones; the rest are the outermost.
-    package var headFrameCount: Int
+    package var headFrameCount = 0
     /// How many frames lie between the head and the tail.
-    package var framesOmitted: Int
+    package var framesOmitted = 0
     /// The process that faulted, which is the spool's unless that forked it; nil in a record that was cut off.
     package var pid: Int?
     /// How many locks of the POSIX threads library were taken since the recovery point.
-    package var heldLocks: Int
+    package var heldLocks = 0
     /// The C++ exception that nobody caught.
     package var exception: CrashReport.Fault.Exception?
     /// What the callout had marked as touched, innermost first.
-    package var touched: [String]
+    package var touched: [String] = []
     /// The code around the program counter.
-    package var codeBytes: CodeBytes
+    package var codeBytes = CodeBytes(before: [], from: [])
     /// What became of the other threads; nil in a record that does not say.
     package var sampling: Sampling?
     /// The other threads, if they were sampled and that was kept.
     package var threads: ThreadSnapshot?
     /// Memory that the process asked for.
-    package var memory: [MemoryPiece]
+    package var memory: [MemoryPiece] = []
     /// The mapping that holds the address of a memory fault, or the nearest one; nil if it is not known.
     package var mapping: CrashReport.Fault.Mapping?
     /// How long the callout might run, in seconds, if it was interrupted for that; else nil.
     package var deadlineSeconds: Double?
     /// How many equal faults came while this one waited for its report.
-    package var repeats: Int
+    package var repeats = 0
     /// When the last of them came; nil if there was none.
     package var lastRepeat: Timestamp?
     /// What the crash thread did when its deadline had passed; nil if it gave the verdict.
     package var crashThread: CrashThread?
     /// Where its snapshot and its memory are in their sections, from 1; 0 for none.
-    var snapshotNumber: Int
-    var memoryNumber: Int
+    var snapshotNumber = 0
+    var memoryNumber = 0
     /// What the process was doing and had, if that was kept; a record does not hold it itself.
     package var context: FaultContext?
+
+    /// A record of which nothing is known yet.
+    init(stage: Stage) {
+        self.stage = stage
+    }
 
     /// Decodes one record; nil for a free slot.
     ///
@@ -216,12 +204,11 @@ package struct FaultRecord: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - bytes: The record.
-    ///   - architecture: The machine, as uname(2) names it.
-    package init?(bytes: [UInt8], architecture: String = "x86_64") {
-        self.init(RecordBytes(bytes[...]), architecture: architecture)
+    package init?(bytes: [UInt8]) {
+        self.init(RecordBytes(bytes[...]))
     }
 
-    init?(_ bytes: RecordBytes, architecture: String) {
+    init?(_ bytes: RecordBytes) {
         let record = RecordView<HFRecord>(bytes)
         switch Int(record.state) {
         case HF_SLOT_CLAIMED: stage = .incomplete
@@ -232,7 +219,6 @@ package struct FaultRecord: Sendable, Hashable {
         number = Int(record.number)
         time = Timestamp(microsecondsSinceEpoch: record.time_unix_nanoseconds / 1000)
         uptimeNanoseconds = record.uptime_nanoseconds
-        uptimeSeconds = Double(uptimeNanoseconds) / 1e9
         signal = Int(record.signal)
         code = Int(record.code)
         address = record.address
@@ -242,7 +228,7 @@ package struct FaultRecord: Sendable, Hashable {
             : CrashReport.Fault.Sender(
                 pid: Int(record.sender_pid),
                 uid: Int(record.sender_uid),
-                name: record.text(\.sender_name)
+                name: record.nonEmptyText(\.sender_name)
             )
         thread = Int(record.thread)
         facts = Facts(rawValue: record.facts)
@@ -255,9 +241,8 @@ package struct FaultRecord: Sendable, Hashable {
             default: nil
             }
         verdictReason = record.text(\.reason)
-        let values =
-            record.numbers(\.registers, of: UInt64.self) + record.numbers(\.more_registers, of: UInt64.self)
-        registers = Dictionary(uniqueKeysWithValues: zip(RegisterNames.of(architecture), values))
+        let values = record.numbers(\.registers, of: UInt64.self)
+        registers = Dictionary(uniqueKeysWithValues: zip(RegisterNames.all, values))
         loop = CrashReport.LoopState(
             calloutKind: record.callout_kind,
             activity: record.activity,
@@ -270,7 +255,7 @@ package struct FaultRecord: Sendable, Hashable {
         if facts.contains(.startItem) { loop?.callout?.isFromStart = true }
         message = record.text(\.message)
         abortMessage = record.text(\.abort_message)
-        frames = Self.frames(record, placedAt: registers[RegisterNames.programCounter(architecture)])
+        frames = Self.frames(record, placedAt: registers["rip"])
         headFrameCount = record.clamped(\.head_frame_count, atMost: frames.count)
         framesOmitted = Int(record.frames_omitted)
         pid = record.pid > 0 ? Int(record.pid) : nil
@@ -282,7 +267,6 @@ package struct FaultRecord: Sendable, Hashable {
         touched = record.text(\.touched).split(separator: "\n").map(String.init)
         codeBytes = CodeBytes(record)
         sampling = record.isWhole ? Sampling(rawValue: record.sampling) : nil
-        memory = []
         mapping = CrashReport.Fault.Mapping(record.part(\.mapping), address: address)
         deadlineSeconds = facts.contains(.overdue) ? Double(record.callout_deadline) / 1e9 : nil
         repeats = Int(record.repeats)
@@ -308,43 +292,13 @@ package struct FaultRecord: Sendable, Hashable {
     ///
     /// - Parameter hasOwnStart: Whether the start is of this fault.
     mutating func dropLeftovers(hasOwnStart: Bool) {
-        verdict = nil
-        verdictReason = ""
-        loop = nil
-        message = ""
-        abortMessage = ""
-        frames = []
-        headFrameCount = 0
-        framesOmitted = 0
-        heldLocks = 0
-        exception = nil
-        touched = []
-        codeBytes = CodeBytes(before: [], from: [])
-        sampling = nil
-        threads = nil
-        memory = []
-        mapping = nil
+        let all = self
+        self = FaultRecord(stage: stage)
+        guard hasOwnStart else { return }
+        (number, time, uptimeNanoseconds) = (all.number, all.time, all.uptimeNanoseconds)
+        (signal, code, address, sender) = (all.signal, all.code, all.address, all.sender)
+        (pid, thread, threadName, facts, registers) = (all.pid, all.thread, all.threadName, all.facts, all.registers)
         sender?.name = nil
-        deadlineSeconds = nil
-        repeats = 0
-        lastRepeat = nil
-        crashThread = nil
-        snapshotNumber = 0
-        memoryNumber = 0
-        guard !hasOwnStart else { return }
-        number = 0
-        time = Timestamp(microsecondsSinceEpoch: 0)
-        uptimeSeconds = 0
-        uptimeNanoseconds = 0
-        signal = 0
-        code = 0
-        address = 0
-        sender = nil
-        thread = 0
-        threadName = ""
-        facts = []
-        registers = [:]
-        pid = nil
     }
 
     /// Adds what other sections of the spool file have of this fault.
@@ -380,12 +334,18 @@ package struct CodeBytes: Sendable, Hashable {
     package var before: [UInt8]
     /// What lies from the program counter on; empty when it could not be read.
     package var from: [UInt8]
+}
 
-    init(before: [UInt8], from: [UInt8]) {
-        self.before = before
-        self.from = from
+extension FaultRecord.CrashThread {
+    fileprivate init(_ record: RecordView<HFRecord>) {
+        let letter = record.decider_state
+        state = letter > 32 && letter < 127 ? Unicode.Scalar(letter) : nil
+        let number = Int(record.decider_system_call)
+        systemCall = state != nil && number >= 0 ? number : nil
     }
+}
 
+extension CodeBytes {
     fileprivate init(_ record: RecordView<HFRecord>) {
         from = record.bytes(\.code_bytes, first: record.code_length)
         before = from.isEmpty ? [] : record.bytes(\.code_before, last: record.code_before_length)

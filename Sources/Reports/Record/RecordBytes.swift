@@ -116,6 +116,12 @@ struct RecordView<Layout> {
         storage.text(Self.offset(of: field), MemoryLayout<Field>.size)
     }
 
+    /// A text that ends with a zero; nil of an empty one.
+    func nonEmptyText<Field>(_ field: KeyPath<Layout, Field>) -> String? {
+        let text = text(field)
+        return text.isEmpty ? nil : text
+    }
+
     /// Whether a text takes all of its field: the last byte is there, and is no NUL.
     func isFilled<Field>(_ field: KeyPath<Layout, Field>) -> Bool {
         storage.integer(Self.offset(of: field) + MemoryLayout<Field>.size - 1, as: UInt8.self) != 0

@@ -68,9 +68,8 @@ package struct SpoolContents: Sendable {
         guard size >= FaultRecord.size, size <= Self.maximumEntrySize, count <= Self.maximumEntries,
             offset <= file.count, count * size <= file.count - offset
         else { throw .damaged }
-        let architecture = process.host.architecture
         var records = (0..<count).compactMap {
-            FaultRecord(file.slice(offset + $0 * size, size), architecture: architecture)
+            FaultRecord(file.slice(offset + $0 * size, size))
         }
         let faults = Int(header.fault_count)
         // As long as every fault has a slot, none was used twice.
@@ -207,11 +206,10 @@ package struct SpoolProcess: Sendable, Hashable {
             architecture: header.text(\.architecture),
             processors: Int(header.processors)
         )
-        func known(_ text: String) -> String? { text.isEmpty ? nil : text }
         runtime = CrashReport.Runtime(
             holdfast: header.text(\.holdfast),
-            swift: known(header.text(\.swift)),
-            libc: known(header.text(\.libc))
+            swift: header.nonEmptyText(\.swift),
+            libc: header.nonEmptyText(\.libc)
         )
         faultsLost = Int(header.faults_lost)
         startMonotonicNanoseconds = header.start_monotonic_nanoseconds

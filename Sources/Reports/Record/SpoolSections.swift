@@ -105,7 +105,9 @@ package struct ThreadSnapshot: Sendable, Hashable {
     package var omitted: Int
     /// Whether they stood still together.
     package var isStopped: Bool
+}
 
+extension ThreadSnapshot {
     /// Decodes a snapshot; nil for one that is of no fault.
     ///
     /// - Parameters:

@@ -122,9 +122,9 @@ package struct ProfileTree: Sendable {
 
 extension CrashReport.Frame {
     /// What a call and a frame have in common.
-    fileprivate init(_ call: CrashReport.Stall.Call) {
+    package init(_ call: CrashReport.Stall.Call, index: Int = 0) {
         self.init(
-            index: 0,
+            index: index,
             address: call.address,
             kind: .returnAddress,
             imageName: call.imageName,

@@ -1,6 +1,7 @@
 internal import LinuxSystem
 
 /// What the store knows of a report without reading it: one line of the index.
+@dynamicMemberLookup
 struct IndexEntry: Equatable, Sendable {
     var id: PackedID
     /// The file that it was read from.
@@ -17,17 +18,7 @@ struct IndexEntry: Equatable, Sendable {
     var longest: Int?
     var texts: ReportTexts
 
-    var kind: String { texts.kind }
-    var process: String { texts.process }
-    var host: String { texts.host }
-    var signal: String { texts.signal }
-    var reason: String { texts.reason }
-    var location: String { texts.location }
-    var verdict: String { texts.verdict }
-    var fingerprint: String { texts.fingerprint }
-    var holdfast: String { texts.holdfast }
-    var buildID: String? { texts.buildID }
-    var tags: [String: String] { texts.tags }
+    subscript<Text>(dynamicMember text: KeyPath<ReportTexts, Text>) -> Text { texts[keyPath: text] }
 }
 
 /// The texts of an entry: an object, because most reports have those of another, and entries are copied much.
@@ -120,12 +111,11 @@ struct FileMark: Hashable, Sendable {
     /// The size, such that the sizes of millions of files have a sum.
     var bytes: Int { Int(min(max(0, size), 1 << 36)) }
 
-    init(inode: UInt64, modified: Int64, size: Int64) {
-        self.inode = inode
-        self.modified = modified
-        self.size = size
-    }
+    /// That of no file.
+    static let none = FileMark(inode: 0, modified: 0, size: 0)
+}
 
+extension FileMark {
     init(_ status: FileStatus) {
         self.init(inode: status.inode, modified: status.modified, size: status.size)
     }

@@ -1,4 +1,3 @@
-internal import FoundationEssentials
 internal import Glibc
 internal import LinuxSystem
 internal import SystemPackage
@@ -100,8 +99,8 @@ package enum RecentFaults {
             let recent = listing.files.reversed().drop { $0.id.time > times.upperBound }.prefix { $0.id >= first }
             var found: [RecentFault] = []
             for file in recent.prefix(mostFiles) where found.count < limit {
-                guard let outline = try? store.outline(of: file.id.reportID, in: directory), isWanted(outline),
-                    let fault = outline.recentFault
+                guard let report = try? store.read(file.id.reportID, in: directory), isWanted(report),
+                    let fault = RecentFault(report)
                 else { continue }
                 found.append(fault)
             }
@@ -131,10 +130,10 @@ package enum RecentFaults {
             return found
         }
 
-        private func isWanted(_ outline: ReportOutline) -> Bool {
+        private func isWanted(_ report: CrashReport) -> Bool {
             // A stall ends no process.
-            outline.kind == .fault && outline.process.name == name && outline.process.executable == executable
-                && times.contains(outline.timestamp)
+            report.process.name == name && report.process.executable == executable
+                && times.contains(report.timestamp)
         }
 
         /// A regular file or a folder of this user, whatever lies under its name.
@@ -146,6 +145,32 @@ package enum RecentFaults {
 }
 
 extension RecentFault {
+    /// Takes a report; nil of one that is of no fault.
+    fileprivate init?(_ report: CrashReport) {
+        guard let fault = report.fault else { return nil }
+        self.init(
+            number: fault.number,
+            time: report.timestamp,
+            pid: report.process.pid,
+            verdict: report.verdict.decision,
+            signal: fault.signal.number,
+            kind: report.loop?.callout?.kind,
+            label: report.loop?.callout?.label,
+            isQuarantined: report.recovery?.quarantined ?? false,
+            isForkedChild: report.process.isForkedChild ?? false,
+            processStart: report.process.startTime,
+            count: report.occurrences.count,
+            instance: ProgramInstance(
+                executable: report.process.executable,
+                arguments: report.process.arguments,
+                host: report.host.name,
+                controlGroup: report.context?.container?.controlGroup
+            ),
+            phase: report.process.phase,
+            isFromStart: report.loop?.callout?.isFromStart ?? false
+        )
+    }
+
     fileprivate init(_ record: FaultRecord, of process: SpoolProcess) {
         self.init(
             number: record.number,
@@ -170,95 +195,6 @@ extension RecentFault {
         )
     }
 }
-
-/// The few keys of a report that tell whose fault it is and what became of it.
-///
-/// Most of a report is frames and images, which are not decoded.
-struct ReportOutline: Decodable {
-    struct Process: Decodable {
-        var name: String
-        var pid: Int
-        var executable: String
-        var arguments: [String]
-        var startTime: Timestamp
-        var isForkedChild: Bool?
-        var phase: CrashReport.Process.Phase?
-    }
-
-    struct Host: Decodable {
-        var name: String
-    }
-
-    struct Context: Decodable {
-        struct Container: Decodable {
-            var controlGroup: String?
-        }
-
-        var container: Container?
-    }
-
-    struct Fault: Decodable {
-        var number: Int
-        var signal: CrashReport.Fault.NumberedName
-    }
-
-    struct Loop: Decodable {
-        var callout: CrashReport.LoopState.Callout?
-    }
-
-    struct Recovery: Decodable {
-        var quarantined: Bool?
-    }
-
-    var schemaVersion: Int
-    var kind: CrashReport.Kind
-    var timestamp: Timestamp
-    var occurrences: CrashReport.Occurrences
-    var process: Process
-    var host: Host
-    var context: Context?
-    var fault: Fault?
-    var loop: Loop?
-    var verdict: CrashReport.Verdict
-    var recovery: Recovery?
-
-    /// Reads the bytes of a report.
-    ///
-    /// - Throws: `UnsupportedSchemaVersion`, or `DecodingError`.
-    init(json: [UInt8]) throws {
-        self = try JSONDecoder().decode(ReportOutline.self, from: Data(json))
-        guard (1...CrashReport.schemaVersion).contains(schemaVersion) else {
-            throw UnsupportedSchemaVersion(version: schemaVersion)
-        }
-    }
-
-    /// Nil in a report of something else.
-    var recentFault: RecentFault? {
-        guard kind == .fault, let fault else { return nil }
-        return RecentFault(
-            number: fault.number,
-            time: timestamp,
-            pid: process.pid,
-            verdict: verdict.decision,
-            signal: fault.signal.number,
-            kind: loop?.callout?.kind,
-            label: loop?.callout?.label,
-            isQuarantined: recovery?.quarantined ?? false,
-            isForkedChild: process.isForkedChild ?? false,
-            processStart: process.startTime,
-            count: occurrences.count,
-            instance: ProgramInstance(
-                executable: process.executable,
-                arguments: process.arguments,
-                host: host.name,
-                controlGroup: context?.container?.controlGroup
-            ),
-            phase: process.phase,
-            isFromStart: loop?.callout?.isFromStart ?? false
-        )
-    }
-}
-
 /// One of several processes of a program that run side by side, as far as what they leave behind can tell them apart.
 package struct ProgramInstance: Sendable, Hashable {
     /// The path of the executable.

@@ -8,13 +8,6 @@ package struct ReportGroup: Codable, Sendable, Hashable {
         package var holdfast: String
         /// How often the fault happened to it.
         package var count: Int
-
-        /// Makes a version.
-        package init(buildID: String?, holdfast: String, count: Int) {
-            self.buildID = buildID
-            self.holdfast = holdfast
-            self.count = count
-        }
     }
 
     /// What faults of the same cause have in common.
@@ -50,16 +43,6 @@ package struct ReportGroup: Codable, Sendable, Hashable {
 
     /// What it is about, in a word: the name of the signal, or `stall`.
     package var subject: String { kind == .stall ? kind.rawValue : signal }
-}
-
-/// In which order groups are listed.
-package enum ReportGroupOrder: String, Sendable, Hashable, CaseIterable {
-    /// By when the fault happened last, the latest first.
-    case latestFirst = "latest"
-    /// By how often the fault happened, the most frequent first.
-    case mostFrequentFirst = "count"
-    /// By when the fault happened first, the earliest first.
-    case earliestFirst = "earliest"
 }
 
 /// The groups of a store.
@@ -105,13 +88,13 @@ struct ReportGrouping {
         groups[number].add(entry)
     }
 
-    func groups(order: ReportGroupOrder) -> [ReportGroup] {
+    func groups(order: ReportOrder) -> [ReportGroup] {
         let all = groups.map { $0.group }
         return all.sorted { left, right in
             switch order {
-            case .latestFirst where left.last != right.last: left.last > right.last
+            case .newestFirst where left.last != right.last: left.last > right.last
             case .mostFrequentFirst where left.count != right.count: left.count > right.count
-            case .earliestFirst where left.first != right.first: left.first < right.first
+            case .oldestFirst where left.first != right.first: left.first < right.first
             default: left.newest > right.newest
             }
         }

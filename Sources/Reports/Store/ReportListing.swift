@@ -1,3 +1,4 @@
+internal import Glibc
 internal import LinuxSystem
 internal import SystemPackage
 
@@ -25,57 +26,17 @@ public struct ReportFilter: Sendable, Hashable {
     public var until: Timestamp?
     /// What the reason, the location or the name of the process contains, in any case.
     public var text: String?
-    /// Tags that the report has; no report has two of the same key.
-    public var tags: Set<Tag>
+    /// Tags that the report has.
+    public var tags: [String: String] = [:]
 
-    /// A tag with its value.
-    public struct Tag: Sendable, Hashable {
-        /// What it is called.
-        public var key: String
-        /// What it says.
-        public var value: String
-
-        /// Makes a tag.
-        public init(key: String, value: String) {
-            self.key = key
-            self.value = value
-        }
-    }
-
-    /// Makes a filter; without any part it lets everything through.
-    public init(
-        process: String? = nil,
-        pid: Int? = nil,
-        host: String? = nil,
-        build: String? = nil,
-        signal: String? = nil,
-        verdict: CrashReport.Verdict.Decision? = nil,
-        kind: CrashReport.Kind? = nil,
-        fingerprint: String? = nil,
-        since: Timestamp? = nil,
-        until: Timestamp? = nil,
-        text: String? = nil,
-        tags: Set<Tag> = []
-    ) {
-        self.process = process
-        self.pid = pid
-        self.host = host
-        self.build = build
-        self.signal = signal
-        self.verdict = verdict
-        self.kind = kind
-        self.fingerprint = fingerprint
-        self.since = since
-        self.until = until
-        self.text = text
-        self.tags = tags
-    }
+    /// Makes a filter that lets everything through.
+    public init() {}
 
     /// Whether it lets everything through.
-    public var isEmpty: Bool { self == ReportFilter() }
+    package var isEmpty: Bool { self == ReportFilter() }
 }
 
-/// In which order reports are listed.
+/// In which order reports, or groups of them, are listed.
 public enum ReportOrder: String, Sendable, Hashable, CaseIterable {
     /// By the time of the fault, the newest first.
     case newestFirst = "newest"
@@ -83,10 +44,6 @@ public enum ReportOrder: String, Sendable, Hashable, CaseIterable {
     case oldestFirst = "oldest"
     /// By how often the fault happened, the most frequent first; then the newest first.
     case mostFrequentFirst = "count"
-    /// By the name of the process; then the newest first.
-    case byProcess = "process"
-    /// By the text of the reason; then the newest first.
-    case byReason = "reason"
 }
 
 extension ReportFilter {
@@ -94,9 +51,9 @@ extension ReportFilter {
     ///
     /// - Parameter report: The report.
     /// - Returns: Whether every given part fits.
-    public func matches(_ report: CrashReport) -> Bool {
+    package func matches(_ report: CrashReport) -> Bool {
         var matcher = ReportMatcher(self)
-        return matcher.matches(IndexEntry(report, file: FileMark(inode: 0, modified: 0, size: 0)))
+        return matcher.matches(IndexEntry(report, file: .none))
     }
 }
 
@@ -129,7 +86,11 @@ extension ReportStore {
         // Numbers are sorted instead of entries, whose many strings would be retained each time.
         var numbers = Array(entries.indices.reversed())
         if !filter.isEmpty { numbers.removeAll { !matcher.matches(entries[$0]) } }
-        order.sort(&numbers, of: entries)
+        switch order {
+        case .newestFirst: break
+        case .oldestFirst: numbers.reverse()
+        case .mostFrequentFirst: numbers.sort { entries[$0].count > entries[$1].count }
+        }
         let folder = reportsPath.string + "/"
         let summaries = numbers.prefix(limit ?? .max).map { ReportSummary(entries[$0], folder: folder) }
         return ReportListing(summaries: summaries, problems: scan.problems)
@@ -146,7 +107,7 @@ extension ReportStore {
     /// - Throws: `ReportStoreError` when the directory itself cannot be read.
     package func groups(
         matching filter: ReportFilter = ReportFilter(),
-        order: ReportGroupOrder = .latestFirst,
+        order: ReportOrder = .newestFirst,
         limit: Int? = nil,
         progress: ((_ done: Int, _ total: Int) -> Void)? = nil
     ) throws(ReportStoreError) -> ReportGroupListing {
@@ -205,25 +166,11 @@ extension ReportStore {
     }
 }
 
-extension ReportOrder {
-    /// Sorts the numbers of entries, which come sorted by time, the newest first.
-    func sort(_ numbers: inout [Int], of entries: [IndexEntry]) {
-        switch self {
-        case .newestFirst: break
-        case .oldestFirst: numbers.reverse()
-        // The sort of the standard library is stable.
-        case .mostFrequentFirst: numbers.sort { entries[$0].count > entries[$1].count }
-        case .byProcess: numbers.sort { entries[$0].process < entries[$1].process }
-        case .byReason: numbers.sort { entries[$0].reason < entries[$1].reason }
-        }
-    }
-}
-
 /// A filter made ready for many reports.
 private struct ReportMatcher {
     private let filter: ReportFilter
     private let signal: String?
-    private let text: FoldedText?
+    private let text: String?
     /// What was found out about a text: most reports have a reason and a location that others have, too.
     private var known: [String: Bool] = [:]
 
@@ -233,7 +180,7 @@ private struct ReportMatcher {
             let name = name.uppercased()
             return name.hasPrefix("SIG") ? name : "SIG" + name
         }
-        text = filter.text.flatMap { $0.isEmpty ? nil : FoldedText($0) }
+        text = filter.text?.lowercased()
     }
 
     mutating func matches(_ entry: IndexEntry) -> Bool {
@@ -249,7 +196,7 @@ private struct ReportMatcher {
         if let fingerprint = filter.fingerprint, !Self.fingerprint(entry.fingerprint, beginsWith: fingerprint) {
             return false
         }
-        for tag in filter.tags where entry.tags[tag.key] != tag.value { return false }
+        for (key, value) in filter.tags where entry.tags[key] != value { return false }
         guard text != nil else { return true }
         return contains(entry.reason) || contains(entry.location) || contains(entry.process)
     }
@@ -257,7 +204,7 @@ private struct ReportMatcher {
     private mutating func contains(_ candidate: String) -> Bool {
         guard let text else { return true }
         if let answer = known[candidate] { return answer }
-        let answer = text.isContained(in: candidate)
+        let answer = unsafe candidate.lowercased().withCString { unsafe strstr($0, text) != nil }
         known[candidate] = answer
         return answer
     }
@@ -276,25 +223,5 @@ private struct ReportMatcher {
         if fingerprint.hasPrefix(prefix) { return true }
         guard let dash = fingerprint.utf8.firstIndex(of: UInt8(ascii: "-")) else { return false }
         return fingerprint[fingerprint.utf8.index(after: dash)...].hasPrefix(prefix)
-    }
-}
-
-/// A text that is looked for in others, in any case.
-private struct FoldedText {
-    private let bytes: [UInt8]
-
-    init(_ text: String) {
-        bytes = Array(text.lowercased().utf8)
-    }
-
-    func isContained(in text: String) -> Bool {
-        guard let first = bytes.first else { return true }
-        let text = Array(text.lowercased().utf8)
-        guard text.count >= bytes.count else { return false }
-        for start in 0...(text.count - bytes.count)
-        where text[start] == first && text[start..<(start + bytes.count)].elementsEqual(bytes) {
-            return true
-        }
-        return false
     }
 }

@@ -33,11 +33,11 @@ extension ReportStore {
 }
 
 /// What pruning removed, or would remove.
-public struct PruneOutcome: Sendable, Hashable {
+package struct PruneOutcome: Sendable, Hashable {
     /// A report that was removed, or would be.
-    public struct Removal: Sendable, Hashable {
+    package struct Removal: Sendable, Hashable {
         /// Why it went.
-        public enum Cause: String, Sendable, Hashable {
+        package enum Cause: String, Sendable, Hashable {
             /// It is no report that can be read, and none of a newer version.
             case unreadable
             /// Its group has an older and a newer one.
@@ -49,24 +49,24 @@ public struct PruneOutcome: Sendable, Hashable {
         }
 
         /// The identifier of the report.
-        public var id: ReportID
+        package var id: ReportID
         /// The size of its file.
-        public var bytes: Int
+        package var bytes: Int
         /// Why it went.
-        public var cause: Cause
+        package var cause: Cause
     }
 
     /// What was removed, in this order.
-    public var removed: [Removal] = []
+    package var removed: [Removal] = []
     /// How many reports are left.
-    public var keptReports = 0
+    package var keptReports = 0
     /// How many bytes they have together.
-    public var keptBytes = 0
+    package var keptBytes = 0
     /// Files that could not be removed, each with the reason.
-    public var problems: [ReportStoreError] = []
+    package var problems: [ReportStoreError] = []
 
     /// How many bytes were removed.
-    public var removedBytes: Int { removed.reduce(0) { $0 + $1.bytes } }
+    package var removedBytes: Int { removed.reduce(0) { $0 + $1.bytes } }
 }
 
 extension ReportStore {
@@ -82,7 +82,7 @@ extension ReportStore {
     ///   - progress: Called now and then while files are read, with how many were read and how many will be.
     /// - Returns: What was removed, or would be.
     /// - Throws: `ReportStoreError` when the store cannot be read or written.
-    public func prune(
+    package func prune(
         _ limits: Limits? = nil,
         dryRun: Bool = false,
         now: Timestamp = .now,

@@ -19,17 +19,24 @@ public struct ReportStore: Sendable, Hashable {
     /// How much it may hold, which whoever writes with this value sees to; nil if that is somebody else's business.
     ///
     /// Several limits for one store: the narrowest hold.
-    public let limits: Limits?
+    package let limits: Limits?
 
     /// The largest report that is read or written, in bytes.
     package static let maximumReportBytes = 16 << 20
+
+    /// Opens a store; nothing is read or made yet.
+    ///
+    /// - Parameter path: The path of its folder.
+    public init(_ path: String) {
+        self.init(path: FilePath(path))
+    }
 
     /// Names a store, which need not exist.
     ///
     /// - Parameters:
     ///   - path: The directory.
     ///   - limits: How much it may hold, if whoever writes with this value is to see to that.
-    public init(path: FilePath, limits: Limits? = nil) {
+    package init(path: FilePath, limits: Limits? = nil) {
         self.path = path.fromRoot.lexicallyNormalized()
         self.limits = limits
     }
@@ -44,7 +51,7 @@ public struct ReportStore: Sendable, Hashable {
     ///
     /// - Parameter id: The identifier of the report.
     /// - Returns: The path of its file.
-    public func path(of id: ReportID) -> FilePath {
+    package func path(of id: ReportID) -> FilePath {
         reportsPath.appending(Self.fileName(id))
     }
 
@@ -53,7 +60,7 @@ public struct ReportStore: Sendable, Hashable {
     /// A store that is there keeps its permissions: it may be a directory that somebody else set up.
     ///
     /// - Throws: `ReportStoreError` when one cannot be made, is a symbolic link, or belongs to another user.
-    public func create() throws(ReportStoreError) {
+    package func create() throws(ReportStoreError) {
         for directory in [path, reportsPath, spoolPath] {
             do {
                 try FileDirectory.create(at: directory)
@@ -137,7 +144,7 @@ extension ReportStore {
     ///   - isTrusted: Whether the environment may say it: not in a set-user-ID program, whose caller writes it.
     /// - Returns: The path of the store.
     /// - Throws: `ReportStoreError` when none of the variables is set, or they are not believed.
-    public static func defaultPath(
+    package static func defaultPath(
         environment: [String: String],
         isTrusted: Bool = true
     ) throws(ReportStoreError) -> FilePath {
@@ -179,17 +186,18 @@ extension ReportStore {
     /// - Parameter prefix: The whole identifier or its start, in any case.
     /// - Returns: The identifier.
     /// - Throws: `ReportStoreError` when no report or more than one is meant.
-    public func identify(prefix: String) throws(ReportStoreError) -> ReportID {
+    package func identify(prefix: String) throws(ReportStoreError) -> ReportID {
         guard let wanted = PackedID.range(prefix: prefix.lowercased()), let directory = try openReports(to: .read)
         else {
             throw ReportStoreError(.noSuchReport, reportsPath, detail: prefix)
         }
-        let found = try files(in: directory).files.filter { wanted.contains($0.id) }
-        guard let first = found.first else { throw ReportStoreError(.noSuchReport, reportsPath, detail: prefix) }
+        let found = try files(in: directory).files.reversed().filter { wanted.contains($0.id) }.map(\.id.reportID)
+        guard let id = found.first else { throw ReportStoreError(.noSuchReport, reportsPath, detail: prefix) }
         guard found.count == 1 else {
-            throw ReportStoreError(.ambiguous, reportsPath, detail: "starts with \(prefix)")
+            let names = found.prefix(8).map(\.rawValue).joined(separator: ", ") + (found.count > 8 ? ", …" : "")
+            throw ReportStoreError(.ambiguous, reportsPath, detail: "starts with \(prefix) (\(names))")
         }
-        return first.id.reportID
+        return id
     }
 
     /// Reads the bytes of a report's file, whatever they are.
@@ -197,7 +205,7 @@ extension ReportStore {
     /// - Parameter id: The identifier of the report.
     /// - Returns: The bytes.
     /// - Throws: `ReportStoreError` when the file cannot be read, is a symbolic link, belongs to another user or is too large.
-    public func bytes(of id: ReportID) throws(ReportStoreError) -> [UInt8] {
+    package func bytes(of id: ReportID) throws(ReportStoreError) -> [UInt8] {
         guard let directory = try openReports(to: .read) else {
             throw ReportStoreError(.noSuchReport, reportsPath, detail: id.rawValue)
         }
@@ -218,7 +226,7 @@ extension ReportStore {
     ///
     /// - Returns: The report, and the problems, the newest file's first.
     /// - Throws: `ReportStoreError` when there are files of reports, and none of them can be read: what is wrong with the newest.
-    public func newest() throws(ReportStoreError) -> (report: CrashReport, problems: [ReportStoreError])? {
+    package func newest() throws(ReportStoreError) -> (report: CrashReport, problems: [ReportStoreError])? {
         guard let directory = try openReports(to: .read) else { return nil }
         var problems: [ReportStoreError] = []
         for file in try files(in: directory).files.reversed() {
@@ -238,18 +246,8 @@ extension ReportStore {
     /// - Parameter prefix: The whole identifier or its start, in any case.
     /// - Returns: The report.
     /// - Throws: `ReportStoreError` when no report or more than one is meant, or when it cannot be read.
-    public func load(prefix: String) throws(ReportStoreError) -> CrashReport {
-        guard let wanted = PackedID.range(prefix: prefix.lowercased()), let directory = try openReports(to: .read)
-        else {
-            throw ReportStoreError(.noSuchReport, reportsPath, detail: prefix)
-        }
-        let found = try files(in: directory).files.reversed().filter { wanted.contains($0.id) }.map(\.id.reportID)
-        guard let id = found.first else { throw ReportStoreError(.noSuchReport, reportsPath, detail: prefix) }
-        guard found.count == 1 else {
-            let names = found.prefix(3).map(\.rawValue).joined(separator: ", ") + (found.count > 3 ? ", …" : "")
-            throw ReportStoreError(.ambiguous, reportsPath, detail: "starts with \(prefix) (\(names))")
-        }
-        return try read(id, in: directory)
+    package func load(prefix: String) throws(ReportStoreError) -> CrashReport {
+        try load(identify(prefix: prefix))
     }
 
     /// Reads a report.
@@ -292,11 +290,6 @@ extension ReportStore {
     func readEntry(_ id: ReportID, in directory: borrowing FileDirectory) throws(ReportStoreError) -> IndexEntry {
         let (report, mark) = try readMarked(id, in: directory)
         return IndexEntry(report, file: mark)
-    }
-
-    /// Reads only what tells whose fault it is.
-    func outline(of id: ReportID, in directory: borrowing FileDirectory) throws -> ReportOutline {
-        try ReportOutline(json: try contents(of: id, in: directory).bytes)
     }
 
     private func contents(

@@ -3,48 +3,31 @@ public import SystemPackage
 /// A store of reports, or a report in it, cannot be used.
 public struct ReportStoreError: Error, Sendable, Hashable {
     /// What kind of error it is.
-    public struct Code: Sendable, Hashable {
-        enum Value {
-            case noLocation
-            case untrustedLocation
-            case noSuchReport
-            case ambiguous
-            case symbolicLink
-            case foreignOwner
-            case wrongKind
-            case tooLarge
-            case damaged
-            case unsupportedVersion
-            case unreadable
-            case unwritable
-        }
-
-        let value: Value
-
+    public enum Code: Sendable {
         /// The environment does not say where the store is.
-        public static let noLocation = Code(value: .noLocation)
+        case noLocation
         /// The environment is another user's to write, and nothing but it says where the store is.
-        public static let untrustedLocation = Code(value: .untrustedLocation)
+        case untrustedLocation
         /// No report has the identifier.
-        public static let noSuchReport = Code(value: .noSuchReport)
+        case noSuchReport
         /// More than one report has an identifier that starts so.
-        public static let ambiguous = Code(value: .ambiguous)
+        case ambiguous
         /// The path is that of a symbolic link, which could lead anywhere.
-        public static let symbolicLink = Code(value: .symbolicLink)
+        case symbolicLink
         /// The file belongs to another user, who may change it at any time.
-        public static let foreignOwner = Code(value: .foreignOwner)
+        case foreignOwner
         /// The file is not of the kind it should be, such as a directory in the place of a report.
-        public static let wrongKind = Code(value: .wrongKind)
+        case wrongKind
         /// The file is larger than any report.
-        public static let tooLarge = Code(value: .tooLarge)
+        case tooLarge
         /// The file is no report.
-        public static let damaged = Code(value: .damaged)
+        case damaged
         /// The report is of a version that this library does not read.
-        public static let unsupportedVersion = Code(value: .unsupportedVersion)
+        case unsupportedVersion
         /// The system refused to read.
-        public static let unreadable = Code(value: .unreadable)
+        case unreadable
         /// The system refused to write, or JSON cannot say the report.
-        public static let unwritable = Code(value: .unwritable)
+        case unwritable
     }
 
     /// What kind of error it is.
@@ -52,7 +35,7 @@ public struct ReportStoreError: Error, Sendable, Hashable {
     /// The file or directory, or the store for an identifier that it does not have.
     public let path: FilePath
     /// The error of the system, if it was one.
-    public let underlyingError: Errno?
+    package let underlyingError: Errno?
 
     /// What is special about this case, such as the identifiers that an ambiguous one could mean.
     let detail: String?
@@ -79,7 +62,7 @@ extension ReportStoreError: CustomStringConvertible {
     /// What is wrong with which file, and what to do.
     public var description: String {
         let cause = detail ?? underlyingError.map(String.init(describing:)) ?? "unknown cause"
-        return switch code.value {
+        return switch code {
         case .noLocation:
             """
             no store: neither HOLDFAST_STORE, STATE_DIRECTORY, XDG_STATE_HOME nor HOME is set: set HOLDFAST_STORE or HOME, or name a \

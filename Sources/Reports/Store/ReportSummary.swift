@@ -1,4 +1,4 @@
-public import SystemPackage
+internal import SystemPackage
 
 /// One line about a report.
 public struct ReportSummary: Codable, Sendable, Hashable {
@@ -42,33 +42,15 @@ public struct ReportSummary: Codable, Sendable, Hashable {
     /// What stands in the place of a signal where nothing was signalled.
     static let noSignal = "none"
 
-    /// Sums up a report.
+    /// Makes the summary of a report.
     ///
     /// - Parameters:
     ///   - report: The report.
-    ///   - path: The path of its file, from the root.
-    public init(_ report: CrashReport, path: FilePath) {
-        id = report.id
-        kind = report.kind
-        timestamp = report.timestamp
-        process = report.process.name
-        pid = report.process.pid
-        started = report.process.startTime
-        host = report.host.name
-        signal = report.fault?.signal.name ?? Self.noSignal
-        reason = report.reason + Self.suffix(report.occurrences.count)
-        location = report.location
-        verdict = report.verdict.decision
-        quarantined = report.recovery?.quarantined == true ? true : nil
-        fingerprint = report.fingerprint
-        self.path = path.string
-        occurrences = report.occurrences
-        buildID = report.process.buildID
-        holdfast = report.runtime.holdfast
-        tags = report.context.flatMap { $0.tags.isEmpty ? nil : $0.tags }
+    ///   - store: Where it is.
+    package init(_ report: CrashReport, in store: ReportStore) {
+        self.init(IndexEntry(report, file: .none), folder: store.reportsPath.string + "/")
     }
 
-    /// Sums up a report that was not read.
     init(_ entry: IndexEntry, folder: String) {
         id = entry.id.reportID
         kind = CrashReport.Kind(rawValue: entry.kind)
@@ -78,7 +60,7 @@ public struct ReportSummary: Codable, Sendable, Hashable {
         started = entry.started
         host = entry.host
         signal = entry.signal
-        reason = entry.count > 1 ? entry.reason + Self.suffix(entry.count) : entry.reason
+        reason = entry.reason + Self.suffix(entry.count)
         location = entry.location
         verdict = CrashReport.Verdict.Decision(rawValue: entry.verdict)
         quarantined = entry.isQuarantined ? true : nil
@@ -94,7 +76,7 @@ public struct ReportSummary: Codable, Sendable, Hashable {
     public var subject: String { kind == .stall ? kind.rawValue : signal }
 
     /// What went wrong, without how often.
-    public var plainReason: String {
+    package var plainReason: String {
         guard occurrences.count > 1 else { return reason }
         let suffix = Self.suffix(occurrences.count)
         return reason.hasSuffix(suffix) ? String(reason.dropLast(suffix.count)) : reason

@@ -10,10 +10,14 @@ extension ReportStore {
     /// - Parameter report: The report.
     /// - Throws: `ReportStoreError`; the store is as it was then.
     package func write(_ report: CrashReport) throws(ReportStoreError) {
+        try put(report, in: try openForWriting())
+    }
+
+    private func openForWriting() throws(ReportStoreError) -> FileDirectory {
         try create()
-        guard let directory = try openReports() else { throw ReportStoreError(.unwritable, reportsPath) }
-        try lock(directory)
-        try put(report, in: directory)
+        guard let folder = try openReports() else { throw ReportStoreError(.unwritable, reportsPath) }
+        try lock(folder)
+        return folder
     }
 
     /// Changes a report of the store.
@@ -134,9 +138,7 @@ extension ReportStore {
     /// - Throws: `ReportStoreError`; the store is as it was then.
     @discardableResult
     package func add(_ report: CrashReport, folding: Folding? = .default) throws(ReportStoreError) -> ReportID {
-        try create()
-        guard let folder = try openReports() else { throw ReportStoreError(.unwritable, reportsPath) }
-        try lock(folder)
+        let folder = try openForWriting()
         // Only the report itself matters: what cannot be counted is written.
         if let folding, let target = try? target(for: report, folding, in: folder),
             var group = try? read(target, in: folder)
@@ -175,7 +177,7 @@ extension ReportStore {
         var scan = try StoreScan(self, folder)
         scan.narrow(to: start...end)
         scan.readUnknown(folder)
-        let new = IndexEntry(report, file: FileMark(inode: 0, modified: 0, size: 0))
+        let new = IndexEntry(report, file: .none)
         // One that is written once more takes its own place.
         guard !scan.entries.contains(where: { $0.id == id }) else { return nil }
         let group = scan.entries.filter { $0.isAlike(new) }
@@ -187,8 +189,8 @@ extension ReportStore {
 extension IndexEntry {
     /// Whether it tells of the same fault of the same program, with the same outcome.
     fileprivate func isAlike(_ other: IndexEntry) -> Bool {
-        fingerprint == other.fingerprint && process == other.process && verdict == other.verdict && kind == other.kind
-            && isQuarantined == other.isQuarantined
+        isQuarantined == other.isQuarantined && self.fingerprint == other.fingerprint && self.process == other.process
+            && self.verdict == other.verdict && self.kind == other.kind
     }
 }
 
@@ -201,9 +203,7 @@ extension ReportStore {
     /// - Returns: The identifier of the report that tells of the stall now.
     /// - Throws: `ReportStoreError`; what is in the store stays then.
     package func finish(stall report: CrashReport, countingIn earlier: ReportID?) throws(ReportStoreError) -> ReportID {
-        try create()
-        guard let folder = try openReports() else { throw ReportStoreError(.unwritable, reportsPath) }
-        try lock(folder)
+        let folder = try openForWriting()
         // Only the report itself matters: what cannot be counted is written.
         guard let earlier, earlier != report.id, var group = try? read(earlier, in: folder), group.kind == .stall,
             group.fingerprint == report.fingerprint

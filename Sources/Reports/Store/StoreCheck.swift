@@ -279,7 +279,7 @@ extension ReportStoreError {
     /// What a check says of it.
     fileprivate var finding: (kind: StoreFinding.Kind, problem: String, advice: String) {
         let cause = detail ?? underlyingError.map(String.init(describing:)) ?? "unknown cause"
-        return switch code.value {
+        return switch code {
         case .symbolicLink:
             (.symbolicLink, "it is a symbolic link, which could lead anywhere", "put what it leads to in its place")
         case .foreignOwner:

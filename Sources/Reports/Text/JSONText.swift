@@ -8,31 +8,25 @@ package enum JSONText {
     /// - Returns: UTF-8 without any character that controls a terminal: those are escaped.
     /// - Throws: `ReportFormatError` when JSON cannot say the value.
     package static func encode(_ value: some Encodable) throws(ReportFormatError) -> [UInt8] {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        do {
-            return finished(try encoder.encode(value))
-        } catch let error as EncodingError {
-            throw ReportFormatError(code: .unrepresentable, explanation: error.explanation)
-        } catch {
-            throw ReportFormatError(code: .unrepresentable, explanation: "\(error)")
-        }
+        try encode(value, [.prettyPrinted])
     }
 
-    /// Writes a value in one line, keys sorted, a newline at the end.
-    ///
-    /// - Parameter value: What to write.
-    /// - Returns: UTF-8 without any character that controls a terminal: those are escaped.
-    /// - Throws: `ReportFormatError` when JSON cannot say the value.
+    /// Writes a value as `encode` does, but in one line.
     package static func line(_ value: some Encodable) throws(ReportFormatError) -> [UInt8] {
+        try encode(value, [])
+    }
+
+    private static func encode(
+        _ value: some Encodable,
+        _ format: JSONEncoder.OutputFormatting
+    ) throws(ReportFormatError) -> [UInt8] {
         let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        encoder.outputFormatting = format.union([.sortedKeys, .withoutEscapingSlashes])
         do {
             return finished(try encoder.encode(value))
-        } catch let error as EncodingError {
-            throw ReportFormatError(code: .unrepresentable, explanation: error.explanation)
         } catch {
-            throw ReportFormatError(code: .unrepresentable, explanation: "\(error)")
+            let explanation = (error as? EncodingError)?.explanation ?? "\(error)"
+            throw ReportFormatError(code: .unrepresentable, explanation: explanation)
         }
     }
 

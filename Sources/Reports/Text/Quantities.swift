@@ -33,8 +33,8 @@ package enum Count {
     }
 
     /// Such as `1 frame` or `3 frames`.
-    package static func of(_ count: Int, _ noun: String) -> String {
-        count == 1 ? "1 \(noun)" : "\(count) \(noun)s"
+    package static func of(_ count: Int, _ noun: String, _ several: String? = nil) -> String {
+        count == 1 ? "1 \(noun)" : "\(count) \(several ?? noun + "s")"
     }
 }
 

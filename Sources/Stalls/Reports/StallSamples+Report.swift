@@ -29,7 +29,7 @@ extension StallSamples {
                 images: images
             )
             tree.add(frames, seconds: weight.seconds, samples: weight.samples)
-            let call = key.systemCall.flatMap { SystemCallNames.name($0, architecture: OwnArchitecture.name) }
+            let call = key.systemCall.flatMap { SystemCallNames.name($0) }
             var doing = Doing(activity: key.activity, systemCall: call)
             if doing.activity == .systemCall, LockWait.isOne(systemCall: call, frames: frames) {
                 doing.activity = .lock

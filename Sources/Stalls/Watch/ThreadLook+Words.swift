@@ -13,7 +13,7 @@ extension ThreadLook {
             default: nil
             }
         guard let state, let systemCall, self.state != "R" else { return state }
-        let name = SystemCallNames.name(systemCall, architecture: OwnArchitecture.name)
+        let name = SystemCallNames.name(systemCall)
         return "\(state) in \(name ?? "system call \(systemCall)")"
     }
 }

@@ -1,4 +1,4 @@
-import CrashReports
+@testable import CrashReports
 import Foundation
 import SystemPackage
 import Testing
@@ -94,8 +94,8 @@ import Testing
     @Test(arguments: [
         (["list", "--signal", "SIGSEV"], "SIGSEGV"), (["list", "--verdict", "resmue"], "resume"),
         (["list", "--sort", "newst"], "newest"), (["list", "--group", "--sort", "conut"], "count"),
-        (["stats", "--per", "dya"], "day"), (["lits"], "list"), (["help", "shwo"], "show"), (["verfy"], "verify"),
-        (["list", "--procss", "x"], "--process"), (["list", "--since", "soon"], "yesterday"),
+        (["stats", "--per", "dya"], "day"), (["lits"], "crashreport --help"), (["list", "--kind", "all"], "stall"),
+        (["list", "--procss", "x"], "--process"), (["list", "--tag", "a=1", "--tag", "a=2"], "two values"), (["list", "--since", "soon"], "yesterday"),
         (["list", "--tag", "region"], "region=eu-1"), (["prune", "--older-than", "old"], "30d"),
         (["prune", "--max-bytes", "1 stone"], "50M"), (["show", "last", "--json", "--raw"], "exclude each other"),
         (["list", "--since", "1h", "--until", "2h"], "before"),
@@ -109,17 +109,9 @@ import Testing
 
     @Test func `Identifiers that could be meant are listed`() throws {
         let reports = try SampleStore.reports()
-        let (first, last) = (reports[0].id.rawValue, reports[6].id.rawValue)
         let ambiguous = try run(["show", "01a1"])
         #expect(ambiguous.exitCode == 66)
-        for report in reports { #expect(ambiguous.errors.contains("  \(report.id.rawValue.prefix(12))  ")) }
-        // The end of an identifier, and one with a digit mistyped.
-        let end = try run(["show", String(first.prefix(13).suffix(6))])
-        #expect(end.exitCode == 66)
-        #expect(end.errors.contains("Did you mean:\n  \(first.prefix(12))  "))
-        var digits = Array(last.prefix(12))
-        digits[9] = "f"
-        #expect(try run(["show", String(digits)]).errors.contains("  \(last.prefix(12))  "))
-        #expect(try !run(["show", "ffffffffffff"]).errors.contains("Did you mean"))
+        for report in reports { #expect(ambiguous.errors.contains(report.id.rawValue)) }
+        #expect(try run(["show", "ffffffffffff"]).exitCode == 66)
     }
 }

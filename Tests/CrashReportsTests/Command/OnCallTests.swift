@@ -1,4 +1,4 @@
-import CrashReports
+@testable import CrashReports
 import Foundation
 import SystemPackage
 import Testing
@@ -130,15 +130,6 @@ import Testing
             environment: Self.zone
         )
         #expect(try JSONDecoder().decode([ReportSummary].self, from: Data(result.output.utf8)).count == count)
-    }
-
-    // MARK: What was meant
-
-    @Test(arguments: [["show", "lsat"], ["path", "latst"], ["diff", "lsat", "last"], ["show", "Last1"]])
-    func `A mistyped last is understood`(arguments: [String]) throws {
-        let result = try ChildProcess.crashreport(arguments + ["--store", store.path.string])
-        #expect(result.exitCode == 66)
-        #expect(result.errors.contains("Did you mean \"last\", the newest report?"))
     }
 
     // MARK: Two equal faults

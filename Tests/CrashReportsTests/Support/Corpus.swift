@@ -1,4 +1,4 @@
-import CrashReports
+@testable import CrashReports
 import Foundation
 
 /// Reports of known bugs, as far as they count for grouping: `Corpus/README.md` says how they were made.

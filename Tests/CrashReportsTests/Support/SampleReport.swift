@@ -1,4 +1,4 @@
-import CrashReports
+@testable import CrashReports
 
 /// Reports to test with.
 enum SampleReport {

@@ -1,4 +1,4 @@
-import CrashReports
+@testable import CrashReports
 import SystemPackage
 
 /// A week of faults, the same in every run.
@@ -113,5 +113,13 @@ enum SampleStore {
             report.context = .init(tags: ["region": number % 2 == 0 ? "eu-1" : "us-2"])
             return report
         }
+    }
+}
+
+extension ReportFilter {
+    /// Reports with a text.
+    init(text: String) {
+        self.init()
+        self.text = text
     }
 }

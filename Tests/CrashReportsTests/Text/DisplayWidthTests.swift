@@ -1,4 +1,4 @@
-import CrashReports
+@testable import CrashReports
 import SystemPackage
 import Testing
 
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: [20, 40, 80, 120, 200]) func `A table fits, whatever is in it`(width: Int) throws {
-        let summaries = try SampleStore.reports().map { ReportSummary($0, path: "/x") }
+        let summaries = try SampleStore.reports().map { ReportSummary($0, in: ReportStore(path: "/")) }
         for isUnicode in [true, false] {
             let text = ReportTable(summaries).text(TextLayout(width: width, isUnicode: isUnicode))
             let lines = text.split(separator: "\n")
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test func `Columns line up under wide characters`() throws {
-        let summaries = try SampleStore.reports().map { ReportSummary($0, path: "/x") }
+        let summaries = try SampleStore.reports().map { ReportSummary($0, in: ReportStore(path: "/")) }
         let lines = ReportTable(summaries).text().split(separator: "\n")
         let starts = lines.dropFirst().map { line in
             line.range(of: "SIG").map { DisplayWidth.of(line[..<$0.lowerBound]) }

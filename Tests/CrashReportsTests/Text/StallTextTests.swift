@@ -121,8 +121,8 @@ import Testing
     }
 
     @Test func `In a list a stall is one, and no signal`() {
-        let summary = ReportSummary(SampleStall.report(), path: "/x")
-        let table = ReportTable([summary, ReportSummary(SampleReport.minimal(), path: "/y")]).text()
+        let summary = ReportSummary(SampleStall.report(), in: ReportStore(path: "/"))
+        let table = ReportTable([summary, ReportSummary(SampleReport.minimal(), in: ReportStore(path: "/"))]).text()
         #expect(table.contains("  stall    stalled for 1.5 s, running  sweep() (Agent.swift:58)  wait\n"), "\(table)")
         #expect(table.contains("  SIGABRT  abort"))
         #expect(ReportLine(summary).text().contains("  stall  wait: stalled for 1.5 s, running, in sweep()"))

@@ -1,4 +1,4 @@
-import CrashReports
+@testable import CrashReports
 import Testing
 
 @testable import ReportText

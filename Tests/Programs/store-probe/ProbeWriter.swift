@@ -18,40 +18,21 @@ struct ProbeWriter {
         self.group = group
     }
 
-    private func report() -> CrashReport {
+    private func report() throws -> CrashReport {
         let time = Timestamp.now
-        let signal = CrashReport.Fault.NumberedName.signal(6)
-        let frame = CrashReport.Frame(
-            index: 0,
-            address: HexAddress(0x1000),
-            kind: .programCounter,
-            function: "function of \(group)",
-            isUserCode: true
-        )
-        var report = CrashReport(
-            id: ReportID(time: time),
-            subject: .fault(.init(number: 1, signal: signal, code: .code(-6, ofSignal: 6), access: .none)),
-            reason: group,
-            timestamp: time,
-            // Made of the whole report, below.
-            fingerprint: Fingerprint(rawValue: ""),
-            occurrences: .init(count: 1, first: time, last: time),
-            process: .init(
-                name: "probe",
-                pid: Int(getpid()),
-                parentPid: 1,
-                executable: "/bin/probe",
-                arguments: ["probe"],
-                startTime: time,
-                uptimeSeconds: 1,
-                restarts: 0
-            ),
-            host: .init(name: "host", kernel: "6.1", os: "Linux", architecture: "x86_64", processors: 2),
-            runtime: .init(holdfast: HoldfastVersion.current),
-            thread: .init(id: 12, isMain: true, frames: [frame]),
-            images: [],
-            verdict: .init(decision: .terminate, reason: "an abort")
-        )
+        let json = """
+            {"schemaVersion": 1, "id": "\(ReportID(time: time))", "kind": "fault", "reason": "\(group)", "timestamp": "\(time)",
+            "fingerprint": "", "occurrences": {"count": 1, "first": "\(time)", "last": "\(time)"}, "images": [], "notes": [],
+            "process": {"name": "probe", "pid": \(getpid()), "parentPid": 1, "executable": "/bin/probe", "arguments": ["probe"],
+            "startTime": "\(time)", "uptimeSeconds": 1, "restarts": 0}, "runtime": {"holdfast": "\(HoldfastVersion.current)"},
+            "host": {"name": "host", "kernel": "6.1", "os": "Linux", "architecture": "x86_64", "processors": 2},
+            "fault": {"number": 1, "signal": {"number": 6, "name": "SIGABRT"}, "code": {"number": -6, "name": "SI_TKILL"},
+            "access": "none"}, "verdict": {"decision": "terminate", "reason": "an abort"},
+            "threads": [{"id": 12, "isMain": true, "framesOmitted": 0, "framesTruncated": false, "registers": {},
+            "frames": [{"index": 0, "address": "0x1000", "kind": "programCounter", "function": "function of \(group)",
+            "inlined": false, "isUserCode": true}]}]}
+            """
+        var report = try CrashReport(json: Array(json.utf8))
         report.explain()
         return report
     }
@@ -60,7 +41,7 @@ struct ProbeWriter {
     func write(count: Int, limit: Int?) throws {
         let store = ReportStore(path: path, limits: limit.map { .init(reports: $0) })
         for _ in 0..<count {
-            let report = report()
+            let report = try report()
             try store.write(report)
             say("wrote \(report.id)")
         }
@@ -75,7 +56,7 @@ struct ProbeWriter {
 
     /// Adds one report, as a process that crashes does.
     func add() throws {
-        say("added \(try ReportStore(path: path).add(report()))")
+        say("added \(try ReportStore(path: path).add(try report()))")
     }
 
     /// Lists, writes and verifies, each whatever came of the others.
@@ -87,7 +68,7 @@ struct ProbeWriter {
             say("error \(error)")
         }
         do {
-            try store.write(report())
+            try store.write(try report())
             say("wrote")
         } catch {
             say("error \(error)")
@@ -99,7 +80,7 @@ struct ProbeWriter {
     func fill() throws {
         let store = ReportStore(path: path)
         for _ in 0..<100_000 {
-            let report = report()
+            let report = try report()
             do {
                 try store.write(report)
             } catch {
@@ -113,7 +94,7 @@ struct ProbeWriter {
         say("found \(store.verify().findings.map(\.kind.rawValue).joined(separator: " "))")
         // Room again: the store goes on.
         say("removed \(try store.prune(.init(reports: 2)).removed.count)")
-        let report = report()
+        let report = try report()
         try store.write(report)
         say("wrote \(report.id)")
     }

@@ -1,4 +1,4 @@
-import CrashReports
+@testable import CrashReports
 
 /// A report of a fault with all there can be in it.
 enum RichReport {

@@ -1,4 +1,4 @@
-import CrashReports
+@testable import CrashReports
 
 /// The reports of a day: several causes, processes and verdicts, a flood and a recursion.
 enum RichStore {

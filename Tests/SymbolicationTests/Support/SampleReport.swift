@@ -1,4 +1,4 @@
-import CrashReports
+@testable import CrashReports
 
 extension CrashReport {
     /// A report of an illegal instruction, with these stacks.

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 // capstone.h, the part that versions 4 and 5 have in common.
-enum { ARCH_ARM64 = 1, ARCH_X86 = 3, MODE_64 = 1 << 3, MODE_LITTLE_ENDIAN = 0, MNEMONIC_SIZE = 32 };
+enum { ARCH_X86 = 3, MODE_64 = 1 << 3, MNEMONIC_SIZE = 32 };
 
 typedef size_t capstone_handle;
 
@@ -64,14 +64,12 @@ static void say(hf_instruction *to, uint64_t address, const char *mnemonic, cons
     snprintf(to->text, sizeof to->text, "%.*s%s%.160s", MNEMONIC_SIZE, mnemonic, operands[0] == 0 ? "" : " ", operands);
 }
 
-size_t hf_disassemble(const uint8_t *bytes, size_t size, uint64_t address, int is_arm, hf_instruction *instructions,
-                      size_t capacity) {
+size_t hf_disassemble(const uint8_t *bytes, size_t size, uint64_t address, hf_instruction *instructions, size_t capacity) {
     pthread_once(&once, load);
     // A count of zero would mean all of them.
     if (library.major == 0 || capacity == 0) return 0;
     capstone_handle handle = 0;
-    int mode = is_arm ? MODE_LITTLE_ENDIAN : MODE_64;
-    if (library.open(is_arm ? ARCH_ARM64 : ARCH_X86, mode, &handle) != 0) return 0;
+    if (library.open(ARCH_X86, MODE_64, &handle) != 0) return 0;
     void *found = NULL;
     size_t count = library.disassemble(handle, bytes, size, address, capacity, &found);
     if (count > capacity) count = capacity;

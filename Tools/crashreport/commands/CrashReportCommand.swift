@@ -51,7 +51,6 @@ struct CrashReportCommand: ParsableCommand {
         Output.prepare()
         let arguments = Array(CommandLine.arguments.dropFirst())
         do {
-            try Mistyping.check(arguments)
             var command = try parseAsRoot(arguments)
             try command.run()
         } catch {
@@ -61,6 +60,14 @@ struct CrashReportCommand: ParsableCommand {
 
     /// Ends as `exit(withError:)` does, which takes no notice of help and scripts that cannot be written.
     private static func end(with error: any Error) -> Never {
+        if let error = error as? ReportStoreError {
+            Output.complain(error.description)
+            exit(withError: ExitStatus.of(error))
+        }
+        if let error = error as? ReportFormatError {
+            Output.complain(error.description)
+            exit(withError: ExitStatus.damaged)
+        }
         let text = fullMessage(for: error)
         guard !text.isEmpty else { exit(withError: error) }
         let code = exitCode(for: error)
@@ -75,19 +82,5 @@ struct CrashReportCommand: ParsableCommand {
             exit(withError: error)
         }
         exit(withError: code)
-    }
-}
-
-/// Commands that do not exist.
-enum Mistyping {
-    /// Says which command was meant; the parser would only find an argument too many.
-    static func check(_ arguments: [String]) throws {
-        let words = arguments.first == "help" ? arguments.dropFirst() : arguments[...]
-        guard let word = words.first, !word.hasPrefix("-") else { return }
-        let names = CrashReportCommand.configuration.subcommands.compactMap { $0.configuration.commandName }
-        guard !names.contains(word), word != "help" else { return }
-        Output.complain("there is no command \"\(word)\"" + Spelling.hint(for: word, among: names + ["help"]))
-        Output.say("The commands are \(names.joined(separator: ", ")); see crashreport --help.")
-        throw ExitStatus.usage
     }
 }

@@ -41,9 +41,9 @@ struct DiffCommand: ParsableCommand {
     var pager: PagerOptions
 
     func run() throws {
-        let first = try ReportReference(first, times.zone).load(options)
-        let second = try ReportReference(second, times.zone).load(options)
-        if json { return try Output.write(bytes: try Failure.jsonBytes(of: ReportComparison(first, second))) }
+        let first = try ReportReference(first).load(options)
+        let second = try ReportReference(second).load(options)
+        if json { return try Output.write(bytes: try JSONText.encode(ReportComparison(first, second))) }
         try Output.page(ComparisonText(first, second).text(Terminal.layout(in: times.zone)), pager)
     }
 }

@@ -7,25 +7,18 @@ enum Disassembler {
     private static let most = 8
 
     /// Gives the first instructions; nil without the library, and for bytes that are none.
-    static func instructions(
-        _ bytes: [UInt8],
-        at address: HexAddress,
-        architecture: String
-    ) -> [ReportText.Instruction]? {
-        let isARM = ["aarch64", "arm64"].contains(architecture)
-        guard isARM || architecture == "x86_64", !bytes.isEmpty else { return nil }
+    static func instructions(_ bytes: [UInt8], at address: HexAddress) -> [ReportText.Instruction]? {
         var found = [hf_instruction](repeating: hf_instruction(), count: most)
         let count = unsafe bytes.withUnsafeBufferPointer { bytes in
-            // The array is not empty.
             guard let start = bytes.baseAddress else { return 0 }
-            return unsafe hf_disassemble(start, bytes.count, address.rawValue, isARM ? 1 : 0, &found, most)
+            return unsafe hf_disassemble(start, bytes.count, address.rawValue, &found, most)
         }
         guard count > 0 else { return nil }
         return found.prefix(count).map { instruction in
             let text = unsafe withUnsafeBytes(of: instruction.text) { bytes in
                 unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
-            return ReportText.Instruction(address: HexAddress(instruction.address), text: text)
+            return (HexAddress(instruction.address), text)
         }
     }
 }

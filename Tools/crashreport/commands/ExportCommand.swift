@@ -91,12 +91,12 @@ struct ExportCommand: ParsableCommand {
             throw ExitStatus.usage
         }
         try target.createFolder()
-        let progress = Progress("writing files")
-        defer { progress.end() }
-        for number in wanted.ids.indices {
-            progress.update(done: number, total: wanted.ids.count)
-            guard let report = try wanted.read(number) else { continue }
-            try target.file("\(report.id).\(format.fileExtension)").write(try bytes(of: report))
+        try Progress.shown("writing files") { progress in
+            for number in wanted.ids.indices {
+                progress.update(done: number, total: wanted.ids.count)
+                guard let report = try wanted.read(number) else { continue }
+                try target.file("\(report.id).\(format.fileExtension)").write(try bytes(of: report))
+            }
         }
     }
 
@@ -104,16 +104,15 @@ struct ExportCommand: ParsableCommand {
     private func writeTogether(_ wanted: WantedReports) throws {
         var bytes: [UInt8] = []
         var hasRead = false
-        let progress = Progress("reading reports")
         let count = wanted.ids.count
-        for start in stride(from: 0, to: count, by: Self.reportsPerDocument) {
-            let reports = try (start..<min(start + Self.reportsPerDocument, count)).compactMap(wanted.read)
-            if !reports.isEmpty { bytes += try self.bytes(of: reports) }
-            hasRead = hasRead || !reports.isEmpty
-            progress.update(done: min(start + Self.reportsPerDocument, count), total: count)
+        try Progress.shown("reading reports") { progress in
+            for start in stride(from: 0, to: count, by: Self.reportsPerDocument) {
+                let reports = try (start..<min(start + Self.reportsPerDocument, count)).compactMap(wanted.read)
+                if !reports.isEmpty { bytes += try self.bytes(of: reports) }
+                hasRead = hasRead || !reports.isEmpty
+                progress.update(done: min(start + Self.reportsPerDocument, count), total: count)
+            }
         }
-        progress.end()
-        // What was exported before is better than nothing.
         guard !bytes.isEmpty else {
             guard hasRead, format == .folded else { throw wanted.nothing() }
             Output.complain("only stalls have a profile, and none of these reports has one")
@@ -130,24 +129,20 @@ struct ExportCommand: ParsableCommand {
     private static let reportsPerDocument = 512
 
     private func bytes(of report: CrashReport) throws -> [UInt8] {
-        try converted { () throws(ReportFormatError) in
-            if format == .apple { return Array(AppleCrashText(report).text().utf8) }
-            let options = SentryEnvelope.Options(
-                release: release,
-                environment: environment,
-                attachesReport: attachReport
-            )
-            return try SentryEnvelope(report, options: options).bytes()
-        }
+        if format == .apple { return Array(AppleCrashText(report).text().utf8) }
+        let options = SentryEnvelope.Options(
+            release: release,
+            environment: environment,
+            attachesReport: attachReport
+        )
+        return try SentryEnvelope(report, options: options).bytes()
     }
 
     private func bytes(of reports: [CrashReport]) throws -> [UInt8] {
-        if format == .folded { return foldedStacks(of: reports) }
-        return try converted { () throws(ReportFormatError) in
-            guard format == .jsonLines else { return try OTLPLogs(reports).bytes() }
-            var bytes: [UInt8] = []
-            for report in reports { bytes += try JSONText.line(report) }
-            return bytes
+        switch format {
+        case .folded: foldedStacks(of: reports)
+        case .jsonLines: try reports.flatMap { try JSONText.line($0) }
+        default: try OTLPLogs(reports).bytes()
         }
     }
 
@@ -167,15 +162,6 @@ struct ExportCommand: ParsableCommand {
             )
         }
         return bytes
-    }
-
-    private func converted(_ convert: () throws(ReportFormatError) -> [UInt8]) throws -> [UInt8] {
-        do {
-            return try convert()
-        } catch {
-            Output.complain(error.description)
-            throw ExitStatus.damaged
-        }
     }
 }
 

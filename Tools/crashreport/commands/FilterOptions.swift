@@ -22,9 +22,7 @@ struct FilterOptions: ParsableArguments {
     var build: String?
 
     @Option(
-        help: ArgumentHelp("Only reports of this kind: fault or stall; all for both.", valueName: "kind"),
-        completion: .list(KindChoice.names),
-        transform: KindChoice.init(text:)
+        help: ArgumentHelp("Only reports of this kind.", valueName: "kind")
     )
     var kind: KindChoice?
 
@@ -36,9 +34,7 @@ struct FilterOptions: ParsableArguments {
     var signal: SignalChoice?
 
     @Option(
-        help: ArgumentHelp("Only this verdict: resume, restart, terminate or wait.", valueName: "verdict"),
-        completion: .list(VerdictChoice.names),
-        transform: VerdictChoice.init(text:)
+        help: ArgumentHelp("Only this verdict.", valueName: "verdict")
     )
     var verdict: VerdictChoice?
 
@@ -85,24 +81,25 @@ struct FilterOptions: ParsableArguments {
         if let since, let until, until.time(in: times.zone) < since.time(in: times.zone) {
             throw ValidationError("--until \(until.text) is before --since \(since.text).")
         }
+        if Set(tags.map(\.key)).count < tags.count { throw ValidationError("No report has two values of one tag.") }
     }
 
     /// The filter of the store.
     var filter: ReportFilter {
-        ReportFilter(
-            process: process,
-            pid: pid,
-            host: host,
-            build: build,
-            signal: signal?.name,
-            verdict: verdict?.decision,
-            kind: kind?.kind,
-            fingerprint: fingerprint?.lowercased(),
-            since: since?.time(in: times.zone),
-            until: until?.time(in: times.zone),
-            text: text,
-            tags: Set(tags.map(\.tag))
-        )
+        var filter = ReportFilter()
+        filter.process = process
+        filter.pid = pid
+        filter.host = host
+        filter.build = build
+        filter.signal = signal?.name
+        filter.verdict = verdict.map { .init(rawValue: $0.rawValue) }
+        filter.kind = kind.map { .init(rawValue: $0.rawValue) }
+        filter.fingerprint = fingerprint
+        filter.since = since?.time(in: times.zone)
+        filter.until = until?.time(in: times.zone)
+        filter.text = text
+        filter.tags = Dictionary(tags.map { ($0.key, $0.value) }) { first, _ in first }
+        return filter
     }
 }
 
@@ -122,42 +119,24 @@ struct SignalChoice {
         }
         let full = text.uppercased().hasPrefix("SIG") ? text.uppercased() : "SIG" + text.uppercased()
         guard Self.names.contains(full) || full.hasPrefix("SIGRTM") else {
-            throw ValidationError("there is no such signal" + Spelling.hint(for: full, among: Self.names))
+            throw ValidationError("there is no such signal; those of faults are \(Self.faults.joined(separator: ", "))")
         }
         name = full
     }
 }
 
 /// What a report is about, as a user types it.
-struct KindChoice {
-    /// Nil for everything.
-    let kind: CrashReport.Kind?
-
-    static let names = ["fault", "stall", "all"]
-
-    init(text: String) throws {
-        let name = text.lowercased()
-        guard Self.names.contains(name) else {
-            throw ValidationError("it is fault, stall or all" + Spelling.hint(for: name, among: Self.names))
-        }
-        kind = name == "all" ? nil : CrashReport.Kind(rawValue: name)
-    }
+enum KindChoice: String, ExpressibleByArgument, CaseIterable {
+    case fault
+    case stall
 }
 
 /// A verdict, as a user types it.
-struct VerdictChoice {
-    let decision: CrashReport.Verdict.Decision
-
-    static let names = ["resume", "restart", "terminate", "wait"]
-
-    init(text: String) throws {
-        let name = text.lowercased()
-        guard Self.names.contains(name) else {
-            let hint = Spelling.hint(for: name, among: Self.names)
-            throw ValidationError("it is resume, restart, terminate or wait" + hint)
-        }
-        decision = CrashReport.Verdict.Decision(rawValue: name)
-    }
+enum VerdictChoice: String, ExpressibleByArgument, CaseIterable {
+    case resume
+    case restart
+    case terminate
+    case wait
 }
 
 /// A time, as a user types it.
@@ -189,12 +168,14 @@ struct TimeOptions: ParsableArguments {
 
 /// A tag with its value, as a user types it.
 struct TagChoice {
-    let tag: ReportFilter.Tag
+    let key: String
+    let value: String
 
     init(text: String) throws {
         guard let equals = text.firstIndex(of: "="), equals > text.startIndex else {
             throw ValidationError("a tag is a key and its value, such as region=eu-1")
         }
-        tag = ReportFilter.Tag(key: String(text[..<equals]), value: String(text[text.index(after: equals)...]))
+        key = String(text[..<equals])
+        value = String(text[text.index(after: equals)...])
     }
 }

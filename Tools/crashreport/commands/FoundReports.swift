@@ -13,19 +13,12 @@ struct FoundReports {
     ///
     /// - Throws: The exit code, after saying why.
     init(_ options: StoreOptions, _ filter: ReportFilter) throws {
-        let progress = Progress("reading reports")
-        defer { progress.end() }
         self.filter = filter
-        do {
-            store = try options.openFinished()
-            let listing = try store.summaries(matching: filter) { progress.update(done: $0, total: $1) }
-            summaries = listing.summaries
-            problems = listing.problems
-        } catch {
-            progress.end()
-            throw Failure.exit(for: error)
+        let store = try options.openFinished()
+        let listing = try Progress.shown("reading reports") { progress in
+            try store.summaries(matching: filter) { progress.update(done: $0, total: $1) }
         }
-        progress.end()
+        (self.store, summaries, problems) = (store, listing.summaries, listing.problems)
         for problem in problems { Output.complain(problem.description) }
     }
 
@@ -34,6 +27,6 @@ struct FoundReports {
     /// - Throws: The exit code.
     func requireSome() throws {
         guard summaries.isEmpty else { return }
-        throw Failure.nothing(in: store, problems, filter)
+        throw ExitStatus.nothing(in: store, problems, filter)
     }
 }

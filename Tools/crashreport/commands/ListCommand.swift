@@ -1,5 +1,5 @@
-import ArgumentParser
-import CrashReports
+public import ArgumentParser
+public import CrashReports
 import ReportText
 
 /// Lists the reports.
@@ -31,14 +31,8 @@ struct ListCommand: ParsableCommand {
     @Flag(help: "List groups of reports with the same cause.")
     var group = false
 
-    @Option(
-        help: ArgumentHelp(
-            "The order: newest, oldest, count, process or reason; with --group latest, earliest or count.",
-            valueName: "order"
-        ),
-        completion: .list(["newest", "oldest", "count", "process", "reason", "latest", "earliest"])
-    )
-    var sort: String?
+    @Option(help: ArgumentHelp("The order.", valueName: "order"))
+    var sort = ReportOrder.newestFirst
 
     @Option(help: ArgumentHelp("How many to list at most; 0 for all.", valueName: "n"))
     var limit = 50
@@ -55,54 +49,28 @@ struct ListCommand: ParsableCommand {
     func validate() throws {
         if limit < 0 { throw ValidationError("The limit must not be negative.") }
         if json, jsonLines { throw ValidationError("--json and --json-lines exclude each other.") }
-        if group {
-            _ = try Self.order(sort, as: ReportGroupOrder.self, else: .latestFirst)
-        } else {
-            _ = try Self.order(sort, as: ReportOrder.self, else: .newestFirst)
-        }
     }
 
     func run() throws {
-        let store: ReportStore
-        do {
-            store = try options.openFinished()
-        } catch {
-            throw Failure.exit(for: error)
+        let store = try options.openFinished()
+        let filter = filter.filter
+        if group {
+            let listing = try Progress.shown("reading reports") { progress in
+                try store.groups(matching: filter, order: sort, limit: oneMore) { progress.update(done: $0, total: $1) }
+            }
+            try write(listing.groups, listing.problems, of: store) { GroupTable($0).text($1) }
+        } else {
+            let listing = try Progress.shown("reading reports") { progress in
+                try store.summaries(matching: filter, order: sort, limit: oneMore) {
+                    progress.update(done: $0, total: $1)
+                }
+            }
+            try write(listing.summaries, listing.problems, of: store) { ReportTable($0).text($1) }
         }
-        if group { try listGroups(of: store) } else { try listReports(of: store) }
-    }
-
-    private func listReports(of store: ReportStore) throws {
-        let order = try Self.order(sort, as: ReportOrder.self, else: .newestFirst)
-        let listing = try Self.reading { progress throws(ReportStoreError) in
-            try store.summaries(matching: filter.filter, order: order, limit: oneMore, progress: progress)
-        }
-        try write(listing.summaries, listing.problems, of: store) { ReportTable($0).text($1) }
-    }
-
-    private func listGroups(of store: ReportStore) throws {
-        let order = try Self.order(sort, as: ReportGroupOrder.self, else: .latestFirst)
-        let listing = try Self.reading { progress throws(ReportStoreError) in
-            try store.groups(matching: filter.filter, order: order, limit: oneMore, progress: progress)
-        }
-        try write(listing.groups, listing.problems, of: store) { GroupTable($0).text($1) }
     }
 
     /// One more than are listed tells whether there are more.
     private var oneMore: Int? { limit == 0 || limit == .max ? nil : limit + 1 }
-
-    private static func reading<Listing>(
-        _ body: (@escaping (Int, Int) -> Void) throws(ReportStoreError) -> Listing
-    ) throws -> Listing {
-        let progress = Progress("reading reports")
-        defer { progress.end() }
-        do {
-            return try body { progress.update(done: $0, total: $1) }
-        } catch {
-            progress.end()
-            throw Failure.exit(for: error)
-        }
-    }
 
     private func write<Item: Encodable>(
         _ found: [Item],
@@ -113,7 +81,7 @@ struct ListCommand: ParsableCommand {
         for problem in problems { Output.complain(problem.description) }
         let items = limit == 0 ? found : Array(found.prefix(limit))
         if json {
-            try Output.write(bytes: try Failure.jsonBytes(of: items))
+            try Output.write(bytes: try JSONText.encode(items))
         } else if jsonLines {
             var bytes: [UInt8] = []
             for item in items {
@@ -130,18 +98,8 @@ struct ListCommand: ParsableCommand {
             try Output.page(table(items, layout) + hint, pager)
         }
         guard items.isEmpty else { return }
-        throw Failure.nothing(in: store, problems, filter.filter)
-    }
-
-    private static func order<Order: RawRepresentable & CaseIterable>(
-        _ text: String?,
-        as type: Order.Type,
-        else standard: Order
-    ) throws -> Order where Order.RawValue == String {
-        guard let text else { return standard }
-        if let order = Order(rawValue: text.lowercased()) { return order }
-        let names = Order.allCases.map(\.rawValue)
-        let hint = Spelling.hint(for: text, among: names)
-        throw ValidationError("The order '\(text)' is none of \(names.joined(separator: ", "))\(hint)")
+        throw ExitStatus.nothing(in: store, problems, filter.filter)
     }
 }
+
+extension ReportOrder: ExpressibleByArgument {}

@@ -1,8 +1,12 @@
 import ArgumentParser
 import Glibc
+import LinuxSystem
 import SystemPackage
 
 /// A file or a folder that a user named for output; `-` is the standard output.
+///
+/// A regular file is replaced as a whole, so that it never is a part of what it should be, and is what it was if the disk is
+/// full. Everything else, such as a device or a FIFO, stays what it is and is written into.
 struct OutputFile {
     let path: String
 
@@ -22,11 +26,11 @@ struct OutputFile {
 
     /// Writes bytes, in the place of what was there; what cannot be written is said, and the exit status thrown.
     ///
-    /// A new file is for its owner only, as reports are; one that is there keeps its mode. See ``OutputTarget``.
+    /// A new file is for its owner only, as reports are; one that is there keeps its mode.
     func write(_ bytes: [UInt8]) throws {
         guard !isStandardOutput else { return try Output.write(bytes: bytes) }
         do {
-            try OutputTarget(of: FilePath(path)).write(bytes)
+            try put(bytes)
         } catch Errno.brokenPipe {
             // A FIFO, or /dev/stdout: whoever reads has seen enough.
             throw ExitCode.success
@@ -51,5 +55,85 @@ struct OutputFile {
     private static func failure(_ path: String, _ error: any Error) -> ExitCode {
         Output.complain("cannot write \(path): \(error)")
         return ExitStatus.cannotWrite
+    }
+
+    private func put(_ bytes: [UInt8]) throws {
+        if let number = Self.openDescriptor(path) {
+            _ = try FileDescriptor(rawValue: number).writeAll(bytes)
+            return
+        }
+        let target = (try? Self.realPath(FilePath(path))) ?? FilePath(path)
+        let kind = (try? FileStatus(of: target))?.kind
+        // Names in /proc are of what is open: nothing can be put in its place.
+        guard kind == nil || kind == .regular, !target.string.hasPrefix("/proc/") else {
+            return try Self.overwrite(target, with: bytes, options: [.create, .closeOnExec])
+        }
+        do {
+            try Self.replace(target, with: bytes)
+        } catch let error as Errno where Self.refusals.contains(error) {
+            try Self.overwrite(target, with: bytes, options: [.create, .truncate, .closeOnExec])
+        }
+    }
+
+    /// What is said where a folder takes no new file, or no other in the place of one: for a mount point, or an owner that
+    /// cannot be given to another file.
+    private static let refusals: Set<Errno> = [.permissionDenied, .notPermitted, .readOnlyFileSystem, .resourceBusy]
+
+    private static func replace(_ path: FilePath, with bytes: [UInt8]) throws {
+        guard let name = path.lastComponent?.string else { throw Errno.isDirectory }
+        let parent = path.removingLastComponent()
+        let folder = try FileDirectory(at: try realPath(parent.isEmpty ? "." : parent))
+        let number = folder.descriptor.rawValue
+        var old = stat()
+        let isThere = unsafe fstatat(number, name, &old, AT_SYMLINK_NOFOLLOW) == 0
+        // A rename(2) would not mind.
+        if isThere, unsafe faccessat(number, name, W_OK, AT_EACCESS) != 0 { throw Errno(rawValue: errno) }
+        let temporary = ".crashreport-\(UInt32.random(in: .min ... .max)).tmp"
+        let file = try folder.create(temporary)
+        do {
+            try file.writeAll(bytes)
+            if isThere { try give(file, ownerAndModeOf: old) }
+            try file.synchronize()
+            try folder.rename(temporary, to: name)
+        } catch {
+            try? folder.remove(temporary)
+            throw error
+        }
+    }
+
+    private static func give(_ file: borrowing OwnedDescriptor, ownerAndModeOf old: stat) throws(Errno) {
+        let number = file.rawValue
+        var new = stat()
+        try check(unsafe fstat(number, &new))
+        if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid) { try check(fchown(number, old.st_uid, old.st_gid)) }
+        try check(fchmod(number, old.st_mode & 0o777))
+    }
+
+    private static func overwrite(_ path: FilePath, with bytes: [UInt8], options: FileDescriptor.OpenOptions) throws {
+        let file = try FileDescriptor.open(path, .writeOnly, options: options, permissions: .ownerReadWrite)
+        try file.closeAfter { _ = try file.writeAll(bytes) }
+    }
+
+    /// The number in `/dev/fd/3`; opening it anew would begin at the start of a file that others write, too.
+    private static func openDescriptor(_ path: String) -> CInt? {
+        switch path {
+        case "/dev/stdout": return STDOUT_FILENO
+        case "/dev/stderr": return STDERR_FILENO
+        default: break
+        }
+        for folder in ["/dev/fd/", "/proc/self/fd/"] where path.hasPrefix(folder) {
+            return CInt(path.dropFirst(folder.count))
+        }
+        return nil
+    }
+
+    private static func realPath(_ path: FilePath) throws(Errno) -> FilePath {
+        guard let real = unsafe realpath(path.string, nil) else { throw Errno(rawValue: errno) }
+        defer { unsafe free(real) }
+        return unsafe FilePath(platformString: real)
+    }
+
+    private static func check(_ result: CInt) throws(Errno) {
+        if result < 0 { throw Errno(rawValue: errno) }
     }
 }

@@ -26,10 +26,6 @@ struct PathCommand: ParsableCommand {
 
     func run() throws {
         if let id { return try Output.write("\(try ReportReference(id).path(options))\n") }
-        do {
-            try Output.write("\(try options.open().path)\n")
-        } catch let error as ReportStoreError {
-            throw Failure.exit(for: error)
-        }
+        try Output.write("\(try options.open().path)\n")
     }
 }

@@ -13,8 +13,15 @@ final class Progress {
     private var lastShown = 0.0
 
     /// Begins a job.
-    init(_ title: String) {
+    private init(_ title: String) {
         self.title = title
+    }
+
+    /// Does some work, and shows how far it is.
+    static func shown<Result>(_ title: String, _ work: (Progress) throws -> Result) rethrows -> Result {
+        let progress = Progress(title)
+        defer { progress.end() }
+        return try work(progress)
     }
 
     /// Takes note of how much is done, and shows it now and then.
@@ -32,7 +39,7 @@ final class Progress {
     }
 
     /// Removes what was shown: the job is done.
-    func end() {
+    private func end() {
         if lastShown > 0 { show("") }
     }
 

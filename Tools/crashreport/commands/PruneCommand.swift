@@ -50,20 +50,15 @@ struct PruneCommand: ParsableCommand {
     func run() throws {
         let store = try options.openExisting()
         options.finish(store)
-        let outcome: PruneOutcome
-        let progress = Progress("reading reports")
-        do {
-            let given = ReportStore.Limits(reports: keep, bytes: maxBytes?.bytes, age: olderThan?.duration)
-            let limits = given == .unlimited ? ReportStore.Limits.default : given
-            outcome = try store.prune(limits, dryRun: dryRun) { progress.update(done: $0, total: $1) }
-        } catch {
-            progress.end()
-            throw Failure.exit(for: error)
+        let given = ReportStore.Limits(reports: keep, bytes: maxBytes?.bytes, age: olderThan?.duration)
+        // Without any limit, those of agents: nobody types prune to have nothing removed.
+        let limits = given == .unlimited ? ReportStore.Limits.default : given
+        let outcome = try Progress.shown("reading reports") { progress in
+            try store.prune(limits, dryRun: dryRun) { progress.update(done: $0, total: $1) }
         }
-        progress.end()
         for problem in outcome.problems { Output.complain(problem.description) }
         if json {
-            try Output.write(bytes: try Failure.jsonBytes(of: PruneAnswer(outcome, isDryRun: dryRun)))
+            try Output.write(bytes: try JSONText.encode(PruneAnswer(outcome, isDryRun: dryRun)))
         } else {
             try Output.write(Self.text(of: outcome, isDryRun: dryRun))
         }

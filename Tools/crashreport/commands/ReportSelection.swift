@@ -17,11 +17,6 @@ struct ReportSelection: ParsableArguments {
         completion: .custom(Completions.reports)
     )
     var id: String
-
-    /// Reads the report; what is wrong is said, and the exit status thrown.
-    func load(_ options: StoreOptions, _ zone: DisplayZone = .utc) throws -> CrashReport {
-        try ReportReference(id, zone).load(options)
-    }
 }
 
 /// What a user typed to name a report.
@@ -30,18 +25,17 @@ struct ReportReference {
     private static let last = "last"
 
     private let text: String
-    private let zone: DisplayZone
 
     /// Takes the name, and the time zone in which reports are told that could have been meant.
-    init(_ text: String, _ zone: DisplayZone = .utc) {
+    init(_ text: String) {
         self.text = text
-        self.zone = zone
     }
 
     /// What the store knows of the report's group; nil for a file that is in no store, and where the store cannot be read.
     func history(of report: CrashReport, _ options: StoreOptions) -> ReportHistory? {
         guard !isPath, let store = try? options.open() else { return nil }
-        let filter = ReportFilter(fingerprint: report.fingerprint.rawValue)
+        var filter = ReportFilter()
+        filter.fingerprint = report.fingerprint.rawValue
         return (try? store.summaries(matching: filter)).flatMap { ReportHistory(of: report, in: $0.summaries) }
     }
 
@@ -51,35 +45,23 @@ struct ReportReference {
     /// Reads the report; what is wrong is said, and the exit status thrown.
     func load(_ options: StoreOptions) throws -> CrashReport {
         if isPath { return try loadFile() }
-        do {
-            let store = try options.openFinished()
-            if text == Self.last { return try newest(in: store) }
-            return try store.load(prefix: try identify(in: store).rawValue)
-        } catch let error as ReportStoreError {
-            throw Failure.exit(for: error, wanted: text, options, zone)
-        }
+        let store = try options.openFinished()
+        if text == Self.last { return try newest(in: store) }
+        return try store.load(try identify(in: store))
     }
 
     /// Reads the bytes of the report's file, whatever they are; what is wrong is said, and the exit status thrown.
     func bytes(_ options: StoreOptions) throws -> [UInt8] {
         if isPath { return try fileBytes() }
-        do {
-            let store = try options.openFinished()
-            return try store.bytes(of: try identify(in: store))
-        } catch let error as ReportStoreError {
-            throw Failure.exit(for: error, wanted: text, options, zone)
-        }
+        let store = try options.openFinished()
+        return try store.bytes(of: try identify(in: store))
     }
 
     /// The path of the report's file; what is wrong is said, and the exit status thrown.
     func path(_ options: StoreOptions) throws -> FilePath {
         if isPath { return FilePath(text) }
-        do {
-            let store = try options.openFinished()
-            return store.path(of: try identify(in: store))
-        } catch let error as ReportStoreError {
-            throw Failure.exit(for: error, wanted: text, options, zone)
-        }
+        let store = try options.openFinished()
+        return store.path(of: try identify(in: store))
     }
 
     /// Finds out which report of the store is meant.
@@ -89,13 +71,14 @@ struct ReportReference {
                 return try newest(in: store).id
             } catch is ReportStoreError {
                 // Where none can be read, the newest file is what there is.
-                guard let file = try store.reportFiles().first else { throw Failure.noReports(in: store) }
+                guard let file = try store.reportFiles().first else { throw ExitStatus.noReports(in: store) }
                 return file.id
             }
         }
         // Identifiers are hexadecimal digits: none begins with a v.
         if text.lowercased().hasPrefix("v") {
-            let filter = ReportFilter(fingerprint: text.lowercased())
+            var filter = ReportFilter()
+            filter.fingerprint = text
             if let found = try store.summaries(matching: filter, limit: 1).summaries.first { return found.id }
         }
         return try store.identify(prefix: text)
@@ -103,7 +86,7 @@ struct ReportReference {
 
     /// Reads the newest report that can be read; what is newer and cannot is said in one line.
     private func newest(in store: ReportStore) throws -> CrashReport {
-        guard let (report, problems) = try store.newest() else { throw Failure.noReports(in: store) }
+        guard let (report, problems) = try store.newest() else { throw ExitStatus.noReports(in: store) }
         if let first = problems.first {
             let older = problems.count - 1
             let more = older == 0 ? "" : ", and \(older) older file\(older == 1 ? "" : "s") cannot be read"

@@ -54,9 +54,9 @@ struct ShowCommand: ParsableCommand {
 
     func run() throws {
         if raw { return try Output.write(bytes: try ReportReference(report.id).bytes(options)) }
-        let reference = ReportReference(self.report.id, times.zone)
+        let reference = ReportReference(self.report.id)
         let report = try reference.load(options)
-        if json { return try Output.write(bytes: try Failure.jsonBytes(of: report)) }
+        if json { return try Output.write(bytes: try JSONText.encode(report)) }
         var text = ReportText(report)
         text.layout = Terminal.layout(in: times.zone)
         text.history = reference.history(of: report, options)
@@ -65,7 +65,7 @@ struct ShowCommand: ParsableCommand {
         text.machine = Machine.name
         text.excerpt = { SourceExcerpt(path: $0, line: $1, context: 3) }
         text.disassembly = { bytes, address in
-            Disassembler.instructions(bytes, at: address, architecture: report.host.architecture)
+            Disassembler.instructions(bytes, at: address)
         }
         try Output.page(full || allThreads ? text.text() : text.brief(), pager)
     }

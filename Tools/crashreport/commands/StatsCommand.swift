@@ -26,17 +26,9 @@ struct StatsCommand: ParsableCommand {
     var filter: FilterOptions
 
     @Option(
-        help: ArgumentHelp(
-            """
-            How much time a bar of the chart stands for: minute, ten-minutes, hour, day, week, year, decade, century or \
-            millennium; what fits without it.
-            """,
-            valueName: "unit"
-        ),
-        completion: .list(TimeUnit.allCases.map(\.rawValue)),
-        transform: UnitChoice.init(text:)
+        help: ArgumentHelp("How much time a bar of the chart stands for; what fits without it.", valueName: "unit")
     )
-    var per: UnitChoice?
+    var per: TimeUnit?
 
     @Option(help: ArgumentHelp("How many groups to list at most; 0 for all.", valueName: "n"))
     var limit = 20
@@ -53,56 +45,31 @@ struct StatsCommand: ParsableCommand {
 
     func run() throws {
         let reports = try FoundReports(options, filter.filter)
-        let groups: ReportGroupListing
-        do {
-            groups = try reports.store.groups(matching: filter.filter, order: .mostFrequentFirst)
-        } catch {
-            throw Failure.exit(for: error)
-        }
+        let groups = try reports.store.groups(matching: filter.filter, order: .mostFrequentFirst).groups
         let text = StatisticsText(
-            groups: groups.groups,
+            groups: groups,
             summaries: reports.summaries,
-            times: times(of: reports.summaries),
-            unit: per?.unit,
+            since: filter.since?.time(in: filter.times.zone),
+            until: filter.until?.time(in: filter.times.zone),
+            unit: per,
             limit: limit == 0 ? .max : limit
         )
         let timeline = text.timeline
-        if let unit = per?.unit, unit != timeline.unit {
+        if let per, per != timeline.unit {
             let most = FaultTimeline.mostStretchesAskedFor
-            let taken = timeline.unit.rawValue
-            Output.complain("a bar per \(unit.rawValue) makes more than \(most): one per \(taken) instead")
+            Output.complain("a bar per \(per.rawValue) makes more than \(most): one per \(timeline.stretch) instead")
         }
         if json {
-            try Output.write(bytes: try Failure.jsonBytes(of: StatsAnswer(groups.groups, timeline)))
+            try Output.write(bytes: try JSONText.encode(StatsAnswer(groups, timeline)))
         } else if !reports.summaries.isEmpty {
             try Output.page(text.text(Terminal.layout(in: filter.times.zone)), pager)
         }
+        // After the answer: what reads JSON gets one without groups, too.
         try reports.requireSome()
     }
-
-    /// What was asked for, as far as it was.
-    private func times(of summaries: [ReportSummary]) -> ClosedRange<Timestamp>? {
-        guard let first = filter.since?.time(in: filter.times.zone) ?? summaries.map(\.occurrences.first).min(),
-            let last = filter.until?.time(in: filter.times.zone) ?? summaries.map(\.occurrences.last).max()
-        else { return nil }
-        return first...max(first, last)
-    }
 }
 
-/// A unit of time, as a user types it.
-struct UnitChoice {
-    let unit: TimeUnit
-
-    init(text: String) throws {
-        guard let unit = TimeUnit(rawValue: text.lowercased()) else {
-            let names = TimeUnit.allCases.map(\.rawValue)
-            throw ValidationError(
-                "it is one of \(names.joined(separator: ", "))" + Spelling.hint(for: text, among: names)
-            )
-        }
-        self.unit = unit
-    }
-}
+extension TimeUnit: ExpressibleByArgument {}
 
 /// What `stats --json` prints.
 private struct StatsAnswer: Encodable {
@@ -111,13 +78,13 @@ private struct StatsAnswer: Encodable {
         var count: Int
     }
 
-    var unit: TimeUnit
+    var unit: String
     var timeline: [Stretch]
     var groups: [ReportGroup]
 
     init(_ groups: [ReportGroup], _ timeline: FaultTimeline) {
         self.groups = groups
-        unit = timeline.unit
+        unit = timeline.stretch
         self.timeline = timeline.counts.indices.map {
             Stretch(start: timeline.start(of: $0), count: timeline.counts[$0])
         }

@@ -24,12 +24,7 @@ struct StoreOptions: ParsableArguments {
 
     /// The store, if there is anything; says that there is none, and gives the status for it.
     func openExisting() throws -> ReportStore {
-        let store: ReportStore
-        do {
-            store = try open()
-        } catch {
-            throw Failure.exit(for: error)
-        }
+        let store = try open()
         // A folder that somebody made for a store may have none of its folders yet; what is no folder is looked at as a store.
         let isFolder = (try? FileStatus(of: store.path))?.kind == .directory
         let paths = isFolder ? [store.reportsPath, store.spoolPath] : [store.path]
@@ -49,9 +44,9 @@ struct StoreOptions: ParsableArguments {
 
     /// Makes the reports of what dead processes left behind.
     func finish(_ store: ReportStore) {
-        let progress = Progress("finishing the reports of dead processes")
-        let outcome = SpoolFinisher(store: store).finish { progress.update(done: $0) }
-        progress.end()
+        let outcome = Progress.shown("finishing the reports of dead processes") { progress in
+            SpoolFinisher(store: store).finish { progress.update(done: $0) }
+        }
         // Always: with the file of the spool this is the last that is known of them.
         for end in outcome.silentEnds { Output.complain(end.text) }
         for problem in outcome.problems { Output.complain(problem) }

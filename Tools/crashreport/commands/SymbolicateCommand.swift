@@ -88,52 +88,37 @@ struct SymbolicateCommand: ParsableCommand {
     }
 
     private func symbolicateAll(_ symbolicator: ReportSymbolicator) throws {
-        let progress = Progress("naming functions")
+        let store = try options.openFinished()
+        let files = try store.reportFiles()
+        if files.isEmpty { throw ExitStatus.noReports(in: store) }
         var failure: ExitCode?
-        do {
-            let store = try options.openFinished()
-            let files = try store.reportFiles()
+        Progress.shown("naming functions") { progress in
             for (index, file) in files.enumerated() {
                 progress.update(done: index, total: files.count)
-                do {
+                do throws(ReportStoreError) {
                     try replace(try store.load(file.id), in: store, symbolicator)
                 } catch {
                     // Removed since: there is nothing wrong with that.
-                    if error.code != .noSuchReport { failure = Failure.exit(for: error) }
+                    guard error.code != .noSuchReport else { continue }
+                    Output.complain(error.description)
+                    failure = ExitStatus.of(error)
                 }
             }
-            progress.end()
-            if files.isEmpty { throw Failure.noReports(in: store) }
-        } catch let error as ReportStoreError {
-            progress.end()
-            throw Failure.exit(for: error)
         }
         if let failure { throw failure }
     }
 
     private func symbolicate(_ reference: ReportReference, _ name: String, _ symbolicator: ReportSymbolicator) throws {
         let report = try reference.load(options)
-        if let output {
-            let result = symbolicator.symbolicate(report)
-            let bytes = try Failure.jsonBytes(of: result.report)
-            let file = OutputFile(output)
-            try file.write(bytes)
-            guard !file.isStandardOutput else { return }
-            try Output.write(SymbolicationText(result).text)
-        } else if reference.isPath {
-            let result = symbolicator.symbolicate(report)
-            if result.report != report { try OutputFile(name).write(try Failure.jsonBytes(of: result.report)) }
-            try Output.write(SymbolicationText(result).text)
-        } else {
-            do {
-                try replace(report, in: try options.open(), symbolicator)
-            } catch {
-                throw Failure.exit(for: error)
-            }
+        guard output != nil || reference.isPath else {
+            return try replace(report, in: try options.open(), symbolicator)
         }
+        let result = symbolicator.symbolicate(report)
+        let file = OutputFile(output ?? name)
+        if output != nil || result.report != report { try file.write(try result.report.json()) }
+        if !file.isStandardOutput { try Output.write(SymbolicationText(result).text) }
     }
 
-    /// Names the functions of a report of a store, and writes it there.
     private func replace(
         _ report: CrashReport,
         in store: ReportStore,

@@ -29,11 +29,11 @@ struct VerifyCommand: ParsableCommand {
     func run() throws {
         let store = try options.openExisting()
         if repair { options.finish(store) }
-        let progress = Progress("checking reports")
-        let result = store.verify(repair: repair) { progress.update(done: $0, total: $1) }
-        progress.end()
+        let result = Progress.shown("checking reports") { progress in
+            store.verify(repair: repair) { progress.update(done: $0, total: $1) }
+        }
         if json {
-            try Output.write(bytes: try Failure.jsonBytes(of: VerifyAnswer(result, of: store)))
+            try Output.write(bytes: try JSONText.encode(VerifyAnswer(result, of: store)))
         } else {
             let layout = Terminal.standardOutput.layout
             var text = ""

@@ -58,6 +58,6 @@ final class WantedReports {
     /// The status when none could be read.
     func nothing() -> ExitCode {
         guard !isIncomplete, case .store(let store) = source else { return ExitStatus.damaged }
-        return Failure.noMatch(in: store)
+        return ExitStatus.noMatch(in: store)
     }
 }

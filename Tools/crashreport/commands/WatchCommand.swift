@@ -36,16 +36,9 @@ struct WatchCommand: ParsableCommand {
     }
 
     func run() throws {
-        let store: ReportStore
-        var follower: StoreFollower
-        do {
-            store = try options.open()
-            follower = StoreFollower(store: store)
-            // What is there is known; what of it is wanted is listed.
-            _ = try follower.next()
-        } catch {
-            throw Failure.exit(for: error)
-        }
+        let store = try options.open()
+        var follower = StoreFollower(store: store)
+        _ = try follower.next()
         if !follower.hasStore { Output.complain("there is no store at \(store.path) yet: waiting for it") }
         if last > 0 {
             let listing = try? store.summaries(matching: filter.filter, limit: last)
@@ -57,18 +50,16 @@ struct WatchCommand: ParsableCommand {
             do {
                 new = try follower.next()
             } catch {
-                // What is refused stays so until somebody does something about it; anything else may pass.
-                guard [.symbolicLink, .foreignOwner, .wrongKind].contains(error.code) else {
-                    follower.complain(error.description)
-                    continue
-                }
-                throw Failure.exit(for: error)
+                guard ![.symbolicLink, .foreignOwner, .wrongKind].contains(error.code) else { throw error }
+                // It may pass.
+                follower.complain(error.description)
+                continue
             }
             for id in new {
                 do {
                     let report = try store.load(id)
                     guard filter.filter.matches(report) else { continue }
-                    try write(ReportSummary(report, path: store.path(of: id)))
+                    try write(ReportSummary(report, in: store))
                 } catch let error as ReportStoreError {
                     // Removed since: there is nothing wrong with that.
                     if error.code != .noSuchReport { follower.complain(error.description) }

@@ -35,22 +35,9 @@ extension CrashReport.Image {
     /// How many bytes of addresses the image takes.
     var size: UInt64 { end.rawValue >= base.rawValue ? end.rawValue - base.rawValue : 0 }
 
-    /// The bytes of the build identifier, if it has one and that is made of digits.
-    var buildIDBytes: [UInt8]? {
-        guard let digits = buildID.map({ Array($0.utf8) }), digits.count >= 2, digits.count % 2 == 0 else { return nil }
-        var bytes: [UInt8] = []
-        for start in stride(from: 0, to: digits.count, by: 2) {
-            guard let byte = UInt8(String(decoding: digits[start..<start + 2], as: UTF8.self), radix: 16) else {
-                return nil
-            }
-            bytes.append(byte)
-        }
-        return bytes
-    }
-
     /// The first 16 bytes of the build identifier, filled up with zeros: what takes the place of a UUID.
     var identifierBytes: [UInt8]? {
-        buildIDBytes.map { Array($0.prefix(16)) + Array(repeating: 0, count: max(0, 16 - $0.count)) }
+        buildID.flatMap { $0.isEmpty ? nil : $0.hexBytes }.map { Array($0.prefix(16)) + Array(repeating: 0, count: max(0, 16 - $0.count)) }
     }
 }
 

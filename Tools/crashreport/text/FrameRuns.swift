@@ -1,15 +1,15 @@
-internal import CrashReports
+package import CrashReports
 
 /// Frames in runs of the same calls over and over, as a recursion makes them.
 ///
 /// Most runs are one frame. A run of a recursion repeats one function, or a few that call each other in turn.
-struct FrameRuns: Sequence, IteratorProtocol {
+package struct FrameRuns: Sequence, IteratorProtocol {
     /// Neighbouring frames, or those of one function with some of them left out.
-    struct Run {
+    package struct Run {
         /// The frames.
-        var frames: ArraySlice<CrashReport.Frame>
+        package var frames: ArraySlice<CrashReport.Frame>
         /// After how many frames the functions repeat; as many as there are when they do not.
-        var period: Int
+        package var period: Int
     }
 
     /// How many functions may take part in a recursion.
@@ -17,11 +17,11 @@ struct FrameRuns: Sequence, IteratorProtocol {
 
     private var rest: ArraySlice<CrashReport.Frame>
 
-    init(_ frames: [CrashReport.Frame]) {
+    package init(_ frames: [CrashReport.Frame]) {
         rest = frames[...]
     }
 
-    mutating func next() -> Run? {
+    package mutating func next() -> Run? {
         guard !rest.isEmpty else { return nil }
         var longest = Run(frames: rest.prefix(1), period: 1)
         for period in 1...Self.longestPeriod {

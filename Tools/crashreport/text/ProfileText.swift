@@ -79,16 +79,7 @@ package struct ProfileText: Sendable {
 
     /// What finds recursions knows frames.
     private static func frames(of lines: Lines) -> [CrashReport.Frame] {
-        lines.enumerated().map { place, line in
-            let call = line.row.call
-            return CrashReport.Frame(
-                index: place,
-                address: call.address,
-                kind: .returnAddress,
-                function: call.function,
-                isUserCode: call.isUserCode
-            )
-        }
+        lines.enumerated().map { CrashReport.Frame($1.row.call, index: $0) }
     }
 
     private func add(

@@ -17,8 +17,8 @@ extension ReportText {
     /// - Returns: Lines, without any character that controls a terminal but those for colours.
     package func brief() -> String {
         var head = StyledText(layout)
-        addBriefDiagnosis(to: &head)
-        addBriefFacts(to: &head)
+        addHeader(to: &head, hints: Self.mostHints, lines: Self.mostParagraph)
+        for fact in facts(isBrief: true) { head.field(fact.name, cut(fact.text, 10)) }
         var foot = StyledText(layout)
         foot.end()
         foot.end(
@@ -30,59 +30,6 @@ extension ReportText {
         let source = briefSource(within: room - Self.callsBesideSource - 2)
         let calls = briefCalls(within: room - source.lineCount - 2)
         return head.text + source.text + calls.text + foot.text
-    }
-
-    /// A text in what a line has left.
-    private func cut(_ text: String, _ taken: Int) -> String {
-        guard let width = layout.width else { return text }
-        return layout.visible(text).cut(max(20, width - taken), layout.ellipsis)
-    }
-
-    private func addBriefDiagnosis(to output: inout StyledText) {
-        if let diagnosis = report.diagnosis {
-            output.paragraph(diagnosis.summary, .bold, most: Self.mostParagraph)
-            for (index, hint) in diagnosis.next.prefix(Self.mostHints).enumerated() {
-                output.paragraph(hint, first: "  \(index + 1). ", rest: "     ", most: Self.mostParagraph)
-            }
-            output.end()
-        }
-        let decision = report.verdict.decision
-        output.add(cut(report.reason, decision.rawValue.count + 2), .bold)
-        output.add(": ")
-        output.end(cut(decision.rawValue, 0), decision.style)
-        output.end()
-    }
-
-    private func addBriefFacts(to output: inout StyledText) {
-        func field(_ label: String, _ value: String) { output.field(label, cut(value, 10)) }
-        field("report", "\(report.id)  \(report.fingerprint)")
-        if let stall = report.stall {
-            for fact in stall.facts(in: layout.zone).prefix(4) { field(fact.name, fact.text) }
-        } else if let fault = report.fault {
-            field("what", "\(fault.signal.name) (\(fault.code.name)), fault \(fault.number) of its process")
-            if let message = fault.message { field("message", message) }
-            if let exception = fault.exception { field("exception", exception.text) }
-            if let sender = fault.sender { field("sender", "pid \(sender.pid), uid \(sender.uid)") }
-        }
-        if hasThread { field("where", report.location) }
-        let age = now.map { ", \(Age($0, since: report.timestamp).text)" } ?? ""
-        field("when", layout.zone.stamp(report.timestamp) + age)
-        for (index, line) in groupLines.enumerated() { field(index == 0 ? "group" : "", line) }
-        field("verdict", "\(report.verdict.decision.rawValue): \(report.verdict.reason)")
-        if let loop = report.loop { field("loop", loopText(loop)) }
-        let process = report.process
-        let restarts = process.restarts == 0 ? "" : ", restarted \(Count.times(process.restarts)) before"
-        let uptime = CrashReport.Stall.text(seconds: process.uptimeSeconds)
-        field("process", "\(process.name), pid \(process.pid) on \(report.host.name), up \(uptime)\(restarts)")
-        if let build = process.buildID { field("program", "\(process.executable), build \(build.prefix(12))") }
-    }
-
-    /// What the group of the report knows, else what the report itself counts.
-    var groupLines: [String] {
-        if let history { return history.lines(in: layout.zone) }
-        let seen = report.occurrences
-        guard seen.count > 1 else { return [] }
-        return ["\(seen.count) times: first \(layout.zone.brief(seen.first)), last \(layout.zone.stamp(seen.last))"]
     }
 
     private func briefSource(within room: Int) -> StyledText {

@@ -1,4 +1,4 @@
-internal import CrashReports
+package import CrashReports
 
 /// The parts of the text that are about what the process was doing, had and was allowed.
 extension ReportText {
@@ -26,7 +26,7 @@ extension ReportText {
     }
 
     /// Such as `-1.204 s` or `-0.3 ms`.
-    private func delay(from fault: Timestamp, to time: Timestamp) -> String {
+    package func delay(from fault: Timestamp, to time: Timestamp) -> String {
         let micros = time.microsecondsSinceEpoch - fault.microsecondsSinceEpoch
         guard micros.magnitude < 100_000_000_000 else { return layout.zone.brief(time) }
         let isShort = micros.magnitude < 1_000_000
@@ -66,46 +66,11 @@ extension ReportText {
     }
 
     private func addResources(_ context: CrashReport.Context, to output: inout StyledText) {
-        var lines: [(String, String)] = []
-        if let memory = context.memory { lines.append(("memory", Self.text(of: memory))) }
-        if let load = context.load, !load.isEmpty {
-            lines.append(("load", load.prefix(3).map { "\(($0 * 100).rounded() / 100)" }.joined(separator: ", ")))
-        }
-        if let descriptors = context.descriptors {
-            let limit = descriptors.limit.map { " of \($0)" } ?? ""
-            lines.append(("files", "\(descriptors.open)\(limit) descriptors open"))
-        }
-        if let count = context.threadCount { lines.append(("threads", String(count))) }
-        if let container = context.container { lines.append(("container", Self.text(of: container))) }
-        let limits = context.limits.sorted { $0.key < $1.key }.prefix(Self.mostEntries).compactMap { name, limit in
-            // What is unlimited limits nothing.
-            limit.soft.map { "\(name.hasPrefix("Max ") ? String(name.dropFirst(4)) : name) \($0)" }
-        }
-        if !limits.isEmpty { lines.append(("limits", limits.joined(separator: ", "))) }
-        guard !lines.isEmpty else { return }
+        let facts = context.resources
+        guard !facts.isEmpty else { return }
         output.heading("Resources")
-        for (label, text) in lines {
-            output.paragraph(text, first: "  " + label.padded(11), rest: String(repeating: " ", count: 13))
+        for fact in facts {
+            output.paragraph(fact.text, first: "  " + fact.name.padded(11), rest: String(repeating: " ", count: 13))
         }
-    }
-
-    private static func text(of memory: CrashReport.Context.Memory) -> String {
-        var parts = ["\(ByteCount(memory.resident).text) resident"]
-        if let peak = memory.peakResident { parts.append("\(ByteCount(peak).text) at most") }
-        parts.append("\(ByteCount(memory.virtual).text) mapped")
-        if let available = memory.systemAvailable {
-            let total = memory.systemTotal.map { " of \(ByteCount($0).text)" } ?? ""
-            parts.append("the machine had \(ByteCount(available).text)\(total) left")
-        }
-        return parts.joined(separator: ", ")
-    }
-
-    private static func text(of container: CrashReport.Context.Container) -> String {
-        let parts = [
-            container.runtime, container.id.map { String($0.prefix(12)) }, container.controlGroup,
-            container.memoryLimit.map { "memory up to \(ByteCount($0).text)" },
-            container.processorLimit.map { "\($0) processors" },
-        ]
-        return parts.compactMap(\.self).joined(separator: ", ")
     }
 }

@@ -11,7 +11,7 @@ extension ReportText {
     func addInstructions(to output: inout StyledText) {
         // A signal that was sent says nothing about the instruction: an `abort` would show the C library's.
         guard let fault = report.fault, fault.code.number > 0 else { return }
-        guard let code = fault.instructions, let bytes = Self.bytes(of: code), !bytes.isEmpty else { return }
+        guard let code = fault.instructions, let bytes = code.bytes.hexBytes, !bytes.isEmpty else { return }
         let counter =
             report.thread.registers["rip"] ?? report.thread.registers["pc"] ?? report.thread.frames.first?.address
         let offset = counter.map { $0.rawValue &- code.address.rawValue } ?? 0
@@ -35,8 +35,7 @@ extension ReportText {
         let registers = report.thread.registers
         guard !registers.isEmpty else { return }
         output.heading("Registers")
-        let known = Self.registerOrder.filter { registers[$0] != nil }
-        let names = known + registers.keys.filter { !known.contains($0) }.sorted()
+        let names = RegisterNames.sorted(registers.keys)
         // A name, its value and what is between them take 27 columns.
         let perLine = min(4, max(1, (layout.width ?? 108) / 27))
         for start in stride(from: 0, to: names.count, by: perLine) {
@@ -50,7 +49,7 @@ extension ReportText {
 
     func addMemory(to output: inout StyledText) {
         for piece in (report.fault?.memory ?? []).prefix(32) {
-            guard let bytes = Self.bytes(of: piece) else { continue }
+            guard let bytes = piece.bytes.hexBytes else { continue }
             output.heading("Memory: \(piece.about)")
             for start in stride(from: 0, to: min(bytes.count, Self.mostBytes), by: Self.bytesPerLine) {
                 let line = bytes[start..<min(start + Self.bytesPerLine, bytes.count)]
@@ -83,28 +82,8 @@ extension ReportText {
         for note in report.notes { output.paragraph(note, first: "  ", rest: "  ") }
     }
 
-    /// The bytes that hexadecimal digits stand for; nil for what is none.
-    private static func bytes(of memory: CrashReport.MemoryBytes) -> [UInt8]? {
-        let digits = Array(memory.bytes.utf8)
-        guard digits.count % 2 == 0 else { return nil }
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(digits.count / 2)
-        for index in stride(from: 0, to: digits.count, by: 2) {
-            guard let high = Character(Unicode.Scalar(digits[index])).hexDigitValue,
-                let low = Character(Unicode.Scalar(digits[index + 1])).hexDigitValue
-            else { return nil }
-            bytes.append(UInt8(high * 16 + low))
-        }
-        return bytes
-    }
-
     private static func hex(_ byte: UInt8) -> String {
         (byte < 16 ? "0" : "") + String(byte, radix: 16)
     }
 
-    /// The order of the manuals of the processor.
-    private static let registerOrder = [
-        "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-        "rip", "rflags", "eflags",
-    ]
 }

@@ -25,10 +25,10 @@ extension ReportText {
         guard let stall = report.stall else { return }
         if stall.lengths.count > 1 {
             output.heading("How long \(Count.of(stall.lengths.count, "stall")) took")
-            HistogramText(stall.lengths).write(to: &output)
+            output.chart(stall.lengths.lines, indent: "  ")
         }
         guard let ticks = stall.ticks, !ticks.lateness.steps.isEmpty else { return }
         output.heading("How late ticks came")
-        HistogramText(ticks.lateness).write(to: &output)
+        output.chart(ticks.lateness.lines, indent: "  ")
     }
 }

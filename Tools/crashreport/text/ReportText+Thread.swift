@@ -1,10 +1,10 @@
-internal import CrashReports
+package import CrashReports
 
 /// The parts of the text that are about a thread's calls.
 extension ReportText {
     func addThread(_ thread: CrashReport.Thread, title: String = "Thread", to output: inout StyledText) {
         let name = thread.name.map { " \"\($0)\"" } ?? ""
-        let state = [Self.stateText(of: thread), sampleText(of: thread)].compactMap(\.self)
+        let state = states(of: thread)
         let role = thread.isMain ? ", the main thread" : ""
         output.heading((["\(title) \(thread.id)\(name)\(role)"] + state).joined(separator: ", "))
         let digits = String(thread.frames.last?.index ?? 0).count
@@ -28,10 +28,10 @@ extension ReportText {
         if thread.framesTruncated { output.end("  the walk ended before the end of the stack") }
     }
 
-    typealias Frames = ArraySlice<CrashReport.Frame>
+    package typealias Frames = ArraySlice<CrashReport.Frame>
 
     /// A recursion is told by its head, its length and its tail.
-    static func parts(of run: FrameRuns.Run) -> (head: Frames, omitted: Int, tail: Frames) {
+    package static func parts(of run: FrameRuns.Run) -> (head: Frames, omitted: Int, tail: Frames) {
         let head = run.frames.prefix(run.period == 1 ? 2 : run.period)
         let tail = run.frames.suffix(run.period)
         guard head.endIndex <= tail.startIndex, let last = head.last, let next = tail.first else {
@@ -100,8 +100,10 @@ extension ReportText {
         return parts.isEmpty ? nil : parts.joined(separator: " ")
     }
 
-    private func sampleText(of thread: CrashReport.Thread) -> String? {
-        guard let delay = thread.sampledAfter, delay.isFinite else { return nil }
-        return "taken \((delay * 10000).rounded() / 10) ms after the \(report.kind.event)"
+    /// What is known of a thread's state, and when it was looked at.
+    package func states(of thread: CrashReport.Thread) -> [String] {
+        let delay = thread.sampledAfter.flatMap { $0.isFinite ? ($0 * 10000).rounded() / 10 : nil }
+        return [Self.stateText(of: thread), delay.map { "taken \($0) ms after the \(report.kind.event)" }]
+            .compactMap(\.self)
     }
 }

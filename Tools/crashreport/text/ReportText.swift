@@ -21,19 +21,8 @@ package struct ReportText {
 
     let report: CrashReport
 
-    /// An instruction, as an assembler writes it.
-    package struct Instruction: Sendable, Hashable {
-        /// Where it is.
-        package var address: HexAddress
-        /// What it does, such as `mov rax, qword ptr [rdi + 8]`.
-        package var text: String
-
-        /// Makes an instruction.
-        package init(address: HexAddress, text: String) {
-            self.address = address
-            self.text = text
-        }
-    }
+    /// An instruction: where it is, and its text.
+    package typealias Instruction = (address: HexAddress, text: String)
 
     /// Takes a report.
     ///
@@ -47,9 +36,8 @@ package struct ReportText {
     /// - Returns: Lines, without any character that controls a terminal but those for colours.
     package func text() -> String {
         var output = StyledText(layout)
-        addDiagnosis(to: &output)
         addHeader(to: &output)
-        addFacts(to: &output)
+        for fact in facts() { output.field(fact.name, fact.text) }
         addExcerpt(to: &output)
         addProfile(to: &output)
         addMainThread(to: &output)
@@ -65,103 +53,31 @@ package struct ReportText {
         return output.text
     }
 
-    private func addDiagnosis(to output: inout StyledText) {
-        guard let diagnosis = report.diagnosis else { return }
-        output.paragraph(diagnosis.summary, .bold)
-        for (index, hint) in diagnosis.next.prefix(Self.mostHints).enumerated() {
-            output.paragraph(hint, first: "  \(index + 1). ", rest: "     ")
+    /// What is wrong, and what to look at next; then the reason, and what was decided.
+    ///
+    /// - Parameters:
+    ///   - output: Where to write.
+    ///   - most: How many hints there are at most.
+    ///   - lines: How many lines each paragraph has at most.
+    func addHeader(to output: inout StyledText, hints most: Int = 9, lines: Int = .max) {
+        if let diagnosis = report.diagnosis {
+            output.paragraph(diagnosis.summary, .bold, most: lines)
+            for (index, hint) in diagnosis.next.prefix(most).enumerated() {
+                output.paragraph(hint, first: "  \(index + 1). ", rest: "     ", most: lines)
+            }
+            output.end()
         }
-        output.end()
-    }
-
-    private static let mostHints = 9
-
-    private func addHeader(to output: inout StyledText) {
-        output.add(report.reason, .bold)
+        let decision = report.verdict.decision
+        let isCut = lines < .max
+        output.add(isCut ? cut(report.reason, decision.rawValue.count + 2) : report.reason, .bold)
         output.add(": ")
-        output.end(report.verdict.decision.rawValue, report.verdict.decision.style)
+        output.end(isCut ? cut(decision.rawValue, 0) : decision.rawValue, decision.style)
         output.end()
     }
 
-    private func addFacts(to output: inout StyledText) {
-        output.field("report", "\(report.id)  \(report.fingerprint)")
-        if let stall = report.stall {
-            for fact in stall.facts(in: layout.zone) { output.field(fact.name, fact.text) }
-        } else if let fault = report.fault {
-            output.field("what", "\(fault.signal.name) (\(fault.code.name)), fault \(fault.number) of its process")
-            if let address = fault.address { output.field("address", accessText(to: address, of: fault)) }
-            if let message = fault.message { output.field("message", message) }
-            if let exception = fault.exception { output.field("exception", exception.text) }
-            if let sender = fault.sender { output.field("sender", "pid \(sender.pid), uid \(sender.uid)") }
-        }
-        if hasThread { output.field("where", report.location) }
-        let age = now.map { ", \(Age($0, since: report.timestamp).text)" } ?? ""
-        output.field("when", "\(layout.zone.stamp(report.timestamp))\(age)")
-        let occurrences = report.occurrences
-        if occurrences.count > 1 {
-            let span = "first \(layout.zone.brief(occurrences.first)), last \(layout.zone.stamp(occurrences.last))"
-            output.field("seen", "\(occurrences.count) times: \(span)")
-        }
-        for (index, line) in (history?.lines(in: layout.zone) ?? []).enumerated() {
-            output.field(index == 0 ? "group" : "", line)
-        }
-        output.field("verdict", "\(report.verdict.decision.rawValue): \(report.verdict.reason)")
-        if let recovery = report.recovery { addRecovery(recovery, to: &output) }
-        if let loop = report.loop { output.field("loop", loopText(loop)) }
-        addProcess(to: &output)
-    }
-
-    private func addRecovery(_ recovery: CrashReport.Recovery, to output: inout StyledText) {
-        var sentences: [String] = []
-        if recovery.drained { sentences.append("the process drained before it was restarted") }
-        if recovery.quarantined { sentences.append("the item was taken out of its loop") }
-        switch recovery.heldLocks {
-        case 0: break
-        case 1: sentences.append("a lock was held")
-        default: sentences.append("\(recovery.heldLocks) locks were held")
-        }
-        if recovery.inLockFrame { sentences.append("it was inside a function that holds a lock") }
-        if !sentences.isEmpty { output.field("recovery", sentences.joined(separator: "; ")) }
-        if !recovery.touched.isEmpty { output.field("touched", recovery.touched.joined(separator: ", ")) }
-    }
-
-    private func addProcess(to output: inout StyledText) {
-        let process = report.process
-        let restarts = process.restarts == 0 ? "" : ", restarted \(Count.times(process.restarts)) before"
-        let uptime = (process.uptimeSeconds * 10).rounded() / 10
-        let parent = process.isForkedChild == true ? "a forked child of" : "parent"
-        output.field("process", "\(process.name), pid \(process.pid), \(parent) \(process.parentPid)")
-        output.field("", "up \(uptime) s since \(layout.zone.stamp(process.startTime))\(restarts)")
-        output.field("command", process.arguments.joined(separator: " "))
-        output.field("program", process.executable + (process.buildID.map { ", build \($0)" } ?? ""))
-        let host = report.host
-        output.field(
-            "host",
-            "\(host.name), \(host.os), Linux \(host.kernel), \(host.architecture), \(host.processors) processors"
-        )
-        let runtime = report.runtime
-        let versions = ["Holdfast \(runtime.holdfast)", runtime.swift.map { "Swift \($0)" }, runtime.libc]
-        output.field("runtime", versions.compactMap(\.self).joined(separator: ", "))
-        let tags = report.context?.tags ?? [:]
-        if !tags.isEmpty { output.field("tags", Self.pairs(tags)) }
-    }
-
-    private func accessText(to address: HexAddress, of fault: CrashReport.Fault) -> String {
-        let access = fault.access
-        let verb = [.none, .unknown].contains(access) ? "" : ", \(access.rawValue)"
-        return address.description + (fault.addressKind.map { " (\($0.rawValue))" } ?? "") + verb
-    }
-
-    func loopText(_ loop: CrashReport.LoopState) -> String {
-        var parts = ["mode \(loop.mode)", loop.activity]
-        if let callout = loop.callout {
-            let label = callout.label.isEmpty ? "" : " \"\(callout.label)\""
-            parts.append("in \(callout.kind.rawValue)\(label) (item \(callout.item))")
-        }
-        return (parts + ["nesting \(loop.nesting)", "pass \(loop.pass)"]).joined(separator: ", ")
-    }
-
-    static func pairs(_ values: [String: String]) -> String {
-        values.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: ", ")
+    /// A text cut to what is left of a line.
+    func cut(_ text: String, _ taken: Int) -> String {
+        guard let width = layout.width else { return text }
+        return layout.visible(text).cut(max(20, width - taken), layout.ellipsis)
     }
 }

@@ -34,8 +34,7 @@ extension AppleCrashText {
     /// Four to a line: `%6s: 0x%016llx `, with the blank at the end.
     var registers: [String] {
         let values = report.thread.registers
-        let known = Self.registerOrder.filter { values[$0] != nil }
-        let names = known + values.keys.filter { !known.contains($0) }.sorted()
+        let names = RegisterNames.sorted(values.keys)
         var lines = ["Thread \(crashedThreadNumber) crashed with \(codeType) Thread State:"]
         for start in stride(from: 0, to: names.count, by: 4) {
             let cells = names[start..<min(start + 4, names.count)].map { name in
@@ -47,11 +46,6 @@ extension AppleCrashText {
         return lines + [""]
     }
 
-    /// The order of Apple's thread states.
-    private static let registerOrder = [
-        "rax", "rbx", "rcx", "rdx", "rdi", "rsi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-        "rip", "rflags", "eflags", "cs", "fs", "gs",
-    ]
 
     /// `%18#llx - %18#llx %@%@ %@  <%@> %@`, by their addresses; the end is the last address.
     var images: [String] {

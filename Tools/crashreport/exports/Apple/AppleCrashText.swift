@@ -112,11 +112,7 @@ package struct AppleCrashText: Sendable {
     }
 
     var codeType: String {
-        switch report.host.architecture {
-        case "x86_64": "X86-64"
-        case "aarch64", "arm64": "ARM-64"
-        default: "Unknown"
-        }
+        report.host.architecture == "x86_64" ? "X86-64" : "Unknown"
     }
 
     /// A thread with the number that the text gives it.

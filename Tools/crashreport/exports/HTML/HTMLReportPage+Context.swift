@@ -1,4 +1,5 @@
 internal import CrashReports
+internal import ReportText
 
 /// What went before, and what the process had.
 extension HTMLReportPage {
@@ -14,10 +15,10 @@ extension HTMLReportPage {
             }
             let lost = context.breadcrumbs.count - shown.count + min(max(0, context.breadcrumbsLost), 1 << 30)
             if lost > 0 {
-                html.element("p", ["class": "note"], text: "\(HTMLWords.count(lost)) earlier ones are gone.")
+                html.element("p", ["class": "note"], text: "\(lost) earlier ones are gone.")
             }
             html.element("ol", ["class": "crumbs"]) { html in
-                for breadcrumb in shown { addBreadcrumb(breadcrumb, before: report.timestamp, to: &html) }
+                for breadcrumb in shown { addBreadcrumb(breadcrumb, of: report, to: &html) }
                 html.element("li", ["class": "now"]) { html in
                     html.element("span", ["class": "ago"], text: "0 s")
                     html.element("span", ["class": "kind"], text: report.kind.event)
@@ -27,14 +28,13 @@ extension HTMLReportPage {
         }
     }
 
-    private func addBreadcrumb(_ breadcrumb: CrashReport.Breadcrumb, before: Timestamp, to html: inout HTMLText) {
-        let micros = breadcrumb.time.microsecondsSinceEpoch - before.microsecondsSinceEpoch
+    private func addBreadcrumb(_ breadcrumb: CrashReport.Breadcrumb, of report: CrashReport, to html: inout HTMLText) {
         let isLoud = ["warning", "error", "critical"].contains(breadcrumb.level ?? "")
         html.element("li", ["class": isLoud || breadcrumb.kind == .fault ? "loud" : nil]) { html in
             html.element(
                 "span",
                 ["class": "ago", "title": breadcrumb.time.description],
-                text: HTMLWords.duration(Double(micros) / 1e6)
+                text: ReportText(report).delay(from: report.timestamp, to: breadcrumb.time)
             )
             html.element("span", ["class": "kind"], text: breadcrumb.level ?? breadcrumb.kind.rawValue, limit: 40)
             html.element("span", ["class": "words"], text: breadcrumb.text, limit: 500)
@@ -67,43 +67,9 @@ extension HTMLReportPage {
     }
 
     private func addResources(_ context: CrashReport.Context, to html: inout HTMLText) {
-        var facts: [(String, String)] = []
-        if let memory = context.memory {
-            let peak = memory.peakResident.map { ", \(HTMLWords.bytes($0)) at most" } ?? ""
-            let mapped = HTMLWords.bytes(memory.virtual)
-            facts.append(("Memory", "\(HTMLWords.bytes(memory.resident)) resident\(peak), \(mapped) mapped"))
-            if let total = memory.systemTotal {
-                let free = memory.systemAvailable.map { ", \(HTMLWords.bytes($0)) available" } ?? ""
-                facts.append(("Machine", HTMLWords.bytes(total) + free))
-            }
-        }
-        if let load = context.load, !load.isEmpty {
-            facts.append(("Load", load.prefix(3).map(HTMLWords.decimal).joined(separator: ", ")))
-        }
-        if let descriptors = context.descriptors {
-            let limit = descriptors.limit.map { " of \(HTMLWords.count($0))" } ?? ""
-            facts.append(("Descriptors", HTMLWords.count(descriptors.open) + limit))
-        }
-        if let threads = context.threadCount { facts.append(("Threads", HTMLWords.count(threads))) }
-        if let container = context.container {
-            let parts = [
-                container.runtime, container.id.map { String($0.prefix(12)) }, container.controlGroup,
-                container.memoryLimit.map { "memory up to \(HTMLWords.bytes($0))" },
-                container.processorLimit.map { "\(HTMLWords.decimal($0)) processors" },
-            ]
-            facts.append(("Container", parts.compactMap(\.self).joined(separator: ", ")))
-        }
-        let limits = context.limits.sorted { $0.key < $1.key }.prefix(Self.mostNames).map { name, limit in
-            (name, "\(Self.bound(limit.soft)) of \(Self.bound(limit.hard))")
-        }
-        addNames("What the process had", facts, to: &html)
-        addNames("Limits", limits, isFolded: true, to: &html)
+        addNames("What the process had", context.resources, to: &html)
         let environment = context.environment.sorted { $0.key < $1.key }.prefix(Self.mostNames)
         addNames("Environment", environment.map { ($0.key, $0.value) }, isFolded: true, to: &html)
-    }
-
-    private static func bound(_ number: Int?) -> String {
-        number.map { HTMLWords.count($0) } ?? "unlimited"
     }
 
     private func addNames(
@@ -135,9 +101,7 @@ extension HTMLReportPage {
         html.element("details", ["class": "fold"]) { html in
             html.element("summary") { $0.element("h5", text: "Registers") }
             html.element("dl", ["class": "registers"]) { html in
-                let known = Self.registerOrder.filter { registers[$0] != nil }
-                let others = registers.keys.filter { !known.contains($0) }.sorted().prefix(Self.mostNames)
-                for name in known + others {
+                for name in RegisterNames.sorted(registers.keys).prefix(Self.mostNames) {
                     html.element("div") { html in
                         html.element("dt", text: name, limit: 20)
                         html.element("dd") { $0.element("code", text: registers[name]?.padded ?? "") }
@@ -161,15 +125,11 @@ extension HTMLReportPage {
         return text
     }
 
-    private static let registerOrder = [
-        "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-        "rip", "rflags", "eflags",
-    ]
 
     func addImages(_ report: CrashReport, to html: inout HTMLText) {
         guard !report.images.isEmpty else { return }
         html.element("details", ["class": "fold"]) { html in
-            html.element("summary") { $0.element("h5", text: HTMLWords.count(report.images.count, "image")) }
+            html.element("summary") { $0.element("h5", text: Count.of(report.images.count, "image")) }
             html.element("ul", ["class": "images"]) { html in
                 for image in report.images.prefix(Self.mostNames) {
                     html.element("li") { html in

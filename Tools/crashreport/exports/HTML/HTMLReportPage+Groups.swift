@@ -37,7 +37,7 @@ extension HTMLReportPage {
                 addGroup(group, scale, full, to: &html)
             }
             if groups.count > shown.count {
-                let more = HTMLWords.count(groups.count - shown.count, "more cause")
+                let more = Count.of(groups.count - shown.count, "more cause")
                 html.element("p", ["class": "note"], text: "\(more) not shown.")
             }
             html.element("p", ["class": "note", "id": "nothing", "hidden": ""], text: "Nothing matches.")
@@ -80,7 +80,7 @@ extension HTMLReportPage {
             }
             html.element("div", ["class": "often"]) { html in
                 html.element("p", ["class": "count"]) { html in
-                    html.element("b", text: HTMLWords.count(group.count))
+                    html.element("b", text: String(group.count))
                     html.element("span", text: group.count == 1 ? " \(group.event)" : " \(group.event)s")
                 }
                 addSparkline(group, scale, to: &html)
@@ -94,7 +94,7 @@ extension HTMLReportPage {
         html.element(
             "span",
             ["class": "chip \(HTMLWords.style(decision))"],
-            text: count > 1 ? "\(HTMLWords.count(count)) \(words)" : words
+            text: count > 1 ? "\(count) \(words)" : words
         )
     }
 
@@ -147,7 +147,7 @@ extension HTMLReportPage {
         guard !others.isEmpty else { return }
         let shown = others.prefix(max(0, limits.rowsPerGroup - (group.entries.count - others.count)))
         html.element("details", ["class": "fold"]) { html in
-            html.element("summary", text: HTMLWords.count(others.count, "older report"))
+            html.element("summary", text: Count.of(others.count, "older report"))
             html.element("div", ["class": "scroll", "tabindex": "0", "role": "group", "aria-label": "Older reports"]) {
                 html in
                 html.element("table") { html in
@@ -162,7 +162,7 @@ extension HTMLReportPage {
                             html.element("td") { $0.element("code", text: String(entry.id.rawValue.prefix(16))) }
                             html.element("td", text: zone.brief(entry.time))
                             html.element("td", text: "\(entry.process) \(entry.pid)")
-                            html.element("td", text: HTMLWords.count(entry.count))
+                            html.element("td", text: String(entry.count))
                             html.element("td") { addChip(entry.decision, 1, to: &$0) }
                         }
                     }
@@ -173,7 +173,7 @@ extension HTMLReportPage {
                 html.element(
                     "p",
                     ["class": "note"],
-                    text: "\(HTMLWords.count(others.count - shown.count)) more not listed."
+                    text: "\(others.count - shown.count) more not listed."
                 )
             }
         }

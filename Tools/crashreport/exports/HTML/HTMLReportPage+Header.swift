@@ -17,13 +17,13 @@ extension HTMLReportPage {
         html.element("section", ["class": "figures", "aria-label": "In short"]) { html in
             // Stalls have a figure of their own, by their verdict.
             let total = entries.filter { $0.kind != .stall }.reduce(0) { $0 + $1.count }
-            if total > 0 { figure(HTMLWords.count(total), total == 1 ? "fault" : "faults", to: &html) }
-            figure(HTMLWords.count(groups.count), groups.count == 1 ? "cause" : "causes", to: &html)
+            if total > 0 { figure(String(total), total == 1 ? "fault" : "faults", to: &html) }
+            figure(String(groups.count), groups.count == 1 ? "cause" : "causes", to: &html)
             for (decision, count) in Self.decisions(of: entries) {
-                figure(HTMLWords.count(count), HTMLWords.outcome(decision), HTMLWords.style(decision), to: &html)
+                figure(String(count), HTMLWords.outcome(decision), HTMLWords.style(decision), to: &html)
             }
             let quarantined = entries.filter(\.isQuarantined).count
-            if quarantined > 0 { figure(HTMLWords.count(quarantined), "quarantined", to: &html) }
+            if quarantined > 0 { figure(String(quarantined), "quarantined", to: &html) }
         }
     }
 

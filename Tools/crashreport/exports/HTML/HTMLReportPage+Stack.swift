@@ -1,18 +1,17 @@
 internal import CrashReports
+internal import ReportText
 
 /// Threads and their stacks.
 extension HTMLReportPage {
     private static let mostFrames = 128
     private static let mostThreads = 48
-    /// Calls of the same function that are still shown one by one.
-    private static let longestRun = 6
 
     func addThread(_ thread: CrashReport.Thread, of report: CrashReport, hasFaulted: Bool, to html: inout HTMLText) {
         if hasFaulted {
             let words = report.kind == .stall ? "the last sample" : "faulted"
             html.element("h5", text: "\(title(of: thread)), \(words)", limit: 200)
         }
-        let pieces = StackPiece.pieces(of: thread, mostFrames: Self.mostFrames, longestRun: Self.longestRun)
+        let pieces = StackPiece.pieces(of: thread, mostFrames: Self.mostFrames)
         guard !pieces.isEmpty else {
             html.element("p", ["class": "note"], text: "No frames.")
             return
@@ -49,7 +48,7 @@ extension HTMLReportPage {
         html.element("li", ["class": "library"]) { html in
             html.element("details") { html in
                 html.element("summary") { html in
-                    let count = HTMLWords.count(frames.count, "library frame")
+                    let count = Count.of(frames.count, "library frame")
                     html.text("\(count) in \(images.prefix(3).joined(separator: ", "))\(more)")
                 }
                 html.element("ol") { html in
@@ -85,36 +84,28 @@ extension HTMLReportPage {
         html.element("details", ["class": "fold"]) { html in
             html.element("summary") { html in
                 let count = report.otherThreads.count + min(max(0, report.threadsOmitted), 1 << 30)
-                html.element("h5", text: HTMLWords.count(count, "other thread"))
+                html.element("h5", text: Count.of(count, "other thread"))
             }
             for thread in report.otherThreads.prefix(Self.mostThreads) {
                 html.element("section", ["class": "thread"]) { html in
                     html.element("h6") { html in
                         html.text(title(of: thread), limit: 200)
-                        html.element("span", ["class": "quiet"], text: state(of: thread, in: report), limit: 200)
+                        let state = ReportText(report).states(of: thread).joined(separator: ", ")
+                        html.element("span", ["class": "quiet"], text: " \(state)", limit: 200)
                     }
                     addThread(thread, of: report, hasFaulted: false, to: &html)
                 }
             }
             let more = report.otherThreads.count - Self.mostThreads
-            if more > 0 { html.element("p", ["class": "note"], text: "\(HTMLWords.count(more)) more not shown.") }
+            if more > 0 { html.element("p", ["class": "note"], text: "\(more) more not shown.") }
             if report.threadsOmitted > 0 {
                 html.element(
                     "p",
                     ["class": "note"],
-                    text: "\(HTMLWords.count(report.threadsOmitted)) were not looked at."
+                    text: "\(report.threadsOmitted) were not looked at."
                 )
             }
         }
-    }
-
-    private func state(of thread: CrashReport.Thread, in report: CrashReport) -> String {
-        var words = thread.state?.rawValue ?? ""
-        if let call = thread.systemCall { words += "\(words.isEmpty ? "" : " ")in \(call)" }
-        if let seconds = thread.sampledAfter {
-            words += ", \(HTMLWords.decimal(seconds * 1000)) ms after the \(report.kind.event)"
-        }
-        return words.isEmpty ? "" : " \(words)"
     }
 }
 
@@ -126,7 +117,7 @@ private enum StackPiece {
     /// Words in the place of frames.
     case gap(String)
 
-    static func pieces(of thread: CrashReport.Thread, mostFrames: Int, longestRun: Int) -> [StackPiece] {
+    static func pieces(of thread: CrashReport.Thread, mostFrames: Int) -> [StackPiece] {
         var pieces: [StackPiece] = []
         var library: [CrashReport.Frame] = []
         func endLibrary() {
@@ -134,45 +125,26 @@ private enum StackPiece {
             library = []
         }
         var next = thread.frames.first?.index ?? 0
-        for (place, run) in runs(of: thread.frames, mostFrames: mostFrames).enumerated() {
-            if place > 0, let first = run.first, first.index > next {
+        let half = mostFrames / 2
+        let frames = thread.frames.count > mostFrames ? thread.frames.prefix(half) + thread.frames.suffix(half) : thread.frames
+        for run in FrameRuns(Array(frames)) {
+            if let first = run.frames.first, first.index > next {
                 endLibrary()
-                pieces.append(.gap("… \(HTMLWords.count(first.index &- next, "frame")) left out"))
+                pieces.append(.gap("… \(Count.of(first.index &- next, "frame")) left out"))
             }
-            next = (run.last?.index ?? next) &+ 1
-            guard run[0].isUserCode else {
-                library += run
+            next = (run.frames.last?.index ?? next) &+ 1
+            guard run.frames.contains(where: \.isUserCode) else {
+                library += run.frames
                 continue
             }
             endLibrary()
-            guard run.count > longestRun, let last = run.last else {
-                pieces += run.map(StackPiece.frame)
-                continue
-            }
-            // A recursion is told by its head, its length and its tail.
-            pieces += run.prefix(2).map(StackPiece.frame)
-            pieces.append(.gap("… \(HTMLWords.count(run.count - 3)) more calls of the same"))
-            pieces.append(.frame(last))
+            let (head, omitted, tail) = ReportText.parts(of: run)
+            pieces += head.map(StackPiece.frame)
+            if omitted > 0 { pieces.append(.gap("… \(omitted) more calls of the same")) }
+            pieces += tail.map(StackPiece.frame)
         }
         endLibrary()
         if thread.framesTruncated { pieces.append(.gap("The walk ended before the end of the stack.")) }
         return pieces
-    }
-
-    /// Runs of calls of the same function, out of the frames at both ends.
-    private static func runs(of frames: [CrashReport.Frame], mostFrames: Int) -> [[CrashReport.Frame]] {
-        let kept =
-            frames.count > mostFrames ? frames.prefix(mostFrames / 2) + frames.suffix(mostFrames / 2) : frames[...]
-        var runs: [[CrashReport.Frame]] = []
-        for frame in kept {
-            if let last = runs.last?.last, last.function == frame.function, frame.function != nil,
-                last.isUserCode == frame.isUserCode, frame.index == last.index &+ 1
-            {
-                runs[runs.count - 1].append(frame)
-            } else {
-                runs.append([frame])
-            }
-        }
-        return runs
     }
 }

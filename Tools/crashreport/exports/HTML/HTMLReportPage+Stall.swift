@@ -27,11 +27,11 @@ extension HTMLReportPage {
                 }
             }
         }
-        let samples = HTMLWords.count(profile.samples, "sample")
+        let samples = Count.of(profile.samples, "sample")
         let hidden = graph.hidden.addingReportingOverflow(max(0, profile.callsOmitted))
         let more =
             hidden.partialValue > 0 && !hidden.overflow
-            ? "; \(HTMLWords.count(hidden.partialValue, "call")) too small to draw" : ""
+            ? "; \(Count.of(hidden.partialValue, "call")) too small to draw" : ""
         html.element("p", ["class": "note"], text: "\(samples), the outermost call on top\(more).")
         html.element("details", ["class": "fold"]) { html in
             html.element("summary") { $0.element("h5", text: "The same as text") }
@@ -71,7 +71,7 @@ extension HTMLReportPage {
         var lengths = CrashReport.Histogram()
         for stall in reports.compactMap(\.stall) { lengths.add(stall.lengths) }
         guard lengths.count > 1 else { return }
-        html.element("h4", ["class": "lengths"], text: "How long \(HTMLWords.count(lengths.count, "stall")) took")
+        html.element("h4", ["class": "lengths"], text: "How long \(Count.of(lengths.count, "stall")) took")
         add(lengths, "Length", "Stalls", to: &html)
     }
 
@@ -103,7 +103,7 @@ extension HTMLReportPage {
                         html.element("td", text: line.label)
                         html.element("td") { html in
                             addBar(Double(max(0, line.count)) / most, to: &html)
-                            html.text(HTMLWords.count(line.count))
+                            html.text(String(line.count))
                         }
                     }
                 }

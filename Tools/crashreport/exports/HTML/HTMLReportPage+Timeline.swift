@@ -47,7 +47,7 @@ extension HTMLReportPage {
                 }
             }
             if lanes.count > shown.count {
-                let more = HTMLWords.count(lanes.count - shown.count, "older process", "older processes")
+                let more = Count.of(lanes.count - shown.count, "older process", "older processes")
                 html.element("p", ["class": "note"], text: "\(more) not drawn.")
             }
         }
@@ -149,7 +149,7 @@ extension HTMLReportPage {
                 ["class": "label", "x": "0", "y": "26"],
                 text: events + (isLogarithmic ? " (log)" : "")
             )
-            for (y, text) in [(26, HTMLWords.count(Int(most.rounded(.up)))), (Self.chartHeight + 18, "0")] {
+            for (y, text) in [(26, String(Int(most.rounded(.up)))), (Self.chartHeight + 18, "0")] {
                 html.element(
                     "text",
                     ["class": "tick", "x": Self.number(Self.left - 10), "y": Self.number(y), "text-anchor": "end"],

@@ -49,18 +49,8 @@ package struct HTMLReportPage: Sendable {
         origin: String,
         created: Timestamp = .now,
         limits: Limits = Limits(),
-        zone: DisplayZone = .utc
-    ) {
-        self.init(summaries, origin: origin, created: created, limits: limits, zone: zone, nonce: Self.randomNonce())
-    }
-
-    init(
-        _ summaries: [ReportSummary],
-        origin: String,
-        created: Timestamp,
-        limits: Limits,
         zone: DisplayZone = .utc,
-        nonce: String
+        nonce: String = HTMLReportPage.randomNonce()
     ) {
         entries = summaries.map(Entry.init).sorted { ($0.time, $0.id.rawValue) > ($1.time, $1.id.rawValue) }
         groups = Group.groups(of: entries)
@@ -72,7 +62,7 @@ package struct HTMLReportPage: Sendable {
         self.nonce = nonce
     }
 
-    private static func randomNonce() -> String {
+    package static func randomNonce() -> String {
         String(UInt64.random(in: .min ... .max), radix: 16) + String(UInt64.random(in: .min ... .max), radix: 16)
     }
 
@@ -169,7 +159,7 @@ package struct HTMLReportPage: Sendable {
     private func subject() -> String {
         guard !entries.isEmpty else { return "none" }
         func names(_ names: Set<String>, _ word: String) -> String {
-            names.count > 2 ? HTMLWords.count(names.count, word) : names.sorted().joined(separator: " and ")
+            names.count > 2 ? Count.of(names.count, word) : names.sorted().joined(separator: " and ")
         }
         let hosts = names(Set(entries.map(\.host)), "host")
         return names(Set(entries.map(\.process)), "program") + (hosts.isEmpty ? "" : " on \(hosts)")

@@ -27,8 +27,8 @@ package struct OTLPLogs: Sendable {
     /// - Returns: JSON on one line, with a newline at the end.
     /// - Throws: `ReportFormatError` when a report cannot be written as JSON.
     package func bytes() throws(ReportFormatError) -> [UInt8] {
-        var order: [[OTLPAttribute]] = []
-        var records: [[OTLPAttribute]: [JSONValue]] = [:]
+        var order: [[JSONValue]] = []
+        var records: [[JSONValue]: [JSONValue]] = [:]
         for report in reports {
             let resource = report.openTelemetryResource
             if records[resource] == nil { order.append(resource) }
@@ -36,7 +36,7 @@ package struct OTLPLogs: Sendable {
         }
         let resources = order.map { resource in
             JSONValue.object([
-                "resource": .object(["attributes": .array(resource.map(\.json))]),
+                "resource": .object(["attributes": .array(resource)]),
                 "scopeLogs": .array([
                     .object([
                         "scope": .object(["name": "holdfast", "version": .string(HoldfastVersion.current)]),

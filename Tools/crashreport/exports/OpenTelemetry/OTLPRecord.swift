@@ -21,8 +21,8 @@ struct OTLPRecord {
             "severityNumber": .integer(severity.number),
             "severityText": .string(severity.text),
             "eventName": .string("holdfast.\(report.kind.event)"),
-            "body": OTLPAttribute.Value.string(body).json,
-            "attributes": .array(attributes.map(\.json)),
+            "body": OTLPAttributes.value(body),
+            "attributes": .array(attributes),
             "traceId": JSONValue(identifier("trace_id", digits: 32)),
             "spanId": JSONValue(identifier("span_id", digits: 16)),
         ])
@@ -53,7 +53,7 @@ struct OTLPRecord {
         return text
     }
 
-    private var attributes: [OTLPAttribute] {
+    private var attributes: [JSONValue] {
         var attributes = OTLPAttributes()
         addException(to: &attributes)
         addPlace(to: &attributes)
@@ -100,7 +100,7 @@ struct OTLPRecord {
         attributes.add("holdfast.verdict", report.verdict.decision.rawValue)
         attributes.add("holdfast.verdict.reason", report.verdict.reason)
         attributes.add("holdfast.process.restarts", report.process.restarts)
-        attributes.add("holdfast.process.uptime", .number(report.process.uptimeSeconds))
+        attributes.add("holdfast.process.uptime", report.process.uptimeSeconds)
         attributes.add("holdfast.recovery.drained", report.recovery?.drained)
         attributes.add("holdfast.recovery.quarantined", report.recovery?.quarantined)
         attributes.add("holdfast.recovery.touched", report.recovery?.touched ?? [])
@@ -113,14 +113,12 @@ struct OTLPRecord {
     private func add(_ stall: CrashReport.Stall, to attributes: inout OTLPAttributes) {
         attributes.add("holdfast.stall.subject", stall.subject.rawValue)
         attributes.add("holdfast.stall.label", stall.label)
-        attributes.add("holdfast.stall.length", .number(stall.length))
-        attributes.add("holdfast.stall.threshold", .number(stall.threshold))
+        attributes.add("holdfast.stall.length", stall.length)
+        attributes.add("holdfast.stall.threshold", stall.threshold)
         attributes.add("holdfast.stall.end", stall.end.rawValue)
         attributes.add("holdfast.stall.activity", stall.activities.first?.text)
-        if let seconds = stall.processorSeconds { attributes.add("holdfast.stall.processor", .number(seconds)) }
-        if let seconds = stall.waitedForProcessorSeconds {
-            attributes.add("holdfast.stall.waited_for_processor", .number(seconds))
-        }
+        attributes.add("holdfast.stall.processor", stall.processorSeconds)
+        attributes.add("holdfast.stall.waited_for_processor", stall.waitedForProcessorSeconds)
         attributes.add("holdfast.stall.path", stall.heaviestPlaces(atMost: 64))
     }
 
@@ -140,19 +138,17 @@ struct OTLPRecord {
         attributes.add("holdfast.memory.virtual", context.memory?.virtual)
         attributes.add("holdfast.descriptors.open", context.descriptors?.open)
         attributes.add("holdfast.threads", context.threadCount)
-        if !context.breadcrumbs.isEmpty {
-            attributes.add("holdfast.breadcrumbs", .array(context.breadcrumbs.map(breadcrumb)))
-        }
+        attributes.add("holdfast.breadcrumbs", values: context.breadcrumbs.map(breadcrumb))
     }
 
-    private func breadcrumb(_ breadcrumb: CrashReport.Breadcrumb) -> OTLPAttribute.Value {
+    private func breadcrumb(_ breadcrumb: CrashReport.Breadcrumb) -> JSONValue {
         var keys = OTLPAttributes()
         keys.add("time", breadcrumb.time.description)
         keys.add("kind", breadcrumb.kind.rawValue)
         keys.add("text", breadcrumb.text)
         keys.add("level", breadcrumb.level)
         keys.add("thread", breadcrumb.thread)
-        return .keys(keys.list)
+        return .object(["kvlistValue": .object(["values": .array(keys.list)])])
     }
 
     /// The stack, the innermost frame first, one line each.

@@ -2,7 +2,7 @@ internal import CrashReports
 
 extension CrashReport {
     /// The process and the machine as a resource of OpenTelemetry.
-    var openTelemetryResource: [OTLPAttribute] {
+    var openTelemetryResource: [JSONValue] {
         var resource = OTLPAttributes()
         resource.add("service.name", tag("service.name") ?? process.name)
         resource.add("service.version", tag("release") ?? tag("service.version"))
@@ -30,5 +30,5 @@ extension CrashReport {
     }
 
     /// The conventions have names of their own for architectures.
-    private static let architectures = ["x86_64": "amd64", "aarch64": "arm64", "i686": "x86"]
+    private static let architectures = ["x86_64": "amd64"]
 }

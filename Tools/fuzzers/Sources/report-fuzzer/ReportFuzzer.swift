@@ -53,7 +53,7 @@ private func fuzzRecord(_ record: FaultRecord) {
 private func fuzzReport(_ bytes: [UInt8]) {
     _ = try? ReportOutline(json: bytes)
     guard let report = try? CrashReport(json: bytes) else { return }
-    _ = ReportTable([ReportSummary(report, path: "/reports/x.json")]).text(TextLayout(width: 80))
+    _ = ReportTable([ReportSummary(report, in: ReportStore(path: "/"))]).text(TextLayout(width: 80))
     let text = ReportText(report).text()
     require(!text.unicodeScalars.contains { $0 != "\n" && $0.properties.generalCategory == .control })
     var explained = report
