@@ -65,6 +65,7 @@ let package = Package(
         // For Benchmarks, the same.
         .library(name: "_FaultInjection", targets: ["FaultInjection"]),
         .library(name: "_RecoveryPoint", targets: ["CRecoveryPoint"]),
+        .library(name: "_StallDetection", targets: ["StallDetection"]),
         .executable(name: "crashreport", targets: ["crashreport"]),
         .executable(name: "holdfast-agent", targets: ["holdfast-agent"]),
     ],

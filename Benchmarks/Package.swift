@@ -37,6 +37,7 @@ let package = Package(
             name: "holdfast-benchmark",
             dependencies: [
                 holdfast("Holdfast"), holdfast("CrashReports"), holdfast("_FaultInjection"), holdfast("_RecoveryPoint"),
+                holdfast("_StallDetection"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "SystemPackage", package: "swift-system"),

@@ -1,6 +1,14 @@
-// What a user of Holdfast names beside the host: the loop, the policies, and signals. One import brings them all.
+// What a user of Holdfast names beside the host: the loop, and the types of policies, faults, signals and stalls. One import brings them all.
 
-@_exported public import CrashCapture
+@_exported public import struct CrashCapture.FaultBudget
+@_exported public import struct CrashCapture.FaultSummary
+@_exported public import struct CrashCapture.LostDescriptor
+@_exported public import struct CrashCapture.RecoveryPolicy
+@_exported public import struct CrashCapture.SignalEvent
 @_exported public import RunLoops
-@_exported public import StallDetection
+@_exported public import struct StallDetection.CalloutDeadline
+@_exported public import struct StallDetection.Stall
+@_exported public import struct StallDetection.StallPolicy
+@_exported public import struct StallDetection.StallRule
+@_exported public import struct StallDetection.TickStatistics
 @_exported public import struct SystemPackage.FileDescriptor

@@ -1,5 +1,6 @@
 import Glibc
 import Holdfast
+import StallDetection
 import Synchronization
 
 /// What it costs to watch loops for stalls, and how soon one is told.

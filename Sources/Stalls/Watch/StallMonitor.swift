@@ -1,6 +1,6 @@
-package import RunLoops
+public import RunLoops
 internal import Synchronization
-package import SystemPackage
+public import SystemPackage
 
 /// Notices, while it lasts, that a loop or a queue does not go on.
 ///
@@ -11,9 +11,10 @@ package import SystemPackage
 /// The handler is called on another thread, once when a stall is found and once when it is over, one call at a time. It should return
 /// soon: handlers wait for each other, but no stall is missed meanwhile. A call that has begun goes on while watching is ended.
 /// In a forked child nothing can be watched.
-package final class StallMonitor: Sendable {
+/// A program that has a host uses that (`EventHost.watch(_:rule:)`): then stalls have reports.
+public final class StallMonitor: Sendable {
     /// When a loop is called stalled, unless `watch` says otherwise.
-    package let rule: StallRule
+    public let rule: StallRule
     private let handler: @Sendable (Stall) -> Void
     private let isDirect: Bool
     /// Protected by its lock.
@@ -24,7 +25,7 @@ package final class StallMonitor: Sendable {
     /// - Parameters:
     ///   - rule: When something is called stalled.
     ///   - handler: What is told of each stall, on a thread that is not the stalled one.
-    package convenience init(rule: StallRule = .once(), handler: @escaping @Sendable (Stall) -> Void) {
+    public convenience init(rule: StallRule = .once(), handler: @escaping @Sendable (Stall) -> Void) {
         self.init(rule, handler, isDirect: false)
     }
 
@@ -56,7 +57,7 @@ package final class StallMonitor: Sendable {
     ///   - loop: The loop. It is not kept alive.
     ///   - rule: When it is called stalled; nil for the monitor's rule.
     /// - Throws: The error of pthread_create(3), if this is the first to be watched in the process; `notSupported` in a forked child.
-    package func watch(_ loop: HostRunLoop, rule: StallRule? = nil) throws(Errno) {
+    public func watch(_ loop: HostRunLoop, rule: StallRule? = nil) throws(Errno) {
         stopWatching(loop)
         try add(WatchedLoop(loop), rule)
     }
@@ -75,7 +76,7 @@ package final class StallMonitor: Sendable {
     ///   - post: Posts the closure that it is given where it shall be called. Called on a thread that posts all pings, one after the
     ///     other: it should not wait.
     /// - Throws: The error of pthread_create(3), if this is the first to be watched in the process; `notSupported` in a forked child.
-    package func watch(
+    public func watch(
         pinging label: String,
         every interval: Duration = .seconds(1),
         rule: StallRule? = nil,
@@ -89,17 +90,17 @@ package final class StallMonitor: Sendable {
     }
 
     /// Watches a loop no more; the end of a stall that lasts is not told.
-    package func stopWatching(_ loop: HostRunLoop) {
+    public func stopWatching(_ loop: HostRunLoop) {
         remove { ($0 as? WatchedLoop)?.isLoop(loop) == true }
     }
 
     /// Pings it no more; the end of a stall that lasts is not told.
-    package func stopWatching(pinging label: String) {
+    public func stopWatching(pinging label: String) {
         remove { ($0 as? WatchedPing)?.label == label }
     }
 
     /// Watches nothing any more.
-    package func stop() {
+    public func stop() {
         remove { _ in true }
     }
 

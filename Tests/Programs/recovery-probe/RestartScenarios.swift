@@ -168,7 +168,7 @@ enum RestartScenarios {
         while true {
             count += 1
             try host.setKeptState(pattern(count), named: "torn")
-            try host.keepAcrossRestart(count % 2 == 0 ? FileDescriptor(rawValue: FileDescriptor(rawValue: fleeting)) : nil, as: "fleeting", state: pattern(12))
+            try host.keepAcrossRestart(count % 2 == 0 ? FileDescriptor(rawValue: fleeting) : nil, as: "fleeting", state: pattern(12))
         }
     }
 
