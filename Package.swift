@@ -34,12 +34,14 @@ let system = Target.Dependency.product(name: "SystemPackage", package: "swift-sy
 func testProgram(
     _ name: String,
     _ dependencies: [Target.Dependency],
+    packageAccess: Bool = true,
     settings: [SwiftSetting] = swiftSettings
 ) -> Target {
     .executableTarget(
         name: name,
         dependencies: dependencies,
         path: "Tests/Programs/\(name)",
+        packageAccess: packageAccess,
         swiftSettings: settings
     )
 }
@@ -221,6 +223,8 @@ let package = Package(
         testProgram("run-loop-stress", ["RunLoops", system]),
         testProgram("stall-trial", ["RunLoops", "CrashCapture", "StallDetection"]),
         testProgram("store-probe", ["CrashReports", system]),
+        // The example of CrashReportFormat.md: it sees what any program sees that imports CrashReports.
+        testProgram("report-reader", ["CrashReports"], packageAccess: false),
         // Bugs to group: the corpus of CrashReportsTests is made with it.
         testProgram("fingerprint-probe", ["Holdfast", system]),
         testProgram("lock-frames-probe", ["AllocationCounter", "CrashCapture", "Symbolication"]),
@@ -263,7 +267,7 @@ let package = Package(
         ),
         tests(
             "CrashReportsTests",
-            ["CRecordLayout", "CrashReports", "LinuxSystem", "ReportText", "crashreport", "store-probe", system],
+            ["CRecordLayout", "CrashReports", "LinuxSystem", "ReportText", "crashreport", "store-probe", "report-reader", system],
             exclude: ["Fixtures", "Corpus"]
         ),
         tests(

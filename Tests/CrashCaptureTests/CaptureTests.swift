@@ -1,10 +1,11 @@
 import CrashCapture
-import CrashReports
 import FaultInjection
 import Foundation
 import Glibc
 import TestSupport
 import Testing
+
+@testable import CrashReports
 
 /// Capture as a whole, each test in a process of its own: handlers are process-wide.
 @Suite(.timeLimit(.minutes(10))) struct CaptureTests {

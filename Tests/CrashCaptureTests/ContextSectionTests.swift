@@ -1,7 +1,8 @@
 import CCrashCapture
-import CrashReports
 import Glibc
 import Testing
+
+@testable import CrashReports
 
 /// What the C code lays out is what the decoder reads, and it takes any bytes.
 @Suite(.timeLimit(.minutes(10))) struct ContextSectionTests {

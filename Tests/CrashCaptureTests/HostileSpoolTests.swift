@@ -1,6 +1,7 @@
 import CCrashCapture
-import CrashReports
 import Testing
+
+@testable import CrashReports
 
 /// The decoder takes any bytes: a record may be cut off, half written or forged.
 @Suite(.timeLimit(.minutes(10))) struct HostileSpoolTests {

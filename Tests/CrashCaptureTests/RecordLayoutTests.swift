@@ -1,7 +1,8 @@
 import CCrashCapture
-import CrashReports
 import Glibc
 import Testing
+
+@testable import CrashReports
 
 /// What the handlers write is what the decoder reads.
 @Suite struct RecordLayoutTests {

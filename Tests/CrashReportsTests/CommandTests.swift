@@ -1,7 +1,8 @@
-@testable import CrashReports
 import Foundation
 import SystemPackage
 import Testing
+
+@testable import CrashReports
 
 /// The command, from end to end.
 @Suite(.timeLimit(.minutes(10))) struct CommandTests {

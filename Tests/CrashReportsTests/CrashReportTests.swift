@@ -1,6 +1,7 @@
-@testable import CrashReports
 import Foundation
 import Testing
+
+@testable import CrashReports
 
 @Suite struct CrashReportTests {
     @Test func `A plain fault of version 1 can be read for ever`() throws {

@@ -1,5 +1,6 @@
-@testable import CrashReports
 import Testing
+
+@testable import CrashReports
 
 @Suite struct FaultReasonTests {
     private static let other = CrashReport.Fault.Sender(pid: 12, uid: 0)
@@ -77,7 +78,8 @@ import Testing
 
     @Test(
         arguments: [
-            (2, "2 s"), (0.25, "250 ms"), (1.5, "1.5 s"), (0.001, "1 ms"), (86_400, "24 h 0 min"), (-1, "an unknown time"),
+            (2, "2 s"), (0.25, "250 ms"), (1.5, "1.5 s"), (0.001, "1 ms"), (86_400, "24 h 0 min"),
+            (-1, "an unknown time"),
             (.nan, "an unknown time"), (1e300, "longer than the clock can tell"),
         ] as [(Double, String)]
     )

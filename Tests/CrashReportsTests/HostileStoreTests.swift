@@ -1,8 +1,9 @@
-@testable import CrashReports
 import Foundation
 import Glibc
 import SystemPackage
 import Testing
+
+@testable import CrashReports
 
 /// A store into which somebody put what does not belong there.
 @Suite struct HostileStoreTests {

@@ -1,5 +1,6 @@
-@testable import CrashReports
 import Testing
+
+@testable import CrashReports
 
 /// Which processes count each other's ends.
 @Suite struct ProgramInstanceTests {

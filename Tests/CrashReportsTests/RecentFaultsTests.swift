@@ -1,7 +1,8 @@
-@testable import CrashReports
 import Foundation
 import SystemPackage
 import Testing
+
+@testable import CrashReports
 
 @Suite(.timeLimit(.minutes(10))) struct RecentFaultsTests {
     private let temporary: TemporaryStore

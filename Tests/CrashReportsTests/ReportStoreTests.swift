@@ -1,9 +1,10 @@
-@testable import CrashReports
 import Foundation
 import Glibc
 import LinuxSystem
 import SystemPackage
 import Testing
+
+@testable import CrashReports
 
 @Suite struct ReportStoreTests {
     private let temporary: TemporaryStore

@@ -1,7 +1,8 @@
-@testable import CrashReports
 import Foundation
 import SystemPackage
 import Testing
+
+@testable import CrashReports
 
 /// The published schema, by a validator that others wrote.
 @Suite(.timeLimit(.minutes(10))) struct SchemaTests {

@@ -1,9 +1,9 @@
-@testable import CrashReports
 import Foundation
 import Glibc
 import SystemPackage
 import Testing
 
+@testable import CrashReports
 @testable import ReportText
 
 @Suite struct SourceExcerptTests {

@@ -1,8 +1,9 @@
-@testable import CrashReports
 import Foundation
 import Glibc
 import SystemPackage
 import Testing
+
+@testable import CrashReports
 
 /// Any bytes may be in the place of the index.
 @Suite(.timeLimit(.minutes(10))) struct StoreHostileIndexTests {

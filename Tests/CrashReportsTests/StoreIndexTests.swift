@@ -1,8 +1,9 @@
-@testable import CrashReports
 import Foundation
 import Glibc
 import SystemPackage
 import Testing
+
+@testable import CrashReports
 
 /// The index says what the files say, whatever happened to either.
 @Suite(.timeLimit(.minutes(10))) struct StoreIndexTests {

@@ -1,8 +1,9 @@
-@testable import CrashReports
 import Foundation
 import Glibc
 import SystemPackage
 import Testing
+
+@testable import CrashReports
 
 /// A store holds no more than it may, and what it gives up first is what others say too.
 @Suite(.timeLimit(.minutes(10))) struct StoreLimitsTests {

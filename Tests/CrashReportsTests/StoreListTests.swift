@@ -1,8 +1,9 @@
-@testable import CrashReports
 import Foundation
 import Glibc
 import SystemPackage
 import Testing
+
+@testable import CrashReports
 
 /// Lists with filters and orders, groups, and what a check of the store says.
 @Suite(.timeLimit(.minutes(10))) struct StoreListTests {

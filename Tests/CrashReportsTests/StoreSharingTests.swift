@@ -1,9 +1,10 @@
-@testable import CrashReports
 import Foundation
 import Glibc
 import LinuxSystem
 import SystemPackage
 import Testing
+
+@testable import CrashReports
 
 /// Several processes use one store, and are killed while they do.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct StoreSharingTests {

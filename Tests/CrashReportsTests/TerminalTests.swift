@@ -1,8 +1,8 @@
-@testable import CrashReports
 import Foundation
 import SystemPackage
 import Testing
 
+@testable import CrashReports
 @testable import ReportText
 
 /// The command with a terminal to write to.

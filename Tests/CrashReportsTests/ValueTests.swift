@@ -1,5 +1,6 @@
-@testable import CrashReports
 import Testing
+
+@testable import CrashReports
 
 @Suite struct TimestampTests {
     @Test(

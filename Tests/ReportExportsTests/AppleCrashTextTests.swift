@@ -1,8 +1,8 @@
-@testable import CrashReports
 import Foundation
 import TestSupport
 import Testing
 
+@testable import CrashReports
 @testable import ReportExports
 
 /// Apple's text, against its layout: that of PLCrashReporter's `PLCrashReportTextFormatter.m`.

@@ -1,8 +1,8 @@
-@testable import CrashReports
 import Foundation
 import TestSupport
 import Testing
 
+@testable import CrashReports
 @testable import ReportExports
 
 /// The page in headless Chromium, light and dark, with and without scripts, on screen and on paper.

@@ -1,8 +1,8 @@
-@testable import CrashReports
 import Foundation
 import TestSupport
 import Testing
 
+@testable import CrashReports
 @testable import ReportExports
 
 /// Stalls on the page, without a browser.

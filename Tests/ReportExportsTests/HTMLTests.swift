@@ -1,9 +1,9 @@
-@testable import CrashReports
 import Foundation
 import SystemPackage
 import TestSupport
 import Testing
 
+@testable import CrashReports
 @testable import ReportExports
 
 /// The page, without a browser.

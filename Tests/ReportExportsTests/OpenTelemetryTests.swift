@@ -1,8 +1,8 @@
-@testable import CrashReports
 import Foundation
 import TestSupport
 import Testing
 
+@testable import CrashReports
 @testable import ReportExports
 
 /// Log records, read into OpenTelemetry's own messages: a key that those do not have is an error.

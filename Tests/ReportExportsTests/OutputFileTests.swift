@@ -1,9 +1,10 @@
-@testable import CrashReports
 import Foundation
 import Glibc
 import SystemPackage
 import TestSupport
 import Testing
+
+@testable import CrashReports
 
 /// Where output goes when its path is there already, and what is left when it cannot be written.
 @Suite(.timeLimit(.minutes(10))) struct OutputFileTests {

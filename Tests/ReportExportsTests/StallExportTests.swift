@@ -1,8 +1,8 @@
-@testable import CrashReports
 import Foundation
 import TestSupport
 import Testing
 
+@testable import CrashReports
 @testable import ReportExports
 
 /// What the forms of other projects say of a stall.

@@ -1,9 +1,10 @@
-@testable import CrashReports
 import Foundation
 import Glibc
 import SystemPackage
 import TestSupport
 import Testing
+
+@testable import CrashReports
 
 /// `crashreport symbolicate`, where a report becomes another.
 @Suite(.timeLimit(.minutes(10))) struct SymbolicateTests {

@@ -1,8 +1,8 @@
-import CrashReports
 import LinuxSystem
 import Testing
 
 @testable import CrashCapture
+@testable import CrashReports
 @testable import StallDetection
 
 /// What the kernel's files say of a thread, and what becomes of it in a stall.

@@ -1,6 +1,7 @@
-@testable import CrashReports
 import Symbolication
 import Testing
+
+@testable import CrashReports
 
 /// Which reports are one file.
 @Suite struct ReportIdentityTests {

@@ -1,9 +1,10 @@
-@testable import CrashReports
 import Foundation
 import Symbolication
 import SystemPackage
 import TestSupport
 import Testing
+
+@testable import CrashReports
 
 /// A report of a fault in a stripped program, and the same of the program as it was built.
 @Suite(.timeLimit(.minutes(10))) struct ReportSymbolicatorTests {

@@ -1,9 +1,10 @@
-@testable import CrashReports
 import Foundation
 import Symbolication
 import SystemPackage
 import TestSupport
 import Testing
+
+@testable import CrashReports
 
 /// Records that dead processes left behind become reports, however far they came.
 @Suite(.timeLimit(.minutes(10))) struct SpoolFinisherTests {

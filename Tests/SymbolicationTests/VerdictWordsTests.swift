@@ -1,6 +1,7 @@
-@testable import CrashReports
 import Symbolication
 import Testing
+
+@testable import CrashReports
 
 /// What a report says of a verdict that did not come.
 @Suite struct VerdictWordsTests {

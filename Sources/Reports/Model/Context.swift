@@ -80,7 +80,7 @@ extension CrashReport {
         /// When it happened.
         public var time: Timestamp
         /// What it is.
-        public var kind: Kind
+        public var kind: CrashReport.Word
         /// What happened: the label of what was called, or the text of the note.
         public var text: String
         /// The thread it happened on, as `gettid` gives it, if known.
@@ -92,42 +92,5 @@ extension CrashReport {
 
 extension CrashReport.Breadcrumb {
     /// What a breadcrumb is of.
-    ///
-    /// A value that this version does not know is kept as it is.
-    public struct Kind: RawRepresentable, Codable, Sendable, Hashable {
-        /// The value in JSON.
-        public let rawValue: String
-
-        /// Takes a value.
-        ///
-        /// - Parameter rawValue: The value in JSON.
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
-
-        /// A line that the user's code logged.
-        package static let note = Kind(rawValue: "note")
-        /// A source was called.
-        package static let source = Kind(rawValue: "source")
-        /// A port source was called.
-        package static let port = Kind(rawValue: "port")
-        /// A timer was called.
-        package static let timer = Kind(rawValue: "timer")
-        /// An observer was called.
-        package static let observer = Kind(rawValue: "observer")
-        /// A block was performed.
-        package static let block = Kind(rawValue: "block")
-        /// A job of the main queue ran.
-        package static let mainQueue = Kind(rawValue: "mainQueue")
-        /// A run of the loop began.
-        package static let entry = Kind(rawValue: "entry")
-        /// A run of the loop ended.
-        package static let exit = Kind(rawValue: "exit")
-        /// The loop slept.
-        package static let sleep = Kind(rawValue: "sleep")
-        /// A fault before this one was resumed.
-        package static let fault = Kind(rawValue: "fault")
-        /// A signal was delivered to a handler.
-        package static let signal = Kind(rawValue: "signal")
-    }
+    package typealias Kind = CrashReport.Word
 }

@@ -11,7 +11,7 @@ public struct CrashReport: Sendable, Hashable {
     /// The name of the report.
     public var id: ReportID
     /// What the report is about.
-    public var subject: Subject
+    package var subject: Subject
     /// What happened, in one plain line; see `FaultReason` and `Stall.reason`.
     public var reason: String
     /// What is probably wrong, in plain words; nil if nobody looked.
@@ -50,7 +50,7 @@ public struct CrashReport: Sendable, Hashable {
 
 extension CrashReport {
     /// What a report is about, with all that is known of it alone.
-    public enum Subject: Sendable, Hashable {
+    package enum Subject: Sendable, Hashable {
         /// A synchronous signal: the code could not go on.
         case fault(Fault)
         /// A callout that did not return for too long, or something that did not answer.
@@ -60,7 +60,7 @@ extension CrashReport {
     }
 
     /// What the report is about, in a word.
-    public var kind: Kind {
+    public var kind: CrashReport.Word {
         switch subject {
         case .fault: .fault
         case .stall: .stall
@@ -95,24 +95,7 @@ extension CrashReport {
 
 extension CrashReport {
     /// What a report is about, in a word.
-    ///
-    /// A value that this version does not know is kept as it is.
-    public struct Kind: RawRepresentable, Codable, Sendable, Hashable {
-        /// The value in JSON.
-        public let rawValue: String
-
-        /// Takes a value.
-        ///
-        /// - Parameter rawValue: The value in JSON.
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
-
-        /// A synchronous signal: the code could not go on.
-        public static let fault = Kind(rawValue: "fault")
-        /// A callout that did not return for too long, or something that did not answer.
-        public static let stall = Kind(rawValue: "stall")
-    }
+    package typealias Kind = CrashReport.Word
 }
 
 extension CrashReport: Codable {

@@ -10,9 +10,9 @@ extension CrashReport {
         /// The address that was accessed or executed, if the signal has one.
         public var address: HexAddress?
         /// What the access was for.
-        public var access: Access
+        public var access: CrashReport.Word
         /// What lies at the address, if that is known.
-        public var addressKind: AddressKind?
+        public var addressKind: CrashReport.Word?
         /// What is mapped at the address or next to it, if that was looked at.
         public var mapping: Mapping?
         /// What the runtime said: the text of a fatal error or of an abort, if there was one.
@@ -72,66 +72,12 @@ extension CrashReport.Fault {
 
 extension CrashReport.Fault {
     /// What an access to memory was for.
-    ///
-    /// A value that this version does not know is kept as it is.
-    public struct Access: RawRepresentable, Codable, Sendable, Hashable {
-        /// The value in JSON.
-        public let rawValue: String
-
-        /// Takes a value.
-        ///
-        /// - Parameter rawValue: The value in JSON.
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
-
-        /// The address was read.
-        package static let read = Access(rawValue: "read")
-        /// The address was written.
-        package static let write = Access(rawValue: "write")
-        /// The address was jumped to.
-        package static let execute = Access(rawValue: "execute")
-        /// The fault is not about an access to memory.
-        package static let none = Access(rawValue: "none")
-        /// It could not be told.
-        package static let unknown = Access(rawValue: "unknown")
-    }
+    package typealias Access = CrashReport.Word
 }
 
 extension CrashReport.Fault {
     /// What lies at an address, in words.
-    ///
-    /// A value that this version does not know is kept as it is.
-    public struct AddressKind: RawRepresentable, Codable, Sendable, Hashable {
-        /// The value in JSON.
-        public let rawValue: String
-
-        /// Takes a value.
-        ///
-        /// - Parameter rawValue: The value in JSON.
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
-
-        /// The first page, which is never mapped: a null pointer plus the offset of a member.
-        package static let noCode = AddressKind(rawValue: "null page")
-        /// The guard below a stack: the stack is used up.
-        package static let stackGuard = AddressKind(rawValue: "stack guard")
-        /// Nothing is mapped there.
-        package static let unmapped = AddressKind(rawValue: "unmapped")
-        /// Memory that may not be written.
-        package static let readOnly = AddressKind(rawValue: "read-only memory")
-        /// Memory that may not be executed.
-        package static let notExecutable = AddressKind(rawValue: "memory that is not executable")
-        /// Memory that may not be accessed at all.
-        package static let inaccessible = AddressKind(rawValue: "inaccessible memory")
-        /// A mapping that reaches further than its file.
-        package static let pastEndOfFile = AddressKind(rawValue: "past the end of a mapped file")
-        /// An address that x86-64 does not have; the kernel reports it as zero.
-        package static let nonCanonical = AddressKind(rawValue: "non-canonical")
-        /// The half of the address space that belongs to the kernel.
-        package static let kernel = AddressKind(rawValue: "kernel memory")
-    }
+    package typealias AddressKind = CrashReport.Word
 }
 
 extension CrashReport.Fault {
@@ -161,7 +107,7 @@ extension CrashReport.Fault {
     /// A piece of the address space: what a fault's address lies in, or next to.
     public struct Mapping: Codable, Sendable, Hashable {
         /// Where the address is.
-        public var place: Place
+        public var place: CrashReport.Word
         /// How many bytes from the start of the mapping if it is inside, else how far away; the byte behind the end is 0 bytes past it.
         public var distance: Int
         /// The path of the file that is mapped, or what `/proc/PID/maps` has in its place, such as `[heap]`; empty for memory
@@ -178,26 +124,7 @@ extension CrashReport.Fault {
 
 extension CrashReport.Fault.Mapping {
     /// Where an address is, as seen from a mapping.
-    ///
-    /// A value that this version does not know is kept as it is.
-    public struct Place: RawRepresentable, Codable, Sendable, Hashable {
-        /// The value in JSON.
-        public let rawValue: String
-
-        /// Takes a value.
-        ///
-        /// - Parameter rawValue: The value in JSON.
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
-
-        /// In it.
-        package static let inside = Place(rawValue: "inside")
-        /// Behind its end, where nothing is mapped.
-        package static let after = Place(rawValue: "after")
-        /// Before its start, where nothing is mapped.
-        package static let before = Place(rawValue: "before")
-    }
+    package typealias Place = CrashReport.Word
 
     /// What it is, such as `the writable data of /usr/lib/x.so`.
     var words: String {

@@ -15,7 +15,7 @@ public struct HexAddress: Sendable, Hashable, Comparable {
     /// Reads an address from text.
     ///
     /// - Parameter text: `0x` and 1 to 16 hexadecimal digits; any other text makes `nil`.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         // `UInt64(_:radix:)` would take a sign.
         guard text.hasPrefix("0x"), let digit = text.dropFirst(2).first, digit.isHexDigit,
             let value = UInt64(text.dropFirst(2), radix: 16)

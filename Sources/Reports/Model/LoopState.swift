@@ -18,7 +18,7 @@ extension CrashReport.LoopState {
     /// A call from the loop into user code.
     public struct Callout: Codable, Sendable, Hashable {
         /// What was called.
-        public var kind: Kind
+        public var kind: CrashReport.Word
         /// The label the user gave it, or an empty string.
         public var label: String
         /// The number of the item in its loop.
@@ -31,30 +31,5 @@ extension CrashReport.LoopState {
 
 extension CrashReport.LoopState.Callout {
     /// What the loop was calling.
-    ///
-    /// A value that this version does not know is kept as it is.
-    public struct Kind: RawRepresentable, Codable, Sendable, Hashable {
-        /// The value in JSON.
-        public let rawValue: String
-
-        /// Takes a value.
-        ///
-        /// - Parameter rawValue: The value in JSON.
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
-
-        /// A source.
-        package static let source = Kind(rawValue: "source")
-        /// A port source.
-        package static let port = Kind(rawValue: "port")
-        /// A timer.
-        package static let timer = Kind(rawValue: "timer")
-        /// An observer.
-        package static let observer = Kind(rawValue: "observer")
-        /// A block that was to be performed.
-        package static let block = Kind(rawValue: "block")
-        /// A job of the main queue.
-        package static let mainQueue = Kind(rawValue: "mainQueue")
-    }
+    package typealias Kind = CrashReport.Word
 }

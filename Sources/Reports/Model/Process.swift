@@ -24,32 +24,13 @@ extension CrashReport {
         /// Nil says that it was not.
         public var isForkedChild: Bool?
         /// How far it had come; nil if that is not known.
-        public var phase: Phase?
+        public var phase: CrashReport.Word?
     }
 }
 
 extension CrashReport.Process {
     /// How far a process has come.
-    ///
-    /// A value that this version does not know is kept as it is.
-    public struct Phase: RawRepresentable, Codable, Sendable, Hashable {
-        /// The value in JSON.
-        public let rawValue: String
-
-        /// Takes a value.
-        ///
-        /// - Parameter rawValue: The value in JSON.
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
-
-        /// Its host did not run yet.
-        package static let starting = Phase(rawValue: "starting")
-        /// Its host ran, and nothing was served yet.
-        package static let running = Phase(rawValue: "running")
-        /// Something was served.
-        package static let serving = Phase(rawValue: "serving")
-    }
+    package typealias Phase = CrashReport.Word
 }
 
 extension CrashReport {

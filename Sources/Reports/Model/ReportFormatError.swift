@@ -1,7 +1,7 @@
 /// Bytes are not a report, or a report cannot be written as bytes.
 public struct ReportFormatError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What kind of error it is.
-    public enum Code: Sendable {
+    package enum Code: Sendable {
         /// The bytes are not JSON, or not that of a report.
         case malformed
         /// The report is of a version that this library does not read.
@@ -11,7 +11,7 @@ public struct ReportFormatError: Error, Sendable, Hashable, CustomStringConverti
     }
 
     /// What kind of error it is.
-    public let code: Code
+    package let code: Code
 
     /// What is wrong, and where.
     public let description: String

@@ -6,7 +6,7 @@ extension CrashReport {
         /// Which stall of its process it was, counted from 1.
         public var number: Int
         /// What stalled.
-        public var subject: Subject
+        public var subject: CrashReport.Word
         /// What the one who watches it calls it; nil for a loop without a name.
         public var label: String?
         /// What lasts at least this long is a stall, in seconds.
@@ -18,7 +18,7 @@ extension CrashReport {
         /// Of several stalls that were counted in one report, the longest.
         public var length: Double
         /// What became of it.
-        public var end: End
+        public var end: CrashReport.Word
         /// What its thread did meanwhile, what took longest first.
         public var activities: [ActivityTime]
         /// How long its thread was on a processor since the first sample, in seconds; nil if that is not known.
@@ -82,83 +82,20 @@ extension CrashReport {
 
 extension CrashReport.Stall {
     /// What stalled.
-    ///
-    /// A value that this version does not know is kept as it is.
-    public struct Subject: RawRepresentable, Codable, Sendable, Hashable {
-        /// The value in JSON.
-        public let rawValue: String
-
-        /// Takes a value.
-        ///
-        /// - Parameter rawValue: The value in JSON.
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
-
-        /// An event loop, which did not look for events.
-        package static let loop = Subject(rawValue: "loop")
-        /// What was pinged and did not answer: a queue, an actor, another project's loop.
-        package static let ping = Subject(rawValue: "ping")
-    }
+    package typealias Subject = CrashReport.Word
 
     /// What became of a stall.
-    ///
-    /// A value that this version does not know is kept as it is.
-    public struct End: RawRepresentable, Codable, Sendable, Hashable {
-        /// The value in JSON.
-        public let rawValue: String
-
-        /// Takes a value.
-        ///
-        /// - Parameter rawValue: The value in JSON.
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
-
-        /// It went on by itself.
-        public static let wentOn = End(rawValue: "went on")
-        /// Its callout was abandoned: it faulted, or ran for longer than its deadline, and has a report of its own for that.
-        public static let abandoned = End(rawValue: "abandoned")
-        /// The process has not said that it ended: it lasts, or the process ended first.
-        public static let never = End(rawValue: "never ended")
-    }
+    package typealias End = CrashReport.Word
 }
 
 extension CrashReport.Stall {
     /// What a thread does that does not go on.
-    ///
-    /// A value that this version does not know is kept as it is.
-    public struct Activity: RawRepresentable, Codable, Sendable, Hashable {
-        /// The value in JSON.
-        public let rawValue: String
-
-        /// Takes a value.
-        ///
-        /// - Parameter rawValue: The value in JSON.
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
-
-        /// It ran on a processor.
-        public static let running = Activity(rawValue: "running")
-        /// It was ready to run, and no processor was free for it.
-        public static let ready = Activity(rawValue: "ready, not scheduled")
-        /// It waited for a lock that another thread held.
-        public static let lock = Activity(rawValue: "waiting for a lock")
-        /// It waited in a system call.
-        public static let systemCall = Activity(rawValue: "in a system call")
-        /// It waited for a device, and could not be interrupted.
-        public static let disk = Activity(rawValue: "waiting for disk")
-        /// It was stopped by a signal or a debugger, while the rest of the process was not.
-        public static let stopped = Activity(rawValue: "stopped")
-        /// That is not known.
-        public static let unknown = Activity(rawValue: "unknown")
-    }
+    package typealias Activity = CrashReport.Word
 
     /// How long a thread did something.
     public struct ActivityTime: Codable, Sendable, Hashable {
         /// What it did.
-        public var activity: Activity
+        public var activity: CrashReport.Word
         /// The system call it was in, such as `read`, if it was in one.
         public var systemCall: String?
         /// How long, in seconds: each sample stands for the time since the one before it.

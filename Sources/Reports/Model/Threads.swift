@@ -16,7 +16,7 @@ extension CrashReport {
         /// The registers, by name; of another thread than the one that faulted, those that tell where it is.
         public var registers: [String: HexAddress] = [:]
         /// What the kernel said of it; nil for the thread that faulted, and where it is not known.
-        public var state: State?
+        public var state: CrashReport.Word?
         /// The system call it was in, such as `futex`, if it was in one and that is known.
         public var systemCall: String?
         /// How long after the fault its stack was taken, in seconds; nil for the thread that faulted.
@@ -26,30 +26,7 @@ extension CrashReport {
 
 extension CrashReport.Thread {
     /// What a thread was doing, as the kernel sees it (proc_pid_stat(5)).
-    ///
-    /// A value that this version does not know is kept as it is.
-    public struct State: RawRepresentable, Codable, Sendable, Hashable {
-        /// The value in JSON.
-        public let rawValue: String
-
-        /// Takes a value.
-        ///
-        /// - Parameter rawValue: The value in JSON.
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
-
-        /// It was running, or ready to.
-        package static let running = State(rawValue: "running")
-        /// It waited for something.
-        package static let sleeping = State(rawValue: "sleeping")
-        /// It waited for a device, and could not be interrupted.
-        package static let waitingForDisk = State(rawValue: "waiting for disk")
-        /// It was stopped by a signal or a debugger.
-        package static let stopped = State(rawValue: "stopped")
-        /// It had ended.
-        package static let ended = State(rawValue: "ended")
-    }
+    package typealias State = CrashReport.Word
 }
 
 extension CrashReport {
@@ -60,7 +37,7 @@ extension CrashReport {
         /// The address of the instruction.
         public var address: HexAddress
         /// What the address is.
-        public var kind: Kind
+        public var kind: CrashReport.Word
         /// The image the address lies in, as an index into the report's images.
         public var image: Int?
         /// The name of that image.
@@ -88,24 +65,7 @@ extension CrashReport {
 
 extension CrashReport.Frame {
     /// What the address of a frame is.
-    ///
-    /// A value that this version does not know is kept as it is.
-    public struct Kind: RawRepresentable, Codable, Sendable, Hashable {
-        /// The value in JSON.
-        public let rawValue: String
-
-        /// Takes a value.
-        ///
-        /// - Parameter rawValue: The value in JSON.
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
-
-        /// The instruction that faulted, or that a signal interrupted.
-        package static let programCounter = Kind(rawValue: "programCounter")
-        /// The instruction after a call.
-        package static let returnAddress = Kind(rawValue: "returnAddress")
-    }
+    package typealias Kind = CrashReport.Word
 }
 
 extension CrashReport {
@@ -152,7 +112,7 @@ extension CrashReport.Frame {
     }
 
     /// Whether somebody wrote this function: user code, and not a check that the compiler put into it.
-    public var isApplicationCode: Bool { isUserCode && runtimeFailure == nil }
+    package var isApplicationCode: Bool { isUserCode && runtimeFailure == nil }
 
     /// Where the frame is: `function (File.swift:12)`, else image and offset, else the address.
     public var location: String {

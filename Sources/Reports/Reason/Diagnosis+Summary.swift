@@ -85,7 +85,6 @@ extension FaultPlace {
         }
     }
 
-
     private var codeName: String { report.fault?.code.name ?? "" }
 
     private var calloutName: String {

@@ -42,7 +42,9 @@ struct FaultReason {
     private var overdue: String? {
         guard let deadlineSeconds = fault.deadlineSeconds else { return nil }
         let label = callout.map { $0.label.isEmpty ? "" : " \"\($0.label)\"" } ?? ""
-        return "the callout\(label) ran for more than its deadline of \(CrashReport.Stall.text(seconds: deadlineSeconds))".oneLine
+        return
+            "the callout\(label) ran for more than its deadline of \(CrashReport.Stall.text(seconds: deadlineSeconds))"
+            .oneLine
     }
 
     private var name: String { fault.signal.name }
@@ -82,7 +84,6 @@ struct FaultReason {
         default: "\(name) (\(codeName))"
         }
     }
-
 
     private var segmentationFault: String {
         if addressKind == .stackGuard { return "stack overflow" }

@@ -1,8 +1,9 @@
 /// The names of system calls.
 package enum SystemCallNames {
-    /// The name of a system call; nil of one that is not known.
+    /// The name of a system call.
     ///
     /// - Parameter number: Its number on x86-64.
+    /// - Returns: The name; nil of one that is not known.
     package static func name(_ number: Int) -> String? { names[number] }
 
     private static let names = {

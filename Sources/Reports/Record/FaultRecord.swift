@@ -202,8 +202,7 @@ package struct FaultRecord: Sendable, Hashable {
     ///
     /// Takes any bytes: what a record is too short for is as if nothing had been written there.
     ///
-    /// - Parameters:
-    ///   - bytes: The record.
+    /// - Parameter bytes: The record.
     package init?(bytes: [UInt8]) {
         self.init(RecordBytes(bytes[...]))
     }

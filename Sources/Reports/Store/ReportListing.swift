@@ -15,9 +15,9 @@ public struct ReportFilter: Sendable, Hashable {
     /// The name of the signal, in any case, with or without `SIG`.
     public var signal: String?
     /// What was decided about the process.
-    public var verdict: CrashReport.Verdict.Decision?
+    public var verdict: CrashReport.Word?
     /// What the report is about.
-    public var kind: CrashReport.Kind?
+    public var kind: CrashReport.Word?
     /// What the fingerprint begins with, with or without the version of the rule before it (`v2-`).
     public var fingerprint: String?
     /// The beginning of the time: a report whose fault happened for the last time before it is left out.

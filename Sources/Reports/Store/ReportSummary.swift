@@ -5,7 +5,7 @@ public struct ReportSummary: Codable, Sendable, Hashable {
     /// The identifier of the report.
     public var id: ReportID
     /// What the report is about.
-    public var kind: CrashReport.Kind
+    public var kind: CrashReport.Word
     /// When the fault happened.
     public var timestamp: Timestamp
     /// The name of the process.
@@ -23,7 +23,7 @@ public struct ReportSummary: Codable, Sendable, Hashable {
     /// Where it went wrong, such as `function (File.swift:12)`.
     public var location: String
     /// What was decided about the process.
-    public var verdict: CrashReport.Verdict.Decision
+    public var verdict: CrashReport.Word
     /// Whether the loop item that faulted was taken out of its loop; nil says no.
     public var quarantined: Bool?
     /// What faults of the same cause have in common.
@@ -73,7 +73,7 @@ public struct ReportSummary: Codable, Sendable, Hashable {
     }
 
     /// What it is about, in a word: the name of the signal, or `stall`.
-    public var subject: String { kind == .stall ? kind.rawValue : signal }
+    package var subject: String { kind == .stall ? kind.rawValue : signal }
 
     /// What went wrong, without how often.
     package var plainReason: String {

@@ -1,7 +1,8 @@
-@testable import CrashReports
 import Foundation
 import SystemPackage
 import Testing
+
+@testable import CrashReports
 
 /// What a shell completes, and what `man` shows.
 @Suite(.timeLimit(.minutes(10))) struct CompletionTests {

@@ -1,7 +1,8 @@
-@testable import CrashReports
 import Foundation
 import SystemPackage
 import Testing
+
+@testable import CrashReports
 
 /// Which reports are listed, and in which order and form.
 @Suite(.timeLimit(.minutes(10))) struct FilterTests {
@@ -95,7 +96,8 @@ import Testing
         (["list", "--signal", "SIGSEV"], "SIGSEGV"), (["list", "--verdict", "resmue"], "resume"),
         (["list", "--sort", "newst"], "newest"), (["list", "--group", "--sort", "conut"], "count"),
         (["stats", "--per", "dya"], "day"), (["lits"], "crashreport --help"), (["list", "--kind", "all"], "stall"),
-        (["list", "--procss", "x"], "--process"), (["list", "--tag", "a=1", "--tag", "a=2"], "two values"), (["list", "--since", "soon"], "yesterday"),
+        (["list", "--procss", "x"], "--process"), (["list", "--tag", "a=1", "--tag", "a=2"], "two values"),
+        (["list", "--since", "soon"], "yesterday"),
         (["list", "--tag", "region"], "region=eu-1"), (["prune", "--older-than", "old"], "30d"),
         (["prune", "--max-bytes", "1 stone"], "50M"), (["show", "last", "--json", "--raw"], "exclude each other"),
         (["list", "--since", "1h", "--until", "2h"], "before"),

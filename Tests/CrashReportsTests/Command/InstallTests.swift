@@ -1,7 +1,8 @@
-@testable import CrashReports
 import Foundation
 import SystemPackage
 import Testing
+
+@testable import CrashReports
 
 /// How the command, and a service, get onto a machine.
 @Suite(.timeLimit(.minutes(10))) struct InstallTests {

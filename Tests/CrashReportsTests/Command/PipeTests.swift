@@ -1,8 +1,9 @@
-@testable import CrashReports
 import Foundation
 import Glibc
 import SystemPackage
 import Testing
+
+@testable import CrashReports
 
 /// Output that somebody stops reading, pages through, or follows.
 @Suite(.timeLimit(.minutes(10))) struct PipeTests {

@@ -1,7 +1,8 @@
-@testable import CrashReports
 import Foundation
 import SystemPackage
 import Testing
+
+@testable import CrashReports
 
 /// Whole sessions, as somebody looked at them once.
 @Suite(.timeLimit(.minutes(10))) struct SessionTests {

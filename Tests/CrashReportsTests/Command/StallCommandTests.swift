@@ -1,7 +1,8 @@
-@testable import CrashReports
 import Foundation
 import SystemPackage
 import Testing
+
+@testable import CrashReports
 
 /// Stalls among faults.
 @Suite(.timeLimit(.minutes(10))) struct StallCommandTests {

@@ -1,8 +1,9 @@
-@testable import CrashReports
 import Foundation
 import Glibc
 import SystemPackage
 import Testing
+
+@testable import CrashReports
 
 /// The commands that name, compare, check and remove.
 @Suite(.timeLimit(.minutes(10))) struct StoreCommandTests {

@@ -1,7 +1,8 @@
-@testable import CrashReports
 import Foundation
 import SystemPackage
 import Testing
+
+@testable import CrashReports
 
 /// Files in a store that cannot be read keep nobody from the reports behind them.
 @Suite(.timeLimit(.minutes(10))) struct UnreadableFilesTests {

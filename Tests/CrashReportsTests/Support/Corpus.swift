@@ -1,5 +1,6 @@
-@testable import CrashReports
 import Foundation
+
+@testable import CrashReports
 
 /// Reports of known bugs, as far as they count for grouping: `Corpus/README.md` says how they were made.
 struct Corpus {

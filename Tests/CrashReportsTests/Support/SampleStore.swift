@@ -1,5 +1,6 @@
-@testable import CrashReports
 import SystemPackage
+
+@testable import CrashReports
 
 /// A week of faults, the same in every run.
 enum SampleStore {

@@ -1,6 +1,7 @@
-@testable import CrashReports
 import Foundation
 import SystemPackage
+
+@testable import CrashReports
 
 /// A directory for one test, gone when the test is.
 final class TemporaryStore: Sendable {

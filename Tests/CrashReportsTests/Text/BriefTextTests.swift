@@ -1,6 +1,6 @@
-@testable import CrashReports
 import Testing
 
+@testable import CrashReports
 @testable import ReportText
 
 /// What `show` says without `--full`.

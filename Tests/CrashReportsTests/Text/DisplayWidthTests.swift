@@ -1,7 +1,7 @@
-@testable import CrashReports
 import SystemPackage
 import Testing
 
+@testable import CrashReports
 @testable import ReportText
 
 @Suite struct DisplayWidthTests {

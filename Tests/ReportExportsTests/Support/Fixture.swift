@@ -1,6 +1,7 @@
-@testable import CrashReports
 import Foundation
 import TestSupport
+
+@testable import CrashReports
 
 /// Reports and texts that come with the tests.
 enum Fixture {

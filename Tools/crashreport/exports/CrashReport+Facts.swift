@@ -37,7 +37,9 @@ extension CrashReport.Image {
 
     /// The first 16 bytes of the build identifier, filled up with zeros: what takes the place of a UUID.
     var identifierBytes: [UInt8]? {
-        buildID.flatMap { $0.isEmpty ? nil : $0.hexBytes }.map { Array($0.prefix(16)) + Array(repeating: 0, count: max(0, 16 - $0.count)) }
+        buildID.flatMap { $0.isEmpty ? nil : $0.hexBytes }.map {
+            Array($0.prefix(16)) + Array(repeating: 0, count: max(0, 16 - $0.count))
+        }
     }
 }
 

@@ -56,7 +56,9 @@ package struct FaultTimeline: Sendable, Hashable {
     }
 
     /// How long a stretch is: the name of its unit, or how many weeks.
-    package var stretch: String { multiple > 1 ? "\(multiple) weeks" : unit == .tenMinutes ? "10 minutes" : unit.rawValue }
+    package var stretch: String {
+        multiple > 1 ? "\(multiple) weeks" : unit == .tenMinutes ? "10 minutes" : unit.rawValue
+    }
 
     /// Whether stretches begin at midnight.
     var isOfDays: Bool { unit == .day || unit == .week }

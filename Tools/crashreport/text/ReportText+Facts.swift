@@ -7,6 +7,7 @@ extension ReportText {
     /// What the report says in a line each, as `show` has it below the diagnosis.
     ///
     /// - Parameter isBrief: Whether only what tells at a glance is wanted.
+    /// - Returns: The lines; one without a name goes on with the line before.
     package func facts(isBrief: Bool = false) -> [ReportFact] {
         var facts = [("report", "\(report.id)  \(report.fingerprint)")] + subjectFacts(isBrief)
         if hasThread { facts.append(("where", report.location)) }

@@ -46,7 +46,6 @@ extension AppleCrashText {
         return lines + [""]
     }
 
-
     /// `%18#llx - %18#llx %@%@ %@  <%@> %@`, by their addresses; the end is the last address.
     var images: [String] {
         var lines = ["Binary Images:"]

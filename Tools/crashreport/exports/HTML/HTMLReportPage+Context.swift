@@ -125,7 +125,6 @@ extension HTMLReportPage {
         return text
     }
 
-
     func addImages(_ report: CrashReport, to html: inout HTMLText) {
         guard !report.images.isEmpty else { return }
         html.element("details", ["class": "fold"]) { html in

@@ -126,7 +126,8 @@ private enum StackPiece {
         }
         var next = thread.frames.first?.index ?? 0
         let half = mostFrames / 2
-        let frames = thread.frames.count > mostFrames ? thread.frames.prefix(half) + thread.frames.suffix(half) : thread.frames
+        let frames =
+            thread.frames.count > mostFrames ? thread.frames.prefix(half) + thread.frames.suffix(half) : thread.frames
         for run in FrameRuns(Array(frames)) {
             if let first = run.frames.first, first.index > next {
                 endLibrary()

@@ -44,6 +44,7 @@ package struct HTMLReportPage: Sendable {
     ///   - created: When the page was made.
     ///   - limits: How much goes into the page.
     ///   - zone: In which time zone people are shown times.
+    ///   - nonce: What the script and the style of the page are known by.
     package init(
         _ summaries: [ReportSummary],
         origin: String,
