@@ -35,7 +35,9 @@ extension EventHost {
         // Held until the last handler was called: one that releases at once must not end it for the others.
         let whole = drain.hold()
         for handler in drainHandlers.all {
-            loop.performWithoutWaking(in: .common, label: "drain handler") { MainActor.assumeIsolated { handler(drain) } }
+            loop.performWithoutWaking(in: .common, label: "drain handler") {
+                MainActor.assumeIsolated { handler(drain) }
+            }
         }
         loop.performWithoutWaking(in: .common, label: "drain") { MainActor.assumeIsolated { whole.release() } }
         drain.keepTime(on: loop)

@@ -40,8 +40,12 @@ struct CommonItemTests {
     func refusedByMode() throws {
         try onNewThread { loop in
             let pipe = TestPipe()
-            let common = HostRunLoop.PortSource(label: "common", descriptor: FileDescriptor(rawValue: pipe.readEnd)) { _, _ in }
-            let own = HostRunLoop.PortSource(label: "own", descriptor: FileDescriptor(rawValue: pipe.readEnd)) { _, _ in }
+            let common = HostRunLoop.PortSource(label: "common", descriptor: FileDescriptor(rawValue: pipe.readEnd)) {
+                _,
+                _ in
+            }
+            let own = HostRunLoop.PortSource(label: "own", descriptor: FileDescriptor(rawValue: pipe.readEnd)) { _, _ in
+            }
             let timer = Timer(label: "t", after: .seconds(100)) { _ in }
             try loop.add(common, to: .common)
             loop.add(timer, to: .common)

@@ -141,6 +141,19 @@ struct DocumentationTests {
         #expect(lines == ["drag", "redraw"])
     }
 
+    @Test("A closure with a type of its own is for any loop")
+    func typedClosure() throws {
+        let lines = try lines { _, print in
+            let worker = try HostRunLoop.LoopThread(name: "worker")
+            let work: @Sendable () -> Void = { print("work") }
+            worker.loop.perform(work)
+            try worker.loop.performAndWait {}
+            worker.stop()
+            worker.join()
+        }
+        #expect(lines == ["work"])
+    }
+
     @Test("A thread with a loop performs, stops and is joined")
     func threads() throws {
         let lines = try lines { _, print in

@@ -152,7 +152,9 @@ struct FloatingPointTests {
     func outsideOfRun() throws {
         let bit = try onNewThread { loop in
             hf_test_toggle_mxcsr(Self.flushToZero)
-            loop.add(HostRunLoop.Source(label: "s", schedule: { _, _ in hf_test_abandon_callout() }, cancel: nil) { _ in })
+            loop.add(
+                HostRunLoop.Source(label: "s", schedule: { _, _ in hf_test_abandon_callout() }, cancel: nil) { _ in }
+            )
             return Self.mxcsr & Self.flushToZero
         }
         #expect(bit == Self.flushToZero)

@@ -67,7 +67,9 @@ struct ForkTests {
                 let child = hf_test_fork()
                 if child == 0 {
                     let own = HostRunLoop.current
-                    guard own !== loop, own !== main, own === HostRunLoop.main, own.isMain, own.isCurrent else { _exit(1) }
+                    guard own !== loop, own !== main, own === HostRunLoop.main, own.isMain, own.isCurrent else {
+                        _exit(1)
+                    }
                     guard own === HostRunLoop.current, !own.isInheritedByFork else { _exit(2) }
                     // As libuv's fork_timer: a timer of the child fires in the child.
                     let trace = Trace()

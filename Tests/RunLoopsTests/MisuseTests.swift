@@ -101,7 +101,10 @@ struct MisuseTests {
             var codes: [HostRunLoop.Mode: [RunLoopError.Code]] = [:]
             for mode: HostRunLoop.Mode in [.default, .common] {
                 for descriptor: CInt in [-1, file, folder] {
-                    let port = HostRunLoop.PortSource(label: "p", descriptor: FileDescriptor(rawValue: descriptor)) { _, _ in }
+                    let port = HostRunLoop.PortSource(label: "p", descriptor: FileDescriptor(rawValue: descriptor)) {
+                        _,
+                        _ in
+                    }
                     do throws(RunLoopError) {
                         try loop.add(port, to: mode)
                     } catch {
@@ -125,7 +128,9 @@ struct MisuseTests {
             let first = TestPipe()
             let second = TestPipe()
             let number = dup(first.readEnd)
-            let old = HostRunLoop.PortSource(label: "old", descriptor: FileDescriptor(rawValue: number)) { _, _ in trace.add("old") }
+            let old = HostRunLoop.PortSource(label: "old", descriptor: FileDescriptor(rawValue: number)) { _, _ in
+                trace.add("old")
+            }
             try loop.add(old)
             // In one step: other tests open descriptors meanwhile.
             #expect(dup2(second.readEnd, number) == number)

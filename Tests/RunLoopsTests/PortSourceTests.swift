@@ -88,7 +88,9 @@ struct PortSourceTests {
             let ends = try socketPair()
             defer { closeAll(ends) }
             let cell = Cell<PortSource?>(nil)
-            let source = PortSource(label: "p", descriptor: FileDescriptor(rawValue: ends[0]), interest: []) { _, readiness in
+            let source = PortSource(label: "p", descriptor: FileDescriptor(rawValue: ends[0]), interest: []) {
+                _,
+                readiness in
                 trace.add(readiness == .writable ? "write" : "\(readiness.rawValue)")
                 cell.value?.interest = .readable
             }
@@ -135,12 +137,14 @@ struct PortSourceTests {
         let entries = try onNewThread { loop in
             let trace = Trace()
             let ends = try socketPair()
-            let old = PortSource(label: "old", descriptor: FileDescriptor(rawValue: ends[0])) { _, _ in trace.add("old") }
+            let old = PortSource(label: "old", descriptor: FileDescriptor(rawValue: ends[0])) { _, _ in trace.add("old")
+            }
             try loop.add(old)
             let pipe = TestPipe()
             // Closes the socket and takes its number in one step: other tests open descriptors meanwhile.
             precondition(dup2(pipe.readEnd, ends[0]) == ends[0])
-            let new = PortSource(label: "new", descriptor: FileDescriptor(rawValue: ends[0])) { _, _ in trace.add("new") }
+            let new = PortSource(label: "new", descriptor: FileDescriptor(rawValue: ends[0])) { _, _ in trace.add("new")
+            }
             try loop.add(new)
             old.invalidate()
             pipe.fill()

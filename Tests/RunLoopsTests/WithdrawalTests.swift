@@ -71,7 +71,9 @@ struct WithdrawalTests {
             let trace = Trace()
             let victim = Cell<UInt64>(0)
             let withdraw: @Sendable () -> Void = { trace.add("\(loop.withdraw(item: victim.value) != nil)") }
-            let sources = [Source(label: "a") { _ in withdraw() }, Source(label: "b", order: 1) { _ in trace.add("source") }]
+            let sources = [
+                Source(label: "a") { _ in withdraw() }, Source(label: "b", order: 1) { _ in trace.add("source") },
+            ]
             for source in sources {
                 loop.add(source)
                 source.signal()
@@ -280,14 +282,18 @@ struct WithdrawalTests {
             let pipe = TestPipe()
             let port = try HostRunLoop.MessagePort(label: "messages") { _ in }
             let results = [
-                try loop.add(HostRunLoop.PortSource(label: "socket", descriptor: FileDescriptor(rawValue: ends[0])) { _, _ in }, to: .common),
+                try loop.add(
+                    HostRunLoop.PortSource(label: "socket", descriptor: FileDescriptor(rawValue: ends[0])) { _, _ in },
+                    to: .common
+                ),
                 try loop.add(pipe.portSource("pipe") { _ in }), loop.add(Timer(label: "timer", after: .zero) { _ in }),
                 try loop.add(port),
             ]
             let items = Set(loop.itemsThatCanBeLeftOut.keys)
             // Who asks for it by hand has it.
             loop.withhold(itemsLabelled: ["other"])
-            let other = HostRunLoop.PortSource(label: "other", descriptor: FileDescriptor(rawValue: ends[1])) { _, _ in }
+            let other = HostRunLoop.PortSource(label: "other", descriptor: FileDescriptor(rawValue: ends[1])) { _, _ in
+            }
             return (results + [try loop.add(other)], items)
         }
         #expect(results == [.added, .withheld, .withheld, .added, .withheld])

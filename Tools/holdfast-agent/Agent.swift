@@ -89,7 +89,8 @@ final class Agent {
     // MARK: Connections
 
     private func listen() throws {
-        let port = HostRunLoop.PortSource(label: "listener", descriptor: FileDescriptor(rawValue: listener.descriptor)) { [weak self] _, _ in
+        let port = HostRunLoop.PortSource(label: "listener", descriptor: FileDescriptor(rawValue: listener.descriptor))
+        { [weak self] _, _ in
             MainActor.assumeIsolated { self?.accept() }
         }
         listenerSource = port

@@ -66,7 +66,11 @@ final class Client {
     func start(on loop: HostRunLoop) throws {
         // What was left of it is served as soon as there is room for answers.
         let interest: HostRunLoop.PortSource.Interest = hasState ? [.readable, .writable] : .readable
-        let source = HostRunLoop.PortSource(label: "client \(number)", descriptor: FileDescriptor(rawValue: descriptor), interest: interest) {
+        let source = HostRunLoop.PortSource(
+            label: "client \(number)",
+            descriptor: FileDescriptor(rawValue: descriptor),
+            interest: interest
+        ) {
             [weak self] _, readiness in
             MainActor.assumeIsolated { self?.serveMarked(readiness) }
         }

@@ -19,7 +19,8 @@ final class UnprotectedAgent {
 
     /// Serves for ever.
     func serve() throws {
-        let port = HostRunLoop.PortSource(label: "listener", descriptor: FileDescriptor(rawValue: listener.descriptor)) { [weak self] _, _ in
+        let port = HostRunLoop.PortSource(label: "listener", descriptor: FileDescriptor(rawValue: listener.descriptor))
+        { [weak self] _, _ in
             MainActor.assumeIsolated { self?.accept() }
         }
         listenerSource = port

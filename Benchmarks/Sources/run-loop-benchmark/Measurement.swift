@@ -66,7 +66,9 @@ func addPort(
     to loop: HostRunLoop,
     _ serve: @escaping @Sendable () -> Void
 ) -> HostRunLoop.PortSource {
-    let source = HostRunLoop.PortSource(label: "benchmark", descriptor: FileDescriptor(rawValue: descriptor)) { _, _ in serve() }
+    let source = HostRunLoop.PortSource(label: "benchmark", descriptor: FileDescriptor(rawValue: descriptor)) { _, _ in
+        serve()
+    }
     do {
         try loop.add(source)
     } catch {

@@ -97,11 +97,8 @@ extension HostRunLoop {
     /// ends, and one that is set later is not kept. Callable from any thread.
     ///
     /// - Parameter handler: The handler, or `nil` for the default one.
-    package func setAbandonHandler(
-        @_inheritActorContext _ handler: (@Sendable @isolated(any) (AbandonedCallout) -> Void)?
-    ) {
-        require(handler?.isolation, for: "abandon handler")
-        abandonHandler.set(handler.map(Plain.abandonHandler))
+    package func setAbandonHandler(_ handler: (@Sendable (AbandonedCallout) -> Void)?) {
+        abandonHandler.set(handler)
     }
 
     /// Sets what is called after a callout of a loop without a handler of its own was abandoned, on that loop's thread.

@@ -147,7 +147,7 @@ extension HostRunLoop {
         fileprivate let attachment: CalloutAttachment
 
         /// Whether it is registered with a callout that still runs.
-        public var isRegistered: Bool { attachment.isAttached }
+        package var isRegistered: Bool { attachment.isAttached }
 
         /// Takes it back, so that it does not run.
         ///

@@ -3,7 +3,7 @@
 /// A fault in `dictionary[key]!.mutate()` leaves a dictionary behind that looks well and is not. So whatever outlives a
 /// callout and is changed in callouts belongs into one of these: while `withValue` runs, the value counts as touched, and if
 /// the callout is abandoned there, the box is *poisoned*: every later access throws `PoisonedError`, until `replace(with:)`
-/// puts a new value in its place. The name stands in the crash record and in `AbandonedCallout.touched`.
+/// puts a new value in its place. The name stands in the crash report.
 ///
 /// A body that throws leaves the value as the body left it, unpoisoned, as everywhere in Swift.
 ///
@@ -13,7 +13,7 @@
 @safe
 public final class Poisonable<Value> {
     /// What records and errors call it.
-    public let name: String
+    package let name: String
     private let cell: PoisonableCell<Value>
     private let mark: CalloutAttachment
 
@@ -136,7 +136,7 @@ private final class PoisonableCell<Value> {
 /// A value was asked for that a fault may have left half changed.
 public struct PoisonedError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The name of the `Poisonable`.
-    public let name: String
+    package let name: String
 
     /// Makes an error.
     ///

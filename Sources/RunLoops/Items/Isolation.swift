@@ -20,12 +20,6 @@ enum Plain {
         return unsafe unsafeBitCast(Isolated(closure: closure), to: Plain.self).closure
     }
 
-    static func body<Value>(
-        _ closure: @escaping @Sendable @isolated(any) () throws -> Value
-    ) -> @Sendable () throws -> Value {
-        unsafe unsafeBitCast(IsolatedBody(closure: closure), to: PlainBody<Value>.self).closure
-    }
-
     static func timer(_ closure: @escaping @Sendable @isolated(any) (Timer) -> Void) -> @Sendable (Timer) -> Void {
         struct Isolated { let closure: @Sendable @isolated(any) (Timer) -> Void }
         struct Plain { let closure: @Sendable (Timer) -> Void }
@@ -99,23 +93,19 @@ enum Plain {
         struct Plain { let closure: @Sendable (HostRunLoop.SendRight.Answer) -> Void }
         return unsafe unsafeBitCast(Isolated(closure: closure), to: Plain.self).closure
     }
-
-    static func abandonHandler(
-        _ closure: @escaping @Sendable @isolated(any) (HostRunLoop.AbandonedCallout) -> Void
-    ) -> @Sendable (HostRunLoop.AbandonedCallout) -> Void {
-        struct Isolated { let closure: @Sendable @isolated(any) (HostRunLoop.AbandonedCallout) -> Void }
-        struct Plain { let closure: @Sendable (HostRunLoop.AbandonedCallout) -> Void }
-        return unsafe unsafeBitCast(Isolated(closure: closure), to: Plain.self).closure
-    }
 }
 
 // A type in a generic function is not possible.
-private struct IsolatedBody<Value> { let closure: @Sendable @isolated(any) () throws -> Value }
-private struct PlainBody<Value> { let closure: @Sendable () throws -> Value }
-private struct IsolatedTargetCall<Target: AnyObject> { let closure: @Sendable @isolated(any) (Target, HostRunLoop.Timer) -> Void }
+private struct IsolatedTargetCall<Target: AnyObject> {
+    let closure: @Sendable @isolated(any) (Target, HostRunLoop.Timer) -> Void
+}
 private struct PlainTargetCall<Target: AnyObject> { let closure: @Sendable (Target, HostRunLoop.Timer) -> Void }
-private struct IsolatedCommandHandler<Command: Sendable> { let closure: @Sendable @isolated(any) (HostRunLoop.CommandSource<Command>, Command) -> Void }
-private struct PlainCommandHandler<Command: Sendable> { let closure: @Sendable (HostRunLoop.CommandSource<Command>, Command) -> Void }
+private struct IsolatedCommandHandler<Command: Sendable> {
+    let closure: @Sendable @isolated(any) (HostRunLoop.CommandSource<Command>, Command) -> Void
+}
+private struct PlainCommandHandler<Command: Sendable> {
+    let closure: @Sendable (HostRunLoop.CommandSource<Command>, Command) -> Void
+}
 private struct IsolatedEnter<State> { let closure: @Sendable @isolated(any) () -> State }
 private struct PlainEnter<State> { let closure: @Sendable () -> State }
 private struct IsolatedLeave<State> { let closure: @Sendable @isolated(any) (State) -> Void }
@@ -129,7 +119,9 @@ extension HostRunLoop {
     ///   - label: What a crash report would call it.
     @inline(__always)
     func require(_ isolation: (any Actor)?, for label: @autoclosure () -> String) {
-        if let isolation, !isThread(of: isolation) { Misuse.endProcessForForeignActor(isolation, label(), isMain: isMain) }
+        if let isolation, !isThread(of: isolation) {
+            Misuse.endProcessForForeignActor(isolation, label(), isMain: isMain)
+        }
     }
 
     @inline(never)

@@ -5,14 +5,16 @@ extension HostRunLoop {
     ///
     /// It is valid until it is invalidated, which is for ever. Callable from any thread.
     public class Item: @unchecked Sendable {
-        /// The identity of the item, unique in the process: what `AbandonedCallout.item` names.
+        /// The identity of the item, unique in the process: what crash reports name.
         public final let identifier: UInt64
         final let name: ItemName
         /// The actor whose code its closure is; `nil` for a closure that belongs to none.
         final let isolation: (any Actor)?
         private let lock = CriticalLock()
         private let valid = Atomic<Bool>(true)
-        /// In which modes of which loops it is. Protected by the item's lock; changed with the loop's lock held too.
+        /// In which modes of which loops it is.
+        ///
+        /// Protected by the item's lock; changed with the loop's lock held too.
         @safe @exclusivity(unchecked) final var memberships = Memberships()
 
         init(_ identifier: UInt64 = ItemIdentifier.next(), label: String, isolation: (any Actor)?) {
@@ -25,12 +27,15 @@ extension HostRunLoop {
         public final var label: String { name.text }
 
         /// Whether it will be served again: it was not invalidated, and if it fires once, it has not finished that.
-        public var isValid: Bool { valid.load(ordering: .acquiring) }
+        ///
+        /// A message port is not valid either when the connection that it was made with was closed.
+        public final var isValid: Bool { isAlive }
 
         /// Ends its life: it leaves every mode of every loop, and is never called again.
         ///
-        /// What has come for it already is dropped. A callout of it that is running goes on.
-        public func invalidate() { preconditionFailure("an item of a run loop is of no kind") }
+        /// What has come for it already is dropped: commands that wait, messages that were not delivered. Senders are told. A
+        /// callout of it that is running goes on.
+        public final func invalidate() { end() }
 
         /// The identities under which its callouts are recorded: more than its own where it stands on other items.
         package var calloutIdentifiers: [UInt64] { [identifier] }
@@ -39,6 +44,12 @@ extension HostRunLoop {
         final func endLife() -> Bool { valid.exchange(false, ordering: .acquiringAndReleasing) }
 
         // MARK: What each kind does by itself
+
+        /// Whether it was not invalidated.
+        var isAlive: Bool { valid.load(ordering: .acquiring) }
+
+        /// Invalidates it.
+        func end() { preconditionFailure("an item of a run loop is of no kind") }
 
         /// Adds it to a mode of a loop, or says why not.
         func join(_ loop: HostRunLoop, in mode: Mode) throws(RunLoopError) -> AddResult {
@@ -49,7 +60,9 @@ extension HostRunLoop {
         func part(from loop: HostRunLoop, in mode: Mode) { preconditionFailure("an item of a run loop is of no kind") }
 
         /// Says whether it is in a mode of a loop.
-        func isMember(of loop: HostRunLoop, in mode: Mode) -> Bool { preconditionFailure("an item of a run loop is of no kind") }
+        func isMember(of loop: HostRunLoop, in mode: Mode) -> Bool {
+            preconditionFailure("an item of a run loop is of no kind")
+        }
 
         // MARK: The item's lock
 

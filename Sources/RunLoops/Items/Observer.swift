@@ -64,8 +64,7 @@ extension HostRunLoop {
             super.init(identifier, label: label, isolation: isolation)
         }
 
-        /// Ends its life: it leaves every mode and is never called again.
-        public override func invalidate() {
+        override func end() {
             if endLife() { removeFromAllLoops() }
         }
 

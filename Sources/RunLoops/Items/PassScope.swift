@@ -38,7 +38,7 @@ extension HostRunLoop {
         public func invalidate() { end() }
 
         /// Whether it was not invalidated.
-        public var isValid: Bool { observers[0].isValid }
+        package var isValid: Bool { observers[0].isValid }
 
         /// Whether any of its observers is still in the loop.
         var isInLoop: Bool { observers.contains { $0.isValid } }

@@ -45,7 +45,15 @@ extension HostRunLoop {
             @_inheritActorContext perform: @escaping @Sendable @isolated(any) (PortSource, Readiness) -> Void
         ) {
             self.init(
-                ItemIdentifier.next(), label, descriptor.rawValue, interest, nil, nil, nil, perform.isolation, Plain.port(perform)
+                ItemIdentifier.next(),
+                label,
+                descriptor.rawValue,
+                interest,
+                nil,
+                nil,
+                nil,
+                perform.isolation,
+                Plain.port(perform)
             )
         }
 
@@ -69,7 +77,15 @@ extension HostRunLoop {
             perform: @escaping @Sendable (PortSource, Readiness) -> Void
         ) {
             self.init(
-                ItemIdentifier.next(), label, descriptor, interest, peers, hasOpenWork, whenLoopsEnded, nil, perform
+                ItemIdentifier.next(),
+                label,
+                descriptor,
+                interest,
+                peers,
+                hasOpenWork,
+                whenLoopsEnded,
+                nil,
+                perform
             )
         }
 
@@ -110,8 +126,7 @@ extension HostRunLoop {
             }
         }
 
-        /// Ends its life: it leaves every mode of every loop, and events that were harvested for it are dropped.
-        public override func invalidate() {
+        override func end() {
             if endLife() { removeFromAllLoops() }
         }
 

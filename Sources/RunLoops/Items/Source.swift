@@ -59,7 +59,7 @@ extension HostRunLoop {
         func performNow() { perform(self) }
 
         /// Whether it was signalled and not performed since.
-        public var isSignalled: Bool { signalNumber != 0 }
+        package var isSignalled: Bool { signalNumber != 0 }
 
         /// Marks it for being performed in the next pass; does not wake the loop.
         ///
@@ -77,8 +77,7 @@ extension HostRunLoop {
             }
         }
 
-        /// Ends its life: it leaves every mode of every loop and is never performed again.
-        public override func invalidate() {
+        override func end() {
             guard endLife() else { return }
             firstSignal.store(0, ordering: .releasing)
             removeFromAllLoops()

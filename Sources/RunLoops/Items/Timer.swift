@@ -24,7 +24,7 @@ extension HostRunLoop {
         var canBeWithdrawn: Bool { delayedBlock == nil }
 
         /// The time between two fires; zero for a timer that fires once.
-        public let interval: Duration
+        package let interval: Duration
         private let intervalNanoseconds: Int64
 
         /// Makes a timer that is in no loop yet.
@@ -41,7 +41,14 @@ extension HostRunLoop {
             @_inheritActorContext perform: @escaping @Sendable @isolated(any) (Timer) -> Void
         ) {
             let time = Self.notPast(fireAt.nanoseconds)
-            self.init(ItemIdentifier.next(), label, time: time, interval: interval, perform.isolation, Plain.timer(perform))
+            self.init(
+                ItemIdentifier.next(),
+                label,
+                time: time,
+                interval: interval,
+                perform.isolation,
+                Plain.timer(perform)
+            )
         }
 
         /// Makes a timer with a first fire time that is not in the past.
@@ -75,7 +82,14 @@ extension HostRunLoop {
             @_inheritActorContext perform: @escaping @Sendable @isolated(any) (Timer) -> Void
         ) {
             let time = Instant.now.advanced(by: max(delay, .zero)).nanoseconds
-            self.init(ItemIdentifier.next(), label, time: time, interval: interval, perform.isolation, Plain.timer(perform))
+            self.init(
+                ItemIdentifier.next(),
+                label,
+                time: time,
+                interval: interval,
+                perform.isolation,
+                Plain.timer(perform)
+            )
         }
 
         /// Makes one of the host's own, which is never withheld, withdrawn or counted as service.
@@ -125,8 +139,7 @@ extension HostRunLoop {
             return overflow ? .max : sum
         }
 
-        /// Ends its life: it leaves every mode and never fires again.
-        public override func invalidate() {
+        override func end() {
             if endLife() { removeFromAllLoops() }
         }
 
@@ -313,7 +326,7 @@ extension HostRunLoop.Timer {
     ///   - interval: The time between two fires; zero or less for a timer that fires once.
     ///   - target: The object, which is held weakly.
     ///   - perform: Called on the loop's thread, with the object and the timer; must not hold the object by itself.
-    public convenience init<Target: AnyObject & Sendable>(
+    package convenience init<Target: AnyObject & Sendable>(
         label: String,
         fireAt: HostRunLoop.Instant,
         interval: Duration = .zero,
@@ -322,7 +335,8 @@ extension HostRunLoop.Timer {
     ) {
         let isolation = perform.isolation
         let perform = Plain.timer(perform)
-        self.init(ItemIdentifier.next(), label, time: Self.notPast(fireAt.nanoseconds), interval: interval, isolation) { [weak target] timer in
+        self.init(ItemIdentifier.next(), label, time: Self.notPast(fireAt.nanoseconds), interval: interval, isolation) {
+            [weak target] timer in
             guard let target else {
                 timer.invalidate()
                 return

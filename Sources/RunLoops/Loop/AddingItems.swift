@@ -312,9 +312,7 @@ extension HostRunLoop {
         ///
         /// Such an item belongs to one loop at a time: remove it from every mode of the other one first.
         case inAnotherLoop
-        /// It is withdrawn, or has a label that is withheld: the mode was recorded, and it is not served.
-        ///
-        /// See `withdraw(item:)` and `withhold(itemsLabelled:)`.
+        /// The host has taken it out because of its faults, or keeps its label out: the mode was recorded, and it is not served.
         case withheld
         /// The loop's thread has ended, and nothing changed.
         case loopEnded

@@ -43,7 +43,7 @@ enum Misuse {
         let thread = isMain ? "the main thread's loop" : "a loop of another thread"
         fatalError(
             "the closure \(DescriptionText.quoted(label)) belongs to \(name), because it was written in its code, and \(thread) "
-                + "cannot call it: make it in a nonisolated function, or in an actor whose unownedExecutor is that loop's"
+                + "cannot call it: make it in a nonisolated function, or give it a type without an actor first, or in an actor whose unownedExecutor is that loop's"
                 + (actor is MainActor ? ", or use HostRunLoop.main" : "")
         )
     }

@@ -9,11 +9,11 @@ extension HostRunLoop {
     /// both sides share the descriptors' handles, between processes the other side gets duplicates.
     public struct Message: Sendable {
         /// How many bytes a payload may have: 64 MiB.
-        public static let payloadLimit = 64 << 20
+        package static let payloadLimit = 64 << 20
         /// How many descriptors a message may carry beside its reply port.
         ///
         /// A packet of the kernel carries 253 (`SCM_MAX_FD`): one is left for a large payload, one for the reply port.
-        public static let descriptorLimit = 251
+        package static let descriptorLimit = 251
 
         /// Who sent a message from another process, as the kernel says (`SCM_CREDENTIALS` of unix(7)).
         public struct Sender: Sendable, Hashable {

@@ -26,9 +26,9 @@ extension HostRunLoop {
             public static let portInvalid = Code(kind: .portInvalid)
             /// The request was dropped without an answer: nobody can send one any more.
             public static let noReply = Code(kind: .noReply)
-            /// The payload has more than `Message.payloadLimit` bytes.
+            /// The payload has more than 64 MiB.
             public static let tooLarge = Code(kind: .tooLarge)
-            /// There are more than `Message.descriptorLimit` descriptors, or too many are under way already.
+            /// There are more than 251 descriptors, or too many are under way already.
             public static let tooManyDescriptors = Code(kind: .tooManyDescriptors)
             /// The address is empty, holds a NUL, or has more than 107 bytes.
             public static let addressInvalid = Code(kind: .addressInvalid)

@@ -119,15 +119,11 @@ extension HostRunLoop {
             super.init(queueSource.identifier, label: label, isolation: nil)
         }
 
-        /// Whether it was not invalidated, and its connection, if it was made with one, was not closed.
-        public override var isValid: Bool { receiver.inbox.isOpen }
+        override var isAlive: Bool { receiver.inbox.isOpen }
 
         package override var calloutIdentifiers: [UInt64] { [queueSource.identifier, socketSource.identifier] }
 
-        /// Ends its life: it leaves every mode, messages that wait are dropped, and senders get `portInvalid`.
-        ///
-        /// Its connections are closed, and the file of its address is removed.
-        public override func invalidate() {
+        override func end() {
             receiver.invalidate()
         }
 

@@ -8,7 +8,7 @@ extension HostRunLoop.Mode {
 /// Questions and answers.
 extension HostRunLoop.SendRight {
     /// What a request ends with.
-    public typealias Answer = Result<HostRunLoop.Message, HostRunLoop.MessageError>
+    typealias Answer = Result<HostRunLoop.Message, HostRunLoop.MessageError>
 
     /// Sends a message, and runs the calling thread's loop in a mode of its own until the answer comes.
     ///
@@ -78,7 +78,10 @@ extension HostRunLoop.SendRight {
         sendWithin sendLimit: Duration = .zero,
         on loop: HostRunLoop = .current,
         in mode: HostRunLoop.Mode = .default,
-        @_inheritActorContext completion: @escaping @Sendable @isolated(any) (Answer) -> Void
+        @_inheritActorContext completion:
+            @escaping @Sendable @isolated(any) (
+                Result<HostRunLoop.Message, HostRunLoop.MessageError>
+            ) -> Void
     ) throws(HostRunLoop.MessageError) {
         loop.require(completion.isolation, for: "completion of a request")
         let pending = try PendingReply(Plain.answer(completion))

@@ -26,7 +26,7 @@ extension HostRunLoop {
         ///
         /// - Parameter socket: The socket.
         /// - Throws: `MessageError`: `notASocket`.
-        public init(sendingOver socket: Message.Descriptor) throws(MessageError) {
+        package init(sendingOver socket: Message.Descriptor) throws(MessageError) {
             guard PacketSocket.isPacketSocket(socket.rawValue) else { throw MessageError(code: .notASocket) }
             self.init(.socket(MessageChannel(socket)))
         }
@@ -154,7 +154,8 @@ extension HostRunLoop {
                     throw MessageError(error)
                 }
                 let port = PortSource(label: label, number: descriptor.rawValue, interest: .writable, peers: .one) {
-                    port, _ in
+                    port,
+                    _ in
                     port.invalidate()
                     withExtendedLifetime(descriptor) {}
                     perform()

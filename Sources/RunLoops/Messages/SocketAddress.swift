@@ -34,7 +34,9 @@ extension HostRunLoop.Message.Descriptor {
     ) {
         do {
             let (first, second) = try PacketSocket.pair()
-            return (Self(takingOver: FileDescriptor(rawValue: first)), Self(takingOver: FileDescriptor(rawValue: second)))
+            return (
+                Self(takingOver: FileDescriptor(rawValue: first)), Self(takingOver: FileDescriptor(rawValue: second))
+            )
         } catch {
             throw HostRunLoop.MessageError(error)
         }

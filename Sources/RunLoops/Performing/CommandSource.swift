@@ -79,14 +79,13 @@ extension HostRunLoop {
             }
         }
 
-        /// Ends its life, as `close()` does, and drops the commands that wait.
-        public override func invalidate() { _ = close() }
+        override func end() { _ = close() }
 
         /// Ends its life: it leaves every mode of every loop and takes no more commands.
         ///
         /// - Returns: The commands that nobody will handle, in the order in which they were sent.
         public func close() -> [Command] {
-            super.invalidate()
+            super.end()
             return buffer.close()
         }
 

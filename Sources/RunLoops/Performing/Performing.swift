@@ -72,7 +72,7 @@ extension HostRunLoop {
     ///   - order: Its place among the blocks that are queued when the loop gets to them.
     ///   - label: What a crash report calls it.
     ///   - limit: How long to wait at most; `nil` for as long as it takes.
-    ///   - body: The closure.
+    ///   - body: The closure; it belongs to nobody, wherever it is written, because it is for loops of other threads.
     /// - Returns: What the closure returned.
     /// - Throws: What the closure threw, or `PerformError` if there is no result: the time was over, the loop's thread
     ///   ended, or the closure faulted.
@@ -82,10 +82,8 @@ extension HostRunLoop {
         order: Int = 0,
         label: String = "block",
         within limit: Duration? = nil,
-        @_inheritActorContext _ body: @escaping @Sendable @isolated(any) () throws -> Value
+        _ body: @escaping @Sendable () throws -> Value
     ) throws -> Value {
-        require(body.isolation, for: label)
-        let body = Plain.body(body)
         let outcome = Outcome<Value>()
         let run: @Sendable () -> Void = { outcome.result = Result(catching: body) }
         let deadline = limit.map { Instant.now.advanced(by: $0) } ?? .distantFuture

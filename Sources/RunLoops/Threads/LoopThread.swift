@@ -15,7 +15,7 @@ extension HostRunLoop {
     /// thread.
     public final class LoopThread: Sendable {
         /// The name of the thread; the system shows the first 15 bytes of it.
-        public let name: String
+        package let name: String
         /// The thread's loop: for performs, items and all else.
         public let loop: HostRunLoop
         private let life: Life
@@ -66,7 +66,7 @@ extension HostRunLoop {
         }
 
         /// Whether the thread has run all of its code.
-        public var isFinished: Bool { life.ended.wait(until: Instant(nanoseconds: 0)) }
+        package var isFinished: Bool { life.ended.wait(until: Instant(nanoseconds: 0)) }
 
         /// Waits until the thread has ended and its loop was taken down.
         ///

@@ -149,7 +149,11 @@ final class Probe: @unchecked Sendable {
         var ends: [CInt] = [-1, -1]
         precondition(pipe(&ends) == 0 && write(ends[1], "x", 1) == 1, "no pipe")
         do {
-            try loop.add(HostRunLoop.PortSource(label: "p", descriptor: FileDescriptor(rawValue: ends[0])) { [self] _, _ in step() })
+            try loop.add(
+                HostRunLoop.PortSource(label: "p", descriptor: FileDescriptor(rawValue: ends[0])) { [self] _, _ in
+                    step()
+                }
+            )
         } catch {
             fatalError("\(error)")
         }

@@ -18,7 +18,9 @@ extension Repertoire {
         check("port") {
             guard let pipe = try? BytePipe() else { return false }
             return happens { done in
-                let port = HostRunLoop.PortSource(label: "check", descriptor: FileDescriptor(rawValue: pipe.reader)) { _, _ in
+                let port = HostRunLoop.PortSource(label: "check", descriptor: FileDescriptor(rawValue: pipe.reader)) {
+                    _,
+                    _ in
                     pipe.take()
                     done()
                 }

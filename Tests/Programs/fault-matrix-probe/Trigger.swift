@@ -25,18 +25,11 @@ struct Trigger: Sendable {
         needsSleep = place == .observerBeforeWaiting || place == .observerAfterWaiting
         switch place {
         case .source:
-            let source = HostRunLoop.Source(label: Self.label) { _ in body() }
-            loop.add(source, to: .common)
-            fire = {
-                source.signal()
-                loop.wakeUp()
-            }
+            fire = Self.source(on: loop, body)
         case .port: fire = try Self.port(on: loop, body)
         case .timer:
             // Fires by itself, again and again.
-            let interval: Duration = .milliseconds(5)
-            let timer = HostRunLoop.Timer(label: Self.label, after: interval, repeating: interval) { _ in body() }
-            loop.add(timer, to: .common)
+            Self.addTimer(to: loop, body)
             fire = {}
         case .observerEntry: fire = Self.observer(of: .entry, on: loop, body)
         case .observerBeforeTimers: fire = Self.observer(of: .beforeTimers, on: loop, body)
@@ -75,6 +68,23 @@ struct Trigger: Sendable {
         case .beforeRun, .afterRun, .afterClose, .threadBody:
             preconditionFailure("\(place) is no callout")
         }
+    }
+
+    // Outside of the main actor's code: their closures are for any loop.
+
+    private static func source(on loop: HostRunLoop, _ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
+        let source = HostRunLoop.Source(label: label) { _ in body() }
+        loop.add(source, to: .common)
+        return {
+            source.signal()
+            loop.wakeUp()
+        }
+    }
+
+    private static func addTimer(to loop: HostRunLoop, _ body: @escaping @Sendable () -> Void) {
+        let interval: Duration = .milliseconds(5)
+        let timer = HostRunLoop.Timer(label: label, after: interval, repeating: interval) { _ in body() }
+        loop.add(timer, to: .common)
     }
 
     private static func port(

@@ -62,7 +62,10 @@ struct DescriptorScenario {
             say("thread \(type(of: error)) \(error == .tooManyOpenFiles)")
         }
         do {
-            try loop.add(HostRunLoop.PortSource(label: "p", descriptor: FileDescriptor(rawValue: descriptor)) { _, _ in }, to: "ports")
+            try loop.add(
+                HostRunLoop.PortSource(label: "p", descriptor: FileDescriptor(rawValue: descriptor)) { _, _ in },
+                to: "ports"
+            )
         } catch {
             let isNoResources = error.code == .noResources
             say("port \(isNoResources ? "noResources" : "\(error)") \(error.underlyingError == .tooManyOpenFiles)")

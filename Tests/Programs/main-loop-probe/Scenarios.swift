@@ -212,7 +212,8 @@ extension Scenario {
         // The overlay has no signalfd(2).
         typealias Function = @convention(c) (CInt, UnsafePointer<sigset_t>, CInt) -> CInt
         let descriptor = unsafeBitCast(dlsym(nil, "signalfd"), to: Function.self)(-1, &set, O_NONBLOCK | O_CLOEXEC)
-        let source = HostRunLoop.PortSource(label: "signal", descriptor: FileDescriptor(rawValue: descriptor)) { [loop] _, _ in
+        let source = HostRunLoop.PortSource(label: "signal", descriptor: FileDescriptor(rawValue: descriptor)) {
+            [loop] _, _ in
             // A signalfd_siginfo has 128 bytes and begins with the number.
             var bytes = [UInt32](repeating: 0, count: 32)
             guard read(descriptor, &bytes, 128) == 128 else { return }

@@ -129,7 +129,10 @@ enum CrashLoopScenarios {
                 let descriptor = accept(listener, nil, nil)
                 guard descriptor >= 0 else { return }
                 var item: UInt64 = 0
-                let connection = HostRunLoop.PortSource(label: "connection", descriptor: FileDescriptor(rawValue: descriptor)) { _, _ in
+                let connection = HostRunLoop.PortSource(
+                    label: "connection",
+                    descriptor: FileDescriptor(rawValue: descriptor)
+                ) { _, _ in
                     MainActor.assumeIsolated {
                         var bytes = [UInt8](repeating: 0, count: 64)
                         let count = read(descriptor, &bytes, bytes.count)
@@ -199,7 +202,9 @@ enum CrashLoopScenarios {
         host.onDrain { _ in Probe.say("draining") }
         if what != "waiting", host.history.restarts == 3 { faultInWait(what) }
         let (listener, number) = RestartScenarios.listen()
-        let port = HostRunLoop.PortSource(label: "listener", descriptor: FileDescriptor(rawValue: listener)) { _, _ in Probe.say("served") }
+        let port = HostRunLoop.PortSource(label: "listener", descriptor: FileDescriptor(rawValue: listener)) { _, _ in
+            Probe.say("served")
+        }
         try host.loop.add(port, to: .common)
         Probe.say("port \(number)")
         host.run()

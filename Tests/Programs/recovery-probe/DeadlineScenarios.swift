@@ -203,8 +203,8 @@ enum DeadlineScenarios {
         try host.watch(thread.loop)
         try host.watch(thread.loop)
         let main = host.loop
-        thread.loop.perform(label: "stuck") { InjectedStall.sleep.commit(milliseconds: forEver) }
-        thread.loop.perform(label: "next") {
+        thread.loop.performForNobody(label: "stuck") { InjectedStall.sleep.commit(milliseconds: forEver) }
+        thread.loop.performForNobody(label: "next") {
             Probe.say("second goes on")
             main.perform(label: "end") {
                 MainActor.assumeIsolated {

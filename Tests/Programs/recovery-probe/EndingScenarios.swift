@@ -153,7 +153,7 @@ enum EndingScenarios {
 
     private static func maskLoop(_ host: EventHost) throws {
         let thread = try HostRunLoop.LoopThread(name: "masked")
-        thread.loop.performWithoutWaking { maskAndFault() }
+        thread.loop.performForNobody { maskAndFault() }
         thread.loop.wakeUp()
         host.onFault { _ in
             thread.stop()
@@ -235,7 +235,9 @@ enum EndingScenarios {
         host.onFault { _ in
             if host.statistics.resumedFaults == 2 {
                 // In another mode, too.
-                host.loop.performWithoutWaking(in: "another", label: "probe") { MainActor.assumeIsolated { host.stop() } }
+                host.loop.performWithoutWaking(in: "another", label: "probe") {
+                    MainActor.assumeIsolated { host.stop() }
+                }
             }
         }
     }

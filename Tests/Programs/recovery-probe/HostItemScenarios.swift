@@ -44,9 +44,8 @@ extension Probe {
     }
 
     private func faultingTimer() -> HostRunLoop.Timer {
-        HostRunLoop.Timer(label: "bad timer", after: .zero, repeating: .milliseconds(1)) { _ in
-            Fault.nilUnwrap.commit()
-        }
+        let commit: @Sendable (HostRunLoop.Timer) -> Void = { _ in Fault.nilUnwrap.commit() }
+        return HostRunLoop.Timer(label: "bad timer", after: .zero, repeating: .milliseconds(1), perform: commit)
     }
 
     private func stopWhenQuarantined() {

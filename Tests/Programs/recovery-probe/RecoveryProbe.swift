@@ -299,3 +299,10 @@ final class Probe {
         _ = try? FileDescriptor.standardOutput.writeAll((line + "\n").utf8)
     }
 }
+
+extension HostRunLoop {
+    /// Performs a closure that belongs to nobody: one that is written in code of the main actor is its own, and only for its loop.
+    nonisolated func performForNobody(label: String = "block", _ body: @escaping @Sendable () -> Void) {
+        perform(label: label, body)
+    }
+}

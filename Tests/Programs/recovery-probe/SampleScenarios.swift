@@ -38,7 +38,7 @@ enum SampleScenarios {
         case "many": for number in 1...200 { crowd.start("sample-\(number)") { $0.wait() } }
         case "looks", "loop":
             let thread = try HostRunLoop.LoopThread(name: "sample-loop")
-            thread.loop.performWithoutWaking(label: "held up") { crowd.waitInCallout() }
+            thread.loop.performForNobody(label: "held up") { crowd.waitInCallout() }
             thread.loop.wakeUp()
             crowd.add(thread)
         default: startAll(crowd)

@@ -98,13 +98,13 @@ enum StallScenarios {
             let thread = try HostRunLoop.LoopThread(name: "second")
             threads = [thread]
             try host.watch(thread.loop)
-            thread.loop.perform(label: "stuck", stall)
+            thread.loop.performForNobody(label: "stuck", stall)
             stopAfter(thread, host)
         case "two":
             threads = try (1...2).map { try HostRunLoop.LoopThread(name: "loop \($0)") }
             for thread in threads {
                 try host.watch(thread.loop)
-                thread.loop.perform(label: "stuck", stall)
+                thread.loop.performForNobody(label: "stuck", stall)
             }
             for thread in threads { stopAfter(thread, threads.last === thread ? host : nil) }
         case "nested":
@@ -127,7 +127,7 @@ enum StallScenarios {
             let thread = try HostRunLoop.LoopThread(name: "second")
             threads = [thread]
             perform(host, "stuck") {
-                for _ in 0..<20 { thread.loop.perform(label: "faults") { Fault.nilUnwrap.commit() } }
+                for _ in 0..<20 { thread.loop.performForNobody(label: "faults") { Fault.nilUnwrap.commit() } }
                 stall()
                 // All of them, before the host ends.
                 _ = try? thread.loop.performAndWait { true }
@@ -188,7 +188,7 @@ enum StallScenarios {
     }
 
     private static func stopAfter(_ thread: HostRunLoop.LoopThread, _ host: EventHost?) {
-        thread.loop.perform(label: "over") {
+        thread.loop.performForNobody(label: "over") {
             guard let host else { return }
             DispatchQueue.main.async {
                 MainActor.assumeIsolated {

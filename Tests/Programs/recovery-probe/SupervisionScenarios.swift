@@ -152,10 +152,12 @@ extension Probe {
             done()
         }
         for number in 1...3 {
-            thread.loop.performWithoutWaking(label: "second") { Fault.nilUnwrap.commit() }
-            thread.loop.performWithoutWaking(label: "second") { Probe.say("after \(number)") }
+            thread.loop.performForNobody(label: "second") { Fault.nilUnwrap.commit() }
+            thread.loop.performForNobody(label: "second") { Probe.say("after \(number)") }
         }
-        thread.loop.performWithoutWaking(label: "second") { HostRunLoop.main.perform { MainActor.assumeIsolated { done() } } }
+        thread.loop.performForNobody(label: "second") {
+            HostRunLoop.main.perform { MainActor.assumeIsolated { done() } }
+        }
         thread.loop.wakeUp()
         kept.append(thread)
         finishNever()
@@ -174,9 +176,8 @@ extension Probe {
 
     func quarantineOnLoopThread() throws {
         let thread = try HostRunLoop.LoopThread(name: "second")
-        let timer = HostRunLoop.Timer(label: "bad timer", after: .zero, repeating: .milliseconds(1)) { _ in
-            Fault.nilUnwrap.commit()
-        }
+        let commit: @Sendable (HostRunLoop.Timer) -> Void = { _ in Fault.nilUnwrap.commit() }
+        let timer = HostRunLoop.Timer(label: "bad timer", after: .zero, repeating: .milliseconds(1), perform: commit)
         kept.append(thread)
         watchQuarantine(of: timer.identifier)
         thread.loop.add(timer)

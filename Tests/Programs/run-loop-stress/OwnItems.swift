@@ -77,7 +77,8 @@ final class OwnPort: @unchecked Sendable {
         self.ends = ends
         let received = Counter()
         self.received = received
-        source = HostRunLoop.PortSource(label: "port", descriptor: FileDescriptor(rawValue: ends[0])) { [descriptor = ends[0]] _, _ in
+        source = HostRunLoop.PortSource(label: "port", descriptor: FileDescriptor(rawValue: ends[0])) {
+            [descriptor = ends[0]] _, _ in
             var bytes = [UInt8](repeating: 0, count: 3)
             let count = read(descriptor, &bytes, bytes.count)
             // Another loop, in which the source was a moment ago, may have been faster.

@@ -130,7 +130,8 @@ final class Worker: @unchecked Sendable {
         loop.performWithoutWaking(in: .common, body)
         switch referee.options.sabotage {
         case .wake where Int.random(in: 0..<5, using: &generator) == 0: return
-        case .duplicate where Int.random(in: 0..<5, using: &generator) == 0: loop.performWithoutWaking(in: .common, body)
+        case .duplicate where Int.random(in: 0..<5, using: &generator) == 0:
+            loop.performWithoutWaking(in: .common, body)
         case .race:
             loop.performWithoutWaking(in: .common) { [referee] in referee.unprotected += 1 }
             referee.unprotected += 1

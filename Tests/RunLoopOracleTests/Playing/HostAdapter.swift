@@ -33,7 +33,8 @@ final class HostAdapter: LoopAdapter {
             )
         case .port(let isReady):
             let port = EventPort(isReady: isReady)
-            let source = HostRunLoop.PortSource(label: item.name, descriptor: FileDescriptor(rawValue: port.descriptor)) { [unowned sink] _, _ in
+            let source = HostRunLoop.PortSource(label: item.name, descriptor: FileDescriptor(rawValue: port.descriptor))
+            { [unowned sink] _, _ in
                 port.clear()
                 sink.called(index, nil)
             }

@@ -64,7 +64,8 @@ struct EveryCalloutTests {
         case .schedule, .cancel:
             let call: @Sendable (HostRunLoop, HostRunLoop.Mode) -> Void = { _, _ in fault.call() }
             let isSchedule = place == .schedule
-            let source = Source(label: "faulting", schedule: isSchedule ? call : nil, cancel: isSchedule ? nil : call) { _ in
+            let source = Source(label: "faulting", schedule: isSchedule ? call : nil, cancel: isSchedule ? nil : call) {
+                _ in
             }
             loop.add(source)
             source.invalidate()
@@ -107,7 +108,8 @@ struct EveryCalloutTests {
                 fault.call()
             }
         case .block: loop.performWithoutWaking { fault.call() }
-        case .performInMode: loop.performWithoutWaking(inAnyOf: [.default, "other"], label: "faulting") { fault.call() }
+        case .performInMode:
+            loop.performWithoutWaking(inAnyOf: [.default, "other"], label: "faulting") { fault.call() }
         case .orderedPerform: loop.perform(order: -1) { fault.call() }
         case .delayedPerform: loop.perform(after: .zero) { fault.call() }
         case .performAndWait:

@@ -37,7 +37,11 @@ struct MessageProcessTests {
         try onNewThread { loop in
             let probe = try ProbeProcess()
             let pipe = TestPipe()
-            try probe.ask(2, Array("hello".utf8), [Message.Descriptor(duplicating: FileDescriptor(rawValue: pipe.writeEnd))])
+            try probe.ask(
+                2,
+                Array("hello".utf8),
+                [Message.Descriptor(duplicating: FileDescriptor(rawValue: pipe.writeEnd))]
+            )
             var bytes = [UInt8](repeating: 0, count: 16)
             #expect(read(pipe.readEnd, &bytes, 16) == 5)
             #expect(String(decoding: bytes[..<5], as: UTF8.self) == "hello")

@@ -18,7 +18,9 @@ final class ProbeProcess: Sendable {
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
         // 3 itself would keep its close-on-exec.
-        let number = Message.Descriptor(takingOver: FileDescriptor(rawValue: fcntl(theirs.rawValue, F_DUPFD_CLOEXEC, 4)))
+        let number = Message.Descriptor(
+            takingOver: FileDescriptor(rawValue: fcntl(theirs.rawValue, F_DUPFD_CLOEXEC, 4))
+        )
         posix_spawn_file_actions_adddup2(&actions, number.rawValue, 3)
         var argv: [UnsafeMutablePointer<CChar>?] = [strdup("message-probe"), nil]
         defer { free(argv[0]) }

@@ -72,7 +72,9 @@ struct RoomTests {
             let reader = try HostRunLoop.MessagePort(label: "reader", endpoint: .connected(theirs)) { _ in }
             try loop.add(reader)
             let end = HostRunLoop.Instant.now.advanced(by: .seconds(60))
-            while told.value == 0, .now < end { loop.run(in: .default, for: .seconds(1), returnAfterSourceHandled: true) }
+            while told.value == 0, .now < end {
+                loop.run(in: .default, for: .seconds(1), returnAfterSourceHandled: true)
+            }
             #expect(told.value == 1)
             #expect(try right.sendIfRoom(message))
             reader.invalidate()
@@ -84,7 +86,7 @@ struct RoomTests {
         let thread = try HostRunLoop.LoopThread(name: "server")
         let isHeld = Latch()
         let told = Cell(0)
-        let port = try HostRunLoop.MessagePort(label: "p", onInvalidate: { told.value += 1 }) { _ in }
+        let port = try HostRunLoop.MessagePort(label: "p", onInvalidate: { told.value += 1 }, handler: { _ in })
         try thread.loop.add(port)
         // The request below waits in the queue while the loop ends.
         thread.loop.perform(order: .min) {

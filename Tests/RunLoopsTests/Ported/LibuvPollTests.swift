@@ -144,7 +144,9 @@ struct LibuvPollTests {
             defer { for end in [client, server] { close(end) } }
             let seen = Cell<[PortSource.Readiness]>([])
             try loop.add(
-                PortSource(label: "p", descriptor: FileDescriptor(rawValue: server), interest: .priority) { _, readiness in
+                PortSource(label: "p", descriptor: FileDescriptor(rawValue: server), interest: .priority) {
+                    _,
+                    readiness in
                     seen.value.append(readiness)
                     loop.stop()
                 }
@@ -245,7 +247,11 @@ struct LibuvPollTests {
                     for source in sources.value { source.invalidate() }
                     precondition(dup2(silent.readEnd, copies[other]) == copies[other])
                     do {
-                        try loop.add(PortSource(label: "new", descriptor: FileDescriptor(rawValue: copies[other])) { _, _ in trace.add("new") })
+                        try loop.add(
+                            PortSource(label: "new", descriptor: FileDescriptor(rawValue: copies[other])) { _, _ in
+                                trace.add("new")
+                            }
+                        )
                     } catch {
                         trace.add("\(error)")
                     }
