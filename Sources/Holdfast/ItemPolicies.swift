@@ -59,7 +59,8 @@ extension HostRunLoop.Item {
         guard let host = ItemPolicies.withHost({ $0 }) else { return false }
         var wasQuarantined = false
         // Not yet there: its thread is on the way from the callout to the ward.
-        for identifier in identifiers where host.ward.knows(identifier) && host.supervisor.endQuarantine(ofItem: identifier) {
+        for identifier in identifiers
+        where host.ward.knows(identifier) && host.supervisor.endQuarantine(ofItem: identifier) {
             host.ward.discharge(identifier)
             wasQuarantined = true
         }

@@ -1,6 +1,6 @@
 internal import CrashCapture
-internal import Synchronization
 public import StallDetection
+internal import Synchronization
 
 /// What `onFault`, `onDrain`, `onRestart`, `onSignal` and `onStall` return: ends the calls of the handler.
 ///
@@ -84,6 +84,7 @@ extension EventHost {
     /// iterates over it is cancelled.
     ///
     /// - Parameter signal: Any but faults, SIGKILL and SIGSTOP.
+    /// - Returns: The sequence.
     /// - Throws: `EventHostError` with the code `signal`.
     public func signals(_ signal: CInt) throws(EventHostError) -> AsyncStream<SignalEvent> {
         try sequence { yield throws(EventHostError) in try onSignal(signal) { yield($0) } }

@@ -119,7 +119,9 @@ import Testing
 
     @Test func `There is room for any number of policies`() throws {
         let policies = RecoveryPolicyTable(capacity: 8)
-        for item in 1...3000 as ClosedRange<UInt64> { policies.set(item % 2 == 0 ? .never : .swiftTraps, forItem: item) }
+        for item in 1...3000 as ClosedRange<UInt64> {
+            policies.set(item % 2 == 0 ? .never : .swiftTraps, forItem: item)
+        }
         for item in 1...3000 as ClosedRange<UInt64> where item % 3 == 0 { policies.set(nil, forItem: item) }
         let wrong = (1...3000 as ClosedRange<UInt64>).filter { item in
             let expected: RecoveryPolicy? = item % 3 == 0 ? nil : item % 2 == 0 ? .never : .swiftTraps
@@ -150,7 +152,11 @@ import Testing
             timer.stallPolicy = .ignored
             timer.calloutDeadline = .never
         }
-        #expect(timers.allSatisfy { $0.recoveryPolicy == .never && $0.stallPolicy == .ignored && $0.calloutDeadline == .never })
+        #expect(
+            timers.allSatisfy {
+                $0.recoveryPolicy == .never && $0.stallPolicy == .ignored && $0.calloutDeadline == .never
+            }
+        )
         let first = timers[0]
         first.recoveryPolicy = nil
         #expect(first.recoveryPolicy == nil && first.stallPolicy == .ignored)

@@ -131,7 +131,12 @@ enum EndingScenarios {
         host.perform {
             let isKept = (0..<100).allSatisfy { number in
                 let state = [UInt8](repeating: 1, count: 1000)
-                return (try? host.keepAcrossRestart(FileDescriptor(rawValue: STDIN_FILENO), as: "name \(number)", state: state)) != nil
+                return
+                    (try? host.keepAcrossRestart(
+                        FileDescriptor(rawValue: STDIN_FILENO),
+                        as: "name \(number)",
+                        state: state
+                    )) != nil
             }
             Probe.say("all kept \(isKept)")
             Fault.nilUnwrap.commit()

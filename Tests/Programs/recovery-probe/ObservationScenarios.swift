@@ -98,7 +98,9 @@ enum ObservationScenarios {
         }
         let end = HostRunLoop.Instant.now.advanced(by: .seconds(60))
         while !isOver, .now < end { host.loop.run(in: .default, for: .milliseconds(20)) }
-        Probe.say("\(values.count) from \(values.first ?? 0) to \(values.last ?? 0), dropped \(host.statistics.dropped)")
+        Probe.say(
+            "\(values.count) from \(values.first ?? 0) to \(values.last ?? 0), dropped \(host.statistics.dropped)"
+        )
     }
 
     /// Of two handlers of each kind the first is given up, by the second or beforehand.

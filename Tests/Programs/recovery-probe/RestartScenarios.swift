@@ -103,7 +103,8 @@ enum RestartScenarios {
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         guard host.history.restarts == 0 else {
             for name in host.keptNames {
-                guard let client = (host.keptDescriptor(named: name)?.rawValue), let half = host.keptState(named: name) else {
+                guard let client = (host.keptDescriptor(named: name)?.rawValue), let half = host.keptState(named: name)
+                else {
                     Probe.say("lost \(name)")
                     continue
                 }
@@ -163,12 +164,18 @@ enum RestartScenarios {
         let fleeting = dup(descriptor)
         try host.keepAcrossRestart(FileDescriptor(rawValue: descriptor), as: "torn", state: pattern(count))
         // So many that the restart, which looks at each, takes far longer than a change.
-        for number in 0..<2000 { try host.keepAcrossRestart(FileDescriptor(rawValue: descriptor), as: "other \(number)") }
+        for number in 0..<2000 {
+            try host.keepAcrossRestart(FileDescriptor(rawValue: descriptor), as: "other \(number)")
+        }
         if arguments.first == "kill" { Probe.say("ready") } else { startFaulter() }
         while true {
             count += 1
             try host.setKeptState(pattern(count), named: "torn")
-            try host.keepAcrossRestart(count % 2 == 0 ? FileDescriptor(rawValue: fleeting) : nil, as: "fleeting", state: pattern(12))
+            try host.keepAcrossRestart(
+                count % 2 == 0 ? FileDescriptor(rawValue: fleeting) : nil,
+                as: "fleeting",
+                state: pattern(12)
+            )
         }
     }
 
@@ -209,7 +216,11 @@ enum RestartScenarios {
         }
         let (listener, _) = listen()
         for number: CInt in 100...103 { dup2(listener, number) }
-        try host.keepAcrossRestart(FileDescriptor(rawValue: 100), as: "closed\n<2>agent: all is well\u{0}<3>", state: [1])
+        try host.keepAcrossRestart(
+            FileDescriptor(rawValue: 100),
+            as: "closed\n<2>agent: all is well\u{0}<3>",
+            state: [1]
+        )
         try host.keepAcrossRestart(FileDescriptor(rawValue: 101), as: "replaced", state: [2])
         try host.keepAcrossRestart(FileDescriptor(rawValue: 102), as: "kept", state: [3])
         close(100)

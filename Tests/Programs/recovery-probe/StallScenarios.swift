@@ -201,5 +201,6 @@ enum StallScenarios {
                 }
             }
         }
+        thread.loop.perform(label: "over", over)
     }
 }
