@@ -156,9 +156,6 @@ enum HostScenario: String {
     }
 }
 
-/// A closure that belongs to no actor, wherever it is written: for the loops of other threads.
-func elsewhere(_ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void { body }
-
 extension EventHost {
     /// Queues a callout.
     func perform(_ body: @escaping @MainActor () -> Void) {
