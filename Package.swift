@@ -60,6 +60,7 @@ let package = Package(
     name: "holdfast",
     products: [
         .library(name: "Holdfast", targets: ["Holdfast"]),
+        .library(name: "HoldfastIO", targets: ["HoldfastIO"]),
         .library(name: "RunLoops", targets: ["RunLoops"]),
         .library(name: "CrashReports", targets: ["CrashReports"]),
         // For Tools/fuzz, which is a package of its own. Not an interface.
@@ -163,6 +164,14 @@ let package = Package(
             swiftSettings: sourceSettings
         ),
 
+        // What servers are written with: connections, listeners, child processes.
+        .target(
+            name: "HoldfastIO",
+            dependencies: ["Holdfast", "RunLoops", "LinuxSystem", "CLinuxShims", logging, system],
+            path: "Sources/IO",
+            swiftSettings: sourceSettings
+        ),
+
         // Faults on purpose: for the agent and for tests.
         .target(
             name: "CFaultInjection",
@@ -202,7 +211,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "holdfast-agent",
-            dependencies: ["Holdfast", "FaultInjection", argumentParser, logging, system],
+            dependencies: ["Holdfast", "HoldfastIO", "FaultInjection", argumentParser, logging, system],
             path: "Tools/holdfast-agent",
             swiftSettings: sourceSettings
         ),
@@ -246,6 +255,10 @@ let package = Package(
         testProgram("greeter", ["Holdfast"], settings: [.treatAllWarnings(as: .error)]),
         testProgram("echo", ["Holdfast"], settings: [.treatAllWarnings(as: .error)]),
         testProgram("mortal-greeter", ["Holdfast"], settings: [.treatAllWarnings(as: .error)]),
+        // Those of Documentation/IO.md.
+        testProgram("echo-server", ["HoldfastIO"], settings: [.treatAllWarnings(as: .error)]),
+        testProgram("child-supervisor", ["HoldfastIO"], settings: [.treatAllWarnings(as: .error)]),
+        testProgram("io-probe", ["HoldfastIO", "FaultInjection", system]),
 
         // Tests: one target for each of Sources.
         tests("LinuxSystemTests", ["LinuxSystem", "TestSupport", system]),
@@ -296,6 +309,13 @@ let package = Package(
             [
                 "TestSupport", "Holdfast", "CrashCapture", "CrashReports", "LinuxSystem", "StallDetection",
                 "Symbolication", "recovery-probe", "condition-lock-probe", "greeter", "mortal-greeter", "echo",
+            ]
+        ),
+        tests(
+            "HoldfastIOTests",
+            [
+                "TestSupport", "HoldfastIO", "Holdfast", "CrashReports", "LinuxSystem", "echo-server",
+                "child-supervisor", "io-probe", system,
             ]
         ),
         tests(

@@ -12,6 +12,13 @@ public struct OwnedDescriptor: ~Copyable, Sendable {
         self.rawValue = rawValue
     }
 
+    /// Gives the descriptor up without closing it, to whoever closes it from now on.
+    package consuming func release() -> CInt {
+        let number = rawValue
+        discard self
+        return number
+    }
+
     deinit {
         // No retry: Linux frees the number even when close(2) was interrupted.
         _ = close(rawValue)

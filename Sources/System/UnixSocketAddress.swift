@@ -35,7 +35,7 @@ public enum UnixSocketAddress: Sendable, Hashable {
     ///
     /// - Parameter socket: The number of a socket that has no name.
     /// - Throws: The error of the call: `EADDRINUSE` if the name is taken, `ENAMETOOLONG` if it is none.
-    func bind(_ socket: CInt) throws(Errno) {
+    package func bind(_ socket: CInt) throws(Errno) {
         guard let bytes else { throw .fileNameTooLong }
         try SystemCall.checked { unsafe hf_unix_socket_bind(socket, bytes, bytes.count, 0o600) }
     }

@@ -72,7 +72,7 @@ public final class UnixSocketListener: Sendable {
     public var rawValue: CInt { descriptor.rawValue }
 
     /// Removes the file of a listener that is dead, and says whether it did.
-    private static func removeDeadFile(_ address: UnixSocketAddress) -> Bool {
+    package static func removeDeadFile(_ address: UnixSocketAddress) -> Bool {
         guard case .path(let path) = address, let file = File(at: path.fromRoot), file.isSocket else { return false }
         do {
             // A live listener has room at once, or lets us wait; it sees a connection that says nothing.

@@ -118,7 +118,7 @@ extension HostRunLoop {
     ///   - isolation: Whose code the closure is; `nil` if it may run anywhere.
     ///   - label: What a crash report would call it.
     @inline(__always)
-    func require(_ isolation: (any Actor)?, for label: @autoclosure () -> String) {
+    package func require(_ isolation: (any Actor)?, for label: @autoclosure () -> String) {
         if let isolation, !isThread(of: isolation) {
             Misuse.endProcessForForeignActor(isolation, label(), isMain: isMain)
         }

@@ -126,6 +126,8 @@ int hf_replace_descriptor(int number, int other) { return dup3(other, number, O_
 
 int hf_unix_socket_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_CLOEXEC); }
 
+int hf_connection_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK); }
+
 // Of Linux 6.3: nothing in the file can be executed.
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U

@@ -63,6 +63,9 @@ int hf_replace_descriptor(int number, int other);
 /// Takes a connection that waits, closed on exec. Returns its descriptor, or -1 with `errno` set.
 int hf_unix_socket_accept(int listener);
 
+/// The same, nonblocking: accept4(2), which the Glibc overlay lacks.
+int hf_connection_accept(int listener);
+
 /// Makes an empty file in memory that can be sealed, closed on exec.
 ///
 /// Provided because the overlay imports neither memfd_create(2) nor the seals of fcntl(2). Returns its descriptor, or -1

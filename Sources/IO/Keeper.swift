@@ -1,0 +1,133 @@
+internal import Holdfast
+internal import Logging
+internal import SystemPackage
+
+/// What of a listener a restart in place does not end: its socket, and its connections, each with what was read from it and what was
+/// not written to it.
+///
+/// The connection that was being served when the process ended is not among them, nor one whose callout was abandoned: its request
+/// is gone, and its peer would wait for ever.
+@MainActor
+final class Keeper {
+    /// A connection of the process before this one.
+    struct Kept: Sendable {
+        let number: Int
+        let descriptor: CInt
+        let state: ConnectionState
+    }
+
+    /// Beyond these no number is believed.
+    private static let numbers = 1..<1 << 53
+
+    /// Which connection is being served.
+    let mark: ServiceMark
+    private let host: EventHost
+    private let name: String
+    private let logger: Logger
+    /// Numbers are given once, also over restarts: safe mode withholds the items that have the labels of those that faulted.
+    private var next = 1
+
+    init(host: EventHost, name: String, logger: Logger) throws(IOError) {
+        self.host = host
+        self.name = name
+        self.logger = logger
+        let label = "\(name) mark"
+        do throws(Errno) {
+            mark = try ServiceMark(takingOver: host.keptDescriptor(named: label))
+        } catch {
+            throw IOError("keep connections of \(name)", error)
+        }
+        attempt(label) { () throws(KeptDescriptorError) in try host.keepAcrossRestart(mark.descriptor, as: label) }
+    }
+
+    private func label(_ number: Int) -> String { "\(name) \(number)" }
+
+    private func number(in label: String) -> Int? {
+        guard label.hasPrefix(name + " "), let number = Int(label.dropFirst(name.utf8.count + 1)) else { return nil }
+        return Self.numbers.contains(number) ? number : nil
+    }
+
+    // MARK: The listener
+
+    /// The listening socket of the process before this one.
+    var keptListener: CInt? { host.keptDescriptor(named: name) }
+
+    /// Keeps the listening socket, so that nobody is refused during a restart, and goes on counting.
+    func begin(listener: CInt) {
+        let counted = host.keptState(named: name).flatMap { Int(String(decoding: $0, as: UTF8.self)) } ?? 1
+        let known = withheld.compactMap(number(in:)) + host.keptNames.compactMap(number(in:))
+        next = max(Self.numbers.contains(counted) ? counted : 1, (known.max() ?? 0) + 1)
+        attempt(name) { () throws(KeptDescriptorError) in
+            try host.keepAcrossRestart(listener, as: name, state: Array("\(next)".utf8))
+        }
+    }
+
+    /// Keeps the listening socket no longer.
+    func end() {
+        attempt(name) { () throws(KeptDescriptorError) in try host.keepAcrossRestart(nil, as: name) }
+    }
+
+    // MARK: Connections
+
+    /// Keeps a connection from its start on.
+    ///
+    /// - Returns: A number that no connection ever had.
+    func keep(_ descriptor: CInt) -> Int {
+        let number = next
+        next += 1
+        attempt(label(number)) { () throws(KeptDescriptorError) in
+            try host.keepAcrossRestart(descriptor, as: label(number))
+            try host.setKeptState(Array("\(next)".utf8), named: name)
+        }
+        return number
+    }
+
+    /// Changes what goes with a connection.
+    func set(_ state: ConnectionState, of number: Int) {
+        attempt(label(number)) { () throws(KeptDescriptorError) in
+            try host.setKeptState(state.bytes, named: label(number))
+        }
+    }
+
+    /// Keeps a connection no longer: to be called before it is closed.
+    func giveUp(_ number: Int) {
+        attempt(label(number)) { () throws(KeptDescriptorError) in
+            try host.keepAcrossRestart(nil, as: label(number))
+        }
+    }
+
+    /// What cannot be kept is served all the same, until the next restart ends it.
+    private func attempt(_ label: String, _ body: () throws(KeptDescriptorError) -> Void) {
+        do {
+            try body()
+        } catch {
+            logger.error("a restart would end what is to be kept", metadata: ["name": "\(label)", "error": "\(error)"])
+        }
+    }
+
+    // MARK: Taking over
+
+    /// The connections of the process before this one that can go on; the others are closed.
+    func takeOver() -> [Kept] {
+        let faulted = withheld.union(host.history.faults.map(\.label))
+        var connections: [Kept] = []
+        for label in host.keptNames {
+            guard let number = number(in: label) else { continue }
+            if number != mark.leftover, !faulted.contains(label),
+                let state = ConnectionState(bytes: host.keptState(named: label) ?? []),
+                let descriptor = host.keptDescriptor(named: label)
+            {
+                connections.append(Kept(number: number, descriptor: descriptor, state: state))
+            } else {
+                // Closes it, too: nobody has asked for it.
+                giveUp(number)
+            }
+        }
+        return connections
+    }
+
+    private var withheld: Set<String> {
+        guard case .safeMode(let labels) = host.stage else { return [] }
+        return labels
+    }
+}

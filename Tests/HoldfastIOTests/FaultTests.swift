@@ -1,0 +1,57 @@
+import CrashReports
+import Glibc
+import TestSupport
+import Testing
+
+/// What a fault and a restart leave of connections.
+@Suite(.timeLimit(.minutes(5))) struct ConnectionFaultTests {
+    @Test func `A connection whose callout was abandoned is closed, and the others go on`() throws {
+        let server = try ProbeServer("lines")
+        let other = try server.connect()
+        #expect(try other.ask("a") == "a")
+        let client = try server.connect()
+        try client.send("fault nil-unwrap\nb\n")
+        #expect(try client.line() == nil)
+        #expect(try server.process.output.next() == "closed probe 2: abandoned")
+        #expect(try other.ask("c") == "c")
+        #expect(try server.stop() == .exited(0))
+        #expect(try server.store.reports().filter { $0.verdict.decision == .resume }.count == 1)
+    }
+
+    @Test func `A connection that is to be kept goes on with the next line`() throws {
+        let server = try ProbeServer("keep")
+        let client = try server.connect()
+        try client.send("fault nil-unwrap\nb\n")
+        #expect(try client.line() == "b")
+        #expect(try client.ask("c") == "c")
+    }
+
+    @Test(arguments: ["lines", "keep", "tasks"])
+    func `Connections and their state outlive a restart, but not the one that was served`(mode: String) throws {
+        let server = try ProbeServer(mode)
+        let client = try server.connect()
+        try client.send("set seven\nget\nge")
+        #expect(try client.line() == "seven false")
+        let culprit = try server.connect()
+        try culprit.send("restart\n")
+        #expect(try server.process.output.next()?.hasPrefix("listening ") == true)
+        try client.send("t\n")
+        #expect(try client.line() == "seven true")
+        if mode == "lines" { #expect(try culprit.line() == nil) }
+        #expect(try server.connect().ask("new") == "new")
+        #expect(try server.stop() == .exited(0))
+    }
+
+    @Test func `What a peer has not taken is sent by the next process`() throws {
+        let server = try ProbeServer("lines")
+        let slow = try server.connect(receiveBuffer: 4096)
+        try slow.send("big 7000000\nbye\n")
+        let other = try server.connect()
+        #expect(try other.ask("a") == "a")
+        try other.send("restart\n")
+        #expect(try server.process.output.next()?.hasPrefix("listening ") == true)
+        #expect(try slow.line()?.utf8.count == 7_000_000)
+        #expect(try slow.line() == "bye")
+        #expect(try slow.line() == nil)
+    }
+}

@@ -1,0 +1,85 @@
+// A server for HoldfastIOTests: `io-probe MODE ENDPOINT`.
+
+import FaultInjection
+import Glibc
+import HoldfastIO
+
+let host = try EventHost(.keepServing)
+let mode = CommandLine.arguments[1]
+let place = CommandLine.arguments[2]
+let endpoint: Endpoint =
+    place.hasPrefix("/")
+    ? .unix(FilePath(place))
+    : place.hasPrefix("@")
+        ? .abstract(String(place.dropFirst()))
+        : .tcp(host: place, port: 0)
+
+@MainActor func answer(_ connection: Connection, _ line: String) {
+    let words = line.split(separator: " ", maxSplits: 1)
+    switch words.first ?? "" {
+    case "fault": Fault(rawValue: String(words[1]))?.commit()
+    case "restart": host.restart()
+    case "set": connection.state = Array(words[1].utf8)
+    case "get": connection.send("\(String(decoding: connection.state, as: UTF8.self)) \(connection.isTakenOver)\n")
+    case "big": connection.send(String(repeating: "x", count: Int(words[1]) ?? 0) + "\n")
+    case "bye":
+        connection.send("bye\n")
+        connection.closeWhenSent()
+    case "peer": connection.send("\(connection.peer.map(String.init(describing:)) ?? "nobody")\n")
+    default: connection.send(line + "\n")
+    }
+}
+
+@MainActor func begin(_ connection: Connection) {
+    connection.onClose { connection, ending in
+        print("closed \(connection.label): \(ending)")
+        fflush(nil)
+    }
+    switch mode {
+    case "keep": connection.onAbandon = .keep
+    case "end":
+        connection.onEnd { connection in
+            connection.send("end\n")
+            connection.closeWhenSent()
+        }
+    case "room":
+        connection.onRoom { connection in
+            print("room \(connection.unsentCount)")
+            fflush(nil)
+        }
+    case "bytes": return connection.onBytes { connection, bytes in connection.send(bytes) }
+    default: break
+    }
+    connection.onLine(answer)
+}
+
+let listener: Listener
+if mode == "plain" {
+    listener = try Listener(endpoint)
+} else {
+    listener = try Listener(endpoint, name: "probe", keptBy: host)
+}
+if mode == "idle" { listener.limits.idle = .milliseconds(200) }
+if mode == "unsent" { listener.limits.unsent = 1 << 20 }
+if mode == "tasks" {
+    Task {
+        for await connection in listener.connections {
+            Task {
+                do {
+                    for try await line in connection.lines { answer(connection, line) }
+                    print("end of \(connection.label)")
+                } catch {
+                    print("\(connection.label) threw \(error)")
+                }
+                fflush(nil)
+            }
+        }
+    }
+} else {
+    listener.onConnection(begin)
+}
+try host.onSignal(SIGTERM) { _ in host.stop() }
+print("listening \(listener.endpoint)")
+fflush(nil)
+host.run()
+host.close()
