@@ -1,8 +1,7 @@
 import FaultInjection
 import Glibc
-import Holdfast
+import HoldfastIO
 import Logging
-import RunLoops
 import SystemPackage
 
 /// The daemon: values in memory, served to many clients on the host's loop.
@@ -20,14 +19,9 @@ import SystemPackage
 final class Agent {
     private let options: HoldfastAgent
     private let host: EventHost
-    private let handOver: HandOver
     private let listener: Listener
-    private var listenerSource: HostRunLoop.PortSource?
-    /// Whether the last connection that waited could not be taken.
-    private var cannotAccept = false
     private let started = HostRunLoop.Instant.now
     private var values: [String: String] = [:]
-    private var clients: [ObjectIdentifier: Client] = [:]
     private var injectors: [Injector] = []
     private var requests = 0
     /// How many requests there had been when the loop was about to sleep while draining.
@@ -49,27 +43,17 @@ final class Agent {
             configuration.calloutDeadline = CalloutDeadline(after: .milliseconds(deadline))
         }
         host = try EventHost(configuration)
-        handOver = try HandOver(host: host, logger: logger)
         // A process that was restarted in place serves on the same socket: its backlog waited.
-        if let kept = handOver.keptListener, let listener = try? Listener(keptDescriptor: kept) {
-            self.listener = listener
-        } else {
-            listener = try Listener(port: options.port)
-        }
-        try handOver.begin(listener: listener.descriptor)
+        listener = try Listener(.tcp(port: options.port), name: "client", keptBy: host)
+        listener.limits.lowWater = 0
     }
 
     /// Serves until a signal or the end of `--duration`.
     func serve() throws {
         loadValues()
-        try listen()
-        for connection in handOver.takeOver() {
-            serve(connection.descriptor, number: connection.number, state: connection.state)
-        }
+        listener.onConnection { [weak self] connection in self?.serve(connection) }
         try observeSignals()
         startTimers()
-        // The connection whose callout was abandoned is the one to lose.
-        host.onFault { [weak self] fault in self?.dropClient(ofItem: fault.item) }
         host.onDrain { [weak self] drain in self?.finish(drain) }
         // A fault at start that restarts the process would do so for ever.
         if host.history.restarts == 0 {
@@ -79,77 +63,27 @@ final class Agent {
                 injectors.append(injector)
             }
         }
-        say("listening 127.0.0.1:\(listener.port) pid \(getpid())", to: .standardOutput)
+        say("listening \(listener.endpoint) pid \(getpid())", to: .standardOutput)
         host.run()
         if let ticks = host.statistics.ticks { StallOptions.log(ticks, to: logger) }
-        for client in Array(clients.values) { client.close() }
+        for client in listener.openConnections { client.close() }
         host.close()
     }
 
     // MARK: Connections
 
-    private func listen() throws {
-        let port = HostRunLoop.PortSource(label: "listener", descriptor: FileDescriptor(rawValue: listener.descriptor))
-        { [weak self] _, _ in
-            MainActor.assumeIsolated { self?.accept() }
+    private func serve(_ connection: Connection) {
+        connection.onLine { [weak self] connection, line in
+            connection.send((self?.answer(line) ?? "ERR shutting down") + "\n")
         }
-        listenerSource = port
-        try host.loop.add(port, to: .common)
-    }
-
-    private func accept() {
-        // A bound on one callout, so that a flood of connections does not starve those that are open.
-        do {
-            for _ in 0..<64 {
-                guard let descriptor = try listener.accept() else { return acceptsAgain() }
-                serve(descriptor, number: handOver.keep(descriptor))
-            }
-        } catch {
-            // Once until all that waited are in: each descriptor that comes free takes one, and the next fails again.
-            if !cannotAccept { logger.error("cannot take connections, they wait: \(error)") }
-            cannotAccept = true
-            guard let listenerSource else { return }
-            Listener.rest(listenerSource, on: host.loop) { [host] in host.isDraining }
-        }
-    }
-
-    /// Nobody waits for a descriptor any longer.
-    private func acceptsAgain() {
-        if cannotAccept { logger.notice("takes connections again") }
-        cannotAccept = false
-    }
-
-    private func serve(_ descriptor: CInt, number: Int, state: ConnectionState = ConnectionState()) {
-        let client = Client(
-            descriptor: descriptor,
-            number: number,
-            mark: handOver.mark,
-            state: state,
-            answer: { [weak self] line in self?.answer(line) ?? "ERR shutting down" },
-            changed: { [handOver] client, state in handOver.set(state, of: client.number) },
-            closing: { [weak self, handOver] client in
-                handOver.giveUp(client.number)
-                self?.clients[ObjectIdentifier(client)] = nil
-            }
-        )
-        do {
-            try client.start(on: host.loop)
-            clients[ObjectIdentifier(client)] = client
-        } catch {
-            logger.error("cannot serve a connection: \(error)")
-            client.close()
-        }
-    }
-
-    private func dropClient(ofItem item: UInt64) {
-        clients.values.first { $0.source?.identifier == item }?.close()
+        connection.onLongLine { connection in connection.send("ERR line too long\n") }
     }
 
     /// Takes no new connections, answers what has come, and lets the process be replaced.
     ///
     /// Answers that a peer does not take are left to the next process.
     private func finish(_ drain: Drain) {
-        listenerSource?.interest = []
+        listener.isAccepting = false
         let hold = drain.hold()
         requestsAtPause = nil
         let quiet = HostRunLoop.Observer(label: "drained", activities: .beforeWaiting) { [weak self] observer, _ in
@@ -201,7 +135,7 @@ final class Agent {
         let fields: [(String, any CustomStringConvertible)] = [
             ("pid", getpid()),
             ("uptimeSeconds", (uptime * 1000).rounded() / 1000),
-            ("connections", clients.count),
+            ("connections", listener.openConnections.count),
             ("requests", requests),
             ("faultsResumed", numbers.resumedFaults),
             ("restarts", host.history.restarts),
@@ -245,7 +179,7 @@ final class Agent {
     private func beat() {
         heartbeats += 1
         // A restart that failed: the process goes on.
-        if !host.isDraining { listenerSource?.interest = .readable }
+        if !host.isDraining, !listener.isAccepting { listener.isAccepting = true }
     }
 
     private func loadValues() {

@@ -1,7 +1,6 @@
 import FaultInjection
 import Glibc
-import RunLoops
-import SystemPackage
+import HoldfastIO
 
 /// The agent without Holdfast: the same connections and the same loop, but nothing stands between a fault and the end.
 ///
@@ -9,46 +8,21 @@ import SystemPackage
 @MainActor
 final class UnprotectedAgent {
     private let listener: Listener
-    private var listenerSource: HostRunLoop.PortSource?
-    private let loop = HostRunLoop.main
-    private var clients: [ObjectIdentifier: Client] = [:]
 
     init(port: UInt16) throws {
-        listener = try Listener(port: port)
+        listener = try Listener(.tcp(port: port), name: "client")
     }
 
     /// Serves for ever.
     func serve() throws {
-        let port = HostRunLoop.PortSource(label: "listener", descriptor: FileDescriptor(rawValue: listener.descriptor))
-        { [weak self] _, _ in
-            MainActor.assumeIsolated { self?.accept() }
+        listener.onConnection { [weak self] connection in
+            connection.onLine { connection, line in
+                connection.send((self?.answer(line) ?? "ERR shutting down") + "\n")
+            }
         }
-        listenerSource = port
-        try loop.add(port, to: .common)
-        print("listening 127.0.0.1:\(listener.port) pid \(getpid())")
+        print("listening \(listener.endpoint) pid \(getpid())")
         fflush(nil)
-        loop.run()
-    }
-
-    private func accept() {
-        do {
-            try acceptAll()
-        } catch {
-            if let listenerSource { Listener.rest(listenerSource, on: loop) }
-        }
-    }
-
-    private func acceptAll() throws(SystemError) {
-        while let descriptor = try listener.accept() {
-            let client = Client(
-                descriptor: descriptor,
-                number: Int(descriptor),
-                answer: { [weak self] line in self?.answer(line) ?? "ERR shutting down" },
-                closing: { [weak self] client in self?.clients[ObjectIdentifier(client)] = nil }
-            )
-            guard (try? client.start(on: loop)) != nil else { return client.close() }
-            clients[ObjectIdentifier(client)] = client
-        }
+        HostRunLoop.main.run()
     }
 
     private func answer(_ line: String) -> String {
