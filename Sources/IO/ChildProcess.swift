@@ -107,14 +107,14 @@ public final class ChildProcess: @unchecked Sendable {
     /// - Throws: `IOError`.
     @MainActor
     public convenience init(_ command: Command, keptBy host: EventHost, as name: String) throws(IOError) {
-        if let descriptor = host.keptDescriptor(named: name), let text = host.keptState(named: name),
+        if let descriptor = host.keptDescriptor(named: name)?.rawValue, let text = host.keptState(named: name),
             let pid = CInt(String(decoding: text, as: UTF8.self))
         {
             try self.init(pid, descriptor, command, host.loop, (host, name))
         } else {
             try self.init(starting: command, host.loop, (host, name))
             do {
-                try host.keepAcrossRestart(descriptor, as: name, state: Array("\(pid)".utf8))
+                try host.keepAcrossRestart(FileDescriptor(rawValue: descriptor), as: name, state: Array("\(pid)".utf8))
             } catch {
                 throw IOError("keep \(command.program): \(error)", .badFileDescriptor)
             }
@@ -149,7 +149,9 @@ public final class ChildProcess: @unchecked Sendable {
         self.keeping = keeping
         label = "\(command.program) \(pid)"
         leadsGroup = command.leadsGroup
-        let source = HostRunLoop.PortSource(label: label, descriptor: descriptor) { [self] _, _ in end() }
+        let source = HostRunLoop.PortSource(label: label, descriptor: FileDescriptor(rawValue: descriptor)) {
+            [self] _, _ in end()
+        }
         self.source = source
         do {
             try loop.add(source, to: .common)

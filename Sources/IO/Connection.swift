@@ -166,7 +166,11 @@ public final class Connection: @unchecked Sendable {
         }
         // The first callout comes at once, where there is something to do in it.
         let interest: HostRunLoop.PortSource.Interest = first != nil || !output.isEmpty ? .writable : []
-        let source = HostRunLoop.PortSource(label: label, descriptor: descriptor, interest: interest) {
+        let source = HostRunLoop.PortSource(
+            label: label,
+            descriptor: FileDescriptor(rawValue: descriptor),
+            interest: interest
+        ) {
             [self] _, readiness in serve(readiness)
         }
         self.source = source

@@ -33,11 +33,13 @@ final class Keeper {
         self.logger = logger
         let label = "\(name) mark"
         do throws(Errno) {
-            mark = try ServiceMark(takingOver: host.keptDescriptor(named: label))
+            mark = try ServiceMark(takingOver: host.keptDescriptor(named: label)?.rawValue)
         } catch {
             throw IOError("keep connections of \(name)", error)
         }
-        attempt(label) { () throws(KeptDescriptorError) in try host.keepAcrossRestart(mark.descriptor, as: label) }
+        attempt(label) { () throws(KeptDescriptorError) in
+            try host.keepAcrossRestart(FileDescriptor(rawValue: mark.descriptor), as: label)
+        }
     }
 
     private func label(_ number: Int) -> String { "\(name) \(number)" }
@@ -50,7 +52,7 @@ final class Keeper {
     // MARK: The listener
 
     /// The listening socket of the process before this one.
-    var keptListener: CInt? { host.keptDescriptor(named: name) }
+    var keptListener: CInt? { host.keptDescriptor(named: name)?.rawValue }
 
     /// Keeps the listening socket, so that nobody is refused during a restart, and goes on counting.
     func begin(listener: CInt) {
@@ -58,7 +60,7 @@ final class Keeper {
         let known = withheld.compactMap(number(in:)) + host.keptNames.compactMap(number(in:))
         next = max(Self.numbers.contains(counted) ? counted : 1, (known.max() ?? 0) + 1)
         attempt(name) { () throws(KeptDescriptorError) in
-            try host.keepAcrossRestart(listener, as: name, state: Array("\(next)".utf8))
+            try host.keepAcrossRestart(FileDescriptor(rawValue: listener), as: name, state: Array("\(next)".utf8))
         }
     }
 
@@ -76,7 +78,7 @@ final class Keeper {
         let number = next
         next += 1
         attempt(label(number)) { () throws(KeptDescriptorError) in
-            try host.keepAcrossRestart(descriptor, as: label(number))
+            try host.keepAcrossRestart(FileDescriptor(rawValue: descriptor), as: label(number))
             try host.setKeptState(Array("\(next)".utf8), named: name)
         }
         return number
@@ -115,7 +117,7 @@ final class Keeper {
             guard let number = number(in: label) else { continue }
             if number != mark.leftover, !faulted.contains(label),
                 let state = ConnectionState(bytes: host.keptState(named: label) ?? []),
-                let descriptor = host.keptDescriptor(named: label)
+                let descriptor = host.keptDescriptor(named: label)?.rawValue
             {
                 connections.append(Kept(number: number, descriptor: descriptor, state: state))
             } else {

@@ -110,7 +110,11 @@ public final class Listener: @unchecked Sendable {
         }
         self.endpoint = endpoint
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
-        let source = HostRunLoop.PortSource(label: "\(name) listener", descriptor: descriptor, interest: []) {
+        let source = HostRunLoop.PortSource(
+            label: "\(name) listener",
+            descriptor: FileDescriptor(rawValue: descriptor),
+            interest: []
+        ) {
             [self] _, _ in accept()
         }
         self.source = source
