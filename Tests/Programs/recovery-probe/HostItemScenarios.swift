@@ -23,7 +23,9 @@ extension Probe {
     func ownAbandonHandler() throws {
         let thread = try HostRunLoop.LoopThread(name: "second")
         kept.append(thread)
-        thread.loop.setAbandonHandler { callout in callout.stack.bury() }
+        // Not the main actor's, as one that is written behind the call would be.
+        let bury: @Sendable (HostRunLoop.AbandonedCallout) -> Void = { callout in callout.stack.bury() }
+        thread.loop.setAbandonHandler(bury)
         stopWhenQuarantined()
         thread.loop.add(faultingTimer())
         thread.loop.wakeUp()

@@ -49,7 +49,8 @@ enum LookScenarios {
     }
 
     /// A hundred faults of a loop that is looked at all the while: each is resumed.
-    @MainActor
+    ///
+    /// In nobody's code: the closures are for a loop of another thread.
     private static func lookWhileFaulting(_ main: HostRunLoop) {
         guard let thread = try? HostRunLoop.LoopThread(name: "look-faulting") else { return }
         let isOver = Atomic<Bool>(false)
@@ -61,10 +62,10 @@ enum LookScenarios {
             }
         }
         // Not before somebody looks.
-        thread.loop.performForNobody(label: "held") { while isHeld.load(ordering: .acquiring) { usleep(100) } }
+        thread.loop.perform(label: "held") { while isHeld.load(ordering: .acquiring) { usleep(100) } }
         while looks.load(ordering: .relaxed) == 0 { sched_yield() }
         isHeld.store(false, ordering: .releasing)
-        for _ in 0..<100 { thread.loop.performForNobody(label: "faults") { Fault.nilUnwrap.commit() } }
+        for _ in 0..<100 { thread.loop.perform(label: "faults") { Fault.nilUnwrap.commit() } }
         let last = try? thread.loop.performAndWait { true }
         isOver.store(true, ordering: .releasing)
         pthread_join(looker, nil)

@@ -30,8 +30,8 @@ enum ObservationScenarios {
         let (faults, stalls) = (host.faults, host.stalls)
         // Once the task is over, nobody has it any more.
         var signals: AsyncStream<SignalEvent>? = try host.signals(SIGUSR1)
-        let isTold = Atomic<Bool>(false)
-        // What takes long on a busy machine may be a stall, too.
+        let isLasting = Atomic<Bool>(false)
+        // What takes long on a busy machine may be a stall before, or be a part of this one.
         let isStuck = Atomic<Bool>(false)
         Task {
             for await fault in faults {
@@ -49,15 +49,16 @@ enum ObservationScenarios {
             }
             host.perform {
                 isStuck.store(true, ordering: .releasing)
-                while !isTold.load(ordering: .acquiring) { usleep(1000) }
+                while !isLasting.load(ordering: .acquiring) { usleep(1000) }
             }
         }
         signals = nil
         Task.detached {
             for await stall in stalls {
-                guard isStuck.load(ordering: .acquiring) else { continue }
-                Probe.say("stall \(stall.phase)")
-                if stall.phase == .lasting { isTold.store(true, ordering: .releasing) } else { await host.stop() }
+                isLasting.store(stall.phase == .lasting, ordering: .releasing)
+                guard stall.phase == .over, isStuck.load(ordering: .acquiring) else { continue }
+                Probe.say("stall over")
+                await host.stop()
             }
             Probe.say("no more stalls")
             await MainActor.run { ended += 1 }
