@@ -1,6 +1,7 @@
-import CrashReports
 import FaultInjection
 import Glibc
+
+@testable import CrashReports
 
 /// What must follow a fault in a connection's callout, by `VerdictRule` with the agent's policy: it resumes traps, arithmetic faults,
 /// accesses to page zero and stack overflows.

@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (["--kind", "stall"], 3), (["--kind", "fault"], 7), (["--kind", "ALL"], 10), ([], 10),
+        (["--kind", "stall"], 3), (["--kind", "fault"], 7), ([], 10),
         (["--kind", "stall", "--verdict", "wait"], 3), (["--kind", "fault", "--verdict", "wait"], 0),
         (["--kind", "stall", "--text", "sweep"], 2), (["--verdict", "wait"], 3),
     ])

@@ -60,7 +60,7 @@ struct HTMLFlameGraph {
     /// What a block says when somebody points at it.
     func title(of block: Block) -> String {
         let call = block.row.call
-        let part = Int((min(block.width / Self.width, 1) * 100).rounded())
+        let part = HTMLReportPage.number(min(block.width / Self.width, 1) * 100)
         let name = call.location.limited(to: 300)
         return "\(name): \(CrashReport.Stall.text(seconds: call.seconds)), \(part) %\(call.inlined ? ", inlined" : "")"
     }
