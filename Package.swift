@@ -280,7 +280,10 @@ let package = Package(
         ),
         tests(
             "CrashReportsTests",
-            ["CRecordLayout", "CrashReports", "LinuxSystem", "ReportText", "crashreport", "store-probe", "report-reader", system],
+            [
+                "CRecordLayout", "CrashReports", "LinuxSystem", "ReportText", "crashreport", "store-probe",
+                "report-reader", system,
+            ],
             exclude: ["Fixtures", "Corpus"]
         ),
         tests(

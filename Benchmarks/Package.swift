@@ -46,7 +46,9 @@ let package = Package(
         ),
         .executableTarget(
             name: "run-loop-benchmark",
-            dependencies: [holdfast("RunLoops"), "CBenchmark", .product(name: "SystemPackage", package: "swift-system")],
+            dependencies: [
+                holdfast("RunLoops"), "CBenchmark", .product(name: "SystemPackage", package: "swift-system"),
+            ],
             swiftSettings: swiftSettings
         ),
     ]

@@ -40,8 +40,12 @@ import Testing
         )
     }
 
-    @Test func `The example of descriptors is built here, and says what it reads`() throws {
-        #expect(try Self.code(behind: "`Sources/echo/main.swift`") == Self.text("Tests/Programs/echo/main.swift"))
+    /// It is run with the other example of servers, by ExampleTests.
+    @Test func `README's server is built here`() throws {
+        #expect(try Self.code(behind: "This is an echo server") == Self.text("Tests/Programs/echo-server/main.swift"))
+    }
+
+    @Test func `A program of a port says what it reads`() throws {
         let store = try StoreReader()
         let echo = try ChildProcess(
             "/bin/sh",

@@ -213,7 +213,6 @@ enum DeadlineScenarios {
                 }
             }
         }
-        thread.loop.perform(label: "next", next)
     }
 
     /// A callout whose own run takes long, in one of three ways, and serves what there is.

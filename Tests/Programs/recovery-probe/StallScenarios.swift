@@ -201,6 +201,5 @@ enum StallScenarios {
                 }
             }
         }
-        thread.loop.perform(label: "over", over)
     }
 }
