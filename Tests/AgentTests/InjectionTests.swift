@@ -104,7 +104,7 @@ import Testing
         #expect(try agent.stop() == .exited(0))
         let report = try agent.store.onlyReport()
         #expect(report.verdict.decision == .restart)
-        #expect(report.verdict.reason.contains("after every fault"))
+        #expect(report.verdict.reason.contains("the policy does not resume traps"))
         #expect(report.process.restarts == 0)
     }
 }

@@ -29,7 +29,6 @@ import Testing
         (["--signal", "11"], [6, 3]), (["--verdict", "restart"], [6, 3]), (["--verdict", "Terminate"], [5]),
         (["--fingerprint", "v2-1"], [7, 4, 2, 1]), (["--fingerprint", "1111"], [7, 4, 2, 1]),
         (["--text", "DOUBLE free"], [5]), (["--text", "cache.evict"], [5]), (["--tag", "region=us-2"], [7, 5, 3, 1]),
-        (["--tag", "region=us-2", "--tag", "region=eu-1"], []),
         (["--tag", "region=us-2", "--tag", "region=us-2"], [7, 5, 3, 1]),
         (["--since", "2026-11-21"], [7, 6]), (["--since", "2026-11-21 01:30"], [7]),
         (["--since", "2026-11-20T20:00:00Z", "--until", "@1795219200"], [5, 4]), (["--until", "2026-11-19"], [1]),
@@ -38,6 +37,12 @@ import Testing
     ])
     func `A filter lets through what fits`(arguments: [String], expected: [Int]) throws {
         #expect(try numbers(arguments) == expected)
+    }
+
+    @Test func `Two values of one tag are refused`() throws {
+        let result = try run(["list", "--tag", "region=us-2", "--tag", "region=eu-1"])
+        #expect(result.exitCode == 64)
+        #expect(result.errors.contains("No report has two values of one tag."))
     }
 
     @Test func `Nothing that fits is told from nothing at all`() throws {

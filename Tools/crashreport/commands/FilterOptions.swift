@@ -81,7 +81,7 @@ struct FilterOptions: ParsableArguments {
         if let since, let until, until.time(in: times.zone) < since.time(in: times.zone) {
             throw ValidationError("--until \(until.text) is before --since \(since.text).")
         }
-        if Set(tags.map(\.key)).count < tags.count { throw ValidationError("No report has two values of one tag.") }
+        if Set(tags.map(\.key)).count < Set(tags).count { throw ValidationError("No report has two values of one tag.") }
     }
 
     /// The filter of the store.
@@ -129,6 +129,8 @@ struct SignalChoice {
 enum KindChoice: String, ExpressibleByArgument, CaseIterable {
     case fault
     case stall
+
+    init?(argument: String) { self.init(rawValue: argument.lowercased()) }
 }
 
 /// A verdict, as a user types it.
@@ -137,6 +139,8 @@ enum VerdictChoice: String, ExpressibleByArgument, CaseIterable {
     case restart
     case terminate
     case wait
+
+    init?(argument: String) { self.init(rawValue: argument.lowercased()) }
 }
 
 /// A time, as a user types it.
@@ -167,7 +171,7 @@ struct TimeOptions: ParsableArguments {
 }
 
 /// A tag with its value, as a user types it.
-struct TagChoice {
+struct TagChoice: Hashable {
     let key: String
     let value: String
 

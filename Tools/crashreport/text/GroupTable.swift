@@ -9,11 +9,12 @@ package struct GroupTable {
         [
             .init(title: "GROUP"), .init(title: "COUNT", isNumeric: true),
             .init(title: "REPORTS", isNumeric: true, dispensability: 1),
-            .init(title: "FIRST (\(zone.title))", dispensability: 3), .init(title: "LAST (\(zone.title))"),
-            .init(title: "PROCESS", narrowest: 8, dispensability: 4), .init(title: "SIGNAL", dispensability: 2),
-            .init(title: "REASON", narrowest: 28), .init(title: "WHERE", narrowest: 16, dispensability: 6),
-            .init(title: "BUILDS", narrowest: 12, dispensability: 5),
-            .init(title: "VERDICTS", narrowest: 8, dispensability: 7),
+            // How often, since when and in which builds a fault happens is asked first.
+            .init(title: "FIRST (\(zone.title))", dispensability: 7), .init(title: "LAST (\(zone.title))"),
+            .init(title: "PROCESS", narrowest: 8, dispensability: 3), .init(title: "SIGNAL", dispensability: 2),
+            .init(title: "REASON", narrowest: 24), .init(title: "WHERE", narrowest: 16, dispensability: 5),
+            .init(title: "BUILDS", narrowest: 12, dispensability: 6),
+            .init(title: "VERDICTS", narrowest: 8, dispensability: 4),
         ]
     }
 
@@ -52,6 +53,8 @@ package struct GroupTable {
         if !table.fits {
             // Without the year and the seconds: the terminal is narrow.
             for column in Self.times { table.replace(column: column) { String($0.dropFirst(5).dropLast(3)) } }
+            // Commands take the start of a fingerprint.
+            table.replace(column: 0) { String($0.prefix(11)) }
         }
         table.leaveOut()
         table.write(to: &output)
