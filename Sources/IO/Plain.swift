@@ -45,4 +45,12 @@ enum Plain {
         struct Plain { let closure: @Sendable (ChildProcess, ChildProcess.Status) -> Void }
         return unsafe unsafeBitCast(Isolated(closure: closure), to: Plain.self).closure
     }
+
+    static func change(
+        _ closure: @escaping @Sendable @isolated(any) (FileWatcher, FileWatcher.Change) -> Void
+    ) -> @Sendable (FileWatcher, FileWatcher.Change) -> Void {
+        struct Isolated { let closure: @Sendable @isolated(any) (FileWatcher, FileWatcher.Change) -> Void }
+        struct Plain { let closure: @Sendable (FileWatcher, FileWatcher.Change) -> Void }
+        return unsafe unsafeBitCast(Isolated(closure: closure), to: Plain.self).closure
+    }
 }
