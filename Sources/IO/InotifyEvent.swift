@@ -21,7 +21,7 @@ struct InotifyEvent: Equatable {
             let field = unsafe bytes[(place + header)..<(place + header + length)].prefix { $0 != 0 }
             let text = unsafe field.map { CChar(bitPattern: $0) } + [0]
             let name = unsafe text.withUnsafeBufferPointer { text in
-                unsafe text.count > 1 ? FilePath(platformString: text.baseAddress!).lastComponent : nil
+                unsafe text.baseAddress.flatMap { unsafe FilePath(platformString: $0).lastComponent }
             }
             events.append(
                 InotifyEvent(

@@ -17,6 +17,7 @@ final class Waiter<Value: Sendable>: @unchecked Sendable {
     ///   - loop: The loop on whose thread the task is.
     ///   - cancelled: What a task gets that is cancelled.
     ///   - changed: Called on the loop's thread when the task begins to wait, and when it gives up.
+    /// - Returns: The value.
     nonisolated(nonsending) func wait(
         on loop: HostRunLoop,
         cancelled: Value,

@@ -40,7 +40,9 @@ struct WatchedPlaces {
             let name = rest.removeFirst()
             switch name.kind {
             case .currentDirectory: continue
-            case .parentDirectory: _ = directory.removeLastComponent(); continue
+            case .parentDirectory:
+                directory.removeLastComponent()
+                continue
             case .regular: break
             }
             let place = directory.appending(name)
@@ -100,6 +102,8 @@ struct WatchedPlaces {
         var bytes = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
         let count = unsafe link.withPlatformString { unsafe readlink($0, &bytes, Int(PATH_MAX)) }
         guard count > 0 else { throw IOError("read the link \(link)", Errno(rawValue: errno)) }
-        return unsafe bytes.withUnsafeBufferPointer { unsafe FilePath(platformString: $0.baseAddress!) }
+        return unsafe bytes.withUnsafeBufferPointer {
+            unsafe $0.baseAddress.map { unsafe FilePath(platformString: $0) }
+        } ?? FilePath()
     }
 }
