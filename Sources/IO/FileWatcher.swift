@@ -48,7 +48,6 @@ public final class FileWatcher: @unchecked Sendable {
     private var handler: (@Sendable (FileWatcher, Change) -> Void)?
     /// What was read and not told.
     private var pending: [Change] = []
-    private let waiter = Waiter<Change?>()
 
     /// Begins to watch; nothing that happens from here on is missed.
     ///
@@ -112,7 +111,6 @@ public final class FileWatcher: @unchecked Sendable {
         _ = Glibc.close(descriptor)
         handler = nil
         pending = []
-        waiter.resume(nil)
     }
 
     private static func absolute(_ path: FilePath) throws(IOError) -> FilePath {
@@ -127,7 +125,7 @@ public final class FileWatcher: @unchecked Sendable {
     }
 
     private func settle() {
-        let interest: HostRunLoop.PortSource.Interest = handler != nil || waiter.isWaiting ? .readable : []
+        let interest: HostRunLoop.PortSource.Interest = handler != nil ? .readable : []
         if let source, source.interest != interest { source.interest = interest }
     }
 
@@ -146,10 +144,7 @@ public final class FileWatcher: @unchecked Sendable {
     }
 
     private func tell() {
-        while source != nil, !pending.isEmpty, handler != nil || waiter.isWaiting {
-            let change = pending.removeFirst()
-            if !waiter.resume(change) { handler?(self, change) }
-        }
+        while source != nil, !pending.isEmpty, let handler { handler(self, pending.removeFirst()) }
     }
 
     private func take(_ event: InotifyEvent) {
@@ -212,41 +207,5 @@ public final class FileWatcher: @unchecked Sendable {
             _ = inotify_rm_watch(descriptor, watch)
         }
         places = now
-    }
-
-    // MARK: Tasks
-
-    /// The changes that come, for a task on the thread of the watcher's loop, such as one of the main actor.
-    ///
-    /// The kernel keeps them while no task asks for one. One task at a time.
-    public var changes: Changes { Changes(watcher: self) }
-
-    /// The changes that a watcher tells of: ends when it is closed.
-    public struct Changes: AsyncSequence {
-        let watcher: FileWatcher
-
-        /// Begins with the next change.
-        public func makeAsyncIterator() -> Iterator { Iterator(watcher: watcher) }
-
-        /// Takes one change after the other.
-        public struct Iterator: AsyncIteratorProtocol {
-            let watcher: FileWatcher
-
-            /// Waits for the next change.
-            ///
-            /// - Parameter actor: Whose task it is: one on the thread of the watcher's loop.
-            /// - Returns: The change; `nil` when the watcher was closed or the task was cancelled.
-            public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> Change? {
-                await watcher.nextChange()
-            }
-        }
-    }
-
-    fileprivate nonisolated(nonsending) func nextChange() async -> Change? {
-        requireLoop()
-        if waiter.isWaiting { fatalError("two tasks wait for changes of the watcher of \"\(path)\"") }
-        if !pending.isEmpty { return pending.removeFirst() }
-        guard source != nil else { return nil }
-        return await waiter.wait(on: loop, cancelled: nil) { [self] in settle() }
     }
 }

@@ -208,11 +208,16 @@ import Testing
     @Test(arguments: ["recovery-probe", "holdfast-agent"])
     func `Nearly all functions that use a Mutex are understood, and hold none when they return`(name: String) throws {
         let file = try #require(ELFFile(path: BuiltProduct.path(of: name)))
+        let symbols = SymbolTable(of: file)
+        // The fault that is committed with a Mutex held returns nowhere.
         let users = LockCalls(of: file).users
+            .map { (name: symbols.symbol(at: $0.start)?.name ?? String($0.start, radix: 16), held: $0.held) }
+            .filter { !$0.name.contains("faultMutex") }
         let understood = users.compactMap(\.held)
         let balanced = understood.filter { $0.atEnd == 0 }
+        let others = users.filter { $0.held.map { $0.atEnd != 0 } ?? true }.map(\.name)
         #expect(users.count > 20)
         #expect(understood.count * 20 >= users.count * 19, "\(understood.count) of \(users.count)")
-        #expect(balanced.count * 10 >= users.count * 9, "\(balanced.count) of \(users.count)")
+        #expect(balanced.count * 10 >= users.count * 9, "\(balanced.count) of \(users.count), not \(others)")
     }
 }
