@@ -81,7 +81,9 @@ struct FilterOptions: ParsableArguments {
         if let since, let until, until.time(in: times.zone) < since.time(in: times.zone) {
             throw ValidationError("--until \(until.text) is before --since \(since.text).")
         }
-        if Set(tags.map(\.key)).count < Set(tags).count { throw ValidationError("No report has two values of one tag.") }
+        if Set(tags.map(\.key)).count < Set(tags).count {
+            throw ValidationError("No report has two values of one tag.")
+        }
     }
 
     /// The filter of the store.
