@@ -107,7 +107,7 @@ enum TimerRows {
         expected.value = first
         let timer = HostRunLoop.Timer(
             label: "benchmark",
-            fireAt: HostRunLoop.Instant(nanoseconds: first),
+            fireAt: instant(first),
             interval: .milliseconds(1)
         ) { _ in
             let time = now()
@@ -131,6 +131,11 @@ enum TimerRows {
         timer.invalidate()
     }
 
+    /// A time of the harness' clock, which is the loop's, too.
+    private static func instant(_ time: Int64) -> HostRunLoop.Instant {
+        .now.advanced(by: .nanoseconds(time - now()))
+    }
+
     private static func randomNumbers(_ count: Int, below bound: Int64) -> [Int64] {
         var numbers = [Int64](repeating: 0, count: count)
         unsafe fill_random(&numbers, count, bound, 1)
@@ -145,7 +150,7 @@ enum TimerRows {
         dates.map { date in
             HostRunLoop.Timer(
                 label: "benchmark",
-                fireAt: HostRunLoop.Instant(nanoseconds: first + date),
+                fireAt: instant(first + date),
                 perform: perform
             )
         }

@@ -36,22 +36,20 @@ private func fuzzRecord(_ bytes: [UInt8]) {
 
 private func fuzzRecord(_ record: FaultRecord) {
     require(record.frames.count <= 256 && record.headFrameCount <= record.frames.count)
-    _ =
-        FaultReason(
-            signal: record.signal,
-            code: record.code,
-            address: HexAddress(record.address),
-            message: record.message,
-            isRuntimeMessage: true,
-            sender: record.sender,
-            exception: record.exception,
-            pid: record.pid
-        ).text
+    let fault = CrashReport.Fault(
+        number: record.number,
+        signal: .signal(record.signal),
+        code: .code(record.code, ofSignal: record.signal),
+        address: HexAddress(record.address),
+        access: .unknown,
+        message: record.message,
+        exception: record.exception
+    )
+    _ = FaultReason(fault: fault, pid: record.pid, isRuntimeMessage: true).text
 }
 
 /// The file of a report: everything that `crashreport` does with it.
 private func fuzzReport(_ bytes: [UInt8]) {
-    _ = try? ReportOutline(json: bytes)
     guard let report = try? CrashReport(json: bytes) else { return }
     _ = ReportTable([ReportSummary(report, in: ReportStore(path: "/"))]).text(TextLayout(width: 80))
     let text = ReportText(report).text()
@@ -75,7 +73,14 @@ private func fuzzName(_ bytes: [UInt8]) {
     _ = FaultClass(message: text, isAbort: true)?.fingerprintName
     _ = FaultClass(message: text, isAbort: false)?.fingerprintName
     _ = FaultClass(check: text).fingerprintName
-    _ = FaultReason(signal: 6, code: -6, message: text, runtimeFailure: text).text
+    let fault = CrashReport.Fault(
+        number: 1,
+        signal: .signal(6),
+        code: .code(-6, ofSignal: 6),
+        access: .unknown,
+        message: text
+    )
+    _ = FaultReason(fault: fault, runtimeFailure: text).text
     _ = TextRedaction(emailAddresses: true, secretNames: [text], patterns: [text]).redact(text)
 }
 
