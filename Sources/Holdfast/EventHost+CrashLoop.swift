@@ -106,7 +106,12 @@ extension EventHost {
         let now = HostRunLoop.Instant.now
         healthyTimer?.nextFireDate = now.advanced(by: configuration.advanced.healthyAfter)
         guard phase != .serving else { return }
-        loop.serviceWitness = { [weak self] in MainActor.assumeIsolated { self?.noteService() } }
+        // The first jobs of the main queue are those by which an async program starts itself: `Task { for await … }`.
+        let queueCounts = now.advanced(by: .seconds(1))
+        loop.serviceWitness = { [weak self] isMainQueue in
+            if isMainQueue, .now < queueCounts { return }
+            MainActor.assumeIsolated { self?.noteService() }
+        }
     }
 
     /// Notes that the process has served something, or has lived for long enough: its end will not be an early one.

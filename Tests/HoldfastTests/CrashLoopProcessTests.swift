@@ -93,6 +93,12 @@ import Testing
         #expect(next.end == .exited(0))
     }
 
+    @Test func `The tasks by which a program starts itself are no service`() throws {
+        let run = try HostRun("crash-loops", "overdue")
+        #expect(try run.lines() == (0..<5).map { "started \($0) without []" } + ["started 5 without [\"job\"]"])
+        #expect(try run.process.wait() == .exited(0))
+    }
+
     @Test func `A process began before it waited`() throws {
         // 400 milliseconds, of which chance takes up to half.
         let run = try HostRun("crash-loops", "late-start", shell: Self.shell(earlyRestarts: 4, phase: "starting"))

@@ -52,14 +52,13 @@ extension HostRunLoop {
         }
     }
 
-    /// Tells the witness of the first callout that served the program.
+    /// Tells the witness of a callout that may have served the program.
     ///
-    /// On the loop's thread, after the callout.
+    /// On the loop's thread, after the callout. The main queue is no item, so its callouts have the number 0.
     @inline(never)
     private func noteService(of item: UInt64) {
-        guard !Self.isHostsOwn(item: item), let witness = serviceWitness else { return }
-        serviceWitness = nil
-        witness()
+        guard !Self.isHostsOwn(item: item) else { return }
+        serviceWitness?(item == 0)
     }
 
     /// Calls `body(argument)` without a recovery point: there is no memory for a callout stack.

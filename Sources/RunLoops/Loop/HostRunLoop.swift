@@ -39,11 +39,11 @@ public final class HostRunLoop: @unchecked Sendable {
     @safe @exclusivity(unchecked) var timers = TimerService()
     @safe @exclusivity(unchecked) var stackPool = CalloutStackPool()
     @safe @exclusivity(unchecked) var spareSources = SpareArray<SignalledSource>()
-    /// Called once, after the first callout that served the program: a port's, a source's, a timer's, or the main queue's.
+    /// Called after each callout that may have served the program: a port's, a source's, a timer's, or the main queue's.
     ///
-    /// Not an observer's or a block's, by which programs start themselves, and not one of the host's own items. Set and called on
-    /// the loop's thread.
-    @safe @exclusivity(unchecked) package var serviceWitness: (@Sendable () -> Void)?
+    /// Not after an observer's or a block's, by which programs start themselves, and not after one of the host's own items. Its argument
+    /// says whether the callout was the main queue's. Set and called on the loop's thread; it sets itself to nil when it has seen enough.
+    @safe @exclusivity(unchecked) package var serviceWitness: (@Sendable (_ isMainQueue: Bool) -> Void)?
 
     /// Whether this is the main thread's loop.
     let isMain: Bool

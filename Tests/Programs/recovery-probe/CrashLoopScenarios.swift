@@ -43,6 +43,9 @@ enum CrashLoopScenarios {
         case "for-ever":
             configuration.advanced.startDelay = short
             try forEver(EventHost(configuration))
+        case "overdue":
+            configuration.advanced.startDelay = short
+            try overdue(EventHost(configuration))
         case "start":
             configuration.advanced.startDelay = short
             try start(EventHost(configuration))
@@ -233,6 +236,21 @@ enum CrashLoopScenarios {
         tell(host)
         let looks = getenv("PROBE_LOOKS") != nil
         host.perform { if host.history.restarts < 12, !looks { Fault.wildPointer.commit() } else { host.stop() } }
+        host.run()
+    }
+
+    /// A timer is never done in time, and may not be abandoned; tasks of the main actor start at once, and wait for faults.
+    private static func overdue(_ host: EventHost) throws {
+        let job = HostRunLoop.Timer(label: "job", after: .milliseconds(50)) { _ in while true {} }
+        job.recoveryPolicy = .swiftTraps
+        job.calloutDeadline = CalloutDeadline(after: .milliseconds(20))
+        host.loop.add(job)
+        Task { for await _ in host.faults {} }
+        Task {
+            let without = host.loop.withheldItems.map(\.label)
+            Probe.say("started \(host.history.restarts) without \(without)")
+            if !without.isEmpty || host.history.restarts > 9 { host.stop() }
+        }
         host.run()
     }
 

@@ -3,8 +3,8 @@ package import RunLoops
 
 /// When starts are called a crash loop, and what then: safe mode, longer and longer waits, and giving up only where that is asked for.
 ///
-/// An early end is that of a process that had served nothing: no callout of a port, a source, a timer or the main queue had
-/// returned since `EventHost.run()` began, and it had not lived for `healthyAfter`. A process that served is replaced at once,
+/// An early end is that of a process that had served nothing: no callout of a port, a source or a timer had returned since
+/// `EventHost.run()` began, none of the main queue after a second of that, and it had not lived for `healthyAfter`. A process that served is replaced at once,
 /// however often that happens. `assess` is a pure function of what the caller read. Of a restart in place the environment tells; an
 /// outer supervisor, such as systemd, starts the process without it, and then the store does.
 ///
