@@ -205,6 +205,11 @@ package final class CrashCapture: Sendable {
         hf_capture_fold(slot, other)
     }
 
+    /// Notes in the record of a decided slot that the log has a line of the fault.
+    package func noteTold(slot: UInt32) {
+        hf_capture_note_told(slot)
+    }
+
     /// Forgets the texts of a fault that was resumed.
     ///
     /// Call once for each, on the loop's thread.

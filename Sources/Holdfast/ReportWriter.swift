@@ -189,9 +189,10 @@ final class ReportWriter: Sendable {
             let text = report.map { "\($0.process.name)[\($0.process.pid)] \($0.faultLine(isStored: isStored))" }
             lines[key] = (lines[key]?.text ?? text ?? "report \(id)", (lines[key]?.count ?? 0) + 1)
         }
+        let beginning = isStored ? "finished the report of an earlier fault" : "an earlier fault has no report"
         for line in told.compactMap({ lines[$0] }) {
             let others = line.count > 1 ? ", and \(line.count - 1) equal to it" : ""
-            logger.error("finished the report of an earlier fault: \(line.text)\(others)")
+            logger.error("\(beginning): \(line.text)\(others)")
         }
     }
 
@@ -210,10 +211,10 @@ final class ReportWriter: Sendable {
         let notes = ["the report was finished after the process had ended"]
         var isStored = !health.isUnusable
         var reports: [(ReportID, CrashReport?)] = []
-        for record in contents.records where record.verdict != .resume {
+        for record in contents.records {
             let report = builder.report(of: record, images: contents.images, notes: notes)
             if isStored, (try? store.add(report, folding: .default)) == nil { isStored = false }
-            reports.append((report.id, report))
+            if !record.facts.contains(.told) { reports.append((report.id, report)) }
         }
         tell(of: reports, isStored: isStored)
     }
@@ -247,7 +248,10 @@ final class ReportWriter: Sendable {
             imagesVersion: { capture.imagesVersion },
             spool: capture.spoolBytes,
             context: capture.contextBytes(ofFault:),
-            tell: teller.tell(_:),
+            tell: { report, slot in
+                teller.tell(report)
+                capture.noteTold(slot: slot)
+            },
             tellCount: teller.tell(of:countedIn:),
             release: capture.release(slot:)
         )

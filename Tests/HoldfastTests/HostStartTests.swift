@@ -110,6 +110,20 @@ import Testing
         #expect(line.contains(#"item "greeter" (timer), because "#) && line.hasSuffix("no report"), "\(line)")
     }
 
+    @Test(arguments: ["both", "told"])
+    func `Without a store each fault has one line, whichever process writes it`(scenario: String) throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/spoiled"
+        try Self.spoil(path, "a file")
+        let run = try HostRun("store", shell: #"probe=$1; shift 3; exec "$probe" store '\#(path)' \#(scenario)"#)
+        #expect(try run.lines() == ["restarted 1 unusable"])
+        #expect(try run.process.wait() == .exited(0))
+        let lines = run.process.errors.split(separator: "\n")
+        for function in ["faultNilUnwrap()", "faultWildPointer"] {
+            #expect(lines.count { $0.contains(" in \(function)") } == 1, "\(run.process.errors)")
+        }
+    }
+
     @Test func `Standard descriptors that are closed are opened on nothing`() throws {
         let run = try HostRun("without-standard", shell: #"exec "$@" 0<&- 1>&- 2>&-"#)
         #expect(try run.process.wait() == .exited(0))

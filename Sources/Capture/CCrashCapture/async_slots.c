@@ -180,6 +180,10 @@ void hf_capture_fold(uint32_t slot, uint32_t other) {
     hf_capture_release(slot);
 }
 
+void hf_capture_note_told(uint32_t slot) {
+    __atomic_fetch_or(&hf_capture_state.slots[slot].facts, HF_FACT_TOLD, __ATOMIC_RELAXED);
+}
+
 void hf_capture_release(uint32_t slot) {
     if ((atomic_load_explicit(&holders[slot], memory_order_acquire) & held_for_report) == 0) {
         return;

@@ -72,6 +72,8 @@ package struct FaultRecord: Sendable, Hashable {
         package static let startItem = Facts(HF_FACT_START_ITEM)
         /// The item was a port whose input comes from many peers.
         package static let sharedPort = Facts(HF_FACT_SHARED_PORT)
+        /// The log of the process has a line of it.
+        package static let told = Facts(HF_FACT_TOLD)
     }
 
     /// What became of the other threads when a record was decided.

@@ -5,7 +5,7 @@ import Holdfast
 /// Stores that cannot be used.
 @MainActor
 enum StoreScenarios {
-    /// `resume`, `chdir`, `setuid`, `mended` or `required` is the first argument; a store called `-` is the default one.
+    /// `resume`, `hard`, `both`, `told`, `chdir`, `setuid`, `mended` or `required` is the first argument; a store called `-` is the default one.
     static func run(_ store: String, _ arguments: [String]) throws {
         var configuration = EventHost.Configuration.conservative
         configuration.store = store == "-" ? nil : store
@@ -36,6 +36,15 @@ enum StoreScenarios {
         case "hard":
             let greeter = HostRunLoop.Timer(label: "greeter", after: .zero) { _ in Fault.wildPointer.commit() }
             host.loop.add(greeter, to: .common)
+        case "both":
+            host.perform { Fault.nilUnwrap.commit() }
+            host.perform { Fault.wildPointer.commit() }
+        case "told":
+            host.perform { Fault.nilUnwrap.commit() }
+            host.perform {
+                host.flushReports(within: .seconds(20))
+                Fault.wildPointer.commit()
+            }
         case "mended":
             try host.onSignal(SIGUSR1) { _ in
                 host.perform { Fault.nilUnwrap.commit() }

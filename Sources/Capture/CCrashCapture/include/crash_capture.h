@@ -236,6 +236,9 @@ bool hf_capture_is_parked(uint32_t slot);
 /// Nobody else may read or change either record meanwhile.
 void hf_capture_fold(uint32_t slot, uint32_t other);
 
+/// Notes in the record of a decided slot that the log has a line of the fault.
+void hf_capture_note_told(uint32_t slot);
+
 /// Reads memory that may not be there.
 ///
 /// Returns the number of bytes read, which is less than `size` where the memory ends. Safe to call from a signal handler.

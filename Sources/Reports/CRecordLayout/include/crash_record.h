@@ -101,6 +101,8 @@ enum {
     HF_FACT_START_ITEM = 1u << 26,
     /// The item was a port whose input comes from many peers.
     HF_FACT_SHARED_PORT = 1u << 27,
+    /// The log of the process has a line of it.
+    HF_FACT_TOLD = 1u << 28,
 };
 
 typedef struct HFImage {
