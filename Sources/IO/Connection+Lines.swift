@@ -18,7 +18,7 @@ extension Connection {
             /// Waits for the next line.
             ///
             /// - Parameter actor: Whose task it is: one on the thread of the connection's loop.
-            /// - Returns: The line, without its end; `nil` when there is none any more.
+            /// - Returns: The line, without its end; `nil` when there is none any more, or when the task is cancelled.
             /// - Throws: `Ending`.
             public mutating func next(
                 isolation actor: isolated (any Actor)? = #isolation

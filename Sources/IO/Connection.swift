@@ -102,8 +102,12 @@ public final class Connection: @unchecked Sendable {
     private var roomHandler: (@Sendable (Connection) -> Void)?
     private var endHandler: (@Sendable (Connection) -> Void)?
     private var closeHandler: (@Sendable (Connection, Ending) -> Void)?
-    /// A task that waits for a line.
-    private var waiter: CheckedContinuation<Result<String?, Ending>, Never>?
+    /// Ends the wait of a task that wants a line; it then looks by itself.
+    private var waiter: AsyncStream<Never>.Continuation?
+    /// Whether a task is in `nextLine()`.
+    private var isAwaited = false
+    /// Why the connection was closed.
+    private var ending: Ending?
     /// Whether tasks take the lines.
     private var isPulled = false
 
@@ -368,7 +372,7 @@ public final class Connection: @unchecked Sendable {
         } while isOpen && unsentCount == 0 && hasInput && hasConsumer && isReading && !closesWhenSent
         guard isOpen, atEnd, !isEndTold, isConsumed else { return }
         isEndTold = true
-        takeWaiter()?.resume(returning: .success(nil))
+        takeWaiter()?.finish()
         endHandler?(self)
     }
 
@@ -411,20 +415,18 @@ public final class Connection: @unchecked Sendable {
                 if !bytes.isEmpty { bytesHandler(self, bytes) }
                 continue
             }
-            guard lineHandler != nil || waiter != nil else { return }
+            if let waiter = takeWaiter() { return waiter.finish() }
+            guard let lineHandler else { return }
             switch input.next() {
-            case .line(let line): give(line)
+            case .line(let line):
+                hasMoved = true
+                lineHandler(self, line)
             case .tooLong:
                 guard let longLineHandler else { return close(.lineTooLong) }
                 longLineHandler(self)
             case nil: hasInput = false
             }
         }
-    }
-
-    private func give(_ line: String) {
-        hasMoved = true
-        if let waiter = takeWaiter() { waiter.resume(returning: .success(line)) } else { lineHandler?(self, line) }
     }
 
     private func write() {
@@ -509,9 +511,8 @@ public final class Connection: @unchecked Sendable {
         closing?(self)
         (first, closing, lineHandler, longLineHandler, bytesHandler) = (nil, nil, nil, nil, nil)
         (roomHandler, endHandler, closeHandler) = (nil, nil, nil)
-        if let waiter = takeWaiter() {
-            waiter.resume(returning: ending == .closed ? .success(nil) : .failure(ending))
-        }
+        self.ending = ending
+        takeWaiter()?.finish()
         handler?(self, ending)
     }
 
@@ -531,33 +532,42 @@ public final class Connection: @unchecked Sendable {
 
     // MARK: Tasks
 
-    private func takeWaiter() -> CheckedContinuation<Result<String?, Ending>, Never>? {
+    private func takeWaiter() -> AsyncStream<Never>.Continuation? {
         defer { waiter = nil }
         return waiter
     }
 
-    /// The next line for a task on the loop's thread; nil at the end.
+    /// The next line for a task on the loop's thread; nil at the end, or when the task is cancelled.
     nonisolated(nonsending) func nextLine() async throws(Ending) -> String? {
         requireLoop()
         isPulled = true
-        if waiter != nil { fatalError("two tasks wait for lines of the connection \"\(label)\"") }
-        if let event = input.next() {
-            hasMoved = true
-            guard case .line(let line) = event else {
-                close(.lineTooLong)
-                throw Ending.lineTooLong
+        if isAwaited { fatalError("two tasks wait for lines of the connection \"\(label)\"") }
+        isAwaited = true
+        defer { isAwaited = false }
+        while true {
+            if let event = input.next() {
+                hasMoved = true
+                guard case .line(let line) = event else {
+                    close(.lineTooLong)
+                    throw Ending.lineTooLong
+                }
+                // Before it is served: the next process must not begin with the line that has ended this one.
+                keepState()
+                return line
             }
-            return line
-        }
-        hasInput = false
-        guard isOpen, !atEnd else {
-            if !isServing { settle() }
-            return nil
-        }
-        let result = await withCheckedContinuation { waiter in
+            hasInput = false
+            if let ending, ending != .closed { throw ending }
+            guard isOpen, !atEnd, !Task.isCancelled else {
+                waiter = nil
+                if !isServing { settle() }
+                return nil
+            }
+            // A stream knows how to end a wait for what is cancelled; nothing is ever in it.
+            let (wait, waiter) = AsyncStream.makeStream(of: Never.self)
             self.waiter = waiter
             settle()
+            var waits = wait.makeAsyncIterator()
+            await waits.next(isolation: #isolation)
         }
-        return try result.get()
     }
 }

@@ -18,7 +18,7 @@ extension Listener {
             /// Waits for the next connection.
             ///
             /// - Parameter actor: Whose task it is: one on the thread of the listener's loop.
-            /// - Returns: The connection; `nil` when the listener was closed.
+            /// - Returns: The connection; `nil` when the listener was closed, or the task is cancelled.
             public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> Connection? {
                 await listener.nextConnection()
             }

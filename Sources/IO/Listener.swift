@@ -33,9 +33,11 @@ public final class Listener: @unchecked Sendable {
     private var rest: HostRunLoop.Timer?
     private var hasTakenOver = false
     /// Connections of the process before this one that no task has asked for.
-    private var takenOver: [Connection] = []
+    private var waiting: [Connection] = []
     /// A task that waits for a connection.
-    private var waiter: CheckedContinuation<Connection?, Never>?
+    private var waiter: AsyncStream<Never>.Continuation?
+    /// Whether a task is in `nextConnection()`.
+    private var isAwaited = false
 
     /// Begins to listen.
     ///
@@ -157,7 +159,7 @@ public final class Listener: @unchecked Sendable {
         _ = Glibc.close(descriptor)
         handler = nil
         if case .unix(let path) = endpoint { _ = unsafe path.withPlatformString { unsafe unlink($0) } }
-        takeWaiter()?.resume(returning: nil)
+        takeWaiter()?.finish()
     }
 
     // MARK: Accepting
@@ -224,7 +226,6 @@ public final class Listener: @unchecked Sendable {
 
     private func serve(_ descriptor: CInt, _ number: Int, state: ConnectionState?) {
         do throws(IOError) {
-            let waiter = takeWaiter()
             let connection = try Connection(
                 descriptor,
                 "\(name) \(number)",
@@ -232,15 +233,13 @@ public final class Listener: @unchecked Sendable {
                 limits,
                 keeper.map { Connection.Keeping(keeper: $0, number: number) },
                 state,
-                first: waiter == nil ? handler : nil,
+                first: handler,
                 closing: { [weak self] in self?.open[ObjectIdentifier($0)] = nil }
             )
             open[ObjectIdentifier(connection)] = connection
-            if let waiter {
-                waiter.resume(returning: connection)
-            } else if handler == nil {
-                takenOver.append(connection)
-            }
+            guard handler == nil else { return }
+            waiting.append(connection)
+            takeWaiter()?.finish()
         } catch {
             logger.error("cannot serve a connection: \(error)")
             if let keeper { MainActor.assumeIsolated { keeper.giveUp(number) } }
@@ -248,20 +247,29 @@ public final class Listener: @unchecked Sendable {
         }
     }
 
-    /// The next connection for a task on the loop's thread; nil when the listener was closed.
+    /// The next connection for a task on the loop's thread; nil when the listener was closed, or the task is cancelled.
     nonisolated(nonsending) func nextConnection() async -> Connection? {
         requireLoop()
-        if waiter != nil { fatalError("two tasks wait for connections of the listener \"\(name)\"") }
+        if isAwaited { fatalError("two tasks wait for connections of the listener \"\(name)\"") }
+        isAwaited = true
+        defer { isAwaited = false }
         takeOver()
-        if !takenOver.isEmpty { return takenOver.removeFirst() }
-        guard source != nil else { return nil }
-        return await withCheckedContinuation { waiter in
+        while waiting.isEmpty {
+            guard source != nil, !Task.isCancelled else {
+                waiter = nil
+                settle()
+                return nil
+            }
+            let (wait, waiter) = AsyncStream.makeStream(of: Never.self)
             self.waiter = waiter
             settle()
+            var waits = wait.makeAsyncIterator()
+            await waits.next(isolation: #isolation)
         }
+        return waiting.removeFirst()
     }
 
-    private func takeWaiter() -> CheckedContinuation<Connection?, Never>? {
+    private func takeWaiter() -> AsyncStream<Never>.Continuation? {
         defer { waiter = nil }
         return waiter
     }

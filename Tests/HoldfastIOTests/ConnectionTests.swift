@@ -45,6 +45,28 @@ struct ProbeServer {
         #expect(try server.stop() == .exited(0), "\(server.process.errors)")
     }
 
+    @Test func `A task that is cancelled waits no more, and another one goes on where it was`() throws {
+        let server = try ProbeServer("tasks")
+        let first = try server.connect()
+        for round in 0..<20 {
+            #expect(try first.ask("a \(round)") == "a \(round)")
+            server.process.kill(SIGUSR1)
+            let told = try [server.process.output.next(), server.process.output.next()]
+            #expect(Set(told) == ["no more connections", "end of probe 1"])
+            try first.send("half a ")
+            try first.send("line\nand\n")
+            server.process.kill(SIGUSR2)
+            #expect(try first.line() == "half a line")
+            #expect(try first.line() == "and")
+        }
+        server.process.kill(SIGUSR1)
+        let second = try server.connect()
+        try second.send("b\n")
+        server.process.kill(SIGUSR2)
+        #expect(try second.line() == "b")
+        #expect(try server.stop() == .exited(0), "\(server.process.errors)")
+    }
+
     @Test func `A line in pieces is one line, and one without an end is none`() throws {
         let server = try ProbeServer("end")
         let client = try server.connect()

@@ -53,6 +53,32 @@ let endpoint: Endpoint =
     connection.onLine(answer)
 }
 
+/// What serves in the mode "tasks", until it is cancelled.
+var tasks: [Task<Void, Never>] = []
+
+@MainActor func serveByTasks() {
+    for connection in listener.openConnections { serveByTask(connection) }
+    let task = Task {
+        for await connection in listener.connections { serveByTask(connection) }
+        print("no more connections")
+        fflush(nil)
+    }
+    tasks.append(task)
+}
+
+@MainActor func serveByTask(_ connection: Connection) {
+    let task = Task {
+        do {
+            for try await line in connection.lines { answer(connection, line) }
+            print("end of \(connection.label)")
+        } catch {
+            print("\(connection.label) threw \(error)")
+        }
+        fflush(nil)
+    }
+    tasks.append(task)
+}
+
 let listener: Listener
 if mode == "plain" {
     listener = try Listener(endpoint)
@@ -62,19 +88,12 @@ if mode == "plain" {
 if mode == "idle" { listener.limits.idle = .milliseconds(200) }
 if mode == "unsent" { listener.limits.unsent = 1 << 20 }
 if mode == "tasks" {
-    Task {
-        for await connection in listener.connections {
-            Task {
-                do {
-                    for try await line in connection.lines { answer(connection, line) }
-                    print("end of \(connection.label)")
-                } catch {
-                    print("\(connection.label) threw \(error)")
-                }
-                fflush(nil)
-            }
-        }
+    serveByTasks()
+    try host.onSignal(SIGUSR1) { _ in
+        for task in tasks { task.cancel() }
+        tasks = []
     }
+    try host.onSignal(SIGUSR2) { _ in serveByTasks() }
 } else {
     listener.onConnection(begin)
 }
