@@ -1,7 +1,7 @@
 // The record of a fault in a forked child: a spool file of its own, written in one go.
 //
-// The child has no crash thread, no part in its parent's spool file, and no claim to be restarted. Whoever looks at the store next
-// makes a report of it.
+// The child has no crash thread, does not write to its parent's spool file, and is not restarted. The next reader of the store makes a
+// report of the file.
 
 #include "async_proc.h"
 #include "async_state.h"
@@ -14,7 +14,7 @@ typedef struct Path {
     char text[HF_SPOOL_FOLDER_SIZE + 64];
 } Path;
 
-/// `FOLDER/PID-TIME`, with something before and behind the name.
+/// The path: `FOLDER/PID-TIME`, with a prefix and a suffix to the name.
 static void write_path(Path *path, const HFForkMirror *mirror, const HFRecord *record, const char *before, const char *after) {
     char *text = path->text;
     const size_t size = sizeof path->text;
@@ -60,7 +60,6 @@ void hf_async_record_child(int signal, const siginfo_t *info, void *context) {
     hf_async_fill_record(&record, &mirror->header, signal, info, context, 0);
     hf_async_walk_frame_pointers(&record, context);
     record.facts |= HF_FACT_FORKED_CHILD;
-    // What stands in it is of the parent's loop.
     record.verdict = HF_VERDICT_TERMINATE;
     record.state = HF_SLOT_DECIDED;
     _Static_assert(sizeof reason <= HF_REASON_SIZE, "the reason has room");

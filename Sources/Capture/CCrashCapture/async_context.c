@@ -1,19 +1,19 @@
 // Keeping what a process was doing when it faulted, and adding notes.
 //
-// What is copied may be written meanwhile, by other threads or by the very one that faulted: the number of an entry is read before and
-// after, and an entry that changed in between is left out.
+// An entry may be written while it is copied, by another thread or by the very one that faulted. So its number is read before and after,
+// and an entry that changed in between is left out.
 
 #include "async_state.h"
 #include "async_syscalls.h"
 #include "crash_context.h"
 
 
-/// In use since it was installed; NULL in a forked child.
+/// Set by hf_async_set_context(); NULL in a forked child.
 static HFContextSection *_Atomic in_use;
 
 HFContextSection *hf_async_context(void) { return atomic_load_explicit(&in_use, memory_order_acquire); }
 
-/// What context_install.c sets.
+/// Called by context_install.c.
 void hf_async_set_context(HFContextSection *section) {
     atomic_store_explicit(&in_use, section, memory_order_release);
 }
@@ -30,7 +30,7 @@ static bool copy_entry(void *destination, const void *source, size_t size, uint6
     return __atomic_load_n(number, __ATOMIC_RELAXED) == before;
 }
 
-/// The ring of the thread that faulted; of a thread without one, that of the thread that the process began with.
+/// The ring of the thread that faulted. If it has no ring: that of the process's first thread.
 static const HFEventRing *ring_for(const HFContextSection *section) {
     if (hf_event_ring != NULL) {
         return hf_event_ring;
@@ -57,7 +57,7 @@ static void keep_events(HFSnapshot *snapshot, const HFEventRing *ring) {
     snapshot->events_total = total;
     for (uint64_t i = first; i < total; i += 1) {
         HFLoopEvent *event = &snapshot->events[snapshot->event_count];
-        // No number of a ring is ever all ones.
+        // UINT64_MAX: the number of an event is never all ones.
         if (copy_entry(event, &ring->events[i % HF_EVENT_COUNT], sizeof *event, UINT64_MAX) && event->number == i + 1) {
             snapshot->event_count += 1;
         }
@@ -151,7 +151,7 @@ bool hf_async_add_note(uint32_t kind, int32_t code, int32_t detail, const char *
     uint64_t index = __atomic_fetch_add(&section->area.notes_total, 1, __ATOMIC_ACQ_REL);
     HFNote *note = &section->notes[index % HF_NOTE_COUNT];
     uint64_t before = __atomic_load_n(&note->number, __ATOMIC_RELAXED);
-    // A thread that was held up for a whole round is still at it, or a later one has been here.
+    // Not free: a thread that was held up for a whole round is still writing, or a later one has been here.
     bool is_free = before != HF_NOTE_BUSY && before <= index;
     if (!is_free || !__atomic_compare_exchange_n(
                         &note->number, &before, HF_NOTE_BUSY, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
@@ -159,7 +159,7 @@ bool hf_async_add_note(uint32_t kind, int32_t code, int32_t detail, const char *
         return false;
     }
     note->time = (int64_t)hf_async_monotonic_nanoseconds();
-    // What the loop does next comes after it.
+    // The loop's next event comes after the note.
     hf_loop_events_note_time(note->time);
     note->kind = kind;
     note->thread = (int32_t)HF_SYSCALL0(SYS_gettid);

@@ -48,14 +48,13 @@ _Noreturn static void end_by(int signal, const siginfo_t *info) {
     hf_async_queue_to_self(signal, info);
     uint64_t mask = ~(1ULL << (signal - 1));
     HF_SYSCALL4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, HF_KERNEL_SIGSET_SIZE);
-    // Only process 1 of a container comes here: for it the default action of a signal from itself is nothing
-    // (pid_namespaces(7)).
+    // Only process 1 of a container comes here: the default action of a signal that it sends itself is nothing (pid_namespaces(7)).
     HF_SYSCALL1(SYS_exit_group, 128 + signal);
     __builtin_unreachable();
 }
 
-/// The pid of the process that ends as a signal says: a second fault of it skips the handlers that stood before ours. A pid
-/// and no flag, because a vfork(2) child shares this memory.
+/// The pid of the process that ends as a signal says: a second fault of it skips the earlier handlers. A pid and not a flag, because a
+/// vfork(2) child shares this memory.
 static _Atomic(int32_t) terminating;
 
 bool hf_async_is_terminating(void) {
@@ -63,14 +62,14 @@ bool hf_async_is_terminating(void) {
 }
 
 void hf_async_terminate(int signal, siginfo_t *info, void *context) {
-    // A fault of that handler comes back here, and must not begin again.
+    // A fault of the earlier handler comes back here, and must not call it again.
     int32_t process = hf_async_process();
     if (atomic_exchange_explicit(&terminating, process, memory_order_acq_rel) != process) {
         call_previous_handler(signal, info, context);
     }
-    // Whatever that handler did, the process ends now, and as the signal says: an outer supervisor and a core dump see the
-    // truth. A re-executed fault could be repaired by another thread meanwhile, so the siginfo is queued again instead;
-    // the kernel lets a process send itself any code (kernel/signal.c, do_rt_tgsigqueueinfo).
+    // Whatever that handler did, the process ends now, as the signal says: an outer supervisor and a core dump see the truth. If the fault
+    // happened again instead, another thread might have repaired its cause meanwhile. So the siginfo is queued again; the kernel lets a
+    // process send itself any code (kernel/signal.c, do_rt_tgsigqueueinfo).
     end_by(signal, info);
 }
 

@@ -1,8 +1,8 @@
-// The fault handler: capture, park until the verdict, act on it.
+// The fault handler: it captures, parks until the verdict, and acts on it.
 //
-// It runs on the alternate stack of the thread that faulted, with all fault signals masked, and calls nothing but functions
-// in files named async_*.c. It is the top of these files: none of them calls it. A fault of the handler itself is ended by the kernel
-// at once (signal(7): a fault signal that is blocked kills), with what was captured so far in the spool.
+// It runs on the alternate stack of the thread that faulted, with all fault signals masked, and calls only functions in files named
+// async_*.c. None of those files calls this one. If the handler itself faults, the kernel ends the process at once (signal(7): a blocked
+// fault signal kills), with what was captured so far in the spool.
 
 #include "async_handler.h"
 #include "async_sample.h"
@@ -63,7 +63,7 @@ static uint32_t capture(int signal, const siginfo_t *info, void *context, uint64
     if (!has_room) {
         hf_capture_add_facts(*record, HF_FACT_NO_ROOM);
     }
-    // Nobody decides for the deciding thread, nor before there is one.
+    // Nobody can decide about a fault of the deciding thread, nor before that thread exists.
     if (atomic_load_explicit(&hf_capture_state.decider, memory_order_acquire) == 0 ||
         ((*record)->facts & HF_FACT_CAPTURE_THREAD) != 0) {
         hf_async_walk_frame_pointers(*record, context);
@@ -75,7 +75,7 @@ static uint32_t capture(int signal, const siginfo_t *info, void *context, uint64
     return hf_async_park(*record);
 }
 
-/// Ends the process with the status that has it started again; by the order to end that it has not carried out, if there is one.
+/// Ends the process with the status that has it started again. If an order to end is not carried out yet, ends it by that signal instead.
 static void leave(HFRecord *record, int32_t status) {
     int order = hf_async_due_order();
     if (order == 0) {
@@ -87,8 +87,8 @@ static void leave(HFRecord *record, int32_t status) {
     hf_async_end_by_order(order);
 }
 
-/// Captures the fault and acts on the verdict; returns when that is to resume. The deadline is that of a callout which was interrupted,
-/// 0 for a fault.
+/// Captures the fault and acts on the verdict; returns if that is to resume. The deadline is that of a callout which was interrupted, 0 for
+/// a fault.
 static void judge(int signal, siginfo_t *info, void *context, uint64_t deadline) {
     HFRecord *record;
     hf_async_check_spool();
@@ -118,7 +118,7 @@ static void judge(int signal, siginfo_t *info, void *context, uint64_t deadline)
     hf_async_terminate(signal, info, context);
 }
 
-/// Whether another process sent a signal that was ignored before capture: it still is. A fault never is (signal(7)).
+/// Whether another process sent a signal that the program ignored before capture: it is still ignored. A fault never is (signal(7)).
 static bool is_ignored_order(int signal, const siginfo_t *info) {
     if (info->si_code > SI_USER || info->si_pid == (int32_t)HF_SYSCALL0(SYS_getpid)) {
         return false;
@@ -138,7 +138,7 @@ void hf_async_handle_fault(int signal, siginfo_t *info, void *context) {
     }
     int32_t process = hf_async_process();
     bool installed = atomic_load_explicit(&hf_capture_state.installed, memory_order_acquire);
-    // A forked child has no crash thread, and neither the spool nor the restart is its own.
+    // The spool and the restart are the parent's, and a forked child has no crash thread.
     if (installed && process != hf_capture_state.pid) {
         hf_async_record_child(signal, info, context);
     }
@@ -157,7 +157,7 @@ void hf_async_handle_sample(int signal, siginfo_t *info, void *context) {
         return;
     }
     end_alignment_checks();
-    // Nothing is wrong with the thread: where nobody judges, it goes on.
+    // Nothing is wrong with the thread: if nobody can judge it, it goes on.
     if (atomic_load_explicit(&hf_capture_state.installed, memory_order_acquire) && !hf_async_is_terminating()) {
         judge(signal, info, context, deadline);
     }

@@ -1,18 +1,18 @@
 // Reading memory that may not be there, without faulting.
 //
-// By process_vm_readv(2) on ourselves. A seccomp filter may refuse that: then by proc_pid_mem(5), from a file that was opened at install.
+// By process_vm_readv(2) on ourselves. If a seccomp filter refuses that, by proc_pid_mem(5), from a file that was opened at install.
 
 #include "async_state.h"
 #include "async_syscalls.h"
 
-/// The memory of the process that opened it, or less than 0.
+/// A descriptor of /proc/self/mem; below 0 for none.
 static _Atomic(int) memory_file = -1;
 
 int hf_async_exchange_memory_file(int file) {
     return atomic_exchange_explicit(&memory_file, file, memory_order_acq_rel);
 }
 
-/// Whether a file is the memory that this very code runs in: a forked child has its parent's, and somebody may have closed it.
+/// Whether a file is the memory of this process: a forked child has its parent's file, and the program may have closed it.
 static bool is_own_memory(int file) {
     static _Atomic(uint64_t) asked;
     uint64_t number = atomic_fetch_add_explicit(&asked, 1, memory_order_relaxed) + 1;
@@ -22,7 +22,7 @@ static bool is_own_memory(int file) {
     return count == (long)sizeof found && found == written;
 }
 
-/// Reads what process_vm_readv(2) did not, unless it said that there is nothing.
+/// Reads from the file if process_vm_readv(2) was refused; not if it said that there is no such memory.
 static size_t read_otherwise(long result, uint64_t address, void *buffer, size_t size) {
     int file = atomic_load_explicit(&memory_file, memory_order_acquire);
     if (result == -EFAULT || file < 0 || !is_own_memory(file)) {
@@ -36,7 +36,7 @@ size_t hf_async_read_memory(uint64_t address, void *buffer, size_t size) {
     if (size == 0 || address == 0) {
         return 0;
     }
-    // It fails with EFAULT where a load would fault. getpid: a forked child has another pid.
+    // This call fails with EFAULT where a load would fault. getpid: a forked child has another pid.
     struct iovec local = {.iov_base = buffer, .iov_len = size};
     struct iovec remote = {.iov_base = (void *)address, .iov_len = size};
     long pid = HF_SYSCALL0(SYS_getpid);
@@ -61,13 +61,13 @@ size_t hf_async_read_pieces(const struct iovec *remote, const struct iovec *loca
     return done;
 }
 
-/// The first part of a text, as much as there is sure to be memory for if its first byte has some.
+/// The first piece of a text: if its first byte can be read, all of the piece can.
 static struct iovec first_piece(size_t size, uint64_t source) {
     size_t piece = 4096 - source % 4096;
     return (struct iovec){.iov_base = (void *)source, .iov_len = piece < size - 1 ? piece : size - 1};
 }
 
-/// Ends a text whose first `count` bytes were copied; false if its end is not among them and there may be more.
+/// Terminates a text whose first `count` bytes were copied; false if its end is not among them and there may be more.
 static bool end_text(char *text, size_t size, size_t count) {
     for (size_t i = 0; i < count; i += 1) {
         if (text[i] == 0) {

@@ -1,4 +1,4 @@
-// The stack and the memory near a fault: code always, and of data what the process asked for.
+// The stack and the memory near a fault: code always, data only as far as the process asked for it.
 
 #include "async_registers.h"
 #include "async_state.h"
@@ -6,7 +6,7 @@
 
 #include <ucontext.h>
 
-// It passes over functions that keep no frame pointer, so it is no ground for a verdict; for a report it is better than nothing.
+// It skips functions that keep no frame pointer, so no verdict may rely on it. For a report it is better than nothing.
 void hf_async_walk_frame_pointers(HFRecord *record, const void *context) {
     const ucontext_t *registers = context;
     record->frames[0] = (uint64_t)registers->uc_mcontext.gregs[REG_RIP];
@@ -20,7 +20,7 @@ void hf_async_walk_frame_pointers(HFRecord *record, const void *context) {
         }
         record->frames[count] = words[1];
         count += 1;
-        // Upwards only, or a loop in the chain would have no end.
+        // Upwards only: a loop in the chain would have no end.
         if (words[0] <= frame) {
             break;
         }
@@ -32,7 +32,7 @@ void hf_async_walk_frame_pointers(HFRecord *record, const void *context) {
 
 void hf_async_capture_code(HFRecord *record) {
     uint64_t place = hf_record_program_counter(record);
-    // What lies before it may be of another page, or not there.
+    // The bytes before may lie on another page, which may not be there.
     for (uint64_t count = sizeof record->code_before; count > 0 && record->code_length > 0; count /= 2) {
         uint8_t *bytes = record->code_before + sizeof record->code_before - count;
         if (place > count && hf_async_read_memory(place - count, bytes, count) == count) {
@@ -42,7 +42,7 @@ void hf_async_capture_code(HFRecord *record) {
     }
 }
 
-/// Whether a word is within what was copied already.
+/// Whether an address lies in what was already copied.
 static bool is_covered(const HFMemoryArea *area, uint64_t address) {
     for (uint32_t i = 0; i < area->piece_count; i += 1) {
         const HFMemoryPiece *piece = &area->pieces[i];
@@ -67,7 +67,7 @@ static void add_piece(HFMemoryArea *area, uint64_t address, uint32_t size, uint3
     }
 }
 
-/// As much as there is around an address: all of it, or what its page has.
+/// Adds the memory around an address: all of it, or as much as its page has.
 static void add_near(HFMemoryArea *area, uint64_t address, uint32_t about) {
     const uint64_t half = HF_MEMORY_NEAR_SIZE / 2;
     uint64_t first = (address & ~7ULL) - half;

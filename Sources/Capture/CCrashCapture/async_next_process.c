@@ -1,4 +1,4 @@
-// What the next process is given in a restart in place: its plan, and descriptors. Who restarts, or changes that, does so alone.
+// What a restart in place hands to the next process: its plan, and descriptors. One thread at a time restarts or changes that.
 
 #include "async_proc.h"
 #include "async_restart.h"
@@ -16,7 +16,7 @@
 #define CLOSE_RANGE_CLOEXEC (1U << 2)
 #endif
 
-/// The thread that restarts the process, or changes what a restart begins with; 0 for none.
+/// The thread that restarts the process, or changes the plan; 0 for none.
 static _Atomic(int32_t) restarter;
 /// Whether it restarts.
 static _Atomic(bool) is_restarting;
@@ -63,7 +63,7 @@ void hf_async_finish_restart(bool has_begun) {
 }
 
 const HFRestartPlan *hf_async_exchange_restart_plan(const HFRestartPlan *replacement) {
-    // A thread that restarts holds the lock while it reads the plan. If we get the lock, nobody uses the plan that is taken out.
+    // A thread that restarts holds the lock while it reads the plan. If we get the lock, nobody reads the old plan.
     bool is_free = hf_async_begin_restart();
     const HFRestartPlan *before =
         atomic_exchange_explicit(&plan, replacement, memory_order_acq_rel);
@@ -82,7 +82,7 @@ int hf_async_exchange_kept_table(int table, int replacement) {
 
 static void close_on_exec(long descriptor) { HF_SYSCALL3(SYS_fcntl, descriptor, F_SETFD, FD_CLOEXEC); }
 
-/// Closes on exec what /proc/self/fd names; false if it cannot be read.
+/// Marks the descriptors in /proc/self/fd close-on-exec; false if the folder cannot be read.
 static bool close_listed_on_exec(void) {
     HFFolder folder;
     hf_async_begin_entries(&folder, hf_async_open(AT_FDCWD, "/proc/self/fd"));
@@ -100,7 +100,7 @@ static bool close_listed_on_exec(void) {
     return folder.size == 0;
 }
 
-/// As many descriptors as the kernel gives a process unless fs.nr_open was raised (fs/file.c, sysctl_nr_open): a tenth of a second.
+/// A process has no more descriptors unless fs.nr_open was raised (fs/file.c, sysctl_nr_open). It takes a tenth of a second.
 enum { most_counted = 1024 * 1024 };
 
 void hf_async_close_all_on_exec(void) {
@@ -108,7 +108,7 @@ void hf_async_close_all_on_exec(void) {
     if (HF_SYSCALL3(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC) == 0 || close_listed_on_exec()) {
         return;
     }
-    // The limit may be 2^30 and more: what lies beyond these stays open in the next process.
+    // The limit may be 2^30 and more: descriptors above `most_counted` stay open in the next process.
     struct rlimit limit = {0, 0};
     HF_SYSCALL4(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &limit);
     for (unsigned long i = 3; i < limit.rlim_cur && i < most_counted; i += 1) {
@@ -138,26 +138,26 @@ static bool is_still(const HFKeptRecord *record) {
            status.st_ino == record->inode && status.st_mode == record->mode;
 }
 
-/// Lets nobody change the table any more: of what other threads do until execve(2) ends them, nothing counts.
+/// Seals the table: changes by other threads do not count any more, and execve(2) will end them.
 ///
-/// A seal is set with the lock that a write holds (mm/memfd.c, memfd_add_seals; mm/filemap.c, generic_file_write_iter): a write
-/// is in the table as a whole by then, or fails with EPERM. So no thread is waited for, and it may stand wherever it is.
+/// A seal is set under the lock that a write holds (mm/memfd.c, memfd_add_seals; mm/filemap.c, generic_file_write_iter): a write is in the
+/// table as a whole by then, or fails with EPERM. So we wait for no thread, wherever it stands.
 static void freeze(int table) {
     if (HF_SYSCALL3(SYS_fcntl, table, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == -EINVAL) {
-        // Before Linux 5.1. This one looks for pages that a device may still write to, and takes longer.
+        // Before Linux 5.1. This seal looks for pages that a device may still write to, and takes longer.
         HF_SYSCALL3(SYS_fcntl, table, F_ADD_SEALS, F_SEAL_WRITE);
     }
 }
 
 void hf_async_keep_descriptors(int table, bool keep) {
     HFKeptHeader header;
-    // Whoever closes descriptors in a loop may have closed the table, too.
+    // A program that closes descriptors in a loop may have closed the table, too.
     if (table < 0 || !read_at(table, &header, sizeof header, 0) || !is_ours(&header)) {
         return;
     }
     if (keep) {
         freeze(table);
-        // What was written until then.
+        // Read again: it may have been written until it was sealed.
         if (!read_at(table, &header, sizeof header, 0)) {
             return;
         }
@@ -177,7 +177,7 @@ void hf_async_keep_descriptors(int table, bool keep) {
             if (slots[i] == 0 || !read_at(table, &record, sizeof record, offset) || !is_still(&record)) {
                 continue;
             }
-            // Children are given the standard three in any case.
+            // The standard three stay open in children in any case.
             if (keep || record.descriptor > STDERR_FILENO) {
                 HF_SYSCALL3(SYS_fcntl, record.descriptor, F_SETFD, flags);
             }

@@ -1,4 +1,4 @@
-// The one reader of proc(5), and the one way to write a number, for code that may call no library.
+// Reading proc(5) and writing numbers, for code that may call no library.
 
 #include "async_proc.h"
 #include "async_syscalls.h"

@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// Opens a file or a folder for reading; below 0 where that fails.
+/// Opens a file or a folder for reading; below 0 if that fails.
 long hf_async_open(int folder, const char *path);
 
-/// Reads the beginning of a file, ends it with a NUL, and closes the file; returns the length, 0 for a descriptor below 0, too.
+/// Reads the beginning of a file, terminates it with a NUL, and closes the file; returns the length. A descriptor below 0 gives 0.
 size_t hf_async_read_text(long descriptor, char *text, size_t size);
 
 /// A folder whose entries are read.
@@ -31,28 +31,28 @@ void hf_async_begin_entries(HFFolder *folder, long descriptor);
 /// The name of the next entry, valid until the next call; NULL for none.
 const char *hf_async_next_entry(HFFolder *folder);
 
-/// The number that a name is; below 0 for another name.
+/// The number that a name stands for; below 0 if it is no number.
 int32_t hf_async_number_of(const char *name);
 
-/// Reads a number behind blanks and moves behind it; false if there is none.
+/// Skips blanks, reads a number and moves behind it; false if there is none.
 bool hf_async_read_number(const char **text, uint64_t *number);
 
-/// Reads a hexadecimal number in small letters and moves behind it; 0 if there is none.
+/// Reads a hexadecimal number in lowercase and moves behind it; 0 if there is none.
 uint64_t hf_async_read_hexadecimal(const char **text);
 
-/// What stands behind a name and a colon at the beginning of a line, and behind blanks; NULL if no line begins so.
+/// The value of the line that begins with a name and a colon, without leading blanks; NULL if there is no such line.
 const char *hf_async_field(const char *text, const char *name);
 
-/// Adds to a text of a length as much as there is room for, and returns the new length. It stays NUL-terminated.
+/// Appends as much to a text of a length as there is room for, and returns the new length. The text stays NUL-terminated.
 size_t hf_async_append(char *text, size_t size, size_t length, const char *more);
 
-/// Adds a decimal number.
+/// Appends a decimal number.
 size_t hf_async_append_number(char *text, size_t size, size_t length, uint64_t number);
 
 /// Finds the mapping that holds an address, or the nearest one.
 ///
-/// An end of zero says that it could not be found: proc(5) is not mounted, no descriptor is free, or there are too many mappings. Safe to
-/// call from a signal handler.
+/// The end is zero if it could not be found: proc(5) is not mounted, no descriptor is free, or there are too many mappings. Safe to call
+/// from a signal handler.
 void hf_async_find_mapping(uint64_t address, HFMapping *nearest);
 
 /// Copies the name of a process, as in /proc/PID/comm; "" if it cannot be had. Safe to call from a signal handler.

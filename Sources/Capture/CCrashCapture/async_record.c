@@ -1,4 +1,4 @@
-// Filling in a record: everything that only the faulting thread knows, while it stands in its handler.
+// Filling in a record: everything that only the faulting thread knows, in its handler.
 
 #include "async_proc.h"
 #include "async_registers.h"
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <ucontext.h>
 
-/// Copies the instructions at the program counter, and what the loop says of itself.
+/// Copies the instructions at the program counter, and what the loop says about its callout.
 static void copy_place(HFRecord *record, const HFCalloutInfo *info) {
     HFCalloutInfo copy = {0};
     struct iovec remote[2] = {
@@ -21,7 +21,7 @@ static void copy_place(HFRecord *record, const HFCalloutInfo *info) {
     size_t count = hf_async_read_pieces(remote, local, 2);
     if (count < sizeof copy) {
         if (info != NULL) {
-            // Whose policy counts is not known.
+            // The callout cannot be read, so it is not known whose policy counts.
             record->callout_kind = HF_CALLOUT_UNREADABLE;
         }
         record->code_length = (uint32_t)hf_async_read_memory(
@@ -61,7 +61,7 @@ static void judge_stack(HFRecord *record, const HFRecoveryPoint *point, uint64_t
     }
     if (hf_held_locks != point->held_locks) {
         record->facts |= HF_FACT_LOCK_HELD;
-        // None where it let go of as many that it did not take.
+        // 0 if the callout released as many locks that it had not taken.
         int32_t more = (int32_t)((hf_held_locks - point->held_locks) << (32 - HF_LOCK_COUNT_BITS)) >> (32 - HF_LOCK_COUNT_BITS);
         record->held_locks = more > 0 ? (uint32_t)more : 0;
     }
@@ -70,8 +70,8 @@ static void judge_stack(HFRecord *record, const HFRecoveryPoint *point, uint64_t
     }
 }
 
-/// The guard of a thread's own stack: what the library made, and for the first thread, whose stack grows, what lies below its
-/// limit (setrlimit(2), RLIMIT_STACK: the kernel keeps 1 MiB free there, mm/mmap.c, stack_guard_gap).
+/// The size of the guard of a thread's own stack. For other threads it is what the library made. For the first thread, whose stack grows,
+/// it is what lies below its limit (setrlimit(2), RLIMIT_STACK: the kernel keeps 1 MiB free there, mm/mmap.c, stack_guard_gap).
 enum { growth_gap = 1024 * 1024 };
 
 static void judge_thread_stack(HFRecord *record, uint64_t stack_pointer) {
@@ -80,7 +80,7 @@ static void judge_thread_stack(HFRecord *record, uint64_t stack_pointer) {
         return;
     }
     uintptr_t guard = stack.guard > 0 ? stack.guard : growth_gap;
-    // The attributes of a thread count its guard to its stack or not, by version of glibc: both sides of the bound are looked at.
+    // Depending on the version of glibc, the attributes of a thread count its guard to its stack or not: look at both sides of the bound.
     bool near = record->address + guard >= stack.low && record->address < stack.low + guard;
     bool below = stack_pointer + guard >= stack.low && stack_pointer < stack.low + guard;
     record->stack_low = stack.low;
@@ -90,10 +90,10 @@ static void judge_thread_stack(HFRecord *record, uint64_t stack_pointer) {
     }
 }
 
-/// More than a callout has reason to touch; a list that is damaged may go on for ever.
+/// More than a callout has reason to touch; a damaged list may have no end.
 enum { maximum_notes = 16 };
 
-/// Copies the names of what was touched, a line each, as far as there is room.
+/// Copies the names of touched objects, one a line, as far as there is room.
 static void copy_notes(HFRecord *record, const HFCalloutNote *first) {
     uint64_t next = (uint64_t)first;
     size_t used = 0;
@@ -116,7 +116,7 @@ static void copy_notes(HFRecord *record, const HFCalloutNote *first) {
 }
 
 static void copy_exception(HFRecord *record) {
-    // Of this very thread: no text that may not be there.
+    // Our own thread-local text: it can be read without care.
     __builtin_memcpy(record->exception_type, hf_uncaught_exception.type, sizeof record->exception_type);
     __builtin_memcpy(record->exception_message, hf_uncaught_exception.message, sizeof record->exception_message);
 }
@@ -187,7 +187,7 @@ static void copy_thread(HFRecord *record) {
     HF_SYSCALL2(SYS_prctl, PR_GET_NAME, record->thread_name);
 }
 
-/// Empties a part of a claimed slot: what it holds is of the fault before.
+/// Clears a part of a claimed slot, which still holds the fault before.
 static void clear(HFRecord *record, size_t start, size_t end) {
     volatile uint64_t *words = (volatile uint64_t *)record;
     for (size_t i = start / sizeof *words; i < end / sizeof *words; i += 1) {
@@ -205,7 +205,7 @@ static void copy_cause(HFRecord *record, int signal, const siginfo_t *info) {
     record->sender_uid = from_kernel ? 0 : info->si_uid;
 }
 
-/// What is no fault, but a callout that takes too long: it comes here by no other signal (async_sample.c).
+/// Notes that this is no fault, but a callout that takes too long. Only async_sample.c sends its signal here.
 static void note_deadline(HFRecord *record, uint64_t deadline) {
     if (record->signal == HF_SAMPLE_SIGNAL) {
         record->facts |= HF_FACT_OVERDUE;
@@ -213,7 +213,7 @@ static void note_deadline(HFRecord *record, uint64_t deadline) {
     }
 }
 
-/// Says how far the process has come, and whether the item can be told apart in the next one.
+/// Notes how far the process has come, and whether the item can be recognised in the next process.
 static void note_progress(HFRecord *record) {
     record->facts |= atomic_load_explicit(&hf_capture_state.process_facts, memory_order_relaxed);
     const HFStartItems *start = atomic_load_explicit(&hf_capture_state.start_items, memory_order_acquire);
@@ -257,7 +257,7 @@ void hf_async_outline_record(HFRecord *record, int signal, const siginfo_t *info
 
 void hf_async_fill_record(
     HFRecord *record, HFSpoolHeader *process, int signal, const siginfo_t *info, void *context, uint64_t callout_deadline) {
-    // What a record cannot do without comes first: should the rest fault, that much is there.
+    // What a record needs most comes first: if the rest faults, that much is there.
     clear(record, offsetof(HFRecord, time_unix_nanoseconds), offsetof(HFRecord, registers));
     record->number = __atomic_add_fetch(&process->fault_count, 1, __ATOMIC_RELAXED);
     record->time_unix_nanoseconds = (int64_t)hf_async_nanoseconds(CLOCK_REALTIME);

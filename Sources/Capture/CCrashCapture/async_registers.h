@@ -8,7 +8,7 @@
 
 #include "crash_record.h"
 
-/// The registers before it may hold pointers.
+/// The registers before this one may hold pointers.
 enum { HF_GENERAL_REGISTER_COUNT = REG_RIP, HF_STACK_POINTER_NUMBER = REG_RSP };
 
 static inline uint64_t hf_context_stack_pointer(const ucontext_t *context) {

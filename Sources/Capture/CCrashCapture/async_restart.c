@@ -1,4 +1,4 @@
-// A fresh process in the place of this one: same pid, same arguments, kept descriptors, and no signal lost between the two.
+// A fresh process in the place of this one: same pid, same arguments, kept descriptors, and no signal lost in between.
 
 #include "async_restart.h"
 #include "async_sample.h"
@@ -14,7 +14,7 @@
 
 // MARK: The program
 
-// execve(2) takes a program whose end is missing, as while it is being installed, and the process dies of it.
+// execve(2) accepts a truncated program, as while it is being installed, and the process dies of it.
 
 /// More than any program has (the kernel takes one page of them: fs/binfmt_elf.c).
 enum { most_segments = 4096 / sizeof(Elf64_Phdr) };
@@ -49,7 +49,7 @@ static bool is_complete(int file) {
         return false;
     }
     long count = HF_SYSCALL4(SYS_pread64, file, &header, sizeof header, 0);
-    // A script, or what somebody has told the kernel of (binfmt_misc).
+    // A script, or another format that the kernel was told of (binfmt_misc).
     if (count < SELFMAG || !has_magic(&header)) {
         return count >= 0;
     }
@@ -60,8 +60,8 @@ static bool is_complete(int file) {
            has_all_segments(file, &header, size);
 }
 
-/// Whether a program can be read, is for this machine, and is complete as far as its headers tell. What is no ELF file is left to the
-/// kernel's judgement, which refuses it or not.
+/// Whether a program can be read, is for this machine, and is complete as far as its headers tell. A file that is not ELF passes: the
+/// kernel decides about it.
 static bool is_complete_program(const char *path) {
     long file = HF_SYSCALL4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
     if (file < 0) {
@@ -74,7 +74,7 @@ static bool is_complete_program(const char *path) {
 
 // MARK: The restart
 
-/// Ignores the fault signals that were ignored before capture, as execve(2) keeps it; gives back what stood there.
+/// Sets the fault signals to be ignored that were ignored before capture, because execve(2) keeps that; returns the former actions.
 static void ignore_as_before(HFKernelAction ours[HF_REPORTED_SIGNAL_COUNT]) {
     HFKernelAction ignore = {.handler = (uintptr_t)SIG_IGN};
     for (int i = 0; i < HF_REPORTED_SIGNAL_COUNT; i += 1) {
@@ -95,8 +95,8 @@ void hf_async_restart(void) {
     if (configuration->executable == NULL || configuration->arguments == NULL || hf_async_is_exiting()) {
         return;
     }
-    // A handler that interrupts a change of what a restart begins with goes on: the change is made or not, by one instruction
-    // or one system call. What interrupts a restart does not.
+    // A handler may interrupt a change of the plan: the change is made or not, by one instruction or one system call, so the handler goes
+    // on. It may not interrupt a restart.
     bool is_free = hf_async_begin_restart();
     if (!is_free && hf_async_is_restarting()) {
         return;
@@ -118,13 +118,13 @@ void hf_async_restart(void) {
     HFKernelAction faults[HF_REPORTED_SIGNAL_COUNT];
     ignore_as_before(faults);
     hf_async_suspend_sampling();
-    // execve(2) keeps the signal mask: a process that begins with the fault signals blocked would die unreported. The observed
-    // ones wait until it has handlers for them again (hf_signal_release): by default it would die of a SIGHUP now.
+    // execve(2) keeps the signal mask. A process that begins with the fault signals blocked would die unreported, so they are not. The
+    // observed ones stay blocked until it has handlers for them again (hf_signal_release): now it would die of a SIGHUP by default.
     uint64_t mask = hf_capture_state.initial_mask |
                     atomic_load_explicit(&hf_signal_state.observed, memory_order_relaxed);
     HF_SYSCALL4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, HF_KERNEL_SIGSET_SIZE);
     hf_async_check_spool();
-    // Before: what comes after is the next process.
+    // Before execve(2): what comes after it is the next process.
     __atomic_store_n(&configuration->spool->end, HF_END_RESTARTED, __ATOMIC_RELAXED);
     if (is_complete_program(configuration->executable)) {
         HF_SYSCALL3(SYS_execve, configuration->executable, configuration->arguments, plan->environment);
@@ -136,7 +136,7 @@ void hf_async_restart(void) {
     hf_async_continue_sampling();
     take_back(faults);
     hf_async_unhold_signals();
-    // No child that is started from now on is meant to have them.
+    // The restart failed: children that are started from now on are not meant to have them.
     hf_async_keep_descriptors(plan->kept_table, false);
     hf_async_hand_spool_over(false);
     hf_async_set_restarting(false);

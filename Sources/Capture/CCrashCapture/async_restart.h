@@ -11,25 +11,25 @@ bool hf_async_is_restarting(void);
 /// Waits until a restart has failed; never returns when it succeeds. Safe to call from a signal handler.
 void hf_async_await_restart(void);
 
-/// Begins a restart, or a change of what a restart begins with, and waits for another thread that has begun one.
+/// Begins a restart, or a change of its plan, and waits for another thread that has begun one.
 ///
 /// One at a time: of two threads that fault together, the second would mark as close-on-exec what the first keeps. Returns false to the
-/// thread that has begun already. Safe to call from a signal handler.
+/// thread that has already begun. Safe to call from a signal handler.
 bool hf_async_begin_restart(void);
 
 /// Ends what hf_async_begin_restart() has begun, if it has. Safe to call from a signal handler.
 void hf_async_finish_restart(bool has_begun);
 
-/// Says that the process is about to be replaced, or that this has failed. For the thread that has begun.
+/// Sets whether the process is about to be replaced; false again when that has failed. For the thread that has begun.
 void hf_async_set_restarting(bool restarts);
 
-/// What a restart begins with, NULL for nothing yet. Safe to call from a signal handler.
+/// The plan of a restart, NULL if there is none yet. Safe to call from a signal handler.
 const HFRestartPlan *hf_async_restart_plan(void);
 
-/// Closes on exec everything but the standard three, whoever opened it. Safe to call from a signal handler.
+/// Marks every descriptor but the standard three close-on-exec, whoever opened it. Safe to call from a signal handler.
 void hf_async_close_all_on_exec(void);
 
-/// Leaves what a table of kept descriptors names open across execve(2), or not. Safe to call from a signal handler.
+/// Leaves the descriptors in a table of kept descriptors open across execve(2), or not. Safe to call from a signal handler.
 void hf_async_keep_descriptors(int table, bool keep);
 
 /// Puts another file in the place of a table of kept descriptors, while no thread restarts the process.

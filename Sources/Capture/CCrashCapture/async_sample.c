@@ -1,7 +1,6 @@
 // The two sides of a sample: the thread that is asked, in its handler, and the crash thread that asks.
 //
-// Each of them has a deadline, so neither waits for the other for ever: the handler for a crash thread that died, the crash thread
-// for a thread that blocks the signal.
+// Each has a deadline, so neither waits for ever: the handler if the crash thread died, the crash thread if a thread blocks the signal.
 
 #include "async_sample.h"
 #include "async_registers.h"
@@ -15,9 +14,9 @@
 
 HFSampleState hf_sample_state = {.owns_signal = true, .obstacle = HF_SAMPLING_OFF};
 
-/// Where a request is: the three low bits of its word. The others count requests, so that a thread which wakes late does not take
-/// the next thread's word for its own. While one is `answering`, its context is being written; one that is `taken` goes the way of a
-/// fault.
+/// The phase of a request: the three low bits of its word. The other bits count requests, so that a thread which wakes late does not take
+/// the next thread's word for its own. While a request is `answering`, its context is being written. A request that is `taken` is handled
+/// like a fault.
 enum { idle = 0, asked = 1, answering = 2, parked = 3, taken = 4, phase_mask = 7 };
 
 /// One for each thread of a snapshot, and one more for a callout that takes too long.
@@ -33,7 +32,7 @@ typedef struct Request {
     /// When the thread goes on by itself, on CLOCK_MONOTONIC.
     _Atomic(uint64_t) limit;
     char name[16];
-    /// What its loop calls: on its own stack, which does not change while it stands still. NULL outside of callouts.
+    /// The callout of its loop. It lies on the thread's own stack, which does not change while it stands still. NULL outside of callouts.
     const HFCalloutInfo *callout;
     /// A copy: the thread's own is gone when it goes on.
     ucontext_t context;
@@ -41,7 +40,7 @@ typedef struct Request {
 
 static struct {
     Request requests[request_count];
-    /// What the thread says of itself whose callout takes too long.
+    /// The record that a thread fills in if its callout takes too long.
     HFRecord interrupted;
 } own;
 
@@ -55,7 +54,7 @@ static _Atomic(uint32_t) answers;
 
 bool hf_sample_owns_signal(void) { return atomic_load_explicit(&hf_sample_state.owns_signal, memory_order_relaxed); }
 
-/// Once the handler was installed: whether it still is there.
+/// After install: whether our handler is still in place.
 static bool is_ours(void) {
     HFKernelAction action;
     __builtin_memset(&action, 0, sizeof action);
@@ -69,7 +68,7 @@ static void set_action(const HFKernelAction *action) {
 
 // MARK: The thread that is asked
 
-/// What stood before acts, when this handler has returned: the end of the process.
+/// Takes the default action, the end of the process, when this handler has returned.
 static void leave_to_default(int signal, const siginfo_t *info) {
     HFKernelAction action = {.handler = (uintptr_t)SIG_DFL};
     set_action(&action);
@@ -89,7 +88,7 @@ static Request *request_to(int32_t thread, uint32_t *word) {
     return NULL;
 }
 
-/// Answers a request and stands still as long as the crash thread wants; says whether it sends the thread the way of a fault.
+/// Answers a request and stands still as long as the crash thread wants; returns whether the thread is now handled as if it had faulted.
 static bool stand_still(Request *request, uint32_t word, int signal, const siginfo_t *info, void *context) {
     uint32_t standing = with_phase(word, parked);
     if (!atomic_compare_exchange_strong_explicit(
@@ -125,16 +124,16 @@ bool hf_async_answer_sample(int signal, const siginfo_t *info, void *context, ui
     bool is_ours = hf_async_process() == hf_capture_state.pid;
     int32_t self = (int32_t)HF_SYSCALL0(SYS_gettid);
     uint32_t word;
-    // A forked child has a copy of the requests, none of which are to its thread.
+    // A forked child has a copy of the requests, none of which is to its thread.
     Request *request = is_ours ? request_to(self, &word) : NULL;
     if (request == NULL) {
-        // Nobody else is an answer that came too late.
+        // If the signal came from the process itself, the request was taken back before it came.
         if (!is_ours || info->si_code != SI_TKILL || info->si_pid != hf_capture_state.pid) {
             leave_to_default(signal, info);
         }
         return false;
     }
-    // Two requests may have come by one signal.
+    // One signal may stand for two requests.
     for (; request != NULL; request = request_to(self, &word)) {
         if (stand_still(request, word, signal, info, context)) {
             *deadline = atomic_load_explicit(&overdue_deadline, memory_order_relaxed);
@@ -168,7 +167,7 @@ static bool send(int32_t thread) {
 
 bool hf_async_ask_thread(uint32_t index, const HFThreadEntry *entry, uint64_t limit) {
     uint32_t state = entry->kernel_state;
-    // proc_pid_stat(5): one that has ended, or was stopped, runs no handler.
+    // A thread that has ended or is stopped (proc_pid_stat(5)) runs no handler.
     if (index >= request_count || state == 'Z' || state == 'X' || state == 'T' || state == 't') {
         return false;
     }
@@ -268,7 +267,7 @@ void hf_async_release_thread(uint32_t index) {
     }
     Request *request = &requests[index];
     uint32_t word = atomic_load_explicit(&request->word, memory_order_acquire);
-    // One that is still answering finds its request as it left it, and goes on when its limit has come.
+    // A thread that is still answering finds its request as it left it, and goes on at its limit.
     if (phase_of(word) == parked &&
         atomic_compare_exchange_strong_explicit(
             &request->word, &word, with_phase(word, idle), memory_order_acq_rel, memory_order_relaxed)) {
@@ -287,7 +286,7 @@ bool hf_async_is_same_callout(const HFInterruption *interruption) {
     return true;
 }
 
-/// Those whose wrappers in the C library are on the list of FunctionRanges.waitFunctions.
+/// The calls whose wrappers in the C library are on the list of FunctionRanges.waitFunctions.
 bool hf_async_is_plain_system_call(int32_t number) {
     switch (number) {
     case SYS_read:
@@ -338,7 +337,7 @@ HFRecord *hf_async_interrupted_record(void) { return &own.interrupted; }
 bool hf_async_interrupt_thread(uint64_t deadline) {
     Request *request = &requests[overdue_index];
     uint32_t word = atomic_load_explicit(&request->word, memory_order_acquire);
-    // Before the thread copies it.
+    // Set before the thread copies it.
     atomic_store_explicit(&overdue_deadline, deadline, memory_order_relaxed);
     if (phase_of(word) != parked ||
         !atomic_compare_exchange_strong_explicit(
@@ -353,7 +352,7 @@ bool hf_async_interrupt_thread(uint64_t deadline) {
 
 void hf_async_suspend_sampling(void) {
     atomic_fetch_add_explicit(&hf_sample_state.suspended, 1, memory_order_seq_cst);
-    // To send takes microseconds: who takes longer is stopped, or is this very thread.
+    // Sending takes microseconds: a thread that takes longer is stopped, or is this very thread.
     uint64_t until = hf_async_monotonic_nanoseconds() + 100 * 1000 * 1000;
     bool may_send = true;
     while ((may_send = atomic_load_explicit(&hf_sample_state.sending, memory_order_seq_cst) != 0) &&
@@ -363,7 +362,7 @@ void hf_async_suspend_sampling(void) {
         return;
     }
     atomic_store_explicit(&hf_sample_state.taken_away, true, memory_order_relaxed);
-    // To ignore a signal takes back what is pending of it (sigaction(2)).
+    // Ignoring a signal discards a pending one (sigaction(2)).
     HFKernelAction action = {.handler = (uintptr_t)SIG_IGN};
     set_action(&action);
     if (!may_send) {
@@ -373,7 +372,7 @@ void hf_async_suspend_sampling(void) {
 }
 
 void hf_async_continue_sampling(void) {
-    // Not over the action of a program that has taken the signal since.
+    // Unless the program has set an action of its own since.
     if (atomic_exchange_explicit(&hf_sample_state.taken_away, false, memory_order_relaxed)) {
         set_action(&hf_sample_state.action);
     }

@@ -11,25 +11,25 @@
 
 /// What installing and handling share.
 typedef struct HFSampleState {
-    /// Whether the signal is ours, or still may become so.
+    /// Whether the signal is ours, or may still become so.
     _Atomic(bool) owns_signal;
     /// Whether the handler is in place.
     _Atomic(bool) installed;
-    /// HF_SAMPLING_…: why it is not.
+    /// Why it is not: HF_SAMPLING_….
     _Atomic(uint32_t) obstacle;
-    /// The crash thread is about to send, or sends.
+    /// How many threads send, or are about to.
     _Atomic(uint32_t) sending;
-    /// Nobody is to be asked: how many threads say so.
+    /// How many threads say that nobody may be asked.
     _Atomic(uint32_t) suspended;
-    /// A restart that is under way has taken ours away.
+    /// Whether a restart that is under way has removed our action.
     _Atomic(bool) taken_away;
-    /// Ours, as the kernel has it.
+    /// Our action, in the kernel's form.
     HFKernelAction action;
 } HFSampleState;
 
 extern HFSampleState hf_sample_state;
 
-/// Answers the requests to the thread that the signal came to, for as long as the crash thread wants it to stand still.
+/// Answers the requests to the calling thread, and keeps it still for as long as the crash thread wants.
 ///
 /// Returns whether its callout is to be interrupted, and then the deadline. Safe to call from a signal handler.
 bool hf_async_answer_sample(int signal, const siginfo_t *info, void *context, uint64_t *deadline);

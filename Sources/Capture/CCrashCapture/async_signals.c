@@ -10,7 +10,7 @@
 
 enum {
     ring_size = 4096,
-    /// The `si_errno` of an order that a process before this one took. Linux does not use the field (sigaction(2)), and hands it on.
+    /// The `si_errno` of an order to end that an earlier process took. Linux does not use the field (sigaction(2)), and hands it on.
     repeated = EALREADY,
 };
 
@@ -19,7 +19,7 @@ typedef struct Information {
     char bytes[48];
 } Information;
 
-/// A bounded queue of many producers and one consumer: a cell's turn says whose it is (D. Vyukov's bounded MPMC queue).
+/// A cell of a bounded queue with many producers and one consumer: its turn says whose it is (D. Vyukov's bounded MPMC queue).
 typedef struct Cell {
     _Atomic(uint64_t) turn;
     int64_t time;
@@ -33,13 +33,13 @@ static struct {
     Cell cells[ring_size];
     _Atomic(uint64_t) head;
     _Atomic(uint64_t) tail;
-    /// Signals that found no room since the last event with their number.
+    /// By signal: how many found no room since the last event with that number.
     _Atomic(uint64_t) lost[HF_HIGHEST_SIGNAL + 1];
-    /// Which of these may be above 0, as bits.
+    /// The signals whose count may be above 0, as bits.
     _Atomic(uint64_t) losing;
     /// The events before this ticket were queued again.
     _Atomic(uint64_t) held;
-    /// What was known of each order to end that was taken last, by signal; SIGTERM is the highest.
+    /// The siginfo of the last order to end that was taken, by signal; SIGTERM is the highest.
     Information orders[SIGTERM + 1];
 } state;
 
@@ -64,7 +64,7 @@ static bool push(int signal, const siginfo_t *info, int64_t time) {
             if (atomic_compare_exchange_weak_explicit(
                     &state.head, &ticket, ticket + 1, memory_order_relaxed, memory_order_relaxed)) {
                 cell->time = time;
-                // Here, with the ticket: what was lost came before this one and after the last that has a ticket.
+                // With the ticket: the signals that were lost came before this one, and after the last one that has a ticket.
                 cell->lost = atomic_exchange_explicit(&state.lost[signal], 0, memory_order_relaxed);
                 __builtin_memcpy(&cell->information, info, sizeof cell->information);
                 atomic_store_explicit(&cell->turn, ticket + 1 - index, memory_order_release);
@@ -78,7 +78,7 @@ static bool push(int signal, const siginfo_t *info, int64_t time) {
     }
 }
 
-/// In a forked child: what stood before acts, when this handler has returned.
+/// In a forked child: restores the earlier action, for when this handler has returned.
 static bool leave_to_child(int signal, const siginfo_t *info) {
     if (hf_async_process() == atomic_load_explicit(&hf_signal_state.pid, memory_order_acquire)) {
         return false;
@@ -94,7 +94,7 @@ void hf_async_handle_signal(int signal, siginfo_t *info, void *context) {
         return;
     }
     atomic_fetch_add_explicit(&hf_signal_state.running, 1, memory_order_acq_rel);
-    // The ring is not read any more: the process that comes takes the signal, or this one if that fails.
+    // Nobody reads the ring any more: the next process gets the signal, or this one if the restart fails.
     if (hf_async_is_restarting()) {
         long pid = HF_SYSCALL0(SYS_getpid);
         HF_SYSCALL3(SYS_rt_sigqueueinfo, pid, signal, info);
@@ -105,7 +105,7 @@ void hf_async_handle_signal(int signal, siginfo_t *info, void *context) {
     if (!push(signal, info, (int64_t)hf_async_nanoseconds(CLOCK_REALTIME))) {
         count_lost(signal, 1);
     }
-    // Last: whoever is woken finds the event, or the count.
+    // Written last: whoever it wakes finds the event, or the count.
     int descriptor = atomic_load_explicit(&hf_signal_state.descriptors[signal], memory_order_acquire) - 1;
     if (descriptor >= 0) {
         uint64_t one = 1;
@@ -121,8 +121,7 @@ void hf_async_discard_signal(int signal, siginfo_t *info, void *context) {
 
 // MARK: Taking events
 
-/// Fills in what the kernel has filled in, and no more: the rest of the union is something else (kernel/signal.c,
-/// siginfo_layout).
+/// Copies only what the kernel has filled in: the rest of the union means something else (kernel/signal.c, siginfo_layout).
 static void decode(HFSignalEvent *event, const Information *information) {
     siginfo_t info;
     __builtin_memset(&info, 0, sizeof info);
@@ -155,7 +154,7 @@ static void decode(HFSignalEvent *event, const Information *information) {
     }
 }
 
-/// Makes an event of a count that no later signal takes along.
+/// Makes an event of a count that no later signal carries.
 static bool next_count(HFSignalEvent *event) {
     for (;;) {
         uint64_t losing = atomic_load_explicit(&state.losing, memory_order_acquire);
@@ -183,20 +182,20 @@ bool hf_signal_next(HFSignalEvent *event) {
     Cell *cell = &state.cells[index];
     uint64_t turn = atomic_load_explicit(&cell->turn, memory_order_acquire) + index;
     if (turn != tail + 1) {
-        // A cell may be waiting for its handler: that one notifies, and what was lost stands behind it.
+        // A cell may be waiting for its handler to finish. That one notifies, and what was lost comes after it.
         return atomic_load_explicit(&state.head, memory_order_acquire) == tail && next_count(event);
     }
     decode(event, &cell->information);
     event->time_unix_nanoseconds = cell->time;
     event->lost = cell->lost;
     if (hf_async_is_order(event->signal)) {
-        // Before the event is gone: a restart that comes between the two finds it in one of the places.
+        // Before the event is gone: a restart between the two finds it in at least one of the places.
         state.orders[event->signal] = cell->information;
         atomic_store_explicit(
             &hf_signal_state.order_times[event->signal], hf_async_monotonic_nanoseconds(), memory_order_relaxed);
         atomic_fetch_or_explicit(&hf_signal_state.taken_orders, bit(event->signal), memory_order_release);
     }
-    // Before the cell is free: a restart that comes between the two queues this one again rather than lose it.
+    // Before the cell is free: a restart between the two queues this event again rather than lose it.
     atomic_store_explicit(&state.tail, tail + 1, memory_order_release);
     atomic_store_explicit(&cell->turn, tail + ring_size - index, memory_order_release);
     return true;
@@ -209,10 +208,10 @@ void hf_signal_reset_ring(void) {
 
 // MARK: Orders to end
 
-// Not SIGQUIT: as many programs say by it what they are doing as end by it.
+// SIGQUIT does not count: as many programs report their state on it as end by it.
 bool hf_async_is_order(int signal) { return signal == SIGTERM || signal == SIGINT; }
 
-/// 0 for none.
+/// The signal; 0 for none.
 static int first_order_in_ring(void) {
     uint64_t head = atomic_load_explicit(&state.head, memory_order_acquire);
     for (uint64_t ticket = atomic_load_explicit(&state.tail, memory_order_acquire); ticket != head; ticket += 1) {
@@ -230,7 +229,7 @@ static int first_order_in_ring(void) {
 
 bool hf_async_has_order(void) { return first_order_in_ring() != 0; }
 
-/// The orders that were taken so lately that the program may still be about to end, as bits.
+/// The orders that were taken so recently that the program may still be about to end, as bits.
 static uint64_t orders_under_way(void) {
     uint64_t taken = atomic_load_explicit(&hf_signal_state.taken_orders, memory_order_acquire);
     uint64_t now = hf_async_monotonic_nanoseconds();
@@ -285,7 +284,7 @@ void hf_async_hold_signals(void) {
     HF_SYSCALL4(SYS_rt_sigprocmask, SIG_BLOCK, &observed, 0, HF_KERNEL_SIGSET_SIZE);
     HFKernelAction ignore = {.handler = (uintptr_t)SIG_IGN};
     set_ignored_before(&ignore);
-    // To this thread, which blocks them and becomes the process (execve(2)): pending signals stay.
+    // Sent to this thread, which blocks them and becomes the next process (execve(2)): pending signals stay.
     uint64_t head = atomic_load_explicit(&state.head, memory_order_acquire);
     for (uint64_t ticket = atomic_load_explicit(&state.tail, memory_order_acquire); ticket != head; ticket += 1) {
         uint64_t index = ticket % ring_size;
@@ -297,12 +296,13 @@ void hf_async_hold_signals(void) {
         __builtin_memset(&info, 0, sizeof info);
         __builtin_memcpy(&info, &cell->information, sizeof cell->information);
         if ((observed & bit(info.si_signo)) != 0 && !hf_async_queue_to_self(info.si_signo, &info)) {
-            // RLIMIT_SIGPENDING: counted, should the restart fail.
+            // RLIMIT_SIGPENDING: counted, in case the restart fails.
             count_lost(info.si_signo, 1);
         }
     }
     atomic_store_explicit(&state.held, head, memory_order_relaxed);
-    // What was taken, too, and marked: its handlers may have begun to end the process. One that is pending already stays one (signal(7)).
+    // Orders that were taken are queued, too, with a mark: their handlers may have begun to end the process. One that is already pending
+    // stays one (signal(7)).
     uint64_t orders = orders_under_way() & observed;
     for (int signal = 1; signal <= SIGTERM; signal += 1) {
         if ((orders & bit(signal)) != 0) {

@@ -1,8 +1,8 @@
 // Which slots of the spool are taken, by whom, and which wait for a verdict.
 //
-// A slot is taken for one fault. Two hold it: the thread that faulted, which reads its verdict, and the maker of the report. Each lets go
-// when it is done, in any order, and the last one frees the slot. So a slot never changes its fault while somebody reads it. Without
-// this, a thread that slept through its wake-up found the next fault's verdict in its slot, and acted on it.
+// A slot is taken for one fault. Two parties hold it: the thread that faulted, which reads its verdict, and the maker of the report. Each
+// lets go when it is done, in any order, and the last one frees the slot. So a slot never changes its fault while somebody reads it.
+// Without this, a thread that slept through its wake-up found the next fault's verdict in its slot, and acted on it.
 //
 // The records have this state, too, for readers of a dead process's file. The bits here are for finding a slot fast: looking into 256
 // records, each on a page of its own, took 15 us of a fault (measured: by then no cache has their address translations).
@@ -16,7 +16,7 @@
 /// Words of 64 bits, one for each slot.
 enum { bits = 64, most_slots = 4096, most_words = most_slots / bits };
 
-/// Slots that are taken, and those among them whose handler waits for a verdict, a bit each.
+/// Slots that are taken, a bit each, and slots whose handler waits for a verdict.
 static _Atomic(uint64_t) taken[most_words];
 static _Atomic(uint64_t) waiting[most_words];
 /// Who holds each slot that is taken.
@@ -29,7 +29,7 @@ static const uint32_t none = UINT32_MAX;
 /// Who holds a slot that is taken.
 enum { held_by_thread = 1, held_for_report = 2 };
 
-/// A word's bits for slots that there are.
+/// The bits of a word that stand for existing slots.
 static uint64_t valid(uint32_t word) {
     uint32_t count = hf_capture_state.slot_count - word * bits;
     return count >= bits ? UINT64_MAX : ((uint64_t)1 << count) - 1;
@@ -50,7 +50,7 @@ static void clear(_Atomic(uint64_t) *map, uint32_t slot) {
 
 static uint32_t slot_of(const HFRecord *record) { return (uint32_t)(record - hf_capture_state.slots); }
 
-/// Claims one of some slots of a word; NULL when all are taken.
+/// Claims one of some slots of a word; NULL if all are taken.
 static HFRecord *claim(uint32_t word, uint64_t among) {
     uint64_t before = atomic_load_explicit(&taken[word], memory_order_relaxed);
     while (~before & among) {
@@ -69,7 +69,7 @@ static HFRecord *claim(uint32_t word, uint64_t among) {
     return NULL;
 }
 
-/// A word's bit for the last slot: that of the fault which finds no room.
+/// The bit of the last slot, if it is in a word: that slot is for the fault that finds no other.
 static uint64_t last(uint32_t word) {
     uint32_t slot = hf_capture_state.slot_count - 1;
     return slot / bits == word ? (uint64_t)1 << slot % bits : 0;
@@ -115,9 +115,9 @@ HFRecord *hf_async_claim_last_slot(void) {
 
 void hf_async_await_verdict(HFRecord *record) { set(waiting, slot_of(record)); }
 
-/// Lets go of a slot for one of those who hold it; the last one frees it, with what belongs to its fault.
+/// Lets go of a slot for one of its holders; the last one frees it, with what belongs to its fault.
 static void let_go(uint32_t slot, uint8_t holder) {
-    // Before: from then on it may be another fault's.
+    // Read before: afterwards the slot may be another fault's.
     uint32_t fault = hf_capture_state.slots[slot].number;
     uint8_t before = atomic_fetch_and_explicit(
         &holders[slot], (uint8_t)~holder, memory_order_acq_rel);
@@ -176,7 +176,7 @@ void hf_capture_fold(uint32_t slot, uint32_t other) {
         record->last_repeat_unix_nanoseconds = last;
     }
     record->repeats += 1 + folded->repeats;
-    // Now: who dies in between leaves one fault too many, and not one too few.
+    // Released only now: a process that dies in between leaves one fault too many, rather than one too few.
     hf_capture_release(slot);
 }
 
@@ -189,7 +189,7 @@ void hf_capture_release(uint32_t slot) {
         return;
     }
     HFRecord *record = &hf_capture_state.slots[slot];
-    // What the report does not tell does not stay in the file, either. A thread that still reads its record reads none of this.
+    // What the report does not tell must not stay in the file, either. A thread that still reads its record reads none of this.
     __builtin_memset(record->message, 0, sizeof record->message);
     __builtin_memset(record->abort_message, 0, sizeof record->abort_message);
     __builtin_memset(record->exception_message, 0, sizeof record->exception_message);

@@ -1,8 +1,9 @@
-// Making the spool whole again when somebody has cut its file.
+// Making the spool whole again after somebody has cut its file.
 //
-// A page of a mapping that lies beyond the end of its file is SIGBUS (mmap(2)). The spool is written by every loop, and by the handler
-// itself, which the kernel would end for that. So the handler looks at the size of the file first, and an access of ordinary code that
-// failed is made again. What the file said of the process is written once more; faults that waited in what was cut have no report.
+// Access to a page of a mapping that lies beyond the end of its file raises SIGBUS (mmap(2)). Every loop writes to the spool, and so does
+// the handler itself, which the kernel would end for that. So the handler checks the size of the file first, and an access of ordinary code
+// that failed is repeated. The description of the process is written to the file once more. Faults that waited in the cut part have no
+// report.
 
 #include "async_spool.h"
 #include "async_state.h"
@@ -17,14 +18,14 @@
 
 static dev_t device;
 static ino_t file_number;
-/// The thread that mends, 0 for none.
+/// The thread that repairs, 0 for none.
 static _Atomic(int32_t) mender;
 static _Atomic(uint32_t) mends;
 static _Atomic(bool) is_in_memory;
 /// Accesses that failed although the file was whole.
 static _Atomic(uint32_t) failures;
 
-/// More than one for each thread that meets the same hole: from then on it is the disk.
+/// More than one for each thread that meets the same hole. Beyond that it is the disk.
 enum { most_failures = 64 };
 
 uint32_t hf_capture_spool_mends(void) { return atomic_load_explicit(&mends, memory_order_relaxed); }
@@ -37,7 +38,7 @@ void hf_capture_check_spool(void) {
     }
 }
 
-/// Looks at the file; false if the descriptor is another's by now, or nobody's.
+/// Looks at the file; false if the descriptor is closed, or belongs to another file by now.
 static bool look(struct stat *status) {
     return HF_SYSCALL2(SYS_fstat, hf_capture_state.configuration.spool_descriptor, status) == 0 &&
            status->st_dev == device && status->st_ino == file_number;
@@ -54,7 +55,7 @@ void hf_async_note_spool(void) {
     }
 }
 
-/// Whether the last byte of the mapping is gone: for a process that has closed the descriptor of the file.
+/// Whether the last byte of the mapping is gone: for a process that has closed the file's descriptor.
 static bool is_end_missing(void) {
     char byte;
     struct iovec local = {&byte, 1};
@@ -75,7 +76,7 @@ static bool enlarge(void) {
     }
     int file = hf_capture_state.configuration.spool_descriptor;
     uint64_t size = hf_capture_state.configuration.spool_size;
-    // Its pages, too: a hole that finds no room on the disk is SIGBUS again.
+    // The pages, too: a hole for which the disk has no room raises SIGBUS again.
     long result = HF_SYSCALL4(SYS_fallocate, file, 0, 0, size);
     if (result == -EOPNOTSUPP) {
         result = HF_SYSCALL2(SYS_ftruncate, file, size);
@@ -83,25 +84,25 @@ static bool enlarge(void) {
     return result == 0;
 }
 
-/// Puts memory in the place of the file: records are lost with the process then.
+/// Puts memory in the place of the file. From then on, records are lost with the process.
 static void move_to_memory(void) {
     HF_SYSCALL6(
         SYS_mmap, hf_capture_state.configuration.spool, hf_capture_state.configuration.spool_size, PROT_READ | PROT_WRITE,
         MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-    // As the mapping before it (madvise(2)).
+    // The same advice that the mapping before had (madvise(2)).
     HF_SYSCALL3(
         SYS_madvise, hf_capture_state.configuration.spool, hf_capture_state.configuration.spool_size, MADV_DONTFORK);
     atomic_store_explicit(&is_in_memory, true, memory_order_release);
 }
 
-/// Writes again what the file said of the process, as far as it is gone: what was cut reads as zeros.
+/// Writes the description of the process again, as far as it is gone: cut pages read as zeros.
 static void restore(void) {
     const HFForkMirror *mirror = hf_capture_state.fork_mirror;
     HFSpoolHeader *spool = hf_capture_state.configuration.spool;
     if (mirror == NULL) {
         return;
     }
-    // The last of its fields, which is never zero.
+    // The last field of the header, which is never zero.
     if (spool->limit_check == 0) {
         // Other threads may be adding to it.
         uint32_t count = atomic_load_explicit(&hf_capture_state.fault_count, memory_order_relaxed);
@@ -114,12 +115,12 @@ static void restore(void) {
     if (spool->context_offset != 0 && area->size == 0) {
         uint64_t total = area->notes_total;
         __builtin_memcpy(area, &mirror->context, sizeof *area);
-        // Those before are gone with their numbers.
+        // The earlier notes are gone, with their numbers.
         area->notes_total = total;
     }
 }
 
-/// Waits a moment for a thread that mends; false when it takes too long: it may be this very one, below a handler of the program.
+/// Waits a moment for a thread that repairs. False if it takes too long: it may be this very thread, below a handler of the program.
 static bool begin(int32_t self) {
     for (int i = 0; i < 1000; i += 1) {
         int32_t nobody = 0;
@@ -135,7 +136,7 @@ static bool begin(int32_t self) {
     return false;
 }
 
-/// Mends under the lock, unless another thread has; `must` where an access failed and the file looks whole.
+/// Repairs under the lock, unless another thread has. `must`: an access failed, and the file looks whole.
 static void mend(bool must) {
     int32_t self = (int32_t)HF_SYSCALL0(SYS_gettid);
     if (!begin(self)) {
@@ -172,7 +173,7 @@ bool hf_async_mend_spool(int signal, const siginfo_t *info) {
         return false;
     }
     if (atomic_load_explicit(&is_in_memory, memory_order_acquire)) {
-        // Another thread's doing, a moment ago: memory has no end to lie beyond.
+        // Another thread has put memory there a moment ago: memory has no end to lie beyond.
         return atomic_fetch_add_explicit(&failures, 1, memory_order_relaxed) < 2 * most_failures;
     }
     if (is_cut()) {

@@ -1,5 +1,5 @@
-// The state that handlers share, which process runs, what time it is, and sleeping on a word. The lowest of these files: it calls
-// none of the others.
+// The state that handlers share, which process runs, the time, and sleeping on a word. These files call this one, and it calls none of
+// them.
 
 #include "async_state.h"
 #include "async_syscalls.h"
@@ -46,7 +46,7 @@ uint64_t hf_async_monotonic_nanoseconds(void) { return hf_async_nanoseconds(CLOC
 bool hf_async_sleep_while(const void *word, uint32_t value, uint64_t until) {
     struct timespec time = {(time_t)(until / second), (long)(until % second)};
     const struct timespec *limit = until == HF_FOR_EVER ? NULL : &time;
-    // Private: found by its address, also where the spool has become another mapping meanwhile (async_spool.c).
+    // A private futex: found by its address, even if the spool has become another mapping meanwhile (async_spool.c).
     long result = HF_SYSCALL6(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, limit, 0, FUTEX_BITSET_MATCH_ANY);
     return result != -ETIMEDOUT;
 }

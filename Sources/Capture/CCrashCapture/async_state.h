@@ -15,10 +15,10 @@
 #include "uncaught_exception.h"
 
 enum {
-    /// SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV and SIGSYS: the kernel raises them for what an instruction does. A thread that
-    /// blocks one is killed by it.
+    /// SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV and SIGSYS: the kernel raises them for an instruction. A thread that blocks one is
+    /// killed by it.
     HF_FAULT_SIGNAL_COUNT = 7,
-    /// Those, and SIGXCPU and SIGXFSZ, which tell of a limit: who blocks them goes on.
+    /// Those, and SIGXCPU and SIGXFSZ, which tell of a limit: a thread that blocks them goes on.
     HF_REPORTED_SIGNAL_COUNT = 9,
 };
 
@@ -32,15 +32,15 @@ typedef struct HFAbortMessage {
     char text[];
 } HFAbortMessage;
 
-/// A copy of what the spool file says of the process: the mapping itself is not a forked child's, and somebody may cut the file.
+/// A copy of the spool's description of the process: a forked child has no mapping of the file, and somebody may cut it.
 typedef struct HFForkMirror {
     HFSpoolHeader header;
     HFImage images[HF_MAXIMUM_IMAGES];
-    /// What does not change of the context: the rules by which texts are redacted, among others.
+    /// The part of the context that does not change, such as the rules by which texts are redacted.
     HFContextArea context;
     /// The folder of spool files.
     char folder[HF_SPOOL_FOLDER_SIZE];
-    /// The pid of the child that this copy was made for, 0 in the process itself. Not that of a vfork(2) child.
+    /// The pid of the child that this copy was made for, 0 in the process itself. A vfork(2) child has none.
     _Atomic(int32_t) child;
 } HFForkMirror;
 
@@ -49,35 +49,35 @@ typedef struct HFCaptureState {
     _Atomic(bool) installed;
     /// The process that capture was installed in, as hf_async_process() has it.
     int32_t pid;
-    /// A page of which a forked child has an empty one (madvise(2), MADV_WIPEONFORK); NULL where the kernel has no such pages.
+    /// A page that is empty in a forked child (madvise(2), MADV_WIPEONFORK); NULL if the kernel has no such pages.
     const _Atomic(bool) *is_ours;
     /// The pid of the process that has called exit(3), 0 for none.
     _Atomic(int32_t) exiting;
     HFCaptureConfiguration configuration;
     HFRecord *slots;
     uint32_t slot_count;
-    /// Faults so far, as the spool counts them: it may be cut.
+    /// Faults so far, as the spool counts them: the spool may be cut.
     _Atomic(uint32_t) fault_count;
     /// The actions that stood before ours, in the order of hf_async_fault_signals.
     struct sigaction previous[HF_REPORTED_SIGNAL_COUNT];
     /// The thread id of the deciding thread, 0 until there is one.
     _Atomic(int32_t) decider;
-    /// HF_VERDICT_RESTART or HF_VERDICT_TERMINATE: what is done when no verdict comes.
+    /// What is done when no verdict comes: HF_VERDICT_RESTART or HF_VERDICT_TERMINATE.
     _Atomic(uint32_t) verdict_without_decision;
     /// Facts that every record has.
     _Atomic(uint32_t) process_facts;
     /// NULL until they are known.
     const HFStartItems *_Atomic start_items;
-    /// What a forked child needs for a record of its own, in memory that fork(2) copies: NULL where there is no spool file.
+    /// What a forked child needs for a record of its own, in memory that fork(2) copies; NULL without a spool file.
     HFForkMirror *fork_mirror;
     /// The signal mask that a restarted process begins with.
     uint64_t initial_mask;
     /// Where the Swift runtime keeps the text of a fatal error, or NULL (swift/stdlib/public/runtime/Errors.cpp).
     _Atomic(const char *) *fatal_error_message;
-    /// How much of that text is in records already: one that a thread leaves which stands still until the restart is not the next
+    /// How much of that text is already in records. A thread that stands still until the restart leaves its text, which is not the next
     /// fault's. The runtime puts a new text behind the old one.
     _Atomic(size_t) recorded_message;
-    /// The reason of an abort that is in a record already.
+    /// The reason of an abort that is already in a record.
     _Atomic(const HFAbortMessage *) recorded_abort;
     /// Where glibc keeps the reason of an abort, or NULL.
     HFAbortMessage **abort_message;
@@ -85,7 +85,7 @@ typedef struct HFCaptureState {
 
 extern HFCaptureState hf_capture_state;
 
-/// Where a thread's own stack lies: [low, high), with the guard below it; zeros where nobody noted it.
+/// Where a thread's own stack lies: [low, high), with the guard below it; zeros if nobody noted it.
 typedef struct HFThreadStack {
     uintptr_t low;
     uintptr_t high;
@@ -94,17 +94,17 @@ typedef struct HFThreadStack {
 
 extern _Thread_local HFThreadStack hf_thread_stack __attribute__((tls_model("initial-exec")));
 
-/// Bytes of the kernel's signal set, which is not that of glibc (signal(7)).
+/// Bytes of the kernel's signal set; glibc's is larger (signal(7)).
 enum { HF_KERNEL_SIGSET_SIZE = 8 };
 
-/// The process that runs: its pid, negated in a forked child that has not executed a program.
+/// The running process: its pid, negated in a forked child that has not executed a program.
 ///
-/// The pid alone does not tell a child: in a PID namespace of its own it may have its parent's, which is 1 (pid_namespaces(7)). A child of
-/// vfork(2) shares the memory, and only has another pid. Safe to call from a signal handler.
+/// The pid alone does not identify a child: in a PID namespace of its own it may have its parent's, which is 1 (pid_namespaces(7)). A child
+/// of vfork(2) shares the memory, and only has another pid. Safe to call from a signal handler.
 int32_t hf_async_process(void);
 
 /// Queues a signal to the calling thread, with what was known of its sender: a process may send itself any code (kernel/signal.c,
-/// do_rt_tgsigqueueinfo). False where that is refused. Safe to call from a signal handler.
+/// do_rt_tgsigqueueinfo). Returns false if that is refused. Safe to call from a signal handler.
 bool hf_async_queue_to_self(int signal, const siginfo_t *info);
 
 /// The time on a clock. Safe to call from a signal handler.
@@ -118,7 +118,7 @@ uint64_t hf_async_nanoseconds(clockid_t clock);
 /// The time is absolute: interruptions do not move it (futex(2), FUTEX_WAIT_BITSET). Safe to call from a signal handler.
 bool hf_async_sleep_while(const void *word, uint32_t value, uint64_t until);
 
-/// Wakes all that sleep on a word. Safe to call from a signal handler.
+/// Wakes all threads that sleep on a word. Safe to call from a signal handler.
 void hf_async_wake(const void *word);
 
 /// Wakes one of them. Safe to call from a signal handler.
@@ -132,17 +132,17 @@ void hf_async_fill_record(
 /// Fills in what a verdict needs, in a record that belongs to no spool. Safe to call from a signal handler.
 void hf_async_outline_record(HFRecord *record, int signal, const siginfo_t *info, void *context);
 
-/// Follows frame pointers from a context into a record: for a fault that no other thread walks. Each is read with care, so that a
-/// broken chain only ends the walk. Safe to call from a signal handler.
+/// Follows frame pointers from a context into a record, for a fault that no other thread walks. Each is read with care, so a broken chain
+/// only ends the walk. Safe to call from a signal handler.
 void hf_async_walk_frame_pointers(HFRecord *record, const void *context);
 
 /// Leaves a record of this fault of a forked child in a spool file of its own. Safe to call from a signal handler.
 void hf_async_record_child(int signal, const siginfo_t *info, void *context);
 
-/// Claims a slot as hf_async_claim_slot() does, and waits for one when all are taken: the report writer frees one every few milliseconds.
+/// Claims a slot as hf_async_claim_slot() does, and waits for one if all are taken: the report writer frees one every few milliseconds.
 ///
-/// As long as for a verdict, and longer while slots are freed, if only for others: then nothing hangs, but the machine is busy. Safe to
-/// call from a signal handler.
+/// It waits as long as for a verdict, and longer while slots are being freed, even if only for others: then the machine is busy, but
+/// nothing hangs. Safe to call from a signal handler.
 HFRecord *hf_async_wait_for_slot(void);
 
 /// Claims the last slot for a fault that finds no other, or returns NULL. Safe to call from a signal handler.
@@ -151,24 +151,24 @@ HFRecord *hf_async_claim_last_slot(void);
 /// Shows a captured record to the deciding thread. Safe to call from a signal handler.
 void hf_async_await_verdict(HFRecord *record);
 
-/// The slot that has waited longest for a verdict, or the slot count.
+/// The slot that has waited longest for a verdict, or the slot count if none waits.
 uint32_t hf_async_oldest_waiting(void);
 
-/// Has a slot wait no longer.
+/// Ends the wait of a slot.
 void hf_async_end_waiting(uint32_t slot);
 
 /// Copies a NUL-terminated text that may not be there, cutting it at `size` - 1 bytes, and returns its length. Safe to call from
 /// a signal handler.
 size_t hf_async_copy_text(char *destination, size_t size, uint64_t source);
 
-/// Sets the file of proc_pid_mem(5) that memory is read from where process_vm_readv(2) is refused, or -1; returns the one before.
+/// Sets the file of proc_pid_mem(5) from which memory is read if process_vm_readv(2) is refused, or -1; returns the former one.
 int hf_async_exchange_memory_file(int file);
 
-/// Copies pieces of memory that may not be there, up to the first that is not, and returns how many bytes it copied: a call of the
-/// kernel costs more than what it copies. Safe to call from a signal handler.
+/// Copies pieces of memory that may not be there, up to the first that is not, and returns how many bytes it copied. One call for several
+/// pieces, because the call costs more than the copying. Safe to call from a signal handler.
 size_t hf_async_read_pieces(const struct iovec *remote, const struct iovec *local, size_t count);
 
-/// Where a NUL-terminated text is, and where it goes.
+/// Where a NUL-terminated text is, and where its copy goes.
 typedef struct HFText {
     char *text;
     size_t size;
@@ -181,8 +181,8 @@ void hf_async_copy_texts(HFText first, HFText second);
 /// Whether the process ends as a signal says. Safe to call from a signal handler.
 bool hf_async_is_terminating(void);
 
-/// Ends the process as the signal would have without us. Returns to let the fault happen again, or not at all.
-/// Safe to call from a signal handler.
+/// Ends the process as the signal would without us. Returns to let the fault happen again, or not at all. Safe to call from a signal
+/// handler.
 void hf_async_terminate(int signal, siginfo_t *info, void *context);
 
 /// Ends the process as an order to end does by default. Safe to call from a signal handler.

@@ -1,4 +1,4 @@
-// What the kernel says of an address, of a process, and of the machine: asked for with system calls alone, without memory or a lock.
+// What the kernel says of an address, of a process, and of the machine, by system calls alone: without a lock, and without allocating.
 
 #include "async_proc.h"
 #include "async_state.h"
@@ -11,9 +11,9 @@
 // MARK: An address
 
 enum {
-    /// Of a process with more mappings than fit, nothing is said: each line has some 90 bytes, and a handler must not dawdle.
+    /// Nothing is said of a process with more mappings than fit: each line has some 90 bytes, and a handler must not take long.
     maximum_maps_bytes = 512 * 1024,
-    /// One line at a time, and the rest of a longer path is dropped.
+    /// One line at a time; the rest of a longer path is dropped.
     line_size = 256,
 };
 
@@ -61,7 +61,7 @@ static void take(HFMapping *mapping, const HFMapsLine *line) {
     hf_async_append(mapping->name, sizeof mapping->name, 0, line->name);
 }
 
-/// Takes a line; true when the address is not above it, so that no other is of interest.
+/// Takes a line; true if the address is not above it, so that the lines after it do not matter.
 static bool look_at(HFMapping *nearest, const char *text, uint64_t address) {
     HFMapsLine line = parse(text);
     if (line.end <= line.start) {
@@ -71,7 +71,7 @@ static bool look_at(HFMapping *nearest, const char *text, uint64_t address) {
         take(nearest, &line);
         return false;
     }
-    // It holds the address, or lies above it: then the nearer one counts.
+    // The mapping holds the address, or lies above it: then the nearer one counts.
     if (line.start <= address || nearest->end == 0 || line.start - address < address - nearest->end) {
         take(nearest, &line);
     }
@@ -142,7 +142,7 @@ void hf_async_name_process(int32_t pid, char *name, size_t size) {
 
 /// Whether a status file names a tracer.
 static bool has_tracer(const char *path) {
-    // It is the eighth line.
+    // The tracer is named in the eighth line.
     char text[512];
     hf_async_read_text(hf_async_open(AT_FDCWD, path), text, sizeof text);
     const char *tracer = hf_async_field(text, "TracerPid");
@@ -150,16 +150,16 @@ static bool has_tracer(const char *path) {
 }
 
 bool hf_async_is_traced(void) {
-    // A tracer holds threads (ptrace(2)): debuggers take all, but not everybody does.
+    // A tracer traces threads (ptrace(2)): debuggers trace all, other tracers may not.
     return has_tracer("/proc/thread-self/status") || has_tracer("/proc/self/status");
 }
 
-// MARK: The state of all
+// MARK: The state of the process and the machine
 
-/// More of a file of proc(5) than holds what is looked for; one page, as the kernel makes them.
+/// One page, which holds the wanted part of a file of proc(5): the kernel makes them page by page.
 enum { text_size = 4096 };
 
-/// False when the file cannot be had, for example because no descriptor is left.
+/// False if the file cannot be read, for example because no descriptor is left.
 static bool read_text(const char *path, char *text) {
     return hf_async_read_text(hf_async_open(AT_FDCWD, path), text, text_size) > 0;
 }
@@ -190,7 +190,7 @@ static void read_load(HFSystemState *state, uint32_t *known, const char *text) {
     *known |= HF_KNOWN_LOAD;
 }
 
-/// More entries than are counted where the kernel does not count them: each costs about a microsecond.
+/// If the kernel does not count them, no more entries than these are counted: each costs about a microsecond.
 enum { most_counted = 16384 };
 
 static bool count_descriptors(uint32_t *count) {
@@ -205,13 +205,13 @@ static bool count_descriptors(uint32_t *count) {
         entries += hf_async_number_of(name) >= 0;
     }
     HF_SYSCALL1(SYS_close, folder.descriptor);
-    // Without the one that reads them.
+    // Without the descriptor that reads them.
     *count = entries > 0 ? entries - 1 : 0;
     return folder.size == 0;
 }
 
 static void read_descriptors(HFSystemState *state, uint32_t *known) {
-    // Since Linux 6.2 the size is how many there are (fs/proc/fd.c, proc_fd_getattr).
+    // Since Linux 6.2 the size is the number of open descriptors (fs/proc/fd.c, proc_fd_getattr).
     struct stat status;
     if (HF_SYSCALL4(SYS_newfstatat, AT_FDCWD, "/proc/self/fd", &status, 0) == 0 && status.st_size > 0) {
         state->descriptors = (uint32_t)status.st_size;

@@ -1,7 +1,7 @@
 // Lists the threads of the process, with what proc(5) says of each.
 //
-// The list is read from a descriptor that was opened beforehand: a process may fault because it has none left. The files of each
-// thread need one; without it, a thread has no state, and the name that it gives itself when it answers.
+// The list is read from a descriptor that was opened beforehand, because a process may fault when it has none left. The files of each
+// thread need one more. Without it, a thread has no state, and only the name that it gives when it answers.
 
 #include "async_proc.h"
 #include "async_sample.h"
@@ -27,7 +27,7 @@ static size_t read_file(int32_t thread, const char *name, char *text, size_t siz
     length = hf_async_append(path, sizeof path, length, "/");
     hf_async_append(path, sizeof path, length, name);
     long descriptor = hf_async_open(atomic_load_explicit(&tasks, memory_order_relaxed), path + folder);
-    // The list was not opened, for no thread is sampled, or somebody closed it.
+    // The list was not opened because no thread is sampled, or the program closed it.
     if (descriptor == -EBADF || descriptor == -ENOTDIR) {
         descriptor = hf_async_open(AT_FDCWD, path);
     }
@@ -104,7 +104,7 @@ static void add_thread(HFThreadSnapshot *snapshot, int32_t thread) {
     snapshot->thread_count += 1;
 }
 
-/// Reads a list of threads; false if it is not that of this process, or not to be read.
+/// Reads a list of threads; false if it is not that of this process, or cannot be read.
 static bool read_list(int descriptor, HFThreadSnapshot *snapshot, int32_t except) {
     snapshot->thread_count = 0;
     snapshot->threads_omitted = 0;
@@ -128,7 +128,7 @@ static bool read_list(int descriptor, HFThreadSnapshot *snapshot, int32_t except
 bool hf_async_list_threads(HFThreadSnapshot *snapshot, int32_t except) {
     int descriptor = atomic_load_explicit(&tasks, memory_order_relaxed);
     if (!read_list(descriptor, snapshot, except)) {
-        // Somebody closed it, and another file may have its number now: that one is not ours to close.
+        // The program closed it, and another file may have its number now, which we must not close.
         long another = hf_async_open(AT_FDCWD, "/proc/self/task");
         if (another < 0) {
             snapshot->thread_count = 0;

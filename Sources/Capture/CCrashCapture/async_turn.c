@@ -1,8 +1,8 @@
-// When a thread whose fault restarts the process may do so, and that it never does once the process was told to end.
+// When a thread whose fault restarts the process may do so. Once the process was told to end, it never may.
 //
-// Two have a say: the main loop, which drains first, and the back-off after early ends, which holds whatever thread faults. A process
-// that is told to end while threads wait for their turn ends as its program wants: those that waited for the drain stand still for as
-// long as an end may take; what cannot drain has a broken heap, perhaps, and ends the process by its signal.
+// Two things hold it back: the main loop, which drains first, and the back-off after early ends, whatever thread faults. If a process is
+// told to end while threads wait for their turn, it ends as its program wants. The threads that waited for the drain stand still for as
+// long as an end may take. A fault that cannot drain, perhaps because the heap is broken, ends the process by its signal.
 
 #include "async_signals.h"
 #include "async_state.h"
@@ -10,15 +10,15 @@
 #include "async_verdict.h"
 
 enum {
-    /// What the main loop has after the deadline of a drain, for the handlers of a restart.
+    /// How much time the main loop has after the deadline of a drain, for the handlers of a restart.
     handover = 1000 * 1000 * 1000,
-    /// How often a thread looks for an order to end where the main loop takes none meanwhile: handlers wake nobody.
+    /// How often a thread looks for an order to end while the main loop takes none: handlers wake nobody.
     look = 50 * 1000 * 1000,
 };
 
 /// Set to 1 when the main loop has drained.
 static _Atomic(uint32_t) drained;
-/// When the main loop must have drained, in nanoseconds of CLOCK_MONOTONIC; 0 until a thread waits for it. All go by this one.
+/// When the main loop must have drained, in nanoseconds of CLOCK_MONOTONIC; 0 until a thread waits for it. One deadline for all threads.
 static _Atomic(uint64_t) drain_deadline;
 /// The pid of the process that was told to end: no fault restarts it. 0 for none.
 static _Atomic(int32_t) forgone;
@@ -28,7 +28,7 @@ static _Atomic(uint64_t) earliest_restart;
 static _Atomic(uint32_t) waiters;
 /// Threads that faulted, and stand still because the process was told to end.
 static _Atomic(uint32_t) standing;
-/// Grows with each of these, and when the process begins to exit; threads that wait for their turn sleep on it (futex(2)).
+/// Grows with each change of these, and when the process begins to exit; threads that wait for their turn sleep on it (futex(2)).
 static _Atomic(uint32_t) changes;
 
 bool hf_async_is_drained_for(const HFRecord *record) {
@@ -39,24 +39,25 @@ bool hf_capture_is_restart_forgone(void) {
     return atomic_load(&forgone) == hf_capture_state.pid && hf_capture_state.pid != 0;
 }
 
-/// Whether the process ends instead; also where another run has begun since, which changes nothing for a fault from before.
+/// Whether the process ends instead of being restarted. A run that has begun since changes nothing for a fault from before.
 static bool is_over(const HFRecord *record) {
     return hf_capture_is_restart_forgone() || hf_async_is_exiting() ||
            (record != NULL && __atomic_load_n(&record->verdict, __ATOMIC_ACQUIRE) == HF_VERDICT_TERMINATE);
 }
 
-/// Until when the thread waits at the most, whatever the main loop does.
+/// Until when the thread waits at most, whatever the main loop does.
 static uint64_t turn(bool drains) {
     uint64_t earliest = atomic_load_explicit(&earliest_restart, memory_order_acquire);
     if (!drains || atomic_load_explicit(&drained, memory_order_acquire) != 0) {
         return earliest;
     }
-    // The main loop ends its drain at the deadline and calls handlers then. Who waits here steps in where it does not come to that.
+    // The main loop ends its drain at the deadline and then calls handlers. If it does not come to that, the thread that waits here steps
+    // in.
     uint64_t latest = atomic_load_explicit(&drain_deadline, memory_order_acquire) + handover;
     return latest > earliest ? latest : earliest;
 }
 
-/// Whether an order to end came to a process that does not run yet: where each faults as it starts, none would ever carry it out.
+/// Whether an order to end came to a process that does not run yet: if each process faults as it starts, none would ever carry it out.
 static bool has_unheard_order(void) {
     return (atomic_load_explicit(&hf_capture_state.process_facts, memory_order_relaxed) & HF_FACT_RUNNING) == 0 &&
            hf_async_is_order_pending();
@@ -67,8 +68,8 @@ bool hf_async_await_turn(HFRecord *record) {
     if (has_unheard_order()) {
         return false;
     }
-    // The main loop takes no orders while its own thread waits here, nor perhaps where it cannot drain: it may wait for the heap. Then an
-    // order to end is for the next process, which delivers it while it waits.
+    // While the main thread itself waits here, the main loop takes no orders. Nor may it where it cannot drain, because it may wait for the
+    // heap. Then an order to end is left to the next process, which delivers it while it waits.
     bool looks = !drains || HF_SYSCALL0(SYS_gettid) == HF_SYSCALL0(SYS_getpid);
     atomic_fetch_add(&waiters, 1);
     for (;;) {
@@ -106,7 +107,7 @@ void hf_async_note_turn(void) {
 uint64_t hf_capture_begin_drain(void) {
     uint64_t deadline = hf_async_monotonic_nanoseconds() + hf_capture_state.configuration.drain_nanoseconds;
     uint64_t before = 0;
-    // One for all: the process is replaced once, whichever of its threads faulted first.
+    // One deadline for all: the process is replaced once, whichever of its threads faulted first.
     return atomic_compare_exchange_strong(&drain_deadline, &before, deadline) ? deadline : before;
 }
 

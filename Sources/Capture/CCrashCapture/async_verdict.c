@@ -1,4 +1,4 @@
-// A fault's verdict: the thread that waits for it, and the deciding thread, which gives it. And what else the deciding thread is asked for.
+// A fault's verdict: the thread that waits for it, and the deciding thread, which gives it. Also the other requests to the deciding thread.
 //
 // The thread that faulted keeps the time itself: a deadline that passes is a verdict, too.
 
@@ -8,13 +8,14 @@
 #include "async_verdict.h"
 #include "thread_sampling.h"
 
-/// Grows with each record that waits for a verdict, and with whatever else there is to do; the deciding thread sleeps on it (futex(2)).
+/// Grows with each record that waits for a verdict, and with every other request; the deciding thread sleeps on it (futex(2)).
 static _Atomic(uint32_t) pending;
-/// One more than the slot whose fault may end the process now: every record is complete. 0 for none. Its thread sleeps on it (futex(2)).
+/// One more than the slot whose fault may end the process now, because every record is complete; 0 for none. Its thread sleeps on it
+/// (futex(2)).
 static _Atomic(uint32_t) ender;
 /// How often a library was unloaded.
 static _Atomic(uint32_t) unload_count;
-/// Set where the deciding thread is to end.
+/// Set when the deciding thread is to end.
 static _Atomic(bool) withdrawn;
 
 static void notify_decider(void) {
@@ -44,12 +45,13 @@ bool hf_capture_has_decider(void) { return hf_capture_decider() != 0; }
 
 // MARK: The thread that faulted
 
-/// Who wakes later than this after its time did not get a processor, or was stopped.
+/// A thread that wakes this much later than it should had no processor, or was stopped.
 enum { late_nanoseconds = 100 * 1000 * 1000 };
 
 /// Notes what the deciding thread does instead of deciding, and returns whether that passes by itself.
 ///
-/// Whoever waits for a lock sleeps. Who is at work, is stopped (proc_pid_stat(5)) or has just been so as all others is not kept by one.
+/// A thread that waits for a lock sleeps. A thread that works, is stopped (proc_pid_stat(5)), or has just been stopped with all others does
+/// not wait for one.
 static bool note_decider(HFRecord *record, uint64_t deadline) {
     bool stood_still = hf_async_monotonic_nanoseconds() > deadline + late_nanoseconds;
     HFThreadEntry decider;
@@ -62,15 +64,15 @@ static bool note_decider(HFRecord *record, uint64_t deadline) {
     return stood_still || (decider.kernel_state != 0 && decider.kernel_state != 'S');
 }
 
-/// Whether the thread ends the process as soon as it is let go; not one that waits for a drain.
+/// Whether the thread ends the process as soon as it is let go; false for a thread that waits for a drain.
 static bool ends_process(const HFRecord *record, uint32_t verdict) {
     return (verdict == HF_VERDICT_RESTART || verdict == HF_VERDICT_TERMINATE) && !hf_async_is_drained_for(record);
 }
 
 /// Waits until the deciding thread has let this one go.
 ///
-/// The verdict is there before: who acted on it as soon as it is seen would end the process before the other threads' faults, which wait
-/// too, have been walked. Those are given the same verdict, and are not let go.
+/// The verdict is there before. A thread that acted on it at once would end the process before the faults of other threads, which wait too,
+/// have been walked. Those get the same verdict, and are not let go.
 static void await_release(const HFRecord *record) {
     uint32_t own = (uint32_t)(record - hf_capture_state.slots) + 1;
     uint64_t until = hf_async_monotonic_nanoseconds() + hf_capture_state.configuration.deadline_nanoseconds;
@@ -84,7 +86,7 @@ uint32_t hf_async_park(HFRecord *record) {
     HFSnapshot *snapshot = hf_async_claim_context(record->number);
     hf_async_await_verdict(record);
     notify_decider();
-    // While the deciding thread works.
+    // Meanwhile the deciding thread works.
     hf_async_keep_context(snapshot);
 
     uint64_t patience = hf_capture_state.configuration.deadline_nanoseconds;
@@ -103,7 +105,7 @@ uint32_t hf_async_park(HFRecord *record) {
             continue;
         }
         bool may_pass = note_decider(record, until);
-        // A debugger may have stopped the deciding thread: that says nothing of locks.
+        // A debugger may have stopped the deciding thread: that says nothing about locks.
         if (!hf_async_is_traced()) {
             if (!may_pass || is_extended) {
                 break;
@@ -112,7 +114,8 @@ uint32_t hf_async_park(HFRecord *record) {
         }
         until = hf_async_monotonic_nanoseconds() + patience;
     }
-    // It is ours: what keeps the deciding thread may be a lock that this very thread holds.
+    // The deadline has passed, and this thread takes its verdict itself: the deciding thread may wait for a lock that this very thread
+    // holds.
     uint32_t expected = HF_VERDICT_PENDING;
     uint32_t verdict = atomic_load_explicit(&hf_capture_state.verdict_without_decision, memory_order_relaxed);
     if (!__atomic_compare_exchange_n(
@@ -149,7 +152,7 @@ bool hf_capture_await_fault(uint64_t nanoseconds) {
 uint32_t hf_capture_wait(uint32_t *slot, uint32_t *unloads) {
     for (;;) {
         uint32_t seen = atomic_load_explicit(&pending, memory_order_acquire);
-        // First: a walk by images that are gone names functions that were never called.
+        // Unloads come first: a walk by images that are gone names functions that were never called.
         uint32_t now = atomic_load_explicit(&unload_count, memory_order_acquire);
         if (now != *unloads) {
             *unloads = now;
@@ -200,9 +203,9 @@ void hf_capture_set_start_items(const HFStartItems *items) {
 
 // MARK: A look at a thread
 
-/// What is wanted: taken by the crash thread, or taken back by the one who waits.
+/// The look that is wanted. The crash thread takes it, or the thread that waits takes it back.
 static _Atomic(HFThreadLook *) wanted;
-/// How many looks have ended; the one who waits sleeps on it (futex(2)).
+/// How many looks have ended; the thread that waits sleeps on it (futex(2)).
 static _Atomic(uint32_t) ended;
 
 bool hf_capture_look(HFThreadLook *look, uint64_t until) {
@@ -218,7 +221,7 @@ bool hf_capture_look(HFThreadLook *look, uint64_t until) {
                 &wanted, &expected, NULL, memory_order_acq_rel, memory_order_relaxed)) {
             return false;
         }
-        // It has begun, and writes into our memory: that takes no longer than a thread is waited for.
+        // The look has begun, and writes into our memory. It takes no longer than a thread is waited for.
         until = HF_FOR_EVER;
     }
     return true;

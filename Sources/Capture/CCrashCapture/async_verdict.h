@@ -5,17 +5,16 @@
 
 #include <stdbool.h>
 
-/// Parks the thread until there is a verdict on its fault, and returns that.
+/// Parks the thread until there is a verdict on its fault, and returns the verdict.
 ///
-/// The deciding thread gives it, within the deadline. If it is only slow, not blocked by a lock, the deadline is extended once. If no
-/// verdict comes, the result is the one that was set for that case.
-/// Safe to call from a signal handler.
+/// The deciding thread gives it, within the deadline. If that thread is only slow, and not blocked by a lock, the deadline is extended
+/// once. If no verdict comes, the result is the one that was set for that case. Safe to call from a signal handler.
 uint32_t hf_async_park(HFRecord *record);
 
 /// Has the deciding thread list the images again before it walks a stack: a library was unloaded. Safe to call from a signal handler.
 void hf_async_note_unload(void);
 
-/// Has the deciding thread end as soon as no fault waits, or not.
+/// Tells the deciding thread to end as soon as no fault waits, or not to.
 void hf_async_withdraw_decider(bool withdraws);
 
 // MARK: When a restart may come (async_turn.c)
@@ -25,13 +24,13 @@ bool hf_async_is_drained_for(const HFRecord *record);
 
 /// Parks a thread whose fault restarts the process until it may do that: while the main loop drains, and while a back-off lasts.
 ///
-/// Returns false where the process is to end instead: it was told to, or has called exit(3). The record may be NULL. Safe to call
-/// from a signal handler.
+/// Returns false if the process is to end instead: it was told to, or has called exit(3). The record may be NULL. Safe to call from a
+/// signal handler.
 bool hf_async_await_turn(HFRecord *record);
 
-/// Lets go of a thread's record, which is not to be touched any more, and stands still until the process ends, as its program wants.
+/// Gives up a thread's record, which must not be touched any more, and stands still until the process ends as its program wants.
 ///
-/// Returns after 90 seconds, as systemd.service(5) gives them by TimeoutStopSec: the process hangs, perhaps for a lock of this thread's.
+/// Returns after 90 seconds (the default of TimeoutStopSec, systemd.service(5)): the process hangs, perhaps for a lock of this thread's.
 /// Safe to call from a signal handler.
 void hf_async_stand_still(HFRecord *record);
 

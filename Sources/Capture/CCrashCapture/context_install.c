@@ -1,4 +1,4 @@
-// Beginning and ending to keep the context of faults, and the values that a program sets. Ordinary code.
+// Beginning and ending to keep the context of faults, and setting the values of a program. Ordinary code.
 
 #include "crash_context.h"
 
@@ -39,7 +39,7 @@ void hf_context_lay_out(HFSpoolHeader *spool) {
     area->snapshot_count = HF_CONTEXT_SNAPSHOT_COUNT;
 }
 
-/// Copies NUL-terminated texts as far as whole ones have room.
+/// Copies as many whole NUL-terminated texts as there is room for.
 static uint32_t copy_texts(char *field, size_t size, const char *texts, size_t length) {
     if (length > size) {
         length = size;
@@ -90,7 +90,7 @@ void hf_context_describe_container(const HFContainer *container) {
     hf_copy_spool();
 }
 
-/// How often the thread that faulted is waited for, a tenth of a millisecond at a time: a busy machine may not have let it go on.
+/// How often to wait for the thread that faulted, a tenth of a millisecond at a time: on a busy machine it may not have gone on yet.
 enum { patience = 10000 };
 
 bool hf_context_copy_snapshot(uint32_t fault, void *buffer) {
@@ -117,7 +117,7 @@ void hf_context_install(HFSpoolHeader *spool) {
         return;
     }
     HFContextSection *section = section_of(spool);
-    // The first fault does not wait for the pages of what it finds.
+    // Touched now, so that the first fault does not wait for the pages.
     for (size_t i = 0; i < sizeof(HFSnapshot); i += 4096) {
         ((volatile char *)&section->snapshots[0])[i] = 0;
     }
@@ -192,7 +192,7 @@ bool hf_context_set_value(bool is_tag, const char *key, size_t key_length, const
     }
     key_length = key_length < HF_VALUE_KEY_SIZE ? key_length : HF_VALUE_KEY_SIZE;
     length = length < HF_VALUE_TEXT_SIZE ? length : HF_VALUE_TEXT_SIZE;
-    // A callout that is abandoned in here would leave the lock to nobody.
+    // A fault while the lock is held must not be resumed: nobody would ever release it.
     hf_critical_enter();
     pthread_mutex_lock(&lock);
     bool done = set_value(section, is_tag, key, key_length, text, length);

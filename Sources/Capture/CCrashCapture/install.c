@@ -1,4 +1,4 @@
-// Putting the handlers in place and taking them away. Ordinary code: nothing here runs in a crashed context.
+// Installing the handlers and removing them. Ordinary code: nothing here runs in a crashed context.
 
 #include "async_handler.h"
 #include "async_sample.h"
@@ -18,17 +18,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// Not public ABI of the Swift runtime: weak, so that a runtime without them costs their use and not the link.
+// Not public ABI of the Swift runtime. Weak, so that the program links with a runtime that lacks them.
 extern _Atomic(const char *) *swift_getFatalErrorMessageBuffer(void) __attribute__((weak));
 extern void swift_retain(void *) __attribute__((weak));
 
-/// Finds what handlers read and resolves it now: a lazy binding inside a handler would take the loader's lock.
+/// Finds what handlers read, and calls what they call: a lazy binding inside a handler would take the loader's lock.
 static void resolve_runtime(void) {
     if (swift_getFatalErrorMessageBuffer != NULL) {
         hf_capture_state.fatal_error_message = swift_getFatalErrorMessageBuffer();
     }
     hf_capture_state.abort_message = dlsym(RTLD_DEFAULT, "__abort_msg");
-    // The compiler may turn loops into calls of these.
+    // The compiler may turn loops into calls of these functions.
     char from[64] = {0};
     char to[64];
     void *(*volatile copy)(void *, const void *, size_t) = memcpy;
@@ -53,13 +53,13 @@ static void signal_set(sigset_t *set, int count) {
     }
 }
 
-/// Whether a signal is the capture's: always one that ends a program that has no handler for it, and that of a fault in any case.
+/// Whether the capture handles a signal: always if its default action would end the program, and always if it is a fault's.
 ///
-/// A program with a handler for SIGSYS answers system calls by it, and one that handles or ignores the signal of a limit goes on.
+/// A program with a handler for SIGSYS answers system calls by it. A program that handles or ignores the signal of a limit goes on.
 static bool is_captured(int signal, const struct sigaction *before) {
     switch (signal) {
     case SIGSYS:
-        // One that is raised ends the process although it is ignored (kernel/signal.c, force_sig_info_to_task).
+        // A SIGSYS that the kernel raises ends the process even if it is ignored (kernel/signal.c, force_sig_info_to_task).
         return before->sa_handler == SIG_DFL || before->sa_handler == SIG_IGN;
     case SIGXCPU:
     case SIGXFSZ:
@@ -69,7 +69,7 @@ static bool is_captured(int signal, const struct sigaction *before) {
     }
 }
 
-/// Puts the handler in place of what stands there, unless that is to stay. Returns 0 or the `errno`.
+/// Installs the handler, unless the former action is to stay. Returns 0 or the `errno`.
 static int capture_signal(int i, const struct sigaction *action) {
     int signal = hf_async_fault_signals[i];
     struct sigaction *previous = &hf_capture_state.previous[i];
@@ -79,7 +79,7 @@ static int capture_signal(int i, const struct sigaction *action) {
     return !is_captured(signal, previous) || sigaction(signal, action, NULL) == 0 ? 0 : errno;
 }
 
-/// Takes the handler away again, where it still is ours.
+/// Removes the handler, unless it is not ours any more.
 static void give_back(int i) {
     struct sigaction current;
     int signal = hf_async_fault_signals[i];
@@ -88,7 +88,7 @@ static void give_back(int i) {
     }
 }
 
-/// Notes that the process called exit(3): it has not just vanished.
+/// Notes that the process called exit(3), so that it does not count as one that vanished.
 static void note_exit(void) {
     uint32_t expected = HF_END_NONE;
     if (hf_capture_state.pid == hf_async_process() && atomic_load(&hf_capture_state.installed)) {
@@ -97,7 +97,7 @@ static void note_exit(void) {
     }
 }
 
-/// Makes the page by which a forked child knows that it is one, once.
+/// Makes the page by which a forked child recognises that it is one. Done once.
 static void mark_process(void) {
     if (hf_capture_state.is_ours != NULL) {
         return;
@@ -117,11 +117,11 @@ static void mark_process(void) {
 }
 
 static void begin_in_child(void) {
-    // Its memory is that of the spool file, which is not the child's.
+    // The context lies in the spool file, which is not the child's.
     hf_context_forget();
     if (hf_capture_state.configuration.spool_descriptor >= 0) {
         close(hf_capture_state.configuration.spool_descriptor);
-        // A grandchild must not close what took its number.
+        // A grandchild must not close the descriptor that has its number by then.
         hf_capture_state.configuration.spool_descriptor = -1;
     }
     if (hf_capture_state.fork_mirror != NULL) {
@@ -130,10 +130,10 @@ static void begin_in_child(void) {
     }
 }
 
-/// fork(3) runs it around the system call; vfork(2), posix_spawn(3) and clone(2) do not, and their children leave no records.
+/// fork(3) calls this before the system call; vfork(2), posix_spawn(3) and clone(2) do not, and their children leave no records.
 static void prepare_for_fork(void) {
-    // The mapping, too, would hold the file open, and with it the lock: it is not the child's (madvise(2), MADV_DONTFORK).
-    // Once: an install may come again (hf_capture_withdraw).
+    // A child must not inherit the mapping (madvise(2), MADV_DONTFORK): it would hold the file open, and with it the lock. Registered once,
+    // because an install may be repeated (hf_capture_withdraw).
     static bool is_registered;
     if (!is_registered) {
         is_registered = true;
@@ -142,7 +142,7 @@ static void prepare_for_fork(void) {
 }
 
 int hf_capture_install(const HFCaptureConfiguration *configuration) {
-    // Once a process: the crash thread of the first never ends.
+    // Once per process: the first crash thread never ends.
     if (hf_capture_state.pid != 0) {
         return EALREADY;
     }
@@ -159,7 +159,7 @@ int hf_capture_install(const HFCaptureConfiguration *configuration) {
     hf_context_install(spool);
     hf_make_spool_copy();
     prepare_for_fork();
-    // Now, because a process may have no descriptor left, or no proc(5), when it faults.
+    // Opened now, because a process that faults may have no descriptor left, or no proc(5).
     hf_async_exchange_memory_file(open("/proc/self/mem", O_RDONLY | O_CLOEXEC));
 
     sigset_t mask;
@@ -176,8 +176,8 @@ int hf_capture_install(const HFCaptureConfiguration *configuration) {
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = hf_async_handle_fault;
-    // SA_ONSTACK: a stack overflow leaves no other stack to run on. Never SA_NODEFER: a handler that faults would start again
-    // at the top of the alternate stack for ever.
+    // SA_ONSTACK: after a stack overflow there is no other stack to run on. Not SA_NODEFER: a handler that faults would start again at the
+    // top of the alternate stack for ever.
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     signal_set(&action.sa_mask, HF_REPORTED_SIGNAL_COUNT);
     for (int i = 0; i < HF_REPORTED_SIGNAL_COUNT; i += 1) {
@@ -219,7 +219,7 @@ void hf_capture_withdraw(void) {
     while (hf_capture_has_decider()) {
         sched_yield();
     }
-    // Nobody reads them any more: who walked stacks and looked at threads has ended.
+    // Nobody reads them any more: the thread that walked stacks and looked at threads has ended.
     close_if_open(hf_capture_state.configuration.spool_descriptor);
     hf_capture_state.configuration.spool_descriptor = -1;
     close_if_open(hf_async_exchange_memory_file(-1));
@@ -232,12 +232,12 @@ void hf_capture_clear_messages(void) {
     if (hf_capture_state.fatal_error_message == NULL) {
         return;
     }
-    // Before and after: a fault of another thread meanwhile rather records a text twice than none.
+    // Before and after: if another thread faults meanwhile, its text is rather recorded twice than not at all.
     atomic_store(&hf_capture_state.recorded_message, 0);
-    // The text itself stays: another thread may be copying it to put its own behind it, with no lock (swift/stdlib/public/runtime/
-    // Errors.cpp, reportOnCrash), and nobody can tell. It is small beside the frames that each resumed fault leaves, too.
+    // The text itself stays: another thread may be copying it to append its own, without a lock (swift/stdlib/public/runtime/Errors.cpp,
+    // reportOnCrash), and nobody can tell. It is small beside the frames that each resumed fault leaves.
     atomic_store(hf_capture_state.fatal_error_message, NULL);
     atomic_store(&hf_capture_state.recorded_message, 0);
-    // glibc's text is not touched, either: the next one to abort unmaps it (assert/assert.c: __assert_fail_base). That it is in a
-    // record already is remembered (recorded_abort); the next text is mapped before this one goes, so it lies elsewhere.
+    // glibc's text is not touched, either: the next abort unmaps it (assert/assert.c: __assert_fail_base). It is only noted that the text
+    // is already in a record (recorded_abort). The next text is mapped before this one goes, so it lies elsewhere.
 }

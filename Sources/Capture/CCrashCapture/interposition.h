@@ -16,8 +16,7 @@ static inline void *hf_find_next(_Atomic(void *) *place, const char *name) {
     return function;
 }
 
-/// The function of a library that the one of the same name here stands before.
-// What is found does not change, so that two threads may both look.
+/// The library's function that our function of the same name stands before. Two threads may both look, because both find the same.
 #define HF_NEXT(name)                                                                       \
     ({                                                                                      \
         static _Atomic(void *) place;                                                       \
@@ -25,7 +24,7 @@ static inline void *hf_find_next(_Atomic(void *) *place, const char *name) {
         (__typeof__(&name))(function != NULL ? function : hf_find_next(&place, #name));     \
     })
 
-/// Lets the signals of faults through on the calling thread, whatever mask it was given.
+/// Unblocks the signals of faults on the calling thread, whatever mask it was given.
 void hf_unblock_fault_signals(void) __attribute__((visibility("hidden")));
 
 #endif

@@ -1,4 +1,4 @@
-// What Swift cannot say: memfds and their seals. Ordinary code.
+// Memfds and their seals, which Swift cannot reach. Ordinary code.
 
 #include "kept_table.h"
 #include "async_restart.h"
@@ -19,7 +19,7 @@ int hf_kept_create(void) {
 }
 
 int hf_kept_is_table(int descriptor) {
-    // A file that is no memfd has no seals (EINVAL), or the one that forbids others (fcntl(2)).
+    // A file that is no memfd has no seals (EINVAL), or only the one that forbids others (fcntl(2)).
     int seals = fcntl(descriptor, F_GET_SEALS);
     return seals >= 0 && (seals & ~(F_SEAL_FUTURE_WRITE | F_SEAL_WRITE)) == 0;
 }
@@ -38,7 +38,7 @@ static bool is_set_group(void) { return getauxval(AT_UID) != 0 && getauxval(AT_G
 bool hf_acts_for_another(void) { return is_set_user() || is_set_group(); }
 
 bool hf_kept_is_trusted(unsigned int owner, unsigned int group) {
-    // Whoever made it with both has the rights of both.
+    // A program that is both set-user-ID and set-group-ID has made it with both rights.
     return (!is_set_user() || owner == geteuid()) && (!is_set_group() || group == getegid());
 }
 

@@ -1,4 +1,4 @@
-// The program as it is loaded: its images, its functions, its arguments. C because dl_iterate_phdr(3) and ElfW() are out of Swift's reach.
+// The program as it is loaded: its images, its functions, its arguments. In C because Swift cannot reach dl_iterate_phdr(3) and ElfW().
 
 #include "loaded_images.h"
 
@@ -34,7 +34,7 @@ static HFImageKind kind_of(const char *path, uint32_t index) {
         return HFImageKindApplication;
     }
     const char *name = last_component(path);
-    // The second holds the standard library's generics as -Onone builds call them: the same code, specialised.
+    // libswiftSwiftOnoneSupport has the standard library's generics as -Onone builds call them: the same code, specialised.
     if (strncmp(name, "libswiftCore.so", 15) == 0 || strncmp(name, "libswiftSwiftOnoneSupport.so", 28) == 0) {
         return HFImageKindSwiftCore;
     }
@@ -130,7 +130,7 @@ uint32_t hf_loaded_images_snapshot(HFSpoolHeader *spool, HFLoadedImage *images, 
     }
     Snapshot snapshot = {.spool = spool, .images = images, .table = fresh, .capacity = capacity};
     dl_iterate_phdr(add_image, &snapshot);
-    // Entry by entry, and only those that changed: somebody may be reading the table, or the process may die.
+    // Entry by entry, and only those that changed: somebody may be reading the table, or the process may die meanwhile.
     HFImage *table = (HFImage *)((char *)spool + spool->image_offset);
     bool has_changed = spool->image_count != snapshot.count;
     for (uint32_t i = 0; i < snapshot.count; i += 1) {
@@ -150,8 +150,8 @@ uint32_t hf_loaded_images_snapshot(HFSpoolHeader *spool, HFLoadedImage *images, 
 
 // MARK: Unloading
 
-// By standing before dlclose(3): the next library may be mapped to the place of one that was unloaded, and the walk and the reports would
-// take the one for the other. Called at any time.
+// dlclose(3) is interposed: the next library may be mapped to the place of one that was unloaded, and the walk and the reports would
+// confuse the two. Called at any time.
 
 #if !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
 
@@ -167,12 +167,12 @@ int dlclose(void *handle) {
     dl_iterate_phdr(count_removed, &before);
     int result = HF_NEXT(dlclose)(handle);
     dl_iterate_phdr(count_removed, &after);
-    // Most calls only lower a count. The crash thread must not be listing images for nothing when somebody faults who holds the
-    // loader's lock or the heap's: its verdict would come too late.
+    // Most calls only lower a count. Then nothing is done: if a thread faulted that holds the loader's lock or the heap's while the crash
+    // thread lists images, its verdict would come too late.
     if (after == before) {
         return result;
     }
-    // The crash thread lists the images again now: when somebody has faulted, he may hold the loader's lock.
+    // The crash thread lists the images now. After a fault would be too late: the thread that faulted may hold the loader's lock.
     hf_async_note_unload();
     return result;
 }
@@ -207,8 +207,8 @@ const char *hf_program_name_at_start(void) { return (const char *)getauxval(AT_E
 static int kept_count;
 static char **kept_arguments;
 
-/// Kept for later, when proc(5) may not be there. glibc hands what main is given to the constructors of a program, too
-/// (elf/dl-init.c, call_init; csu/libc-start.c).
+/// Kept for later, when proc(5) may not be there. glibc passes the arguments of main to the constructors of a program, too (elf/dl-init.c,
+/// call_init; csu/libc-start.c).
 __attribute__((constructor)) static void keep(int count, char **arguments) {
     kept_count = arguments != NULL ? count : 0;
     kept_arguments = arguments;

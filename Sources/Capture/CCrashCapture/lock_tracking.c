@@ -18,10 +18,10 @@
 #include <threads.h>
 #include <time.h>
 
-// The sanitizers stand in the same place, and without theirs they would see races and leaks that are none.
+// The sanitizers stand in the same place. Without their functions they would report races and leaks that do not exist.
 #if !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
 
-// In a section of their own, whose bounds the linker knows: a thread that is interrupted between taking a lock and counting it holds one
+// In a section of their own, whose bounds the linker knows: a thread that is interrupted between taking a lock and counting it holds a lock
 // that the count does not show.
 #pragma clang section text = "holdfast_locks"
 
@@ -30,9 +30,9 @@ extern const char __stop_holdfast_locks[] __attribute__((visibility("hidden")));
 
 #include "interposition.h"
 
-/// What a lock adds to hf_held_locks while it is held: one, and above that a number made of its address.
+/// What a lock adds to hf_held_locks while it is held: one, plus a number made of its address in the higher bits.
 ///
-/// With one alone, a callout that takes a lock and lets go of another one, which it did not take, would seem to hold none.
+/// With one alone, a callout that takes a lock and releases another one, which it did not take, would seem to hold none.
 static inline uint32_t hf_lock_key(const volatile void *lock) {
     uint32_t number = (uint32_t)((uintptr_t)lock >> 3) * 0x9e3779b1U;
     // Not linear, so that sums of neighbours differ.
@@ -40,16 +40,17 @@ static inline uint32_t hf_lock_key(const volatile void *lock) {
     return (number << HF_LOCK_COUNT_BITS) + 1;
 }
 
-// MARK: What is let go by name
+// MARK: Locks that are known by name only
 
 enum { most_owned = 16 };
 
-/// By whose it is. What another thread lets go stays here, which the next callout does not see: only differences count.
+/// The things that a thread holds, by thread. If another thread gives one back, it stays here. The next callout does not see it, because
+/// only differences count.
 static _Thread_local const void *owned[most_owned] __attribute__((tls_model("initial-exec")));
 
-/// Counts a thing as held by the running thread that only its name is known of: who lets it go does not say whether it was held.
+/// Counts a thing as held by the running thread, and keeps its name: the call that gives it back does not say whether it was held.
 ///
-/// Where too many are held, the oldest stays counted, and the callout that runs is not resumed.
+/// If a thread holds too many, the oldest stays counted, and the callout that runs is not resumed.
 static void hf_own(const void *thing) {
     hf_held_locks += hf_lock_key(thing);
     for (int i = 0; i < most_owned; i += 1) {
@@ -64,7 +65,7 @@ static void hf_own(const void *thing) {
     owned[most_owned - 1] = thing;
 }
 
-/// Counts such a thing as let go, and returns whether the running thread held it.
+/// Counts such a thing as given back, and returns whether the running thread held it.
 static bool hf_disown(const void *thing) {
     for (int i = most_owned - 1; i >= 0; i -= 1) {
         if (owned[i] == thing && thing != NULL) {
@@ -78,10 +79,10 @@ static bool hf_disown(const void *thing) {
 
 // MARK: Locks
 
-/// The mutex that the thread has asked for last.
+/// The mutex that the thread asked for last.
 static _Thread_local const pthread_mutex_t *newest_mutex __attribute__((tls_model("initial-exec")));
 
-/// Counts a lock that was taken, also from an owner that died with it (pthread_mutexattr_setrobust(3)).
+/// Counts a lock that was taken, even if its owner died with it (pthread_mutexattr_setrobust(3)).
 static inline int count_taken(int result, const volatile void *lock) {
     if (result == 0 || result == EOWNERDEAD) {
         hf_held_locks += hf_lock_key(lock);
@@ -89,7 +90,7 @@ static inline int count_taken(int result, const volatile void *lock) {
     return result;
 }
 
-// Before it is let go: between the two the count is too low only for a lock that is free already.
+// Counted before the call: in between, the count is too low only by a lock that is already free.
 #define LET_GO(name, lock, success)             \
     do {                                        \
         hf_held_locks -= hf_lock_key(lock);     \
@@ -149,7 +150,7 @@ int pthread_spin_trylock(pthread_spinlock_t *lock) { return count_taken(HF_NEXT(
 
 int pthread_spin_unlock(pthread_spinlock_t *lock) { LET_GO(pthread_spin_unlock, lock, 0); }
 
-// stdio's own calls do not come here: those are seen as frames. This is the program that locks a stream for itself.
+// stdio's own calls do not come here; the walk sees them as frames. This is for programs that lock a stream themselves.
 
 void flockfile(FILE *stream) {
     HF_NEXT(flockfile)(stream);
@@ -163,7 +164,7 @@ void funlockfile(FILE *stream) {
     HF_NEXT(funlockfile)(stream);
 }
 
-// C11's are the same locks, but glibc does not call its own functions by name.
+// C11's locks are the same, but glibc does not call its own functions by name.
 
 static inline int count_made(int result, const mtx_t *mutex) {
     if (result == thrd_success) {
@@ -211,11 +212,11 @@ void __cxa_guard_abort(uint64_t *guard) {
     HF_NEXT(__cxa_guard_abort)(guard);
 }
 
-// Foundation's NSConditionLock takes a mutex, waits until nobody is noted as its owner, notes the calling thread, and lets the mutex go;
-// unlock() takes the mutex, forgets the owner and wakes all who wait (swift-corelibs-foundation, Sources/Foundation/NSLock.swift). So it is
-// held from the call of pthread_self() in its two functions for locking until a broadcast with the same mutex.
+// Foundation's NSConditionLock takes a mutex, waits until no owner is noted, notes the calling thread, and releases the mutex. unlock()
+// takes the mutex, clears the owner and wakes all who wait (swift-corelibs-foundation, Sources/Foundation/NSLock.swift). So the lock is
+// held from the call of pthread_self() in its two locking functions until a broadcast with the same mutex.
 
-/// The functions of NSConditionLock that lock: from … to.
+/// The locking functions of NSConditionLock: from … to.
 static struct { uintptr_t low, high; } condition_locks[2];
 
 static bool find_function(int index, const char *name) {
@@ -236,8 +237,8 @@ static bool find_condition_locks(void) {
     return has_first && has_second;
 }
 
-/// Before main: a program that uses the class has Foundation by then. And pthread_self() may be called in a handler (signal-safety(7)):
-/// what ours stands before is looked for now.
+/// Before main: a program that uses the class has loaded Foundation by then. pthread_self() may be called in a handler (signal-safety(7)),
+/// so the function behind ours is looked up now.
 __attribute__((constructor)) static void find_functions(void) {
     volatile pthread_t self = pthread_self();
     (void)self;
@@ -259,7 +260,7 @@ int pthread_cond_broadcast(pthread_cond_t *condition) {
     return HF_NEXT(pthread_cond_broadcast)(condition);
 }
 
-// A wait gives the mutex back to its caller, who may have asked for others meanwhile.
+// A wait gives the mutex back to its caller, which may have taken others meanwhile.
 
 int pthread_cond_wait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex) {
     int result = HF_NEXT(pthread_cond_wait)(condition, mutex);
@@ -276,10 +277,10 @@ int pthread_cond_timedwait(
 
 // MARK: Semaphores, groups and queues
 
-// Each counts as held until the same thread gives it back. One that another thread gives back looks alike, and so the callout is not resumed
-// that has waited or entered: nobody can tell whether that other thread would still have come.
+// Each counts as held until the same thread gives it back. If another thread gives it back, the callout that waited or entered still counts
+// as holding it, and is not resumed: nobody can tell whether that other thread would have come.
 
-// libdispatch sleeps on semaphores, enters groups and suspends queues for purposes of its own, and ends that on other threads.
+// libdispatch sleeps on semaphores, enters groups and suspends queues for its own purposes, and ends that on other threads.
 
 /// Where its code is mapped: from … to.
 static uintptr_t dispatch_low, dispatch_high;
@@ -291,8 +292,8 @@ static inline bool is_dispatch(const void *caller) {
 
 static __typeof__(&sem_post) next_sem_post(void) { return HF_NEXT(sem_post); }
 
-/// Before main. sem_post() may be called in a handler (signal-safety(7)): what ours stands before is looked for now. A libdispatch
-/// that is loaded later is not known, and counts.
+/// Before main. sem_post() may be called in a handler (signal-safety(7)), so the function behind ours is looked up now. If libdispatch is
+/// loaded later, its calls count.
 __attribute__((constructor)) static void find_semaphore_functions(void) {
     (void)next_sem_post();
     void *function = dlsym(RTLD_NEXT, "dispatch_semaphore_wait");
@@ -303,7 +304,7 @@ __attribute__((constructor)) static void find_semaphore_functions(void) {
     }
 }
 
-/// Counts a POSIX semaphore that was waited for.
+/// Counts a POSIX semaphore after a wait.
 static inline int count_waited(int result, const sem_t *semaphore, const void *caller) {
     if (result == 0 && !is_dispatch(caller)) {
         hf_own(semaphore);
@@ -328,7 +329,7 @@ int sem_clockwait(sem_t *restrict semaphore, clockid_t clock, const struct times
 }
 
 int sem_post(sem_t *semaphore) {
-    // Before it is let go: between the two the count is too low only for what is free already.
+    // Counted before the call: in between, the count is too low only by what is already free.
     bool was_owned = hf_disown(semaphore);
     int result = next_sem_post()(semaphore);
     if (result != 0 && was_owned) {
@@ -337,8 +338,8 @@ int sem_post(sem_t *semaphore) {
     return result;
 }
 
-// Weak, because a program with a static standard library has these functions itself (nothing is resumed there). In any other program a weak
-// symbol of the executable comes before a library's, too (ld.so(8), LD_DYNAMIC_WEAK).
+// Weak, because a program with a static standard library defines these functions itself (nothing is resumed there). In any other program a
+// weak symbol of the executable comes before a library's, too (ld.so(8), LD_DYNAMIC_WEAK).
 
 #define WEAK __attribute__((weak))
 
@@ -395,7 +396,7 @@ WEAK void dispatch_resume(void *object) {
 #pragma clang section text = ""
 
 bool hf_capture_counts_condition_locks(void) {
-    // Only looks whether it is there, and keeps it: no library of the toolchain is ever unloaded.
+    // Only checks whether it is loaded, and keeps it loaded: no library of the toolchain is ever unloaded.
     return dlopen("libFoundation.so", RTLD_LAZY | RTLD_NOLOAD) == NULL || find_condition_locks();
 }
 

@@ -1,4 +1,4 @@
-// Taking signals and giving them back: those that the program observes, and the one of samples. Ordinary code: nothing here runs in a
+// Taking signals and giving them back: those that the program observes, and the one for samples. Ordinary code: nothing here runs in a
 // handler.
 
 #include "async_handler.h"
@@ -18,7 +18,7 @@
 
 // MARK: Actions
 
-/// The action as the kernel has it: with the C library's restorer, so that it can be set again without the library.
+/// The action in the kernel's form: with the C library's restorer, so that it can be set again without the library.
 static HFKernelAction action_of(int signal) {
     HFKernelAction action;
     memset(&action, 0, sizeof action);
@@ -26,15 +26,15 @@ static HFKernelAction action_of(int signal) {
     return action;
 }
 
-/// Installs a handler that nothing but a fault interrupts. Returns 0 or an errno value.
+/// Installs a handler that only a fault interrupts. Returns 0 or an errno value.
 static int set_handler(int signal, void (*handler)(int, siginfo_t *, void *)) {
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = handler;
-    // SA_RESTART: what can go on after a signal does. SA_ONSTACK: the thread may be about to use up its own.
+    // SA_RESTART: system calls that can go on after a signal do. SA_ONSTACK: the thread may be about to use up its own stack.
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
     sigfillset(&action.sa_mask);
-    // But a fault of the handler must still be seen.
+    // A fault of the handler must still be seen.
     for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
         sigdelset(&action.sa_mask, hf_async_fault_signals[i]);
     }
@@ -88,7 +88,7 @@ static void take_over_in_child(void) {
         return;
     }
     if (before != 0) {
-        // Our parent's events are not ours.
+        // The events in the ring are the parent's.
         hf_signal_reset_ring();
         atomic_store(&hf_signal_state.running, 0);
         for (int signal = 1; signal <= HF_HIGHEST_SIGNAL; signal += 1) {
@@ -98,7 +98,7 @@ static void take_over_in_child(void) {
     atomic_store(&hf_signal_state.pid, pid);
 }
 
-/// Remembers what stands before ours, unless ours stands there already.
+/// Remembers the former action, unless ours is in place already.
 static void remember(int signal) {
     HFKernelAction action = action_of(signal);
     if (is_ours(&action)) {
@@ -167,7 +167,7 @@ void hf_signal_stop(int signal) {
         atomic_exchange(&hf_signal_state.descriptors[signal], 0) == 0) {
         return;
     }
-    // Blocked first: what stood before may be the end of the process.
+    // Blocked first: the former action may be the end of the process.
     change_mask(SIG_BLOCK, hf_signal_state.blocked_before & bit(signal));
     atomic_fetch_and(&hf_signal_state.ignored_before, ~bit(signal));
     if ((hf_signal_state.discarded & bit(signal)) != 0) {
@@ -179,7 +179,7 @@ void hf_signal_stop(int signal) {
         give_back(signal);
         atomic_fetch_and(&hf_signal_state.observed, ~bit(signal));
     }
-    // A handler on another thread may be about to write to the eventfd, which its owner may now close.
+    // A handler on another thread may be about to write to the eventfd, which its owner may close after this call.
     while (atomic_load(&hf_signal_state.pid) == hf_async_process() && atomic_load(&hf_signal_state.running) != 0) {
         sched_yield();
     }
@@ -198,7 +198,7 @@ int hf_signal_discard(int signal) {
     int error = is_observed ? 0 : set_handler(signal, hf_async_discard_signal);
     if (error == 0) {
         hf_signal_state.discarded |= bit(signal);
-        // Held across a restart like those that are observed: by default the process would die of it.
+        // Held back across a restart, like observed signals: by default the process would die of it.
         atomic_fetch_or(&hf_signal_state.observed, bit(signal));
     }
     return error;
@@ -218,7 +218,7 @@ void hf_signal_restore(int signal) {
 void hf_signal_let_through(void) {
     uint64_t signals = atomic_load(&hf_signal_state.observed);
     for (int signal = 1; signal <= HF_HIGHEST_SIGNAL; signal += 1) {
-        // Nobody waits for a signal that is discarded.
+        // Nobody waits for a discarded signal.
         if (atomic_load(&hf_signal_state.descriptors[signal]) == 0) {
             signals &= ~bit(signal);
         }
@@ -239,9 +239,9 @@ uint64_t hf_signal_block_for_service(void) {
     for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
         signals &= ~bit(hf_async_fault_signals[i]);
     }
-    // Swift's backtracer suspends threads by these (CrashHandlerLinux.cpp); the C library has its own by 32 and 33.
+    // Swift's backtracer suspends threads by these (CrashHandlerLinux.cpp); the C library uses 32 and 33.
     signals &= ~(bit(SIGUSR1) | bit(SIGUSR2) | bit(SIGPROF) | bit(__SIGRTMIN) | bit(__SIGRTMIN + 1));
-    // And samples are taken of all threads.
+    // All threads are sampled.
     signals &= ~bit(HF_SAMPLE_SIGNAL);
     return change_mask(SIG_BLOCK, signals);
 }
@@ -255,7 +255,7 @@ int hf_sample_install(bool wanted) {
         atomic_store(&hf_sample_state.owns_signal, false);
         return 0;
     }
-    // Ignored is as good as free: a restart whose sampler was stopped leaves it so, and execve(2) keeps it.
+    // Ignored is as good as free: a restart that had stopped its sampler leaves the signal ignored, and execve(2) keeps that.
     uintptr_t handler = action_of(HF_SAMPLE_SIGNAL).handler;
     if (handler != (uintptr_t)SIG_DFL && handler != (uintptr_t)SIG_IGN) {
         atomic_store(&hf_sample_state.owns_signal, false);
@@ -263,7 +263,7 @@ int hf_sample_install(bool wanted) {
         return EBUSY;
     }
     atomic_store(&hf_sample_state.owns_signal, true);
-    // Without one, it is tried again when it is needed.
+    // Without a list, opening it is tried again when it is needed.
     int list = hf_async_exchange_thread_list(-1);
     hf_async_exchange_thread_list(list >= 0 ? list : open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     int error = set_handler(HF_SAMPLE_SIGNAL, hf_async_handle_sample);
@@ -271,7 +271,7 @@ int hf_sample_install(bool wanted) {
         return error;
     }
     hf_sample_state.action = action_of(HF_SAMPLE_SIGNAL);
-    // Whoever started this process may have blocked it.
+    // The process that started this one may have blocked it.
     change_mask(SIG_UNBLOCK, bit(HF_SAMPLE_SIGNAL));
     atomic_store(&hf_sample_state.installed, true);
     return 0;
@@ -283,7 +283,7 @@ void hf_sample_uninstall(void) {
     }
     atomic_store(&hf_sample_state.owns_signal, false);
     if (action_of(HF_SAMPLE_SIGNAL).handler == (uintptr_t)hf_async_handle_sample) {
-        // To ignore it takes back what is pending, of which the process would die (sigaction(2)).
+        // Ignoring a signal discards a pending one, of which the process would die (sigaction(2)).
         signal(HF_SAMPLE_SIGNAL, SIG_IGN);
         signal(HF_SAMPLE_SIGNAL, SIG_DFL);
     }

@@ -1,10 +1,10 @@
-// Keeps signals that must come through out of every thread's mask, by standing before the functions that set one: those of faults, and
-// the one of samples.
+// Keeps the signals of faults and the one for samples out of every thread's mask, by standing before the functions that set one.
 //
-// A thread that faults while it blocks the fault's signal is killed by the kernel on the spot (kernel/signal.c, force_sig_info_to_task),
-// without a report; and blocking all signals is what threads do that leave signals to others. Threads of libdispatch, and with them
-// those of Swift's pool, block all but a few (src/queue.c, _dispatch_sigmask): they would be in no sample. glibc keeps its own two
-// signals out of masks in the same way (sysdeps/unix/sysv/linux/internal-signals.h).
+// If a thread faults while it blocks the fault's signal, the kernel kills it at once (kernel/signal.c, force_sig_info_to_task), without a
+// report. Threads that leave signals to others block all of them. Threads of libdispatch, and with them those of Swift's pool, block all
+// but a few (src/queue.c, _dispatch_sigmask): they would be in no sample. glibc keeps its own two signals out of masks in the same way
+// (sysdeps/unix/sysv/linux/internal-signals.h).
+//
 // Ordinary code, called at any time: also before main, and in a forked child.
 
 #include "interposition.h"
@@ -21,12 +21,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/// Those that the kernel raises for an instruction. Not SIGABRT: abort(3) unblocks it first.
+/// The signals that the kernel raises for an instruction. Not SIGABRT: abort(3) unblocks it first.
 static const int fault_signals[] = {SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS};
 
 enum { fault_signal_count = sizeof fault_signals / sizeof *fault_signals };
 
-/// As the kernel has a mask.
+/// A mask in the kernel's form.
 static uint64_t bits_of(const sigset_t *set) {
     uint64_t bits = 0;
     memcpy(&bits, set, sizeof bits);
@@ -72,7 +72,7 @@ static __typeof__(&pselect) next_pselect(void) { return HF_NEXT(pselect); }
 
 typedef int (*HFChangeMask)(int, const sigset_t *restrict, sigset_t *restrict);
 
-/// Changes the mask, and notes the one before for the case that the callout which is running is abandoned.
+/// Changes the mask, and notes the former one in case the running callout is abandoned.
 static int change_mask(HFChangeMask change, int how, const sigset_t *set, sigset_t *before) {
     sigset_t copy;
     sigset_t old;
@@ -99,9 +99,9 @@ int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict before
     return change_mask(HF_NEXT(sigprocmask), how, set, before);
 }
 
-// The C library's older ones call its own sigprocmask, and not the one above (signal/sigblock.c, sigsetmask.c, sighold.c, sigset.c).
+// The C library's older functions call its own sigprocmask, not the one above (signal/sigblock.c, sigsetmask.c, sighold.c, sigset.c).
 
-/// Takes a mask as 4.2BSD has it, of the first 32 signals; returns the one before, or -1.
+/// Takes a mask in the form of 4.2BSD, of the first 32 signals; returns the former one, or -1.
 static int change_old_mask(int how, int mask) {
     sigset_t set;
     sigset_t before;
@@ -137,14 +137,14 @@ void (*sigset(int signal, void (*handler)(int)))(int) {
     return sigismember(&before, signal) == 1 ? SIG_HOLD : old.sa_handler;
 }
 
-// The masks of handlers, and those of waits, in which handlers run.
+// The masks of handlers, and those of waits in which handlers run.
 
 int sigaction(int signal, const struct sigaction *restrict action, struct sigaction *restrict before) {
     bool is_fault = false;
     for (int i = 0; i < fault_signal_count; i += 1) {
         is_fault = is_fault || fault_signals[i] == signal;
     }
-    // A handler of faults has its reasons: ours ends the process at once by a fault of its own.
+    // A handler of faults keeps its mask: if it faults itself, ours ends the process at once.
     if (action == NULL || is_fault || (bits_of(&action->sa_mask) & fault_bits()) == 0) {
         return next_sigaction()(signal, action, before);
     }
@@ -182,8 +182,8 @@ int epoll_pwait2(int epoll, struct epoll_event *events, int most, const struct t
 }
 #endif
 
-// A wait takes a signal of its set before any handler does, also when it is not blocked (kernel/signal.c, do_sigtimedwait): a thread
-// that waits for all of them, as threads for signals do, would be handed the one of samples.
+// A wait takes a signal of its set before any handler does, even if it is not blocked (kernel/signal.c, do_sigtimedwait). A thread that
+// waits for all signals, as threads for signals do, would get the one for samples.
 
 int sigwait(const sigset_t *restrict set, int *restrict signal) {
     sigset_t copy;
@@ -200,7 +200,7 @@ int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info, const s
     return HF_NEXT(sigtimedwait)(without(sample_bit(), set, &copy), info, limit);
 }
 
-/// These may be called in a handler (signal-safety(7)): what they stand before is looked for now.
+/// These may be called in a handler (signal-safety(7)), so the functions behind them are looked up now.
 __attribute__((constructor)) static void find_next(void) {
     pthread_sigmask(SIG_BLOCK, NULL, NULL);
     sigprocmask(SIG_BLOCK, NULL, NULL);

@@ -1,6 +1,6 @@
-// The spool, as ordinary code sees it: memory in the place of its file, and a copy of what it says of the process.
+// The spool in ordinary code: memory in the place of its file, and a copy of its description of the process.
 //
-// A forked child has its parent's capture no more: it makes a record of its own from the copy (async_child.c), without the lock of the
+// A forked child does not use its parent's capture: it makes a record of its own from the copy (async_child.c), without the lock of the
 // spool file. A spool file that somebody has cut is made whole from the same copy (async_spool.c).
 
 #include "async_spool.h"
@@ -23,7 +23,7 @@ bool hf_capture_is_memory_spool(int descriptor) {
 }
 
 int hf_capture_make_memory_spool(uint64_t size) {
-    // Nobody can cut it, who could open it by proc_pid_fd(5).
+    // Sealed, so that nobody can cut it who opens it by proc_pid_fd(5).
     int descriptor = memfd_create("holdfast-spool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (descriptor >= 0 &&
         (ftruncate(descriptor, (off_t)size) != 0 || fcntl(descriptor, F_ADD_SEALS, memory_spool_seals) != 0)) {
@@ -41,7 +41,7 @@ void hf_copy_spool(void) {
     if (mirror == NULL || hf_capture_state.pid != hf_async_process()) {
         return;
     }
-    // First: who copies from a file that was cut loses what it is made whole with.
+    // First: a copy of a cut file would lack what the file is made whole with.
     hf_capture_check_spool();
     const HFSpoolHeader *spool = hf_capture_state.configuration.spool;
     if (spool->limit_check == 0) {

@@ -1,8 +1,9 @@
 // Gives every thread of the process an alternate signal stack and a mask without the signals of faults, by standing before
-// pthread_create(3) and what else makes threads.
+// pthread_create(3) and the other functions that make threads.
 //
-// A stack overflow leaves its thread no other stack for a handler to run on. Threads of libdispatch, of Swift's pool and of
-// C libraries are all made by this call, and a symbol of the executable comes before that of a library (ld.so(8)).
+// After a stack overflow a handler needs another stack to run on. Threads of libdispatch, of Swift's pool and of C libraries are all made
+// by this call, and a symbol of the executable comes before a library's (ld.so(8)).
+//
 // Ordinary code, called at any time.
 
 #include "async_state.h"
@@ -20,8 +21,8 @@
 
 // MARK: The signal stack
 
-// The handler itself needs little, but handlers that we chain to may not: 16 KiB was too little for others (Wasmtime,
-// folly), and a frame larger than a small guard steps over it.
+// The handler itself needs little, but handlers that we chain to may need more: 16 KiB was too little for others (Wasmtime, folly). A frame
+// larger than a small guard steps over it.
 enum { stack_size = 256 * 1024, guard_size = 64 * 1024 };
 
 static pthread_key_t key;
@@ -88,13 +89,13 @@ typedef struct Start {
     void *argument;
 } Start;
 
-// In a section of its own, so that a walk can tell where it is: it is in the executable, and not the application's.
+// In a section of its own, so that a walk can recognise it: it is in the executable, but not the application's.
 __attribute__((section("hf_thread_start_code"))) static void *hf_thread_start(void *argument) {
     Start start = *(Start *)argument;
     free(argument);
-    // Without one, an overflow of this thread's stack has no record: nothing else depends on it.
+    // Without a signal stack, an overflow of this thread's stack has no record. Nothing else depends on it.
     (void)hf_capture_prepare_thread();
-    // Its mask is that of the thread that made it, which may be from before the program, or that of its attributes.
+    // The mask is inherited from the thread that made this one, which may be older than the program's code, or comes from its attributes.
     hf_unblock_fault_signals();
     return start.function(start.argument);
 }
@@ -122,7 +123,7 @@ int pthread_create(
     return error;
 }
 
-// The C library makes the threads below by calls of its own, which do not come by the function above.
+// The C library makes the threads below by calls of its own, which do not reach the function above.
 
 typedef struct StandardStart {
     thrd_start_t function;
@@ -150,14 +151,14 @@ int thrd_create(thrd_t *thread, thrd_start_t function, void *argument) {
     return error == EAGAIN ? thrd_nomem : thrd_error;
 }
 
-/// What a timer calls on a thread of its own.
+/// The function that a timer calls on a thread of its own.
 typedef struct Notification {
     void (*function)(union sigval);
     union sigval value;
     struct Notification *next;
 } Notification;
 
-/// One for each function and value, for good: a thread may be about to begin when its timer is deleted.
+/// One for each function and value, never freed: a thread may be about to begin when its timer is deleted.
 static _Atomic(Notification *) notifications;
 
 static Notification *notification(void (*function)(union sigval), union sigval value) {
@@ -170,7 +171,7 @@ static Notification *notification(void (*function)(union sigval), union sigval v
     Notification *new = malloc(sizeof *new);
     if (new != NULL) {
         *new = (Notification){function, value, first};
-        // Two that are equal, of two threads, do no harm.
+        // If two threads add equal ones, that does no harm.
         while (!atomic_compare_exchange_weak(&notifications, &new->next, new)) {
         }
     }

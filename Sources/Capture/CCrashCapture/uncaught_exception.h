@@ -1,4 +1,4 @@
-// What an uncaught C++ exception says of itself, for C and for C++, which alone can look at its exceptions.
+// What is known of an uncaught C++ exception, for C and for C++: only C++ can look at its exceptions.
 
 #ifndef HF_UNCAUGHT_EXCEPTION_H
 #define HF_UNCAUGHT_EXCEPTION_H
@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/// The type and the words of the C++ exception that ends the running thread's process; "" for none.
+/// The type and the message of the C++ exception that ends the process on the running thread; "" for none.
 typedef struct HFUncaughtException {
     char type[HF_EXCEPTION_TYPE_SIZE];
     char message[HF_EXCEPTION_MESSAGE_SIZE];

@@ -14,29 +14,30 @@
 extern "C" {
 #endif
 
-/// What the handlers are given at install: all of it stays valid until the process ends.
+/// What the handlers get at install: all of it stays valid until the process ends.
 typedef struct HFCaptureConfiguration {
     /// The mapped spool file, and how long it is.
     HFSpoolHeader *_Nonnull spool;
     uint64_t spool_size;
-    /// How long a parked thread waits for its verdict, in nanoseconds. It waits twice as long if the deciding thread is only slow: if
-    /// that does not sleep when the time is up, no lock blocks it.
+    /// How long a parked thread waits for its verdict, in nanoseconds. It waits twice as long if the deciding thread is not asleep when the
+    /// time is up: then no lock blocks that thread, it is only slow.
     uint64_t deadline_nanoseconds;
-    /// HF_VERDICT_RESTART or HF_VERDICT_TERMINATE: what is done when no verdict comes in time.
+    /// What is done if no verdict comes in time: HF_VERDICT_RESTART or HF_VERDICT_TERMINATE.
     uint32_t verdict_at_deadline;
     /// How long a thread that faulted lets the main loop drain, in nanoseconds.
     uint64_t drain_nanoseconds;
     /// The status that the process exits with instead of a restart in place; -1 for a restart in place.
     int32_t restart_exit_code;
-    /// The folder of the spool file, for those of forked children.
+    /// The folder of the spool file, where forked children make theirs.
     const char *_Nonnull spool_folder;
     /// The descriptor of the spool file, closed in forked children: they must not hold its lock.
     int spool_descriptor;
-    /// Whether that is no file, but memory (hf_capture_make_memory_spool), which a restart in place leaves open for the next process.
+    /// Whether the spool is not a file but memory (hf_capture_make_memory_spool), which a restart in place leaves open for the next
+    /// process.
     bool hands_spool_over;
-    /// Signals that the process before this one held back, as bits: no part of the mask that a restart begins with.
+    /// Signals that the process before this one held back, as bits: they do not belong to the mask that a restart begins with.
     uint64_t held_signals;
-    /// For a restart: the path, the arguments and the environment for execve(2). NULL paths are not tried.
+    /// For a restart: the path, the arguments and the environment for execve(2). Paths that are NULL are skipped.
     const char *_Nullable executable;
     const char *_Nullable fallback_executable;
     char *_Nullable const *_Nullable arguments;
@@ -44,94 +45,93 @@ typedef struct HFCaptureConfiguration {
 
 /// Installs the fault handlers for SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV and SIGSYS, and for SIGXCPU and SIGXFSZ.
 ///
-/// A handler that stands for one of the last three stays, and so does it where one of the last two is ignored.
-/// Keeps the actions that stood before, for the terminal path. Returns 0 or the `errno` of the failing call. Not safe to call
-/// from a signal handler.
+/// If the program has a handler for one of the last three, or ignores one of the last two, that stays. Keeps the former actions for the
+/// terminal path. Returns 0 or the `errno` of the failing call. Not safe to call from a signal handler.
 int hf_capture_install(const HFCaptureConfiguration *_Nonnull configuration);
 
-/// Puts the actions back that stood before hf_capture_install(), where the handlers are still ours.
+/// Restores the actions from before hf_capture_install(), unless a handler is not ours any more.
 void hf_capture_uninstall(void);
 
-/// Takes everything back that hf_capture_install() and the deciding thread's start have made, so that both can come again: for a
-/// start that fails afterwards. The deciding thread has ended when it returns. Not safe to call from a signal handler.
+/// Undoes hf_capture_install() and the start of the deciding thread, so that both can be repeated after a start that failed. The deciding
+/// thread has ended when it returns. Not safe to call from a signal handler.
 void hf_capture_withdraw(void);
 
-/// Tells hf_capture_withdraw() that the calling thread decides no more: the last thing that it does.
+/// Tells hf_capture_withdraw() that the calling thread decides no more. The last call of that thread.
 void hf_capture_stop_deciding(void);
 
-/// What a restart begins with.
+/// The plan of a restart.
 typedef struct HFRestartPlan {
-    /// As execve(2) takes it.
+    /// In the form of execve(2).
     char *_Nullable const *_Nonnull environment;
     /// The table of the descriptors that stay open (kept_table.h), -1 for none.
     int kept_table;
 } HFRestartPlan;
 
-/// Replaces what a restart begins with.
+/// Replaces the plan of a restart.
 ///
-/// Returns the plan before, which no handler reads any more, or NULL. Safe to call from a signal handler.
+/// Returns the former plan, which no handler reads any more, or NULL. Safe to call from a signal handler.
 const HFRestartPlan *_Nullable hf_async_exchange_restart_plan(const HFRestartPlan *_Nonnull plan);
 
 /// Changes what is done when no verdict comes: HF_VERDICT_RESTART or HF_VERDICT_TERMINATE.
 void hf_capture_set_verdict_without_decision(uint32_t verdict);
 
-/// Sets facts that hold for the process from now on: every record has them. HF_FACT_RUNNING, HF_FACT_SERVING.
+/// Sets facts that hold for the process from now on, HF_FACT_RUNNING or HF_FACT_SERVING: every record has them.
 void hf_capture_set_process_facts(uint32_t facts);
 
-/// The items that can be told apart in the next process, too.
+/// The items that can be recognised in the next process.
 typedef struct HFStartItems {
     /// In ascending order.
     const uint64_t *_Nullable items;
     uint64_t count;
 } HFStartItems;
 
-/// Sets which items records mark by HF_FACT_START_ITEM. What it points to stays valid until the process ends.
+/// Sets the items that records mark by HF_FACT_START_ITEM. The list stays valid until the process ends.
 void hf_capture_set_start_items(const HFStartItems *_Nonnull items);
 
-/// Sets when the main loop must have drained, from now on, unless that is set; returns it, in nanoseconds of CLOCK_MONOTONIC.
+/// Sets when the main loop must have drained, unless that is set; returns it, in nanoseconds of CLOCK_MONOTONIC.
 ///
-/// Called by the deciding thread, before the thread that faulted is told to wait.
+/// Called by the deciding thread, before it tells the thread that faulted to wait.
 uint64_t hf_capture_begin_drain(void);
 
 /// When the main loop must have drained, as hf_capture_begin_drain() set it; 0 for never.
 uint64_t hf_capture_drain_deadline(void);
 
-/// Whether the process has called exit(3): then it ends, and is not replaced. Safe to call from a signal handler.
+/// Whether the process has called exit(3): then it ends and is not replaced. Safe to call from a signal handler.
 bool hf_async_is_exiting(void);
 
-/// Tells the threads that let the main loop drain that it has: they carry out their verdicts.
+/// Tells the threads that wait for the main loop that it has drained: they carry out their verdicts.
 void hf_capture_end_drain(void);
 
-/// Sets before when no fault restarts the process, in nanoseconds of CLOCK_MONOTONIC; 0 for no such time.
+/// Sets the time before which no fault restarts the process, in nanoseconds of CLOCK_MONOTONIC; 0 for none.
 void hf_capture_set_earliest_restart(uint64_t time);
 
 /// Whether a thread waits until it may restart the process.
 bool hf_capture_awaits_restart(void);
 
-/// Whether a thread that faulted stands still because the process was told to end, with whatever it holds.
+/// Whether a thread that faulted stands still, with its locks, because the process was told to end.
 bool hf_capture_stands_still(void);
 
-/// Has no fault restart the process any more: it was told to end. Threads that waited for a drain stand still from then on.
+/// Forbids faults to restart the process, because it was told to end. Threads that waited for a drain stand still from then on.
 ///
-/// A restart that has begun goes on. Whoever calls it goes through all slots by hf_capture_forgo_restart_of() then.
+/// A restart that has begun goes on. The caller then goes through all slots with hf_capture_forgo_restart_of().
 void hf_capture_forgo_restart(void);
 
 /// Whether hf_capture_forgo_restart() holds.
 bool hf_capture_is_restart_forgone(void);
 
-/// Turns the verdict of a fault that waited for a drain from a restart into an end; true for the one who has done it.
+/// Turns the verdict of a fault that waited for a drain from a restart into an end; true for the one caller that has done it.
 ///
-/// Nobody else makes its report then. False where restarts are not forgone, or there is no such fault in the slot.
+/// That caller makes the report. False if restarts are not forgone, or there is no such fault in the slot.
 bool hf_capture_forgo_restart_of(uint32_t slot);
 
-/// Takes hf_capture_forgo_restart() back for faults to come, and begins without a drain. Threads that stand still stay so.
+/// Undoes hf_capture_forgo_restart() for later faults, and clears the drain. Threads that stand still stay so.
 void hf_capture_allow_restart(void);
 
-/// Has the type and the message of an uncaught C++ exception kept for the record of the abort(3) that follows; the handler that
-/// stood before is called as ever (std::set_terminate). Not safe to call from a signal handler.
+/// Keeps the type and the message of an uncaught C++ exception for the record of the abort(3) that follows; the former handler is still
+/// called (std::set_terminate). Not safe to call from a signal handler.
 void hf_capture_observe_terminate(void);
 
-/// Puts the handler back that stood before hf_capture_observe_terminate(), where it is still ours.
+/// Restores the handler from before hf_capture_observe_terminate(), unless it is not ours any more.
 void hf_capture_stop_observing_terminate(void);
 
 /// Gives the calling thread an alternate signal stack of 256 KiB with a 64 KiB guard, unless it has one of ours.
@@ -139,37 +139,37 @@ void hf_capture_stop_observing_terminate(void);
 /// Returns 0 or an `errno`. The stack is freed at thread exit. Not safe to call from a signal handler.
 int hf_capture_prepare_thread(void);
 
-/// Whether an address lies in the function that every thread of the process begins with, below its own.
+/// Whether an address lies in our function with which every thread of the process begins.
 bool hf_is_thread_start(uint64_t address);
 
-/// Whether an address lies in one of our functions that take and free locks of the POSIX threads library: in them the count of held
-/// locks is behind.
+/// Whether an address lies in one of our functions that take and free locks of the POSIX threads library: inside them the count of held
+/// locks lags behind.
 bool hf_is_in_lock_function(uint64_t address);
 
-/// Declares the calling thread to be the one that decides: a fault of it is never waited for.
+/// Declares the calling thread to be the one that decides: nobody waits for a verdict on its own faults.
 void hf_capture_become_decider(void);
 
-/// Whether a thread declared itself to be the one that decides.
+/// Whether a thread has declared itself to be the one that decides.
 bool hf_capture_has_decider(void);
 
-/// The thread that declared itself to be the one that decides, as gettid(2) has it; 0 for none.
+/// The id of the thread that decides (gettid(2)); 0 for none.
 int32_t hf_capture_decider(void);
 
-/// Makes memory of the kernel's in the place of a spool file: memfd_create(2).
+/// Makes memory for a spool without a file (memfd_create(2)).
 ///
 /// Returns its descriptor, or -1. Not safe to call from a signal handler.
 int hf_capture_make_memory_spool(uint64_t size);
 
-/// Whether a descriptor is such memory: any number may be asked for. Not safe to call from a signal handler.
+/// Whether a descriptor, which may be any number, is such memory. Not safe to call from a signal handler.
 bool hf_capture_is_memory_spool(int descriptor);
 
-/// Makes the spool whole again where somebody has cut its file. Safe to call from a signal handler.
+/// Makes the spool whole again if somebody has cut its file. Safe to call from a signal handler.
 void hf_capture_check_spool(void);
 
 /// How often the spool was made whole again.
 uint32_t hf_capture_spool_mends(void);
 
-/// Whether the records are in memory alone: there was no spool file, or what was cut off it could not be given back.
+/// Whether the records are in memory only: there was no spool file, or its cut part could not be restored.
 bool hf_capture_is_spool_in_memory(void);
 
 /// How many slots are not free.
@@ -178,22 +178,22 @@ uint32_t hf_capture_slots_in_use(void);
 /// Whether a slot other than the last is free. Safe to call from any thread.
 bool hf_capture_has_room(void);
 
-/// What the deciding thread has to do. No type of its own: Swift makes one at first use in -Onone builds, which allocates.
+/// What the deciding thread has to do. Not a type: in -Onone builds Swift would make its metadata at first use, which allocates.
 enum {
-    /// A captured record has no verdict.
+    /// A captured record needs a verdict.
     HF_WORK_FAULT = 0,
     /// A library was unloaded.
     HF_WORK_UNLOAD = 1,
-    /// Somebody wants to know of a thread.
+    /// Somebody wants to look at a thread.
     HF_WORK_LOOK = 2,
-    /// Nothing ever again: the thread ends (hf_capture_withdraw).
+    /// Nothing any more: the thread ends (hf_capture_withdraw).
     HF_WORK_END = 3,
 };
 
-/// Waits until there is something to do, and returns which.
+/// Waits until there is something to do, and returns what.
 ///
-/// The record of a fault lies in `slot`; `unloads` says how often a library was unloaded by now; what somebody wants to know is
-/// taken by hf_capture_take_look(). For the deciding thread only.
+/// For a fault, `slot` is that of its record. `unloads` says how often a library was unloaded by now. For a look, call
+/// hf_capture_take_look(). For the deciding thread only.
 uint32_t hf_capture_wait(uint32_t *_Nonnull slot, uint32_t *_Nonnull unloads);
 
 /// Finds the oldest captured record without a verdict; false if there is none. For the deciding thread only.
@@ -201,7 +201,7 @@ bool hf_capture_next_waiting(uint32_t *_Nonnull slot);
 
 /// Gives the verdict on a slot; the parked thread acts on it when it is woken, or by itself at its deadline.
 ///
-/// Returns false when the deadline had passed: then it was acted on without us. For the deciding thread only.
+/// Returns false if the deadline had passed: then the thread has acted without us. For the deciding thread only.
 bool hf_capture_decide(uint32_t slot, uint32_t verdict);
 
 /// Wakes the thread that is parked with a slot. For the deciding thread only.
@@ -216,22 +216,22 @@ void hf_capture_add_facts(HFRecord *_Nonnull record, uint32_t facts);
 /// The record in a slot.
 HFRecord *_Nonnull hf_capture_record(uint32_t slot);
 
-/// Claims a free slot other than the last, or returns NULL: for the thread that faulted and for the report, both of which hold it from
-/// then on. Safe to call from a signal handler.
+/// Claims a free slot other than the last, or returns NULL. The thread that faulted and the report both hold it from then on. Safe to call
+/// from a signal handler.
 HFRecord *_Nullable hf_async_claim_slot(void);
 
-/// Lets go of a slot for the thread that faulted: it is through with the record. Safe to call from a signal handler.
+/// Lets go of a slot for the thread that faulted, which has read its record. Safe to call from a signal handler.
 void hf_async_leave_record(HFRecord *_Nonnull record);
 
-/// Lets go of a slot for the report: that is in the store, or the fault is counted elsewhere.
+/// Lets go of a slot for the report, which is in the store, or counted in another record.
 ///
-/// Nothing of the record can be read afterwards. The slot is free when the thread that faulted is through with it, too.
+/// The record cannot be read afterwards. The slot is free when the thread that faulted has let go of it, too.
 void hf_capture_release(uint32_t slot);
 
-/// Whether a thread that faulted still reads its record, after the verdict, too.
+/// Whether a thread that faulted may still read its record, even after the verdict.
 bool hf_capture_is_parked(uint32_t slot);
 
-/// Counts the faults of a decided slot that no thread reads any more in the record of another, and frees the slot.
+/// Adds the count of a decided slot, which no thread reads any more, to another record, and frees the slot.
 ///
 /// Nobody else may read or change either record meanwhile.
 void hf_capture_fold(uint32_t slot, uint32_t other);
@@ -241,23 +241,23 @@ void hf_capture_note_told(uint32_t slot);
 
 /// Reads memory that may not be there.
 ///
-/// Returns the number of bytes read, which is less than `size` where the memory ends. Safe to call from a signal handler.
+/// Returns the number of bytes read, which is less than `size` if the memory ends before. Safe to call from a signal handler.
 size_t hf_async_read_memory(uint64_t address, void *_Nonnull buffer, size_t size);
 
 /// Replaces the process by a fresh one in place: same pid, same arguments, kept descriptors.
 ///
-/// Returns only on failure. Safe to call from a signal handler.
+/// Returns only if that fails. Safe to call from a signal handler.
 void hf_async_restart(void);
 
-/// Forgets the Swift runtime's text of the fault that was resumed: it appends to that text for ever.
+/// Drops the Swift runtime's text of the fault that was resumed: the runtime would append to it for ever.
 ///
-/// Frees nothing, for another thread may be reading it. Safe to call from any thread.
+/// Frees nothing, because another thread may be reading it. Safe to call from any thread.
 void hf_capture_clear_messages(void);
 
-/// Whether the standard library is a library of its own, which is what tells its frames from the application's.
+/// Whether the standard library is a library of its own, so that its frames can be told from the application's.
 bool hf_capture_runtime_is_dynamic(void);
 
-/// Whether Foundation's NSConditionLock is counted as a lock, or there is no Foundation: it is known by its functions' names.
+/// Whether Foundation's NSConditionLock counts as a lock, or there is no Foundation. Its functions are found by name.
 bool hf_capture_counts_condition_locks(void);
 
 #ifdef __cplusplus

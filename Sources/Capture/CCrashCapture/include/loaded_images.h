@@ -1,4 +1,4 @@
-// The images that are mapped into the process: what the walk needs of them, and what a report keeps of them.
+// The images that are mapped into the process: what the walk needs to know of them, and what a report keeps.
 
 #ifndef HF_LOADED_IMAGES_H
 #define HF_LOADED_IMAGES_H
@@ -15,7 +15,7 @@ typedef enum __attribute__((enum_extensibility(closed))) HFImageKind : uint32_t 
     HFImageKindApplication = 0,
     HFImageKindSwiftCore = 1,
     HFImageKindC = 2,
-    /// Any other library: it may hold a lock or an invariant that no rule knows.
+    /// Any other library: it may hold a lock, or have broken an invariant, that no rule knows.
     HFImageKindOther = 3,
 } HFImageKind;
 
@@ -29,7 +29,7 @@ typedef struct HFLoadedImage {
     uint64_t code[2];
     HFImageKind kind;
     uint32_t segment_count;
-    /// Segments that are mapped readable and not writable: [start, end) pairs, safe to load from while the image stays loaded.
+    /// Segments that are mapped readable and not writable, as [start, end) pairs: safe to load from while the image stays loaded.
     uint64_t segments[HF_MAXIMUM_SEGMENTS][2];
 } HFLoadedImage;
 
@@ -42,8 +42,8 @@ uint32_t hf_loaded_images_snapshot(
 /// A number that changes when the spool's image table does. Safe to call from any thread.
 uint32_t hf_loaded_images_version(void);
 
-/// An address in the program's image if the kernel was told to run the dynamic loader, and that the program
-/// (`ld.so ./program`, ld.so(8)), or if there is no loader; otherwise 0.
+/// An address in the program's image if the kernel executed the dynamic loader, and that the program (`ld.so ./program`, ld.so(8)), or if
+/// there is no loader; otherwise 0.
 ///
 /// `/proc/self/exe` is the loader then.
 uint64_t hf_program_without_interpreter(void);
@@ -54,10 +54,10 @@ const char *_Nullable hf_program_name_at_start(void);
 /// How many arguments the process began with, its name among them.
 int hf_program_argument_count(void);
 
-/// One of them; NULL where there is none.
+/// An argument; NULL if there is none with this index.
 const char *_Nullable hf_program_argument(int index);
 
-/// The bounds of an exported function by its name, and which kind of image it is in.
+/// The bounds of an exported function, by name, and the kind of its image.
 ///
 /// Returns 0, or -1 if there is no such function. Not safe to call from a signal handler.
 int hf_function_bounds(const char *_Nonnull name, uint64_t *_Nonnull start, uint64_t *_Nonnull end);

@@ -1,11 +1,11 @@
-// Looking at the other threads of a process that faulted: each is asked by a signal to stand still while its stack is walked.
+// Looking at the other threads of a process that faulted: a signal asks each to stand still while its stack is walked.
 //
-// The signal is SIGSTKFLT. The kernel never raises it (signal(7): unused), nobody sends it, and as a standard signal it is pending
-// once however often it is sent: a thread that blocks it costs nothing of RLIMIT_SIGPENDING, as a real-time signal would.
+// The signal is SIGSTKFLT. The kernel never raises it (signal(7): unused), and nobody sends it. As a standard signal it is pending once,
+// however often it is sent: a thread that blocks it uses up nothing of RLIMIT_SIGPENDING, as it would with a real-time signal.
 //
-// One sample: hf_async_list_threads() -> hf_async_describe_thread() and hf_async_ask_thread() for each -> hf_async_await_threads() ->
-// for each that answered, hf_async_begin_walk() and hf_async_end_walk() -> hf_async_release_thread(). A thread that is never released
-// goes on by itself.
+// One sample: hf_async_list_threads() -> hf_async_describe_thread() and hf_async_ask_thread() for each -> hf_async_await_threads() -> for
+// each that answered, hf_async_begin_walk() and hf_async_end_walk() -> hf_async_release_thread(). A thread that is never released goes on
+// by itself.
 
 #ifndef HF_THREAD_SAMPLING_H
 #define HF_THREAD_SAMPLING_H
@@ -25,52 +25,52 @@ extern "C" {
 
 enum { HF_SAMPLE_SIGNAL = SIGSTKFLT };
 
-/// Takes the signal and opens the list of threads, or, unless `wanted`, leaves the signal to the program for ever.
+/// Takes the signal and opens the list of threads. Unless `wanted`, leaves the signal to the program for ever.
 ///
-/// Returns 0, EBUSY when the program has an action for the signal, or another `errno`. Lets the signal through on the calling
-/// thread. Not safe to call from a signal handler.
+/// Returns 0, EBUSY if the program has an action for the signal, or another `errno`. Unblocks the signal on the calling thread. Not safe to
+/// call from a signal handler.
 int hf_sample_install(bool wanted);
 
-/// Gives the signal back, where the handler is still ours.
+/// Gives the signal back, unless the handler is not ours any more.
 void hf_sample_uninstall(void);
 
-/// Whether the signal is ours: no thread is to block it, and nobody else may observe it. Safe to call from a signal handler.
+/// Whether the signal is ours: then no thread may block it, and nobody else may observe it. Safe to call from a signal handler.
 bool hf_sample_owns_signal(void);
 
 /// HF_SAMPLING_DONE if threads can be asked, else why not. For the crash thread.
 uint32_t hf_async_sampling_obstacle(void);
 
-/// Lists the threads of the process, apart from one and the caller.
+/// Lists the threads of the process, except one and the caller.
 ///
-/// Returns false when they cannot be listed. For the crash thread.
+/// Returns false if they cannot be listed. For the crash thread.
 bool hf_async_list_threads(HFThreadSnapshot *_Nonnull snapshot, int32_t except);
 
-/// Adds name, state and system call to an entry, before the thread is asked: then it waits in our handler.
+/// Adds name, state and system call to an entry. Called before the thread is asked, because afterwards it waits in our handler.
 ///
 /// Safe to call from a signal handler.
 void hf_async_describe_thread(HFThreadEntry *_Nonnull entry);
 
 /// Asks the thread of an entry to stand still, until `limit` on CLOCK_MONOTONIC at the latest.
 ///
-/// Returns false when it has ended, is stopped, or a restart has begun. For the crash thread.
+/// Returns false if the thread has ended or is stopped, or if a restart has begun. For the crash thread.
 bool hf_async_ask_thread(uint32_t index, const HFThreadEntry *_Nonnull entry, uint64_t limit);
 
-/// Waits until the asked ones of `count` entries from `first` on stand still, or a time on CLOCK_MONOTONIC has come.
+/// Waits until the threads that were asked, of `count` entries from `first` on, stand still, or until a time on CLOCK_MONOTONIC.
 ///
 /// Returns whether all of them do. For the crash thread.
 bool hf_async_await_threads(uint32_t first, uint32_t count, uint64_t until);
 
-/// Gives up on asked ones that will not answer: they block the signal, or wait for a device. For the crash thread.
+/// Gives up on threads that will not answer, because they block the signal or wait for a device. For the crash thread.
 void hf_async_forget_deaf_threads(uint32_t first, uint32_t count);
 
-/// A copy of the context of a thread that stands still, or NULL; its registers go into the entry, and its name if that has none.
-/// What did not answer by now is not waited for any more. For the crash thread.
+/// A copy of the context of a thread that stands still, or NULL. Fills in the entry's registers, and its name if it has none. A thread that
+/// has not answered by now is not waited for any more. For the crash thread.
 ucontext_t *_Nullable hf_async_begin_walk(uint32_t index, HFThreadEntry *_Nonnull entry);
 
 /// Whether another fault waits for its verdict. For the crash thread.
 bool hf_capture_has_waiting(void);
 
-/// Sleeps until a fault waits for its verdict, or so long, less than a second; says whether one does. For the crash thread.
+/// Sleeps until a fault waits for its verdict, or for a time below a second; returns whether one waits. For the crash thread.
 bool hf_capture_await_fault(uint64_t nanoseconds);
 
 /// Whether the thread has stood still all the time since hf_async_begin_walk().
@@ -79,8 +79,8 @@ bool hf_async_end_walk(uint32_t index);
 /// Lets a thread go on. For the crash thread.
 void hf_async_release_thread(uint32_t index);
 
-/// Lets nobody be asked from now on, and takes back what was asked and not heard: execve(2) keeps signals that are pending, and
-/// resets what is done about them. Safe to call from a signal handler.
+/// Forbids further requests, and discards signals that are pending: execve(2) keeps pending signals, but resets their handlers. Safe to
+/// call from a signal handler.
 void hf_async_suspend_sampling(void);
 
 /// Undoes hf_async_suspend_sampling(). Safe to call from a signal handler.
@@ -102,10 +102,10 @@ bool hf_async_is_traced(void);
 
 // MARK: A look at one thread
 //
-// Looking at one thread while nothing has faulted: where it is, what it waits for, and what its loop called. Whoever wants to know asks
-// the crash thread, which walks stacks; a fault comes before that. The thread is asked to stand still as for the samples of a fault.
+// Looking at one thread although nothing has faulted: where it is, what it waits for, and the callout of its loop. The crash thread does
+// it, because it walks stacks; faults go first. The thread is asked to stand still as for the samples of a fault.
 
-/// What the loop of a thread was calling when the thread stood still.
+/// The callout of a thread's loop when the thread stood still.
 typedef struct HFLookedCallout {
     uint64_t item;
     uint64_t pass;
@@ -123,7 +123,7 @@ typedef struct HFInterruption HFInterruption;
 
 /// What a look saw.
 typedef struct HFThreadLook {
-    /// Only `id` is given by who asks.
+    /// The caller sets only `id`.
     HFThreadEntry entry;
     HFLookedCallout callout;
     /// HF_SAMPLING_…: whether threads could be asked at all.
@@ -135,39 +135,38 @@ typedef struct HFThreadLook {
 
 /// Has the crash thread look at a thread, and waits for it.
 ///
-/// Returns false if it did not come to it before a time on CLOCK_MONOTONIC in nanoseconds, for example because a fault is being
-/// judged. For one thread at a time, and not for the crash thread. Not safe to call from a signal handler.
+/// Returns false if the crash thread did not come to it before a time on CLOCK_MONOTONIC in nanoseconds, for example because it judges a
+/// fault. For one thread at a time, and not for the crash thread. Not safe to call from a signal handler.
 bool hf_capture_look(HFThreadLook *_Nonnull look, uint64_t until);
 
 /// Whether a look is wanted. For the crash thread.
 bool hf_capture_is_look_wanted(void);
 
-/// The look that is wanted, which is then to be ended, or NULL. For the crash thread.
+/// The look that is wanted, or NULL. The caller then has to end it. For the crash thread.
 HFThreadLook *_Nullable hf_capture_take_look(void);
 
-/// Tells the one who waits. For the crash thread.
+/// Tells the thread that waits for the look. For the crash thread.
 void hf_capture_end_look(void);
 
-/// Copies what the loop of a thread was calling that stands still. For the crash thread, between hf_async_begin_walk() and
-/// hf_async_end_walk().
+/// Copies the callout of a thread that stands still. For the crash thread, between hf_async_begin_walk() and hf_async_end_walk().
 void hf_async_copy_callout(uint32_t index, HFLookedCallout *_Nonnull callout);
 
 // MARK: A callout that takes too long
 //
-// The crash thread asks the callout's thread to stand still, as for a sample (thread_sampling.h), walks its stack, and judges it as it
-// judges a fault's. Only when nothing speaks against it is the thread sent the way of a fault, from the very handler in which it stands
-// still: hf_async_ask_overdue_thread() -> hf_async_begin_walk() -> hf_async_interrupted_record() -> hf_async_interrupt_thread(), or
-// hf_async_release_thread() to let it go on as if nothing had been.
+// The crash thread asks the callout's thread to stand still, as for a sample, walks its stack, and judges it like a fault. If nothing
+// speaks against it, the thread is sent into the fault handler, from the handler in which it stands still: hf_async_ask_overdue_thread() ->
+// hf_async_begin_walk() -> hf_async_interrupted_record() -> hf_async_interrupt_thread(). Otherwise hf_async_release_thread() lets it go on
+// as if nothing had happened.
 
 /// What became of an attempt.
 enum {
-    /// Nobody came to it.
+    /// Nobody has looked yet.
     HF_INTERRUPTION_NONE = 0,
-    /// The thread goes the way of a fault: its verdict follows.
+    /// The thread is handled like a fault: its verdict follows.
     HF_INTERRUPTION_DONE = 1,
-    /// The callout has ended, or another one began.
+    /// The callout has ended, or another one has begun.
     HF_INTERRUPTION_GONE = 2,
-    /// Just now the callout cannot be abandoned.
+    /// The callout cannot be abandoned just now.
     HF_INTERRUPTION_NOT_NOW = 3,
     /// The thread did not answer.
     HF_INTERRUPTION_SILENT = 4,
@@ -175,47 +174,47 @@ enum {
     HF_INTERRUPTION_IMPOSSIBLE = 5,
 };
 
-/// How many words a loop writes of what it does.
+/// How many words a loop writes about what it does.
 enum { HF_PROGRESS_WORDS = 3 };
 
 /// An attempt to interrupt a callout.
 struct HFInterruption {
-    /// What the loop of the thread writes when callouts begin and end, and what was there when the callout was found overdue: valid
+    /// The words that the thread's loop writes when callouts begin and end, and their values when the callout was found overdue. Valid
     /// until the look ends.
     const uint64_t *_Nonnull words[HF_PROGRESS_WORDS];
     uint64_t values[HF_PROGRESS_WORDS];
     /// For the record, in nanoseconds.
     uint64_t deadline;
-    /// Where the thread waited in the kernel at the last attempt that interrupted it, 0 for nowhere: there it is let be.
+    /// Where in the kernel the thread waited at the last attempt that interrupted it, 0 for nowhere. It is not interrupted there again.
     uint64_t place;
-    /// Whether the thread is to go the way of a fault whatever speaks against it: the verdict is then to deny.
+    /// Whether the thread is handled like a fault even if something speaks against it: the verdict is then to deny.
     bool is_last;
     uint32_t outcome;
 };
 
-/// Whether the loop still is in the callout that was found overdue. While its thread stands still, that does not change.
+/// Whether the loop is still in the callout that was found overdue. While its thread stands still, this does not change.
 bool hf_async_is_same_callout(const HFInterruption *_Nonnull interruption);
 
-/// Where a thread waits in the kernel, as a number that differs from that of another system call, with other arguments, from another
-/// place; 0 if it runs or that is not known. For the crash thread.
+/// Where in the kernel a thread waits, as a number that differs between system calls, their arguments, and the places that call them; 0 if
+/// it runs, or if that is not known. For the crash thread.
 uint64_t hf_async_kernel_place(int32_t thread);
 
 /// Whether a system call only waits or moves bytes: a thread that is interrupted in it holds nothing of the kernel or the C library.
 bool hf_async_is_plain_system_call(int32_t number);
 
-/// The request that is for interruptions.
+/// The index of the request for interruptions.
 uint32_t hf_async_overdue_index(void);
 
 /// Asks the thread of an entry to stand still, until `limit` on CLOCK_MONOTONIC at the latest, and to say how it could be resumed.
 ///
-/// Returns false when it has ended, is stopped, or a restart has begun. For the crash thread.
+/// Returns false if the thread has ended or is stopped, or if a restart has begun. For the crash thread.
 bool hf_async_ask_overdue_thread(const HFThreadEntry *_Nonnull entry, uint64_t limit);
 
-/// What a record of the thread that stands still would say, as far as a verdict is concerned: not part of the spool. For the crash
-/// thread, after hf_async_begin_walk().
+/// A record of the thread that stands still, with what a verdict needs. It is not in the spool. For the crash thread, after
+/// hf_async_begin_walk().
 HFRecord *_Nonnull hf_async_interrupted_record(void);
 
-/// Sends the thread that stands still the way of a fault; false when it has gone on by itself. For the crash thread.
+/// Sends the thread that stands still into the fault handler; false if it has gone on by itself. For the crash thread.
 bool hf_async_interrupt_thread(uint64_t deadline);
 
 #ifdef __cplusplus
