@@ -1,6 +1,6 @@
-/// The different program counters of a walk, in the order in which they were met: a recursion has many frames and few of these.
+/// The distinct program counters of a walk, in the order in which they were met: a recursion has many frames and few of these.
 ///
-/// For one thread. Made once, for ever: walks must not allocate.
+/// For one thread. Made once and never freed: walks must not allocate.
 @safe
 final class AddressSet {
     static let capacity = 1024
@@ -8,10 +8,10 @@ final class AddressSet {
 
     /// The addresses, the innermost first.
     private let addresses: UnsafeMutablePointer<UInt64>
-    /// Where an address is in `addresses`, plus one, by open addressing; 0 for none.
+    /// The index of an address in `addresses`, plus one, by open addressing; 0 for none.
     private let slots: UnsafeMutablePointer<UInt16>
     private var count = 0
-    /// Whether there were more than it has room for.
+    /// Whether there were more addresses than there is room for.
     private(set) var isIncomplete = false
 
     init() {

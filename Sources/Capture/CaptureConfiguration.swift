@@ -1,25 +1,25 @@
 internal import CCrashCapture
 
 extension CrashCapture {
-    /// What capture is set up with.
+    /// The settings of capture.
     package struct Configuration: Sendable {
         /// The folder for the spool file; made 0700 if it is not there.
         ///
         /// Its parent must exist.
         package var spoolFolder: String
-        /// Whether capture fails where the spool file cannot be made; if not, records are kept in memory, and lost with the process.
+        /// Whether capture fails if the spool file cannot be made; if not, records are kept in memory, and lost with the process.
         package var requiresSpool = true
         /// How long ago the process began to start: it may have waited since.
         package var elapsed = Duration.zero
         /// How long a parked thread waits for its verdict.
         ///
-        /// It waits twice as long if the crash thread is only slow: if that does not sleep when the time is up, no lock blocks it.
+        /// It waits twice as long if the crash thread is not asleep when the time is up: then no lock blocks that thread, it is only slow.
         package var deadline: Duration
-        /// What is done when no verdict came in time: never resume.
+        /// What is done if no verdict came in time; never `.resume`.
         package var verdictAtDeadline: Verdict
         /// How long a fault of another thread lets the main loop drain before the process is restarted.
         package var drainDeadline: Duration
-        /// The status that the process exits with where it would be restarted; nil for a restart in place.
+        /// The status that the process exits with instead of being restarted; nil for a restart in place.
         package var exitCode: CInt?
         /// Signals that the process before this one held back for it, as bits.
         package var heldSignals: UInt64
@@ -27,17 +27,17 @@ extension CrashCapture {
         package var restarts: Int
         /// Whether reports have the other threads of the process, too.
         ///
-        /// They are sampled by SIGSTKFLT, which is then not the program's.
+        /// They are sampled by SIGSTKFLT, which the program then cannot use.
         package var capturesThreads: Bool
         /// Whether reports have memory contents: of the stack, and near the registers.
         package var capturesMemory: Bool
-        /// How much the store of the reports may hold, for the process that finishes what this one leaves.
+        /// The limits of the store, for the process that finishes this one's records.
         package var storeLimits = StoreLimits()
         /// Holdfast's own version, for reports.
         package var version: String
-        /// What may be told of the arguments in records; gets them all, the program's name first.
+        /// Returns what records may tell of the arguments; gets all of them, the program's name first.
         package var tellingArguments: @Sendable ([[UInt8]]) -> [[UInt8]] = { $0 }
-        /// What may be told of the environment, and how texts are redacted.
+        /// What reports may tell of the environment, and how texts are redacted.
         package var told = ToldContext()
 
         /// Makes a configuration.
@@ -67,7 +67,7 @@ extension CrashCapture {
     }
 }
 
-/// How much a store may hold, as the spool file tells it to the process that finishes these records.
+/// The limits of a store, in the spool file, for the process that finishes these records.
 package struct StoreLimits: Sendable {
     /// How many reports; nil for any number.
     package var reports: Int?
@@ -76,7 +76,7 @@ package struct StoreLimits: Sendable {
     /// For how many seconds; nil for any time.
     package var ageSeconds: Int?
 
-    /// Makes limits; what is not given is not limited.
+    /// Makes limits; nil means no limit.
     package init(reports: Int? = nil, bytes: Int? = nil, ageSeconds: Int? = nil) {
         self.reports = reports
         self.bytes = bytes
@@ -93,11 +93,11 @@ package struct StoreLimits: Sendable {
     }
 }
 
-/// What a spool file says of the environment, and how texts that come out of it are redacted.
+/// What a spool file tells of the environment, and how texts from it are redacted.
 package struct ToldContext: Sendable {
     /// The variables that may be told, as `name=value`.
     package var environment: [String] = []
-    /// Rules by which texts are redacted, as `TextRedaction` of CrashReports writes them.
+    /// Rules by which texts are redacted, in the form that `TextRedaction` of CrashReports writes.
     package var redactionRules: [String] = []
     /// Bits that go with the rules.
     package var redactionFlags: UInt32 = UInt32(HF_REDACTION_BUILT_IN)

@@ -3,25 +3,27 @@ package import Logging
 internal import Symbolication
 internal import Synchronization
 
-/// Answers the crash thread's questions about functions of the executable, as soon as the images of the process are known.
+/// Answers the crash thread's questions about functions of the executable, once the images of the process are known.
 @safe
 package final class CodeInspector: Sendable {
     private let trusted: TrustedCode
-    /// The report writer's thread reads the files beforehand, the crash thread asks.
+    /// Held while files are read: by the report writer's thread beforehand, and by the crash thread when it asks.
     ///
-    /// The crash thread waits for it at most until its deadline.
+    /// The crash thread waits for it until its deadline at most.
     private let lock = Mutex(())
-    /// The executable as it was mapped, by the path that the program has: a link to a debug file counts from there.
+    /// The executable as it was mapped, by the program's path: links to debug files are relative to it.
     ///
     /// Protected by `lock`.
     private nonisolated(unsafe) var program: SymbolImage?
-    /// The very file, open before the first callout: later descriptors may be used up, or the way to it gone.
+    /// The executable's file, opened before the first callout: later no descriptor may be left, or the path may lead elsewhere.
     ///
     /// Protected by `lock`.
     private nonisolated(unsafe) var file: ProgramFile?
     /// Protected by `lock`.
     private nonisolated(unsafe) var frames: LockFrames?
-    /// A retained `FunctionOrigins`, for ever, or 0: read without the lock.
+    /// A retained `FunctionOrigins` that is never released, or 0.
+    ///
+    /// Read without the lock.
     private let origins = Atomic<UInt>(0)
 
     /// Makes one for a process with this policy.
@@ -29,7 +31,7 @@ package final class CodeInspector: Sendable {
         trusted = TrustedCode(modules: policy.trustedModules, functions: policy.trustedFunctions)
     }
 
-    /// What the crash thread is given.
+    /// The questions that the crash thread may ask.
     package var inspection: CodeInspection {
         unsafe CodeInspection(
             origin: origin(at:),
@@ -39,9 +41,11 @@ package final class CodeInspector: Sendable {
         )
     }
 
-    /// Names the executable, whose functions are asked for: frames of libraries speak against resuming whatever they are.
+    /// Sets the executable, whose functions are asked about.
     ///
-    /// Before the first callout runs. Without an executable nothing is known, and nothing is cleared.
+    /// Frames of libraries deny without any question.
+    ///
+    /// Called before the first callout runs. Without an executable nothing is known, and nothing is cleared.
     package func attach(_ capture: CrashCapture) {
         guard let addresses = capture.executableAddresses, let path = CrashCapture.executableFile else { return }
         let image = SymbolImage(
@@ -51,7 +55,7 @@ package final class CodeInspector: Sendable {
             buildID: capture.executableBuildID.map(HexDigits.text)
         )
         var program = image
-        // Without a build id another file may have taken its place.
+        // Without a build id, another file may have taken its place.
         if image.buildID != nil, !CrashCapture.executable.isEmpty { program.path = CrashCapture.executable }
         let file = ProgramFile(path: path)
         let frames = LockFrames(executable: image, program: file)
@@ -62,11 +66,11 @@ package final class CodeInspector: Sendable {
         }
     }
 
-    /// Reads the executable's tables now, so that the first fault does not wait for it, and says once if they tell nothing.
+    /// Reads the executable's tables now, so that the first fault does not wait for it; logs once if they tell nothing.
     ///
-    /// - Parameter logger: Where it is said; nil where the process before has said it.
+    /// - Parameter logger: Where to log; nil if the process before has done so.
     package func warmUp(logger: Logger?) {
-        // First what every fault needs.
+        // What every fault needs comes first.
         prepare()
         lock.withLock { _ in unsafe frames?.warmUp() }
         guard let origin else {
@@ -88,7 +92,7 @@ package final class CodeInspector: Sendable {
         }
     }
 
-    /// Reads where functions come from, unless that has been done; what cannot be read now is tried again at the next fault.
+    /// Looks up where functions come from, unless that has been done; if the file cannot be read, the next fault tries again.
     private func prepare() {
         lock.withLock { _ in
             guard origins.load(ordering: .acquiring) == 0 else { return }
@@ -99,7 +103,7 @@ package final class CodeInspector: Sendable {
         }
     }
 
-    /// What was read; nil before.
+    /// The origins that were looked up; nil before.
     private var origin: FunctionOrigins? {
         let place = unsafe UnsafeRawPointer(bitPattern: origins.load(ordering: .acquiring))
         return unsafe place.map { unsafe Unmanaged<FunctionOrigins>.fromOpaque($0).takeUnretainedValue() }
@@ -107,7 +111,7 @@ package final class CodeInspector: Sendable {
 
     /// Where the function at an address comes from.
     ///
-    /// On the crash thread, for each frame: without a lock.
+    /// Called on the crash thread, for each frame: without a lock.
     private func origin(at address: UInt64) -> CodeOrigin {
         guard let origin else { return .pending }
         return switch origin.origin(at: address) {
@@ -120,9 +124,9 @@ package final class CodeInspector: Sendable {
         }
     }
 
-    /// Whether one of the program counters, innermost first, is in a function that may hold a lock nobody counts.
+    /// Whether one of the program counters, innermost first, is in a function that may hold a lock which is not counted.
     ///
-    /// On the crash thread.
+    /// Called on the crash thread.
     private func uncountedLock(_ programCounters: UnsafeBufferPointer<UInt64>) -> UncountedLock {
         lock.withLock { _ in
             guard let frames = unsafe frames else { return .unread }

@@ -1,55 +1,55 @@
 package import Symbolication
 
-/// Which compiler a function of the executable comes from, as far as the verdict needs to know.
+/// The language that a function of the executable was compiled from, as far as the verdict needs to know.
 ///
-/// Libraries that are linked statically are a part of the executable: their code is told from the application's by its origin.
+/// Static libraries are a part of the executable: the origin of their code tells it from the application's.
 package enum CodeOrigin: UInt8, Sendable {
     /// Swift.
     case swift
-    /// Another language, of a module or function that the policy vouches for.
+    /// Another language, in a module or function that the policy trusts.
     case trusted
     /// Another language: C, C++, assembly.
     case native
-    /// Swift, but the very code is of a function in another language that was inlined there.
+    /// A Swift function, at a place where a function in another language was inlined.
     case inlinedNative
-    /// The same, and into that function Swift was inlined in turn, which is the very code.
+    /// The same, at a place where Swift was in turn inlined into that function.
     case withinNative
-    /// It cannot be told, as in a program without symbols.
+    /// Not known, as in a program without symbols.
     case unknown
-    /// Nobody has looked yet, or nobody could.
+    /// Not looked up yet, or it could not be.
     case pending
 }
 
-/// Whether a stack may hold a lock that nobody counts.
+/// Whether a stack may hold a lock that is not counted.
 package enum UncountedLock: Sendable {
     /// It does not.
     case none
     /// It may.
     case mayBeHeld
-    /// It cannot be told: the program's file could not be read.
+    /// Not known: the program's file could not be read.
     case unread
 }
 
-/// What the crash thread asks about functions of the executable.
+/// The questions of the crash thread about functions of the executable.
 @safe
 package struct CodeInspection: Sendable {
-    /// Tells where a function comes from.
+    /// Returns where a function comes from.
     let origin: @Sendable (UInt64) -> CodeOrigin
-    /// Has the origins looked up now.
+    /// Looks the origins up now.
     let prepare: @Sendable () -> Void
-    /// The guards of the executable's thread-local variables; nil where nobody has looked yet, or nobody could.
+    /// The guards of the executable's thread-local variables; nil if they were not looked up yet, or could not be.
     let threadLocalGuards: @Sendable () -> ThreadLocalGuards?
-    /// Tells whether a stack may hold a lock that nobody counts.
+    /// Whether a stack may hold a lock that is not counted.
     let uncountedLock: @Sendable (UnsafeBufferPointer<UInt64>) -> UncountedLock
 
     /// Makes one.
     ///
     /// - Parameters:
     ///   - origin: The origin of the function at an address. Called on the crash thread for each frame: must not allocate or lock.
-    ///   - prepare: Makes an end of `pending`, unless the files cannot be read. Called on the crash thread while the thread that
+    ///   - prepare: Looks up origins that are `pending`, unless the files cannot be read. Called on the crash thread while the thread that
     ///     faulted is parked, after its stack was found to hold no library's frame: may allocate and read files.
     ///   - threadLocalGuards: The guards of the executable's thread-local variables, once the origins were looked up. Called like `origin`.
-    ///   - uncountedLock: Whether one of the program counters, innermost first, is in a function that may hold a lock which cannot be
+    ///   - uncountedLock: Whether one of the program counters, innermost first, is in a function that may hold a lock which is not
     ///     counted. Called like `prepare`.
     package init(
         origin: @escaping @Sendable (UInt64) -> CodeOrigin,
@@ -63,7 +63,7 @@ package struct CodeInspection: Sendable {
         unsafe self.uncountedLock = uncountedLock
     }
 
-    /// Takes all code of the executable for Swift's, and clears every lock: for tests of other things.
+    /// Takes all code of the executable for Swift's, and finds no lock: for tests of other things.
     package static var trustingAll: CodeInspection {
         unsafe CodeInspection(origin: { _ in .swift }, uncountedLock: { _ in .none })
     }

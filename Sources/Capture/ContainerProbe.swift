@@ -1,9 +1,9 @@
 internal import CCrashCapture
 internal import Glibc
 
-/// What can be told of the container that a process runs in, and of its control group.
+/// What is known of the container that a process runs in, and of its control group.
 struct ContainerDescription: Equatable {
-    /// What made the container; "" if none was recognised.
+    /// The program that made the container; "" if none was recognised.
     var runtime = ""
     /// Its identifier, "" for none.
     var id = ""
@@ -20,7 +20,7 @@ struct ContainerDescription: Equatable {
 /// systemd's list (`detect_container` in src/basic/virt.c: `/run/systemd/container`, the variable `container` of process 1, `/.dockerenv`,
 /// `/run/.containerenv`), and the names of control groups that Docker, Podman, CRI-O, containerd, Kubernetes and LXC choose.
 struct ContainerProbe {
-    /// What paths are prefixed with: for tests.
+    /// A prefix of all paths: for tests.
     var root = ""
     /// The variables of this process.
     var environment: (String) -> String? = { name in
@@ -41,7 +41,7 @@ struct ContainerProbe {
 
     // MARK: Recognising
 
-    /// Parts of control groups' names, and who chooses them.
+    /// Parts of control groups' names, and the runtimes that choose them.
     private static let marks = [
         ("kubepods", "kubernetes"), ("libpod", "podman"), ("docker", "docker"), ("crio-", "cri-o"),
         ("cri-containerd", "containerd"), ("lxc.payload", "lxc"), ("/lxc/", "lxc"),
@@ -70,7 +70,7 @@ struct ContainerProbe {
         if let path = groups.paths.first(where: { $0.hasPrefix("/lxc/") || $0.contains("lxc.payload.") }) {
             return String(path.split(separator: "/").last?.split(separator: ".").last ?? "")
         }
-        // In a control group namespace the path is "/": what is mounted over /etc/hostname and the like says it all the same.
+        // In a control group namespace the path is "/". Then the mounts over /etc/hostname and the like tell.
         let mounts = read("/proc/self/mountinfo") ?? ""
         for line in mounts.split(separator: "\n") where line.contains("/containers/") || line.contains("-containers/") {
             if let id = Self.longIdentifier(in: line) { return id }
@@ -93,7 +93,7 @@ struct ContainerProbe {
         var lowest: UInt64 = 0
         for folder in groups.folders(ofController: "memory") {
             for file in ["memory.max", "memory.limit_in_bytes"] {
-                // "max", or in version 1 a number near the greatest, is no limit.
+                // "max" is no limit. Nor is, in version 1, a number near the greatest.
                 guard let limit = read("\(folder)/\(file)").flatMap({ UInt64(Self.firstWord($0)) }), limit < 1 << 60
                 else { continue }
                 lowest = lowest == 0 ? limit : min(lowest, limit)
@@ -147,7 +147,7 @@ struct ControlGroups {
         }
     }
 
-    /// The path that says most.
+    /// The most specific path.
     var path: String {
         if let unified, unified != "/" { return unified }
         return byController["memory"] ?? byController["name=systemd"] ?? unified ?? ""

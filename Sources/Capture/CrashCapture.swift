@@ -3,30 +3,31 @@ internal import CRecoveryPoint
 internal import Glibc
 internal import SystemPackage
 
-/// The capture of this process's faults: handlers, crash thread and spool file.
+/// The capture of a process's faults: handlers, crash thread and spool file.
 ///
 /// A process has one.
 @safe
 package final class CrashCapture: Sendable {
     /// The path of the spool file.
     package let spoolPath: String
-    /// Whether records outlive the process: not when there was no room for the spool file, or it could not be made.
+    /// Whether records outlive the process: not if there was no room for the spool file, or if it could not be made.
     package var isPersistent: Bool { hasSpoolFile && !hf_capture_is_spool_in_memory() }
     private let hasSpoolFile: Bool
-    /// Where a process that takes this one's place in a restart can read the records; nil where they are in the spool file, or are lost.
+    /// The descriptor by which the next process can read the records after a restart in place; nil if they are in the spool file, or are
+    /// lost.
     package let inheritedSpool: CInt?
-    /// Why the spool file could not be made; nil where it was, or there was no room.
+    /// Why the spool file could not be made; nil if it was, or if there was no room.
     package let spoolProblem: CrashCaptureError?
-    /// Whether stacks can be walked: where they cannot, nothing is resumed.
+    /// Whether stacks can be walked; if not, nothing is resumed.
     package let walksStacks: Bool
     /// Written by handlers; read by copying alone.
     private nonisolated(unsafe) let spool: UnsafeRawPointer
     private let spoolSize: Int
 
-    /// Whether faults can be resumed in this process at all, and if not, why.
+    /// Why no fault can be resumed in this process; nil if faults can be.
     ///
-    /// Needs libswiftCore as a library of its own, which is what tells the runtime's frames from the application's, the
-    /// runtime functions that keep exclusivity accesses apart, and a Foundation whose locks are known, if there is one.
+    /// To resume, libswiftCore must be a library of its own, because that tells the runtime's frames from the application's. It must have
+    /// the functions that keep exclusivity accesses apart. And the locks of Foundation, if the process has it, must be known.
     package static var obstacleToResuming: StaticString? {
         if !hf_capture_runtime_is_dynamic() {
             return "the Swift runtime is linked statically, so its frames cannot be told from the application's"
@@ -43,7 +44,7 @@ package final class CrashCapture: Sendable {
     /// Installs capture and prepares the calling thread.
     ///
     /// - Parameters:
-    ///   - configuration: What it is set up with.
+    ///   - configuration: The settings.
     ///   - inspection: What is known of the functions of the executable.
     ///   - decide: Gives the verdict on a fault. Called on the crash thread while the thread that faulted is parked: must not
     ///     allocate or lock.
@@ -114,7 +115,7 @@ package final class CrashCapture: Sendable {
             spool.remove()
             throw CrashCaptureError(error == EALREADY ? .alreadyInstalled : .handlers, Errno(rawValue: error))
         }
-        // Without the signal, reports say that there is none.
+        // Without the signal, reports say that threads cannot be sampled.
         _ = hf_sample_install(configuration.capturesThreads)
         do {
             try Self.prepareThread()
@@ -127,7 +128,7 @@ package final class CrashCapture: Sendable {
         }
     }
 
-    /// Makes the spool file; or memory, where the file cannot be had and need not.
+    /// Makes the spool file, or memory in its place if the file cannot be made and is not required.
     private static func makeSpool(
         _ configuration: Configuration,
         _ identity: ProcessIdentity
@@ -154,17 +155,17 @@ package final class CrashCapture: Sendable {
 
     static func nanoseconds(_ duration: Duration) -> UInt64 {
         let (seconds, attoseconds) = duration.components
-        // Centuries are for ever.
+        // A limit of centuries, so that the sum does not overflow.
         return UInt64(min(max(0, seconds), 1 << 33)) * 1_000_000_000 + UInt64(max(0, attoseconds / 1_000_000_000))
     }
 
-    /// Gives the calling thread a guarded alternate signal stack, so that a stack overflow of it is captured.
+    /// Gives the calling thread a guarded alternate signal stack, so that an overflow of its stack is captured.
     package static func prepareThread() throws(CrashCaptureError) {
         let error = hf_capture_prepare_thread()
         guard error == 0 else { throw CrashCaptureError(.thread, Errno(rawValue: error)) }
     }
 
-    /// Where the executable lies in memory, as the images were listed last; nil when none could be.
+    /// Where the executable lies in memory, by the last list of images; nil if none could be listed.
     package var executableAddresses: Range<UInt64>? { executableImage.map { $0.base..<$0.end } }
 
     /// The build identifier of the executable in memory; nil when it has none.
@@ -191,12 +192,12 @@ package final class CrashCapture: Sendable {
         hf_capture_release(slot)
     }
 
-    /// Whether the thread that faulted still reads its record: it goes on in a moment.
+    /// Whether the thread that faulted still reads its record; it goes on in a moment.
     package func isParked(slot: UInt32) -> Bool { hf_capture_is_parked(slot) }
 
     /// Counts a fault in the record of an equal one, and frees its slot.
     ///
-    /// Nobody may read either record meanwhile, the thread that faulted included (`isParked(slot:)`).
+    /// Nobody may read either record meanwhile, not even the thread that faulted (`isParked(slot:)`).
     ///
     /// - Parameters:
     ///   - slot: The slot of the later fault.
@@ -210,14 +211,14 @@ package final class CrashCapture: Sendable {
         hf_capture_note_told(slot)
     }
 
-    /// Forgets the texts of a fault that was resumed.
+    /// Drops the runtimes' texts of a fault that was resumed.
     ///
-    /// Call once for each, on the loop's thread.
+    /// Call this once for each such fault, on the loop's thread.
     package func clearMessages() {
         hf_capture_clear_messages()
     }
 
-    /// Sets what a restart in place begins with.
+    /// Sets the environment and the kept descriptors of a restart in place.
     ///
     /// One thread at a time.
     ///
@@ -236,27 +237,27 @@ package final class CrashCapture: Sendable {
 
     /// Replaces the process by a fresh one in place.
     ///
-    /// Returns only when that failed.
+    /// Returns only if that failed.
     package func restart() {
         hf_async_restart()
     }
 
-    /// Whether the facts that the handler left with an abandoned callout say that its item is to be taken out of its loop.
+    /// Whether an abandoned callout's item is to be taken out of its loop, by the facts that the handler left.
     package static func isQuarantined(facts: UInt32) -> Bool {
         facts & UInt32(HF_FACT_QUARANTINED) != 0
     }
 
-    /// Whether they say that nothing faulted: the callout was interrupted, at its deadline.
+    /// Whether nothing faulted, by the same facts: the callout was interrupted at its deadline.
     package static func isOverdue(facts: UInt32) -> Bool {
         facts & UInt32(HF_FACT_OVERDUE) != 0
     }
 
-    /// Changes what is done about a fault that nobody decides on in time: `.restart` or `.terminate`.
+    /// Sets what is done about a fault if no verdict comes in time: `.restart` or `.terminate`.
     package func setVerdictWithoutDecision(_ verdict: Verdict) {
         hf_capture_set_verdict_without_decision(verdict.rawCode)
     }
 
-    /// Sets how far the process has come, as records have it from now on.
+    /// Sets how far the process has come, for records from now on.
     ///
     /// - Parameters:
     ///   - isRunning: Whether its host runs.
@@ -266,9 +267,11 @@ package final class CrashCapture: Sendable {
         hf_capture_set_process_facts(running | (hasServed ? UInt32(HF_FACT_SERVING) : 0))
     }
 
-    /// Sets which items records mark as those of the start, which can be told apart in the next process, too.
+    /// Sets the items of the start, which can be recognised in the next process.
     ///
-    /// The list stays in memory for ever: a handler may be reading it.
+    /// Records mark them.
+    ///
+    /// The list is never freed: a handler may be reading it.
     package func setStartItems(_ items: some Sequence<UInt64>) {
         let sorted = items.sorted()
         let copy = UnsafeMutableBufferPointer<UInt64>.allocate(capacity: sorted.count)
@@ -278,7 +281,7 @@ package final class CrashCapture: Sendable {
         unsafe hf_capture_set_start_items(list)
     }
 
-    /// Takes everything back, as if there had been no capture: handlers, crash thread and spool file.
+    /// Undoes the whole install: handlers, crash thread and spool file.
     ///
     /// For a start that fails. Capture can be installed again.
     package func withdraw() {
@@ -287,7 +290,7 @@ package final class CrashCapture: Sendable {
         if hasSpoolFile { _ = unsafe unlink(spoolPath) }
     }
 
-    /// Puts the handlers back that stood before, and removes the spool file if every record in it was released.
+    /// Restores the former handlers, and removes the spool file if every record in it was released.
     package func uninstall() {
         hf_sample_uninstall()
         hf_capture_uninstall()
@@ -298,9 +301,9 @@ package final class CrashCapture: Sendable {
 
     // MARK: Records
 
-    // What handlers have written, read by copying.
+    // Handlers write these; they are read by copying.
 
-    /// The bytes of the whole spool file as they are now: the process, its images, and every record.
+    /// The bytes of the whole spool file as it is now: the process, its images, and every record.
     package func spoolBytes() -> [UInt8] {
         unsafe Array(UnsafeRawBufferPointer(start: spool, count: spoolSize))
     }
@@ -313,7 +316,8 @@ package final class CrashCapture: Sendable {
 
     /// The bytes of the record of a fault; nil if it was freed.
     ///
-    /// Callable from any thread, in ordinary code. Whoever frees it meanwhile leaves the bytes of another: look at the number in them.
+    /// Callable from any thread, in ordinary code. If somebody frees the record meanwhile, these are the bytes of another: check the number
+    /// in them.
     package func recordBytes(ofFault number: Int) -> [UInt8]? {
         let count = unsafe spool.assumingMemoryBound(to: HFSpoolHeader.self).pointee.slot_count
         for slot in 0..<count where unsafe Int(hf_capture_record(slot).pointee.number) == number {
@@ -322,7 +326,7 @@ package final class CrashCapture: Sendable {
         return nil
     }
 
-    /// The bytes of the snapshot of the other threads that belongs to a decided record, for the report writer; empty if there is none.
+    /// The bytes of the snapshot of the other threads for a decided record, for the report writer; empty if there is none.
     package func threadBytes(slot: UInt32) -> [UInt8] {
         let header = unsafe spool.assumingMemoryBound(to: HFSpoolHeader.self)
         let number = unsafe hf_capture_record(slot).pointee.thread_snapshot
@@ -331,11 +335,11 @@ package final class CrashCapture: Sendable {
         let start = unsafe spool + Int(header.pointee.snapshot_offset) + (Int(number) - 1) * size
         let before = unsafe start.load(as: UInt32.self)
         let bytes = unsafe Array(UnsafeRawBufferPointer(start: start, count: size))
-        // The last fault of a process takes a snapshot whose report is being written.
+        // The last fault of a process may take a snapshot whose report is being written.
         return unsafe start.load(as: UInt32.self) == before ? bytes : []
     }
 
-    /// The bytes of the memory that belongs to a decided record, for the report writer; empty if there is none.
+    /// The bytes of the memory contents for a decided record, for the report writer; empty if there are none.
     package func memoryBytes(slot: UInt32) -> [UInt8] {
         let header = unsafe spool.assumingMemoryBound(to: HFSpoolHeader.self)
         let number = unsafe hf_capture_record(slot).pointee.memory_area
@@ -345,13 +349,13 @@ package final class CrashCapture: Sendable {
         return unsafe Array(UnsafeRawBufferPointer(start: start, count: size))
     }
 
-    /// Takes the records over that the process before this one left in memory, and closes that.
+    /// Takes over the records that the process before this one left in memory, and closes that memory.
     ///
-    /// - Parameter descriptor: What `inheritedSpool` was there.
-    /// - Returns: The bytes, as of a spool file; nil where it is nothing like that.
+    /// - Parameter descriptor: The former process's `inheritedSpool`.
+    /// - Returns: The bytes, in the form of a spool file; nil if the descriptor is something else.
     package static func takeOverSpool(_ descriptor: CInt) -> [UInt8]? {
         var status = stat()
-        // Above the standard three, and never another's: the environment is everybody's to write.
+        // Above the standard three, and checked: anybody may write the environment.
         guard descriptor > 2, hf_capture_is_memory_spool(descriptor), unsafe fstat(descriptor, &status) == 0,
             status.st_size < 1 << 28, hf_kept_is_trusted(status.st_uid, status.st_gid)
         else { return nil }
@@ -361,7 +365,7 @@ package final class CrashCapture: Sendable {
         return count == bytes.count ? bytes : nil
     }
 
-    /// Makes the spool whole again where somebody has cut its file; says how often that was done so far.
+    /// Makes the spool whole again if somebody has cut its file; returns how often that was done so far.
     ///
     /// Callable from any thread, in ordinary code. Handlers do it by themselves, before they write.
     package func mendSpool() -> Int {
@@ -369,7 +373,7 @@ package final class CrashCapture: Sendable {
         return Int(hf_capture_spool_mends())
     }
 
-    /// The bytes of what was kept of a fault, for the report writer.
+    /// The bytes of the context that was kept for a fault, for the report writer.
     ///
     /// - Parameter fault: The number of the fault.
     /// - Returns: The bytes; nil if nothing was kept.
@@ -389,35 +393,37 @@ package final class CrashCapture: Sendable {
 
     // When threads whose faults restart the process may do so.
 
-    /// When the main loop must have drained, in nanoseconds of the monotonic clock: the threads that wait for it go by the same time.
+    /// When the main loop must have drained, in nanoseconds of the monotonic clock; the threads that wait for it have the same deadline.
     ///
-    /// Meaningful once a decision with `drains` was handed over.
+    /// Valid once a decision with `drains` was handed over.
     package static var drainDeadline: Int64 { Int64(clamping: hf_capture_drain_deadline()) }
 
-    /// Tells the threads whose faults wait for the main loop to drain that it has.
+    /// Tells the threads that wait for the main loop that it has drained.
     ///
     /// They carry out their verdicts at once.
     package func endDrain() {
         hf_capture_end_drain()
     }
 
-    /// Has no fault restart the process any more, because it was told to end; threads that waited for a drain stand still from then on.
+    /// Forbids faults to restart the process, because it was told to end.
+    ///
+    /// Threads that waited for a drain stand still from then on.
     ///
     /// Callable from any thread. A second call finds nothing new.
     ///
-    /// - Returns: The slots of the faults that were to restart the process after a drain: nobody else makes their reports.
+    /// - Returns: The slots of the faults that were to restart the process after a drain. The caller makes their reports.
     package func forgoRestart() -> [UInt32] {
         hf_capture_forgo_restart()
         let count = unsafe spool.assumingMemoryBound(to: HFSpoolHeader.self).pointee.slot_count
         return (0..<count).filter { hf_capture_forgo_restart_of($0) }
     }
 
-    /// Lets faults to come restart the process again, after a drain of their own.
+    /// Lets later faults restart the process again, after a drain of their own.
     package func allowRestart() {
         hf_capture_allow_restart()
     }
 
-    /// Sets how long no fault restarts the process, whatever thread faults: it stands still until then.
+    /// Sets a time before which no fault restarts the process: a thread that faults stands still until then.
     ///
     /// - Parameter end: In nanoseconds of the monotonic clock.
     package func deferRestarts(until end: Int64) {
@@ -427,11 +433,11 @@ package final class CrashCapture: Sendable {
     /// Whether a thread that faulted waits until it may restart the process.
     package var awaitsRestart: Bool { hf_capture_awaits_restart() }
 
-    /// Whether a thread that faulted stands still because the process was told to end, with whatever it holds.
+    /// Whether a thread that faulted stands still, with its locks, because the process was told to end.
     package var hasThreadThatStandsStill: Bool { hf_capture_stands_still() }
 }
 
-/// Lists of C strings, as execve(2) takes them, in memory that a signal handler can read.
+/// Lists of C strings in the form of execve(2), in memory that a signal handler can read.
 enum CStringList {
     /// Copies strings into a list that ends with a null pointer.
     static func make(_ strings: [[UInt8]]) -> UnsafePointer<UnsafeMutablePointer<CChar>?> {

@@ -31,12 +31,12 @@ package struct CrashCaptureError: Error, Sendable, CustomStringConvertible {
 
     /// What went wrong.
     package let code: Code
-    /// The file it is about, if any.
+    /// The file concerned, if any.
     package let path: String?
     /// The system's error, if any.
     package let underlyingError: Errno?
 
-    /// More about it, with what to do.
+    /// Details, with what to do.
     private let detail: String?
 
     init(_ code: Code, path: String? = nil, detail: String? = nil, _ error: Errno? = nil) {

@@ -1,16 +1,16 @@
 internal import CCrashCapture
 internal import Glibc
 
-/// What a program, and Holdfast itself, leave behind for the report of the next fault.
+/// What the program, and Holdfast itself, leave for the report of the next fault.
 ///
-/// Everything goes into the spool file's memory: it outlives the process, and is read at a fault without a lock. Nothing is kept
-/// before `CrashCapture` is installed, nor in a forked child.
+/// Everything goes into the spool file's memory, which outlives the process and is read at a fault without a lock. Nothing is kept before
+/// `CrashCapture` is installed, nor in a forked child.
 package enum CrashNotes {
-    /// Which values.
+    /// The kinds of values.
     package enum Table: Sendable {
         /// What the program says of its state.
         case annotations
-        /// Short values to tell reports apart by.
+        /// Short values by which reports are told apart.
         case tags
 
         /// How many there may be.
@@ -19,16 +19,16 @@ package enum CrashNotes {
         }
     }
 
-    /// Bytes of UTF-8 that count of a note.
+    /// The size of a note in bytes of UTF-8; the rest is cut.
     package static var noteSize: Int { Int(HF_NOTE_TEXT_SIZE) }
-    /// Bytes of UTF-8 that count of a key.
+    /// The size of a key in bytes of UTF-8; the rest is cut.
     package static var keySize: Int { Int(HF_VALUE_KEY_SIZE) }
-    /// Bytes of UTF-8 that count of a value.
+    /// The size of a value in bytes of UTF-8; the rest is cut.
     package static var valueSize: Int { Int(HF_VALUE_TEXT_SIZE) }
 
     /// Adds a line that the program logged.
     ///
-    /// No lock and no system call but those for time and thread. From any thread.
+    /// Takes no lock, and makes no system call but those for time and thread. Callable from any thread.
     ///
     /// - Parameters:
     ///   - text: The line.
@@ -49,7 +49,7 @@ package enum CrashNotes {
 
     /// Adds that a fault is resumed.
     ///
-    /// On the crash thread: allocates nothing.
+    /// Called on the crash thread: allocates nothing.
     static func addFault(_ record: UnsafeMutablePointer<HFRecord>) {
         let label = unsafe UnsafeRawPointer(record)
             .advanced(by: MemoryLayout<HFRecord>.offset(of: \.label) ?? 0)
@@ -61,13 +61,13 @@ package enum CrashNotes {
 
     /// Sets a value, or removes it.
     ///
-    /// From any thread, at any time but in a signal handler. A fault inside is never resumed.
+    /// Callable from any thread, but not in a signal handler. A fault inside is never resumed.
     ///
     /// - Parameters:
     ///   - value: The value, cut at `valueSize`; nil removes it.
     ///   - key: The key, cut at `keySize`; an empty one is none.
-    ///   - table: Where.
-    /// - Returns: Whether it was kept: false when there are as many as there may be, or nothing is kept.
+    ///   - table: The kind of value.
+    /// - Returns: Whether it was kept: false if the table is full, or if nothing is kept.
     @discardableResult
     package static func set(_ value: String?, for key: String, in table: Table) -> Bool {
         guard !key.isEmpty else { return false }
@@ -77,7 +77,7 @@ package enum CrashNotes {
                 return unsafe hf_context_set_value(table == .tags, keyStart, key.count, nil, 0)
             }
             return unsafe withBytes(value, limit: valueSize) { bytes in
-                // An empty text has no address, and is not the same as none.
+                // An empty text has no address, but it is a value.
                 guard let start = bytes.baseAddress else {
                     return unsafe hf_context_set_value(table == .tags, keyStart, key.count, keyStart, 0)
                 }
@@ -86,7 +86,7 @@ package enum CrashNotes {
         }
     }
 
-    /// The value of a key as it is kept.
+    /// The value of a key, cut as it was kept.
     package static func value(for key: String, in table: Table) -> String? {
         guard !key.isEmpty else { return nil }
         return unsafe withBytes(key, limit: keySize) { key in
@@ -98,7 +98,7 @@ package enum CrashNotes {
         }
     }
 
-    /// The UTF-8 of a text, cut between two characters where it is longer than a field.
+    /// The UTF-8 of a text, cut between two characters if it is longer than its field.
     private static func withBytes<Result>(
         _ text: String,
         limit: Int,
@@ -107,7 +107,7 @@ package enum CrashNotes {
         var text = text
         return text.withUTF8 { utf8 in
             var count = min(utf8.count, limit)
-            // 10xxxxxx goes on with a character.
+            // 10xxxxxx continues a character.
             while count > 0, count < utf8.count, unsafe utf8[count] & 0xc0 == 0x80 { count -= 1 }
             // A NUL would end the field.
             if let end = unsafe utf8.prefix(count).firstIndex(of: 0) { count = end }

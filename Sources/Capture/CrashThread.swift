@@ -7,10 +7,10 @@ internal import SystemPackage
 
 /// The ordinary thread that walks a parked thread's stack and gives the verdict.
 ///
-/// It allocates nothing and takes no lock between a fault and its verdict: the heap may be locked by the thread that faulted. Two places
-/// are different: `decide` takes the supervisor's own lock, and `lookForMutex` allocates, where the walk has shown that the thread that
-/// faulted does not hold the heap. When it blocks all the same, the parked handler's deadline passes, and that is a verdict, too.
-/// Protected by: everything is in place before the thread starts, and used by it alone.
+/// It allocates nothing and takes no lock between a fault and its verdict: the heap may be locked by the thread that faulted. There are two
+/// exceptions: `decide` takes the supervisor's own lock, and `lookForMutex` allocates after the walk has shown that the thread that faulted
+/// does not hold the heap. If the thread blocks all the same, the parked handler's deadline passes, and that is a verdict, too. Protected
+/// by: everything is set before the thread starts, and only the thread uses it.
 @safe
 final class CrashThread: @unchecked Sendable {
     let walker: StackWalker?
@@ -24,7 +24,7 @@ final class CrashThread: @unchecked Sendable {
     private let inspection: CodeInspection
     /// Whether the last walk met a function whose origin nobody has looked up yet.
     private var metPending = false
-    /// Whether the origins were just looked up: what is pending still is unknown, for this fault.
+    /// Whether the origins were just looked up: those that are still pending are unknown for this fault.
     private var isPrepared = false
     private let decide: @Sendable (FaultSummary) -> Decision
     /// Whether the verdict on a callout that is interrupted would be to abandon it.
@@ -32,7 +32,7 @@ final class CrashThread: @unchecked Sendable {
     private let decided: @Sendable (FaultSummary, Decision) -> Void
     private let recorded: @Sendable (UInt32) -> Void
 
-    /// Prepares the walk, with everything that takes a lock.
+    /// Prepares the walk: does everything now that takes a lock.
     init(
         spool: UnsafeMutablePointer<HFSpoolHeader>,
         sampler: ThreadSampler,
@@ -44,7 +44,8 @@ final class CrashThread: @unchecked Sendable {
     ) {
         walker = unsafe StackWalker(spool: spool)
         if walker == nil {
-            // The walker lists the images as it is made; a report needs them also when there is no libunwind.
+            // The walker lists the images when it is made. Without libunwind there is no walker, but a report needs the images all the
+            // same.
             _ = unsafe LoadedImages(spool: spool)
         }
         self.sampler = sampler
@@ -56,7 +57,7 @@ final class CrashThread: @unchecked Sendable {
         warmUp()
     }
 
-    /// Starts the thread; it runs until the process ends, or capture is taken back.
+    /// Starts the thread; it runs until the process ends, or until capture is withdrawn.
     func start() throws(CrashCaptureError) {
         do {
             try DetachedThread.start(name: "holdfast-crash") { [self] in
@@ -67,12 +68,12 @@ final class CrashThread: @unchecked Sendable {
         } catch {
             throw CrashCaptureError(.thread, error)
         }
-        // A fault before the thread has said who it is would find nobody to decide.
+        // A fault before the thread has declared itself would find nobody to decide.
         while !hf_capture_has_decider() { sched_yield() }
     }
 
-    /// Does everything once: libunwind's first walk sets itself up under a lock of its own, and -Onone builds look types up at first
-    /// use, which allocates: not while somebody is parked.
+    /// Does everything once, while nobody is parked: libunwind's first walk sets itself up under a lock of its own, and -Onone builds look
+    /// types up at first use, which allocates.
     private func warmUp() {
         let record = UnsafeMutablePointer<HFRecord>.allocate(capacity: 1)
         unsafe UnsafeMutableRawPointer(record).initializeMemory(
@@ -91,7 +92,7 @@ final class CrashThread: @unchecked Sendable {
             unsafe sampler.warmUp(record, with: walker)
             _ = unsafe mayBeAbandoned(record)
         }
-        // The walk meets no frame of these here.
+        // This walk meets no frame that would ask these.
         _ = inspection.origin(0)
         if let walker {
             let unknown = ThreadLocalGuards(offsets: nil)
@@ -104,7 +105,7 @@ final class CrashThread: @unchecked Sendable {
         unsafe record.deallocate()
     }
 
-    /// Returns where capture is taken back before anything was captured (`CrashCapture.withdraw`).
+    /// Returns if capture is withdrawn before anything was captured (`CrashCapture.withdraw`).
     private func run() {
         var slot: UInt32 = 0
         var unloads: UInt32 = 0
@@ -112,7 +113,7 @@ final class CrashThread: @unchecked Sendable {
             let work = unsafe hf_capture_wait(&slot, &unloads)
             if work == UInt32(HF_WORK_END) { return }
             if work == UInt32(HF_WORK_UNLOAD) {
-                // Now, and not in the next walk, whose thread may hold the loader's lock.
+                // Now, rather than in the next walk: the thread that faulted then may hold the loader's lock.
                 walker?.refreshImages()
                 continue
             }
@@ -127,27 +128,27 @@ final class CrashThread: @unchecked Sendable {
             let decision = decide(fault)
             unsafe write(decision.reason, to: record)
             if decision.drains {
-                // First: the thread that faulted goes by it as soon as it sees the verdict.
+                // Before the verdict: the thread that faulted uses this deadline as soon as it sees the verdict.
                 _ = hf_capture_begin_drain()
                 unsafe hf_capture_add_facts(record, UInt32(HF_FACT_DRAINED))
             }
             if decision.quarantines { unsafe hf_capture_add_facts(record, UInt32(HF_FACT_QUARANTINED)) }
             unsafe sampler.copyMemory(of: record, slot: slot)
-            // What is resumed does not wait for the rest; what ends the process would not leave the time.
+            // A thread that is resumed does not wait for the rest. An end of the process would leave no time for it.
             let number = unsafe record.pointee.number
             if decision.verdict != .resume {
                 unsafe sampler.sample(record, slot: slot, .together, with: walker)
                 hf_async_complete_context(number)
             } else {
-                // Before it goes on: its next fault may come before this thread does.
+                // Before the thread goes on: its next fault may come before this thread does.
                 unsafe CrashNotes.addFault(record)
             }
             let isInTime = hf_capture_decide(slot, decision.verdict.rawCode)
-            // A process that drains goes on for a while, and each is judged by itself.
+            // A process that drains goes on for a while, so other faults get verdicts of their own.
             if isInTime, decision.verdict != .resume, !decision.drains { recordOthers(decision.verdict) }
             hf_capture_wake(slot)
             guard isInTime else { continue }
-            // The process was told to end while the verdict was made.
+            // The process may have been told to end while the verdict was made.
             if decision.drains, hf_capture_forgo_restart_of(slot) {
                 recorded(slot)
                 continue
@@ -160,7 +161,7 @@ final class CrashThread: @unchecked Sendable {
         }
     }
 
-    /// Looks at a thread that another one has asked about, unless it has stopped waiting for the answer.
+    /// Looks at a thread for another one, unless that has stopped waiting for the answer.
     private func lookAtThread() {
         guard let look = unsafe hf_capture_take_look() else { return }
         if unsafe look.pointee.interruption != nil {
@@ -171,9 +172,9 @@ final class CrashThread: @unchecked Sendable {
         hf_capture_end_look()
     }
 
-    /// Completes the records of the threads that faulted meanwhile: there is nobody to do it when this verdict has been acted on.
+    /// Completes the records of the other threads that have faulted: once this verdict has been acted on, nobody could.
     ///
-    /// They stay parked, for the process ends as the first of them says.
+    /// Those threads stay parked, because the process ends by the first verdict.
     private func recordOthers(_ verdict: Verdict) {
         var slot: UInt32 = 0
         while unsafe hf_capture_next_waiting(&slot) {
@@ -185,10 +186,10 @@ final class CrashThread: @unchecked Sendable {
         }
     }
 
-    /// Records what is around a fault that was resumed: seldom in a flood, and after the thread has gone on.
+    /// Records the other threads after a fault that was resumed: seldom in a flood, and after the thread has gone on.
     private func lookAround(_ record: UnsafeMutablePointer<HFRecord>, _ slot: UInt32) {
         guard unsafe sampler.isDue(record) else { return }
-        // With one processor for all, the thread that was let go runs only when this one does not.
+        // If there is one processor, the thread that was let go runs only when this one does not.
         _ = hf_capture_await_fault(Self.courtesy)
         unsafe hf_async_complete_context(record.pointee.number)
         unsafe sampler.sample(record, slot: slot, .oneByOne, with: walker)
@@ -199,7 +200,7 @@ final class CrashThread: @unchecked Sendable {
 
     /// Walks a stack, and once more if the origin of its functions had to be looked up first.
     ///
-    /// That reads files and allocates: only after a walk that is clean if they are the application's.
+    /// That reads files and allocates. So it is done only if the walk is clean, provided that these functions are the application's.
     private func walkAndSummarize(_ record: UnsafeMutablePointer<HFRecord>) -> FaultSummary {
         let fault = unsafe summary(of: record, walk: walk(record))
         guard metPending, fault.isOutsideLibraries else { return fault }
@@ -211,7 +212,9 @@ final class CrashThread: @unchecked Sendable {
         return known
     }
 
-    /// Denies what may hold a `Mutex`: only after a walk that was found clean, for it reads files and allocates.
+    /// Denies a stack that may hold a `Mutex`.
+    ///
+    /// Only after a walk that was found clean, because this reads files and allocates.
     private func lookForMutex(_ record: UnsafeMutablePointer<HFRecord>, _ fault: inout FaultSummary) {
         guard fault.mayBeResumed else { return }
         let lock = uncountedLock()
@@ -221,7 +224,7 @@ final class CrashThread: @unchecked Sendable {
         unsafe hf_capture_add_facts(record, UInt32(HF_FACT_LOCK_FRAME))
     }
 
-    /// Denies what was making thread-local variables.
+    /// Denies a stack that was initialising thread-local variables.
     private func lookForInitialiser(_ record: UnsafeMutablePointer<HFRecord>, _ fault: inout FaultSummary) {
         guard fault.mayBeResumed, let walker,
             unsafe addresses.withAddresses({ unsafe initialisers.contain($0, walker, inspection.threadLocalGuards()) })
@@ -319,7 +322,7 @@ final class CrashThread: @unchecked Sendable {
         addresses.reset()
         metPending = false
         let complete = unsafe walker.walk(context: context, stack: calloutStack(of: record)) { programCounter in
-            // A call's last instruction may be the last of its function: look a return address up inside the call.
+            // A call may be the last instruction of its function: look a return address up inside the call.
             let address = frames.isEmpty ? programCounter : programCounter &- 1
             let isInnermost = frames.isEmpty
             frames.add(programCounter)
@@ -343,8 +346,8 @@ final class CrashThread: @unchecked Sendable {
         unsafe record.pointee.head_frame_count = counts.head
         unsafe record.pointee.frames_omitted = counts.omitted
         let end: FaultSummary.Walk.End = reached ? .recoveryPoint : complete ? .outermost : .broken
-        // What faults does so elsewhere; what is interrupted may be anywhere, and the count of locks is behind there. Who waits for a lock
-        // has a frame of the library above.
+        // A fault cannot be in these functions, but an interruption can, and there the count of locks lags behind. A thread that waits for
+        // a lock has a frame of the library above.
         if isOverdue, isInLockFunction {
             let isInLibrary = if case .foreign = judge.walk(end: end).prefix { true } else { false }
             unsafe hf_capture_add_facts(record, isInLibrary ? 0 : UInt32(HF_FACT_LOCK_FRAME))
@@ -406,7 +409,7 @@ final class CrashThread: @unchecked Sendable {
 }
 
 extension Verdict {
-    /// As the record and the handler know it.
+    /// The number in the record and in the handler.
     var rawCode: UInt32 {
         switch self {
         case .resume: UInt32(HF_VERDICT_RESUME)

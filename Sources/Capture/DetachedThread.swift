@@ -2,7 +2,7 @@ internal import CCrashCapture
 internal import LinuxSystem
 package import SystemPackage
 
-/// A thread that belongs to no pool and that nobody joins, with a guarded signal stack of its own, and few signals.
+/// A thread outside of all pools that nobody joins, with a guarded signal stack, and with few signals unblocked.
 package enum DetachedThread {
     /// Starts a thread.
     ///
@@ -14,7 +14,7 @@ package enum DetachedThread {
         let mask = hf_signal_block_for_service()
         defer { hf_signal_set_mask(mask) }
         _ = try NativeThread(name: name) {
-            // Without one, an overflow of this thread's stack has no record: nothing else depends on it.
+            // Without a signal stack, an overflow of this thread's stack has no record. Nothing else depends on it.
             _ = hf_capture_prepare_thread()
             body()
         }

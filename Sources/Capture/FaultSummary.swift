@@ -1,7 +1,7 @@
 /// What is known of a fault when its verdict is asked for.
 ///
-/// Made on the crash thread while the thread that faulted is parked, so it holds nothing that is allocated: the heap may be
-/// locked by that thread.
+/// Made on the crash thread while the thread that faulted is parked. That thread may hold the heap's lock, so this contains nothing
+/// allocated.
 public struct FaultSummary: Sendable {
     /// What a walk over the faulting thread's stack found between the fault and the recovery point.
     package struct Walk: Sendable, Equatable {
@@ -11,7 +11,7 @@ public struct FaultSummary: Sendable {
             case recoveryPoint
             /// It came to the outermost frame without passing a recovery point.
             case outermost
-            /// It could not go on.
+            /// It could not continue.
             case broken
         }
 
@@ -21,7 +21,7 @@ public struct FaultSummary: Sendable {
             case none
             /// A listed failure function of the Swift runtime, and what it calls to end the process.
             case swiftFailure
-            /// Swift code of the standard library and nothing else: where it traps, a precondition of the caller failed.
+            /// Swift code of the standard library only. If it traps, a precondition of the caller failed.
             case swiftCode
             /// `abort` or `__assert_fail`, called by the application itself.
             case ownAbort
@@ -35,17 +35,17 @@ public struct FaultSummary: Sendable {
         package var end: End
         /// What stands above the innermost frame of the application.
         package var prefix: Prefix
-        /// Whether a frame that is not the application's lies below one that is, above the recovery point.
+        /// Whether a foreign frame lies between a frame of the application and the recovery point.
         package var hasForeignFrame: Bool
-        /// Whether such a frame was called by the application in turn: a library that calls back, whose locks may be held.
+        /// Whether the application called such a frame: a library that calls back, whose locks may be held.
         package var isInsideLibrary: Bool
-        /// Whether a C or C++ function of the executable lies between functions of the application, and nobody vouches for it.
+        /// Whether an untrusted C or C++ function of the executable lies between functions of the application.
         package var hasNativeFrame: Bool
-        /// Whether it cannot be told if there is one.
+        /// Whether it is unknown if there is one.
         package var hasUnknownFrame: Bool
-        /// Whether the process was ending itself: `abort` lies above the innermost frame of the application.
+        /// Whether the process was aborting: `abort` lies above the innermost frame of the application.
         package var hasAbort: Bool
-        /// Whether the runtime was ending the process for an error that nobody caught.
+        /// Whether the runtime was ending the process because of an uncaught error.
         package var isUncaughtError: Bool
 
         /// Makes a walk's result.
@@ -70,9 +70,9 @@ public struct FaultSummary: Sendable {
         }
     }
 
-    /// Which fault of the process it is, from 1.
+    /// The number of the fault in its process, from 1.
     package var number: UInt32
-    /// The thread, as gettid(2) has it.
+    /// The id of the thread (gettid(2)).
     package var thread: CInt
     /// The signal's number.
     public var signal: CInt
@@ -80,11 +80,11 @@ public struct FaultSummary: Sendable {
     public var code: CInt
     /// The address that the kernel gave with the signal, 0 if it gave none.
     public var address: UInt64
-    /// The sending process of a signal that the kernel did not raise, else 0.
+    /// The process that sent the signal; 0 if the kernel raised it.
     package var sender: CInt
     /// Whether the thread was in a callout, on its callout stack, above an armed recovery point.
     package var hasRecoveryPoint: Bool
-    /// Whether it is the thread that the process began with.
+    /// Whether the thread is the process's first.
     public var isMainThread: Bool
     /// Whether the callout stack overflowed.
     public var isStackOverflow: Bool
@@ -94,26 +94,27 @@ public struct FaultSummary: Sendable {
     package var isInCriticalSection: Bool
     /// Whether the callout held a lock of the POSIX threads library that it had not held when it began.
     package var holdsLock: Bool
-    /// Whether a frame of the callout is inside a function that holds a lock which cannot be counted, such as
-    /// `Mutex.withLock`.
+    /// Whether a frame of the callout is inside a function that holds a lock which is not counted, such as `Mutex.withLock`.
     package var isInLockFrame: Bool
     /// Whether nothing is known of the program's functions, because its file could not be read.
     package var isProgramUnread: Bool
     /// Whether the Swift or the C++ runtime keeps something for the thread that cannot be put back: task-local values, exceptions.
     package var hasOpenRuntimeState: Bool
-    /// Whether a frame of the callout is inside the initialiser of a thread-local variable of C++, which would count as made.
+    /// Whether a frame of the callout is inside the initialiser of a thread-local variable of C++, which would count as initialised.
     package var isInInitialiser: Bool
-    /// Whether nothing faulted: the callout ran for longer than its deadline and was interrupted, wherever it was.
+    /// Whether nothing faulted: the callout ran for longer than its deadline and was interrupted.
     public var isOverdue: Bool
-    /// Whether the loop's own words about the callout could not be read: whose item it is, and which policy holds.
+    /// Whether the loop's description of the callout could not be read, so that item and policy are unknown.
     package var isCalloutUnreadable: Bool
-    /// Whether the process has called `exit`, so that it ends.
+    /// Whether the process has called `exit`, and so is ending.
     package var isExiting: Bool
-    /// Whether every slot for records was taken but the last, and stayed so: the reports of earlier faults are not written.
+    /// Whether all slots for records but the last stayed taken: the reports of earlier faults are not being written.
     package var foundNoRoom: Bool
-    /// The identity of the loop item that the callout belongs to, 0 for none.
+    /// The identity of the callout's item, 0 for none.
     public var item: UInt64
-    /// Whether it is a port whose input comes from many peers, so that what one of them does may not cost the others.
+    /// Whether the item is a port with input from many peers.
+    ///
+    /// One peer's fault must not cost the others.
     package var isOfSharedPort: Bool
     /// What the walk found.
     package var walk: Walk
@@ -171,9 +172,9 @@ public struct FaultSummary: Sendable {
 }
 
 extension FaultSummary {
-    /// Whether nothing that the walk saw speaks against resuming: no library's frame, no lock, no task.
+    /// Whether nothing in the walk speaks against resuming: no library's frame, no lock, no task.
     ///
-    /// Then the heap is not held by the thread that faulted, and what comes next may allocate.
+    /// Then the thread that faulted does not hold the heap, and the next steps may allocate.
     var mayBeResumed: Bool {
         hasRecoveryPoint && !isInTask && !isInCriticalSection && !holdsLock && !isInLockFrame
             && !hasOpenRuntimeState && !isInInitialiser
@@ -181,15 +182,17 @@ extension FaultSummary {
             && hasCleanPrefix
     }
 
-    /// Whether the walk saw no library at work: what is outside of the application has called it, as a thread's start does.
+    /// Whether the walk saw no library at work.
     ///
-    /// Then the heap is not held by the thread that faulted, and what comes next may allocate.
+    /// Frames outside of the application have called it, like the start of a thread.
+    ///
+    /// Then the thread that faulted does not hold the heap, and the next steps may allocate.
     var isOutsideLibraries: Bool { walk.end != .broken && !walk.isInsideLibrary && hasCleanPrefix }
 
     private var hasCleanPrefix: Bool {
         switch walk.prefix {
         case .none: true
-        // Where the runtime was interrupted says nothing of its locks; where it ends a process, it holds none.
+        // A runtime that is ending the process holds no lock. One that was interrupted may.
         case .swiftFailure, .swiftCode, .ownAbort: !isOverdue
         case .waiting: isOverdue
         case .foreign: false

@@ -3,17 +3,17 @@ internal import Glibc
 internal import LinuxSystem
 package import SystemPackage
 
-/// Descriptors by name, with bytes of the program's, for the process that takes this one's place.
+/// A table of descriptors by name, with bytes of the program, for the process that takes this one's place.
 ///
-/// A restart may come between any two instructions: the next process sees what was there before a change or what is there
-/// after it (kept_table.h). A change costs two writes to memory of the kernel's; once a restart has begun it returns only if
-/// that fails. For one thread at a time.
+/// A restart may come between any two instructions: the next process sees the state from before a change or from after it (kept_table.h). A
+/// change costs two writes to the kernel's memory. Once a restart has begun, a change returns only if the restart fails. For one thread at
+/// a time.
 package final class KeptTable {
     /// How many names there can be.
     package static var nameLimit: Int { Int(HF_KEPT_SLOT_LIMIT) }
     /// How many bytes of UTF-8 a name can have.
     package static var nameSizeLimit: Int { 4096 }
-    /// How many bytes can go with a descriptor.
+    /// How many bytes the program can keep with a descriptor.
     package static var stateSizeLimit: Int { 16 << 20 }
 
     /// A stretch of blocks that holds a record.
@@ -57,28 +57,28 @@ package final class KeptTable {
     /// The names that are kept, in no order.
     package var names: [String] { Array(places.keys) }
 
-    /// Keeps a descriptor under a name, in the place of what was kept under it.
+    /// Keeps a descriptor under a name; replaces the one that was kept under it.
     ///
     /// - Parameters:
     ///   - entry: An open descriptor, and bytes within `stateSizeLimit`.
     ///   - name: Any text within `nameSizeLimit`.
-    /// - Throws: `EBADF`, `EINVAL` for a name or bytes beyond their limits, `ENOSPC` beyond `nameLimit`, `ENOMEM`; then
-    ///   what was kept is as before.
+    /// - Throws: `EBADF`, `EINVAL` for a name or bytes beyond their limits, `ENOSPC` beyond `nameLimit`, `ENOMEM`. Then nothing has
+    ///   changed.
     package func keep(_ entry: KeptEntry, as name: String) throws(Errno) {
         try set(entry, FileIdentity(of: entry.descriptor), name)
     }
 
-    /// Changes the bytes that go with a descriptor.
+    /// Changes the bytes of a descriptor.
     ///
     /// - Returns: False when nothing is kept under the name.
-    /// - Throws: As `keep`, but for `EBADF`.
+    /// - Throws: As `keep`, except `EBADF`.
     package func setState(_ state: [UInt8], of name: String) throws(Errno) -> Bool {
         guard let place = places[name] else { return false }
         try set(KeptEntry(descriptor: place.descriptor, state: state), place.identity, name)
         return true
     }
 
-    /// Keeps nothing under a name any more; the descriptor stays open.
+    /// Removes a name; the descriptor stays open.
     package func remove(_ name: String) throws(Errno) {
         guard let place = places[name] else { return }
         try writeSlot(place.slot, 0)
@@ -107,7 +107,7 @@ package final class KeptTable {
         let sizeClass = Self.sizeClass(of: record.count)
         let block = freeBlocks[sizeClass].last ?? endOfBlocks
         try write(record, at: Int(HF_KEPT_BLOCKS_OFFSET) + block * Int(HF_KEPT_BLOCK_SIZE))
-        // The record is whole before a slot names it: a thread that dies by a restart leaves the kernel first.
+        // The record is complete before a slot names it. A thread that dies by a restart leaves the kernel first.
         try writeSlot(slot, UInt64(block) + 1)
 
         if freeBlocks[sizeClass].popLast() == nil { endOfBlocks += 1 << sizeClass }
@@ -125,13 +125,13 @@ package final class KeptTable {
         )
     }
 
-    /// The smallest power of two of blocks that holds so many bytes.
+    /// The smallest power of two of blocks that holds `size` bytes.
     private static func sizeClass(of size: Int) -> Int {
         let blocks = (size + Int(HF_KEPT_BLOCK_SIZE) - 1) / Int(HF_KEPT_BLOCK_SIZE)
         return Int.bitWidth - (max(1, blocks) - 1).leadingZeroBitCount
     }
 
-    /// A slot that was never used; it goes to the list of free ones until it is taken.
+    /// A slot that was never used; it is in the list of free ones until it is taken.
     private func nextSlot() throws(Errno) -> Int {
         guard usedSlots < Self.nameLimit else { throw .noSpace }
         usedSlots += 1
@@ -145,9 +145,9 @@ package final class KeptTable {
         return usedSlots - 1
     }
 
-    /// Makes a table that a restart has frozen one that can be changed, when the restart has failed.
+    /// If a restart has frozen the table and failed, makes it changeable again.
     ///
-    /// Does not return while it goes on.
+    /// Does not return while the restart goes on.
     private func thaw() throws(Errno) {
         let error = hf_kept_thaw(descriptor)
         guard error == 0 else { throw Errno(rawValue: error) }
@@ -191,11 +191,11 @@ package final class KeptTable {
 // MARK: Reading
 
 extension KeptTable {
-    /// What a process before this one kept.
+    /// What an earlier process kept.
     package struct Contents: Sendable, Hashable {
-        /// What is there, by name.
+        /// The descriptors that are open, by name.
         package var entries: [String: KeptEntry]
-        /// What is not there.
+        /// The descriptors that are not.
         package var lost: [LostDescriptor]
 
         /// Nothing.
@@ -204,14 +204,14 @@ extension KeptTable {
 
     /// Reads the table that the program before this one left in this very process, and closes it.
     ///
-    /// Every descriptor that is taken over is closed on exec from now on, but for the standard three. The number may come from anybody: what is not a
-    /// table of this process is left alone.
+    /// From now on every descriptor that is taken over is closed on exec, except the standard three. Anybody may have chosen the number: a
+    /// descriptor that is not a table of this process is left alone.
     ///
     /// - Parameter number: Any number.
-    /// - Returns: Nil when it is no table of this process, or a damaged one.
+    /// - Returns: Nil if it is no table of this process, or a damaged one.
     package static func takeOver(_ number: CInt) -> Contents? {
-        // A process's start time says whose the table is. Where proc(5) was or is not mounted, the seal says that a restart left it: with
-        // the pid, which only a restart keeps, that is as much as can be known.
+        // The process's start time says whose the table is. If proc(5) is not mounted, or was not, the seal shows that a restart left it.
+        // With the pid, which only a restart keeps, that is as much as can be known.
         guard number > 2, hf_kept_is_table(number) != 0, let bytes = contents(of: number),
             let records = records(in: bytes, mayBeUntimed: hf_kept_is_frozen(number) != 0)
         else { return nil }
@@ -237,7 +237,7 @@ extension KeptTable {
         var state: [UInt8]
     }
 
-    /// The records in the bytes of a table of this process; nil when they are not, or when anything in them is wrong.
+    /// The records in the bytes of a table of this process; nil if these are something else, or if anything in them is wrong.
     static func records(
         in bytes: [UInt8],
         pid: CInt = getpid(),
@@ -287,7 +287,7 @@ extension KeptTable {
         return records
     }
 
-    /// Whether a table that ends before its blocks names none: a restart came before its first record.
+    /// Whether a table that ends before its blocks names no record: a restart came before the first one.
     private static func unusedOnly(_ bytes: [UInt8]) -> Bool {
         bytes.dropFirst(Int(HF_KEPT_SLOTS_OFFSET)).allSatisfy { $0 == 0 }
     }
@@ -329,15 +329,15 @@ package struct KeptEntry: Sendable, Hashable {
     }
 }
 
-/// What was to be kept across a restart and is not there: it was closed, and its number may be another file's.
+/// A descriptor that was to be kept across a restart and is not there: it was closed, and its number may be another file's.
 public struct LostDescriptor: Sendable, Hashable {
     /// The name that it was kept under.
     public let name: String
-    /// Its bytes, which are there.
+    /// Its bytes, which were kept.
     public let state: [UInt8]
 }
 
-/// Which file a descriptor is open on: its number may be another's tomorrow.
+/// The file that a descriptor is open on: the number may be another file's tomorrow.
 struct FileIdentity: Hashable {
     var device: UInt64
     var inode: UInt64

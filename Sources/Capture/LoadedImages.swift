@@ -7,7 +7,7 @@ internal import CCrashCapture
     private let capacity: Int
     private(set) var count: Int
 
-    /// Lists the images as they are now.
+    /// Lists the images.
     init(spool: UnsafeMutablePointer<HFSpoolHeader>) {
         unsafe self.spool = unsafe spool
         capacity = unsafe Int(spool.pointee.image_capacity)
@@ -21,7 +21,7 @@ internal import CCrashCapture
         unsafe entries.deallocate()
     }
 
-    /// Lists the images again, for an address that lies in none: takes the loader's lock.
+    /// Lists the images again, because an address lies in none of them; takes the loader's lock.
     mutating func refresh() {
         count = unsafe Int(hf_loaded_images_snapshot(spool, entries, UInt32(capacity)))
     }
@@ -64,11 +64,11 @@ internal import CCrashCapture
 /// Looked up once at install: the loader's lock may be held when a fault is judged.
 @safe
 struct FunctionRanges {
-    /// Starts and ends, one after the other, for ever: a list of values would allocate to be gone through in -Onone builds.
+    /// Starts and ends, one after the other, never freed: in -Onone builds, going through an array would allocate.
     private let bounds: UnsafeMutablePointer<UInt64>
     private let count: Int
 
-    /// Looks the functions up by symbol name; one that is not there is left out.
+    /// Looks the functions up by symbol name; a missing one is left out.
     init(_ names: [String]) {
         unsafe bounds = .allocate(capacity: 2 * names.count)
         var count = 0
@@ -121,7 +121,7 @@ struct FunctionRanges {
     /// How the Swift runtime ends a program whose main function or top level throws (swift/stdlib/public/core/ErrorType.swift).
     static var errorInMain: FunctionRanges { FunctionRanges(["swift_errorInMain"]) }
 
-    /// Functions of C that only ask the kernel to wait or to move bytes: a thread that is interrupted in one holds nothing.
+    /// Functions of C that only ask the kernel to wait or to move bytes: a thread that is interrupted in one of them holds nothing.
     ///
     /// Their system calls are those of `hf_async_is_plain_system_call()`.
     static var waitFunctions: FunctionRanges {

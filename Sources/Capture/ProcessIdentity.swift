@@ -1,18 +1,20 @@
 internal import CCrashCapture
 internal import Glibc
 
-/// What a record says of the process it comes from, gathered while the process is well.
+/// What a record says of its process, gathered while the process is well.
 struct ProcessIdentity {
     var pid: Int32 = getpid()
     var parentPid: Int32 = getppid()
     var startUnixNanoseconds: Int64
     var startMonotonicNanoseconds: Int64
-    /// As execve(2) takes it: bytes, which need not be UTF-8.
+    /// In the form of execve(2): bytes, which need not be UTF-8.
     var executable: [UInt8]
-    /// The program's own file, which the loader may have been told to run.
+    /// The program's own file.
+    ///
+    /// `executable` may be the loader that was told to run it.
     var program: [UInt8]
     var arguments: [[UInt8]]
-    /// What may be told of them.
+    /// The arguments, as far as they may be told.
     var toldArguments: [[UInt8]]
     var restarts: Int
     var holdfastVersion: String
@@ -22,8 +24,8 @@ struct ProcessIdentity {
     /// - Parameters:
     ///   - restarts: How often it was restarted in place.
     ///   - holdfastVersion: Holdfast's version.
-    ///   - elapsed: How long ago it began.
-    ///   - told: Makes of its arguments what may be told.
+    ///   - elapsed: How long ago it began to start.
+    ///   - told: Returns what may be told of its arguments.
     init(
         restarts: Int,
         holdfastVersion: String,
@@ -78,7 +80,7 @@ struct ProcessIdentity {
         unsafe withUnsafeMutableBytes(of: &header.pointee.arguments) { unsafe $0.copyBytes(from: bytes) }
     }
 
-    /// Those of some arguments that a header has room for, each with its end.
+    /// As many arguments as a header has room for, each with its NUL.
     static func withRoom(_ arguments: [[UInt8]]) -> ArraySlice<[UInt8]> {
         var size = 0
         let tooLong = arguments.firstIndex { argument in

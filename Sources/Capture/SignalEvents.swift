@@ -4,8 +4,8 @@ internal import SystemPackage
 
 /// One asynchronous signal, as its handler saw it.
 ///
-/// What it says of its sender is what the kernel knows for the codes of kill(2), and for others what the sender claims:
-/// a process of the same user may send any value and any negative code (rt_sigqueueinfo(2)).
+/// For the codes of kill(2), the sender is what the kernel knows. For other codes it is what the sender claims: a process of the same user
+/// may send any value and any negative code (rt_sigqueueinfo(2)).
 public struct SignalEvent: Sendable, Hashable {
     /// The signal's number.
     public let signal: CInt
@@ -19,36 +19,36 @@ public struct SignalEvent: Sendable, Hashable {
     public let value: Int64
     /// For SIGCHLD an exit status or a signal, as the code says (`CLD_EXITED` and so on), else 0.
     ///
-    /// The kernel keeps one SIGCHLD for any number of children: wait for all of them that have ended.
+    /// The kernel keeps one SIGCHLD for any number of children: wait for all that have ended.
     public let status: CInt
-    /// For a timer (`SI_TIMER`): the expirations that this signal stands for beside its own.
+    /// For a timer (`SI_TIMER`): further expirations that this signal stands for.
     package let timerOverrun: CInt
     /// For a signal about a descriptor (fcntl(2), `F_SETSIG`): which one.
     package let descriptor: CInt?
-    /// The events of that descriptor, as poll(2) has them.
+    /// The events of that descriptor, in the form of poll(2).
     package let descriptorEvents: CInt
-    /// Signals of this number that came before this one and found no room: 4,096 wait at most.
+    /// Earlier signals of this number that found no room: 4,096 wait at most.
     public let lost: UInt64
-    /// Whether this is no signal, but tells only how many were lost after the last one.
+    /// Whether this is no signal, but only the count of those that were lost after the last one.
     public let isCountOnly: Bool
-    /// Whether the process before this one took it, and was replaced before it had ended: SIGTERM and SIGINT.
+    /// Whether the process before this one took it, and was replaced before it had ended; only for SIGTERM and SIGINT.
     public let isRepeated: Bool
     /// When it arrived, in nanoseconds since 1970.
     public let unixNanoseconds: Int64
 
-    /// The value as the `sival_int` of sigqueue(3), whose other half is not defined.
+    /// The value as the `sival_int` of sigqueue(3); the other half is undefined.
     package var intValue: Int32 { Int32(truncatingIfNeeded: value) }
 }
 
 /// Asynchronous signals as events on a descriptor.
 ///
-/// For one thread, which also takes the events. Real-time signals come in the order in which they were sent as long as that
-/// thread alone takes them: any other that does not block them may be given one at the same time (signal(7)).
+/// For one thread, which also takes the events. Real-time signals keep their order only if that thread alone takes them: any other thread
+/// that does not block them may get one at the same time (signal(7)).
 package enum SignalEvents {
     /// Catches a signal from now on and writes to `descriptor`, an eventfd, for each that arrives.
     ///
-    /// Lets the signal through on the calling thread, whatever it blocked, and on threads that it makes from now on.
-    /// A forked child has no part in it: there, what stood before acts.
+    /// Unblocks the signal on the calling thread, and on threads that it makes from now on. In a forked child the former action is in
+    /// force.
     ///
     /// - Throws: `CrashCaptureError` with the code `signal` for faults, SIGKILL, SIGSTOP, and the C library's own.
     package static func observe(_ signal: CInt, on descriptor: CInt) throws(CrashCaptureError) {
@@ -57,16 +57,16 @@ package enum SignalEvents {
         guard error == 0 else { throw CrashCaptureError(.signal, Errno(rawValue: error)) }
     }
 
-    /// Gives back the action and the mask that stood before `observe`, unless somebody else took the signal meanwhile.
+    /// Restores the action and the mask from before `observe`, unless somebody else took the signal meanwhile.
     ///
-    /// Nothing writes to the descriptor any more when it returns. Events that wait are still taken by `next`.
+    /// When it returns, nothing writes to the descriptor any more. `next` still takes events that wait.
     package static func stop(_ signal: CInt) {
         hf_signal_stop(signal)
     }
 
-    /// Lets every observed signal act as it did before, until `takeUp`: for as long as nobody takes the events.
+    /// Restores the former action of every observed signal, until `takeUp`: while nobody takes the events.
     ///
-    /// Those that wait are sent once more. Not while another thread observes a signal, stops, or takes events.
+    /// Signals that wait are sent once more. Not while another thread observes a signal, stops, or takes events.
     package static func giveUp() {
         hf_signal_give_up()
         while let event = next() {
@@ -74,12 +74,12 @@ package enum SignalEvents {
         }
     }
 
-    /// Ends what `giveUp` has begun.
+    /// Undoes `giveUp`.
     package static func takeUp() {
         hf_signal_take_up()
     }
 
-    /// Lets a signal do nothing until `restore`, without ignoring it: execve(2) hands on what is ignored.
+    /// Lets a signal do nothing until `restore`, without ignoring it: execve(2) would hand on an ignored signal.
     ///
     /// - Throws: `CrashCaptureError` with the code `signal`.
     package static func discard(_ signal: CInt) throws(CrashCaptureError) {
@@ -87,7 +87,7 @@ package enum SignalEvents {
         guard error == 0 else { throw CrashCaptureError(.signal, Errno(rawValue: error)) }
     }
 
-    /// Gives back what stood before `discard`.
+    /// Restores the action from before `discard`.
     package static func restore(_ signal: CInt) {
         hf_signal_restore(signal)
     }
@@ -130,7 +130,7 @@ package enum SignalEvents {
         )
     }
 
-    /// Lets the observed signals through on the calling thread again: an abandoned callout may have blocked them for a while.
+    /// Unblocks the observed signals on the calling thread again: an abandoned callout may have blocked them for a while.
     ///
     /// For the thread that observes.
     package static func letThrough() {
@@ -139,10 +139,10 @@ package enum SignalEvents {
 
     /// Whether a signal is an order to end: SIGTERM or SIGINT.
     ///
-    /// One that was taken comes again in the next process, should this one be restarted within 90 seconds and before it has ended.
+    /// An order that was taken comes again in the next process if this one is restarted within 90 seconds and before it has ended.
     package static func isOrder(_ signal: CInt) -> Bool { hf_signal_is_order(signal) }
 
-    /// The order to end that the process has yet to carry out: one that waits, or that was taken within the last 90 seconds.
+    /// The order to end that the process still has to carry out: one that waits, or that was taken within the last 90 seconds.
     package static var dueOrder: CInt? {
         let order = hf_signal_due_order()
         return order == 0 ? nil : order
@@ -153,14 +153,14 @@ package enum SignalEvents {
         hf_signal_end_by(order)
     }
 
-    /// Forgets the orders that were taken: they were carried out, or the program itself wants a restart.
+    /// Forgets the orders that were taken: the process has carried them out, or wants a restart.
     package static func settleOrders() {
         hf_signal_settle_orders()
     }
 
-    /// Lets signals through that the process before this one held back for it, as bits.
+    /// Unblocks signals that the process before this one held back for it, as bits.
     ///
-    /// Call it when their observers are in place; those of observed ones are let through by `observe`.
+    /// Call it when their observers are in place; `observe` unblocks those of observed ones.
     package static func release(_ signals: UInt64) {
         hf_signal_release(signals)
     }

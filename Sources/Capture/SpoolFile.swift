@@ -3,36 +3,36 @@ internal import Glibc
 internal import LinuxSystem
 internal import SystemPackage
 
-/// The file that this process's fault records are written to, mapped so that they outlive it.
+/// The file for the records of this process's faults, mapped so that they outlive it.
 ///
-/// The file is locked (flock(2)) as long as the process lives under this executable image. If another process gets the lock, the
-/// writer died or was replaced, and that process may finish its records.
+/// The file is locked (flock(2)) while the process lives under this executable image. If another process gets the lock, the writer has died
+/// or was replaced, and that process may finish its records.
 @safe
 struct SpoolFile {
-    /// Faults that can wait for their reports at one time.
+    /// How many faults can wait for their reports at one time.
     static var slotCount: Int { 256 }
     static var imageCapacity: Int { 256 }
 
     let header: UnsafeMutablePointer<HFSpoolHeader>
     let size: Int
-    /// That of the file, or of memory of the kernel's (memfd_create(2)); -1 for neither.
+    /// The descriptor of the file, or of memory (memfd_create(2)); -1 for neither.
     let descriptor: CInt
-    /// Whether there is a file.
+    /// Whether there is a file; if not, there is memory.
     private let isFile: Bool
     let path: String
-    /// What belongs to few of the records.
+    /// The sections for what only some records have.
     private let sections: SpoolSections
 
-    /// Whether the records outlive the process: not when the disk was full.
+    /// Whether the records outlive the process: not if the disk was full.
     var isPersistent: Bool { isFile }
 
-    /// The descriptor of memory that a process which takes this one's place can read; nil where there is a file, or no such memory.
+    /// The descriptor of memory that the next process can read; nil if there is a file, or no such memory.
     var memoryDescriptor: CInt? { !isFile && descriptor >= 0 ? descriptor : nil }
 
     /// Makes the spool folder, 0700, and the file in it, 0600.
     ///
-    /// The file appears under its name only when it is locked and its header is complete. With a full disk the records are in
-    /// memory only: an agent that cannot start is worse than one whose last report is lost.
+    /// The file appears under its name only when it is locked and its header is complete. If the disk is full, the records are in memory
+    /// only: an agent that cannot start is worse than one whose last report is lost.
     ///
     /// - Parameters:
     ///   - folder: The spool folder; nil for none, and records in memory only.
@@ -71,7 +71,7 @@ struct SpoolFile {
             Self.discard(temporary, descriptor)
             throw CrashCaptureError(.spool, path: temporary, error)
         }
-        // A forked child must not keep the file open, and with it the lock, by the mapping.
+        // A forked child must not inherit the mapping: it would keep the file open, and with it the lock.
         unsafe madvise(mapping, size, MADV_DONTFORK)
         unsafe header = mapping.assumingMemoryBound(to: HFSpoolHeader.self)
         unsafe header.pointee.image_offset = UInt32(imageOffset)
@@ -101,7 +101,7 @@ struct SpoolFile {
             discard(path, descriptor)
             throw CrashCaptureError(.spool, path: path, error)
         }
-        // A page that cannot be written later, because the disk is full, would be a SIGBUS in the handler.
+        // If the disk is full, a page that is written later would be a SIGBUS in the handler.
         let error = FileSizeLimit.withoutSignal { posix_fallocate(descriptor, 0, off_t(size)) }
         if error == 0 { return descriptor }
         discard(path, descriptor)
@@ -119,19 +119,19 @@ struct SpoolFile {
         _ = unsafe unlink(path)
     }
 
-    /// Closes the file: for a capture that does not take it over.
+    /// Closes the file, for a capture that does not take it over.
     func closeFile() {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    /// Removes the file: for a process that ends in order and left no record.
+    /// Removes the file, for a process that ends in order and left no record.
     func remove() {
         guard isPersistent else { return }
         _ = unsafe unlink(path)
     }
 }
 
-/// Where in a spool file lies what belongs to few of its records: snapshots of the other threads, and memory.
+/// Where the sections lie in a spool file that only some records need: snapshots of the other threads, and memory.
 private struct SpoolSections {
     private let snapshotOffset: Int
     private let memoryOffset: Int

@@ -2,20 +2,20 @@ internal import CCrashCapture
 internal import CRecoveryPoint
 internal import Symbolication
 
-/// Tells functions of the executable that make thread-local variables of C++.
+/// Recognises functions of the executable that initialise thread-local variables of C++.
 ///
-/// Those of namespace scope count as made before their initialisers run: one byte, `__tls_guard`, says it for all of a file (clang and
-/// GCC). A callout that is abandoned in between would leave variables that nobody ever makes. No name tells such a function, which is
+/// Variables of namespace scope count as initialised before their initialisers run: one byte, `__tls_guard`, says it for all of a file
+/// (clang and GCC). If a callout is abandoned in between, nobody ever initialises them. No name tells such a function, because it is
 /// inlined in release builds. But it sets that byte to one, in the thread's storage of the executable (`ThreadPointerFlow`). Symbols tell
 /// where such bytes are (`ThreadLocalGuards`); most programs have none.
 ///
-/// For the crash thread. Made once, for ever: verdicts must not allocate.
+/// For the crash thread. Made once and never freed: verdicts must not allocate.
 @safe
 final class ThreadLocalInitialisers {
     private static let capacity = 2048
     private static let longestFunction = 1 << 16
 
-    /// What was answered before: each a place, with its answer in the lowest bit, where its hash says.
+    /// Former answers: places with their answers in the lowest bit, at the index of their hash.
     private let answers: UnsafeMutablePointer<UInt64>
 
     init() {
@@ -27,19 +27,19 @@ final class ThreadLocalInitialisers {
         unsafe answers.deallocate()
     }
 
-    /// Whether one of some functions makes thread-local variables.
+    /// Whether one of some functions initialises thread-local variables.
     ///
     /// - Parameters:
     ///   - programCounters: The innermost first; the first one exact, the others return addresses. Of the executable alone.
     ///   - walker: Finds the functions.
-    ///   - guards: What the executable's file says of them, the same at each call; nil where it was not read.
-    /// - Returns: True as soon as one is found; one that no description tells of is none.
+    ///   - guards: The guards that the executable's file names, the same at each call; nil if it was not read.
+    /// - Returns: Whether one was found. A function without a description counts as none.
     func contain(
         _ programCounters: UnsafeBufferPointer<UInt64>,
         _ walker: StackWalker,
         _ guards: ThreadLocalGuards?
     ) -> Bool {
-        // Where the file was not read, nothing is resumed anyway.
+        // If the file was not read, nothing is resumed anyway.
         guard let guards, !guards.isEmpty else { return false }
         for index in 0..<programCounters.count {
             let address = unsafe programCounters[index] &- (index > 0 ? 1 : 0)

@@ -3,13 +3,13 @@ internal import Synchronization
 
 /// What a look at a thread saw while nothing had faulted.
 package struct ThreadLook: Sendable, Hashable {
-    /// What its loop was calling.
+    /// The callout of its loop.
     package struct Callout: Sendable, Hashable {
         /// The item's identity, unique in the process.
         package var item: UInt64
         /// The pass, counted from 1 over the life of the loop.
         package var pass: UInt64
-        /// What kind of item it is, as `HostRunLoop.CalloutKind` has it.
+        /// The kind of item, as a `HostRunLoop.CalloutKind`.
         package var kind: UInt32
         /// The stage of the run, as a bit of `HostRunLoop.Activity`.
         package var activity: UInt32
@@ -21,17 +21,17 @@ package struct ThreadLook: Sendable, Hashable {
         package var label: String
     }
 
-    /// The thread, as gettid(2) has it.
+    /// The id of the thread (gettid(2)).
     package var thread: CInt
     /// Its name; "" if it is not known.
     package var name: String
-    /// What the kernel said of it before it was asked, as a letter of proc_pid_stat(5); nil if that is not known.
+    /// The kernel's state of it before it was asked, as a letter of proc_pid_stat(5); nil if unknown.
     package var state: Character?
-    /// The number of the system call that it was in, nil if it was in none or that is not known.
+    /// The number of the system call that it was in; nil if it was in none, or if that is unknown.
     package var systemCall: Int?
     /// Its stack pointer; 0 if it did not stand still.
     package var stackPointer: UInt64
-    /// Program counters, innermost first: the first one exact, the rest return addresses; none if it did not stand still.
+    /// Program counters, innermost first: the first one exact, the rest return addresses; empty if the thread did not stand still.
     package var frames: [UInt64]
     /// How many of `frames` are the innermost ones; the rest are the outermost.
     package var headFrameCount: Int
@@ -39,7 +39,7 @@ package struct ThreadLook: Sendable, Hashable {
     package var framesOmitted: Int
     /// Whether the walk came to the end of its stack.
     package var isWalkComplete: Bool
-    /// What its loop was calling; nil if it did not stand still, or not in a callout.
+    /// The callout of its loop; nil if it did not stand still, or not in a callout.
     package var callout: Callout?
 }
 
@@ -47,17 +47,16 @@ extension CrashCapture {
     /// One look at a time.
     private static let isLooking = Mutex<Void>(())
 
-    /// Looks at a thread of this process: where it is, what it waits for, and what its loop called.
+    /// Looks at a thread of this process: where it is, what it waits for, and its loop's callout.
     ///
-    /// The thread is asked by SIGSTKFLT to stand still for about 100 us: a system call that a signal interrupts (signal(7)) returns
-    /// EINTR in it. Where threads cannot be asked (`capturesThreads` is off, the program uses the signal, a debugger holds the
-    /// process), and of the crash thread itself, there are no frames. Callable from any thread.
+    /// SIGSTKFLT asks the thread to stand still for about 100 us: a system call that a signal interrupts (signal(7)) returns EINTR in it.
+    /// There are no frames of the crash thread itself, nor if threads cannot be asked: `capturesThreads` is off, the program uses the
+    /// signal, or a debugger holds the process. Callable from any thread.
     ///
     /// - Parameters:
-    ///   - thread: The thread, as gettid(2) has it.
-    ///   - limit: How long to wait at most for the crash thread to begin, to whom faults are more urgent. It takes no longer than
-    ///     half a second then.
-    /// - Returns: What was seen; nil if nobody came to look in time.
+    ///   - thread: The id of the thread (gettid(2)).
+    ///   - limit: How long to wait at most until the crash thread begins: faults go first. Once begun, it takes half a second at most.
+    /// - Returns: What was seen; nil if the crash thread did not begin in time.
     package static func look(at thread: CInt, within limit: Duration = .seconds(1)) -> ThreadLook? {
         guard hf_capture_has_decider() else { return nil }
         var look = unsafe HFThreadLook()
@@ -66,7 +65,7 @@ extension CrashCapture {
         return unsafe wait(for: &look, within: limit) ? unsafe ThreadLook(look) : nil
     }
 
-    /// Has the crash thread do what a look says; false if it did not come to it in time.
+    /// Has the crash thread carry out a look; false if it did not begin in time.
     @discardableResult
     fileprivate static func wait(for look: inout HFThreadLook, within limit: Duration) -> Bool {
         let end = hf_async_monotonic_nanoseconds() &+ nanoseconds(limit)
@@ -106,7 +105,7 @@ extension ThreadLook {
         )
     }
 
-    /// The text in an array of C, up to its end.
+    /// The text in an array of C, up to its NUL.
     private static func text<Bytes>(_ bytes: Bytes) -> String {
         unsafe withUnsafeBytes(of: bytes) { unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
     }
@@ -116,11 +115,11 @@ extension ThreadLook {
 
 /// What became of an attempt to interrupt a callout.
 package enum CalloutInterruption: Sendable, Hashable {
-    /// The callout is abandoned, or the process ends: as its verdict says, which has a report.
+    /// The callout is abandoned, or the process ends. The verdict says which, and has a report.
     case done
-    /// The callout has ended, or another one began.
+    /// The callout has ended, or another one has begun.
     case gone
-    /// It cannot be abandoned just now; later, perhaps.
+    /// The callout cannot be abandoned just now. It may be possible later.
     case notNow
     /// Its thread did not answer, or a fault was more urgent.
     case silent
@@ -130,9 +129,9 @@ package enum CalloutInterruption: Sendable, Hashable {
 
 /// A callout that runs for longer than its deadline.
 package struct OverdueCallout: Sendable {
-    /// Its thread, as gettid(2) has it.
+    /// The id of its thread (gettid(2)).
     package var thread: CInt
-    /// What the loop writes when callouts begin and end, as it was when the callout was found overdue.
+    /// The words that the loop writes when callouts begin and end, with their values when the callout was found overdue.
     package var values: (UInt64, UInt64, UInt64)
     /// Its deadline, in nanoseconds.
     package var deadline: UInt64
@@ -153,8 +152,9 @@ package struct OverdueCallout: Sendable {
     /// Callable from any thread but the one that is interrupted.
     ///
     /// - Parameters:
-    ///   - words: Where the loop writes what `values` was read from, in the same order.
-    ///   - isLast: Whether the verdict is asked for whatever speaks against resuming; then it is a denial, which ends the process.
+    ///   - words: The loop's words from which `values` was read, in the same order.
+    ///   - isLast: Whether to ask for a verdict even if something speaks against resuming. That verdict is a denial, which ends the
+    ///     process.
     /// - Returns: What became of it.
     package mutating func interrupt(
         words: (UnsafeRawPointer, UnsafeRawPointer, UnsafeRawPointer),

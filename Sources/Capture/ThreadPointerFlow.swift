@@ -1,12 +1,12 @@
 internal import Symbolication
 
-/// Follows the thread pointer through a function's machine code, to see where a guard in the thread's storage is set to one.
+/// Follows the thread pointer through a function's machine code, to see where it sets a guard in the thread's storage to one.
 ///
-/// The storage of an executable lies below the thread pointer (U. Drepper, "ELF Handling For Thread-Local Storage", variant II). The pointer
-/// is loaded from `%fs:0`, copied, kept on the stack, and an offset is added to it. What compilers and linkers make of that is looked for at every byte,
-/// without decoding all that lies between, and a register that has held it once counts as holding it everywhere in the function: that
-/// finds too much now and then, and overlooks no order in which the code may run. So only the very places of guards count, where they are
-/// known: an object's flag is set by the same instruction.
+/// The storage of an executable lies below the thread pointer (U. Drepper, "ELF Handling For Thread-Local Storage", variant II). The
+/// pointer is loaded from `%fs:0`, copied, kept on the stack, and an offset is added to it. Every byte is tried as the beginning of such an
+/// instruction, as compilers and linkers write them, without decoding the code in between. A register that once held the pointer counts as
+/// holding it everywhere in the function. So now and then too much is found, but nothing is missed in whatever order the code may run.
+/// Therefore only the known places of guards count: an object's flag is set by the same instruction.
 ///
 /// Allocates nothing: for the crash thread.
 struct ThreadPointerFlow {
@@ -20,7 +20,7 @@ struct ThreadPointerFlow {
     /// Which registers may hold the thread pointer itself, and which the address of a guard.
     private var pointer: Registers = 0
     private var storage: Registers = 0
-    /// Which of them were stored somewhere, from where a load from the stack may take them.
+    /// Whether one of them was stored somewhere, so that a load from the stack may read it back.
     private var isPointerSpilled = false
     private var isStorageSpilled = false
 
@@ -31,7 +31,7 @@ struct ThreadPointerFlow {
     /// Whether machine code sets a guard to one.
     static func setsGuard(in code: UnsafeRawBufferPointer, _ guards: ThreadLocalGuards) -> Bool {
         var flow = ThreadPointerFlow(guards)
-        // Until nothing new is found, as loops lead back.
+        // Until nothing new is found, because loops lead back.
         while true {
             let before = flow.known
             for index in 0..<code.count where unsafe flow.setsGuard(code, index) { return true }
@@ -42,7 +42,7 @@ struct ThreadPointerFlow {
     /// Looks at one place, where an instruction may begin.
     private mutating func setsGuard(_ code: UnsafeRawBufferPointer, _ start: Int) -> Bool {
         var index = start
-        // The shortest instructions of these have three bytes.
+        // The shortest of these instructions have three bytes.
         guard index + 3 <= code.count else { return false }
         let isThread = unsafe code[index] == 0x64
         if isThread { index += 1 }
@@ -57,7 +57,7 @@ struct ThreadPointerFlow {
             else { return false }
             return isThread ? isGuardOfSegment(operand) : isGuard(operand)
         case 0x8b, 0x03, 0x89, 0x8d:
-            // Addresses have all bits.
+            // Addresses have 64 bits.
             guard rex & 8 != 0, let operand = unsafe Operand(code, index + 1, rex) else { return false }
             move(opcode, operand, isThread: isThread)
         default: break
@@ -72,7 +72,7 @@ struct ThreadPointerFlow {
         return operand.uses(pointer) && guards.mayContain(operand.displacement)
     }
 
-    /// Whether it may be one with the prefix of the thread's segment: a register then has the offset (the initial exec model).
+    /// Whether it may be one with the prefix of the thread's segment; then a register has the offset (the initial exec model).
     private func isGuardOfSegment(_ operand: Operand) -> Bool {
         operand.isMemory && (operand.base != 0 || guards.mayContain(operand.displacement))
     }
@@ -122,22 +122,24 @@ extension ThreadPointerFlow {
     /// What is known so far.
     private var known: (Registers, Registers, Bool, Bool) { (pointer, storage, isPointerSpilled, isStorageSpilled) }
 
-    /// What follows an opcode: a register, and another one or a place in memory (Intel SDM, volume 2, "ModR/M and SIB Bytes").
+    /// The operands behind an opcode: a register, and another one or a place in memory (Intel SDM, volume 2, "ModR/M and SIB Bytes").
     private struct Operand {
         let register: UInt8
         let isMemory: Bool
-        /// The register that the address begins with, if there is one, or the other register.
+        /// The base register of the address, if it has one, or the other register.
         let base: Registers
-        /// Whether another one is added to it.
+        /// Whether an index register is added to it.
         let isIndexed: Bool
         let displacement: Int32
-        /// Where what follows begins.
+        /// The place behind the operands.
         let end: Int
 
-        /// Whether, with the prefix of the thread's segment, it is the place of the thread pointer.
+        /// Whether this is the place of the thread pointer, with the prefix of the thread's segment.
         var isThreadPointer: Bool { isMemory && base == 0 && !isIndexed && displacement == 0 }
 
-        /// Whether the address is that in one of some registers, apart from the displacement: elements of arrays are no guards.
+        /// Whether the address is in one of some registers, plus the displacement.
+        ///
+        /// Elements of arrays are no guards.
         func uses(_ registers: Registers) -> Bool { base & registers != 0 && !isIndexed }
 
         init?(_ code: UnsafeRawBufferPointer, _ start: Int, _ rex: UInt8) {

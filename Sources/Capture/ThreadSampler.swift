@@ -3,35 +3,34 @@ internal import Glibc
 
 /// Takes snapshots of the other threads of a process that faulted: who they are, what they wait for, and where they are.
 ///
-/// On the crash thread, like the walks: allocates nothing and takes no lock.
-/// Protected by: used by the crash thread alone.
+/// Runs on the crash thread, like the walks: allocates nothing and takes no lock. Protected by: only the crash thread uses it.
 @safe
 final class ThreadSampler {
     /// How the other threads are looked at.
     enum Manner {
-        /// All of them stand still at one time: the process is about to end.
+        /// All of them stand still together: the process is about to end.
         case together
-        /// One after the other, as briefly as can be: the process goes on.
+        /// One after the other, as briefly as possible: the process goes on.
         case oneByOne
     }
 
-    // Computed: a stored one may be made at first use.
+    // Computed, because a stored one may be made at first use.
 
-    /// A flood of faults that are resumed is sampled this often, in nanoseconds.
+    /// How often a flood of resumed faults is sampled, in nanoseconds.
     private static var interval: UInt64 { 100_000_000 }
-    /// How long threads that stand still together are waited for, and those of them that may still answer.
+    /// How long to wait for threads that stand still together, and then for those that may still answer.
     private static var firstPatience: UInt64 { 5_000_000 }
     private var lastPatience: UInt64 { max(500_000_000, deadline / 4) }
-    /// How long one of a process that goes on is waited for, and all of them: longer where the verdict has longer than usual.
+    /// How long to wait for one thread of a process that goes on, and for all of them; longer if the verdict may take longer than usual.
     private var onePatience: UInt64 { max(100_000_000, deadline / 20) }
     private var wholePatience: UInt64 { max(1_000_000_000, deadline / 2) }
-    /// How long one is waited for that is looked at while nothing has faulted: it may want a processor that others have.
+    /// How long to wait for a thread that is looked at while nothing has faulted: it may need a processor that others have.
     private static var lookPatience: UInt64 { 500_000_000 }
-    /// How long one is waited for whose callout takes too long: it is asked again.
+    /// How long to wait for a thread whose callout takes too long: it is asked again.
     static var overduePatience: UInt64 { 250_000_000 }
-    /// How often a fault is looked for while one is waited for: its verdict is more urgent.
+    /// How often to check for a fault while waiting: its verdict is more urgent.
     private static var step: UInt64 { 250_000 }
-    /// Frames of a thread that did not fault are not walked for ever.
+    /// The limit of a walk of a thread that did not fault.
     private static var maximumSteps: Int { 1024 }
 
     private let spool: UnsafeMutablePointer<HFSpoolHeader>
@@ -59,7 +58,7 @@ final class ThreadSampler {
         self.deadline = deadline
     }
 
-    /// Copies what the process asked for of the memory of a parked thread.
+    /// Copies memory contents near a parked thread, as far as the process asked for them.
     func copyMemory(of record: UnsafeMutablePointer<HFRecord>, slot: UInt32) {
         guard capturesMemory, let index = freeArea() else { return }
         let area = unsafe memoryArea(index)
@@ -70,7 +69,7 @@ final class ThreadSampler {
         unsafe record.pointee.memory_area = UInt32(index) + 1
     }
 
-    /// Whether a fault that was resumed is to be sampled: not so soon after the last one, which is noted.
+    /// Whether to sample after a fault that was resumed: not too soon after the last sample; notes the time if so.
     func isDue(_ record: UnsafeMutablePointer<HFRecord>) -> Bool {
         if lastSample == 0 || hf_async_monotonic_nanoseconds() - lastSample >= Self.interval { return true }
         unsafe hf_async_capture_code(record)
@@ -117,13 +116,13 @@ final class ThreadSampler {
         _ = unsafe keepFrames(of: context, in: threadEntry(snapshot, 0), walker)
         unsafe snapshot.pointee.fault_number = 0
         unsafe snapshot.pointee.thread_count = 0
-        // Nobody is asked: there is no such thread.
+        // There is no such thread, so nobody is asked.
         unsafe idleLook.initialize(to: HFThreadLook())
         unsafe look(at: idleLook, with: walker)
         unsafe keep(context, in: idleLook, walker)
     }
 
-    /// Returns what is to be said of the sample.
+    /// Returns the outcome of the sample.
     private func take(
         _ record: UnsafeMutablePointer<HFRecord>,
         slot: UInt32,
@@ -137,7 +136,7 @@ final class ThreadSampler {
         guard unsafe hf_async_list_threads(snapshot, record.pointee.thread) else { return UInt32(HF_SAMPLING_NO_LIST) }
         unsafe snapshot.pointee.slot = slot
         unsafe snapshot.pointee.is_stopped = manner == .together ? 1 : 0
-        // From here on a process that ends leaves what there is.
+        // From here on, if the process ends, it leaves what there is.
         unsafe snapshot.pointee.fault_number = record.pointee.number
         unsafe record.pointee.thread_snapshot = UInt32(index) + 1
         let fault = unsafe UInt64(
@@ -161,7 +160,7 @@ final class ThreadSampler {
         guard obstacle == UInt32(HF_SAMPLING_DONE), let walker, unsafe entry.pointee.id != hf_capture_decider()
         else { return }
         let now = hf_async_monotonic_nanoseconds()
-        // One that begins to answer when nobody waits for it any more goes on by itself at this time.
+        // A thread that begins to answer when nobody waits for it any more goes on by itself at this time.
         guard unsafe hf_async_ask_thread(0, entry, now + Self.lookPatience) else { return }
         unsafe entry.pointee.outcome = UInt32(HF_THREAD_SILENT)
         waitFor(0, since: now, atMost: Self.lookPatience)
@@ -172,7 +171,7 @@ final class ThreadSampler {
         hf_async_release_thread(0)
     }
 
-    /// Keeps what is to be seen of a thread that stands still.
+    /// Keeps what a thread that stands still shows.
     private func keep(
         _ context: UnsafeMutablePointer<ucontext_t>,
         in look: UnsafeMutablePointer<HFThreadLook>,
@@ -201,7 +200,7 @@ final class ThreadSampler {
         _ walker: StackWalker
     ) -> Bool {
         let count = unsafe snapshot.pointee.thread_count
-        // Half of what the handler gives us, for the walks come after the wait.
+        // Half of the handler's deadline, because the walks come after the wait.
         let last = min(begin + lastPatience, max(begin, fault &+ deadline / 2))
         var index: UInt32 = 0
         while index < count {
@@ -257,7 +256,7 @@ final class ThreadSampler {
         return true
     }
 
-    /// Waits for one thread as long as no other fault does.
+    /// Waits for one thread, until another fault needs a verdict.
     func waitFor(_ index: UInt32, since begin: UInt64, atMost patience: UInt64) {
         var now = begin
         var isKnownToHear = false
@@ -283,7 +282,7 @@ final class ThreadSampler {
             let context = unsafe hf_async_begin_walk(index, entry)
         else { return }
         let complete = unsafe keepFrames(of: context, in: entry, walker)
-        // One that went on meanwhile has another stack by now.
+        // A thread that went on meanwhile has another stack by now.
         guard hf_async_end_walk(index) else {
             unsafe entry.pointee.frame_count = 0
             return
@@ -333,7 +332,7 @@ final class ThreadSampler {
         return unsafe section.assumingMemoryBound(to: HFMemoryArea.self) + index
     }
 
-    /// A snapshot that no record waits for.
+    /// A snapshot that no record needs.
     private func freeSnapshot() -> Int? {
         unsafe firstFree(of: spool.pointee.snapshot_count) { index in
             let snapshot = unsafe threadSnapshot(index)
@@ -378,7 +377,7 @@ final class ThreadSampler {
 
     // MARK: A callout that takes too long
 
-    /// Has a thread stand still whose callout takes too long, unless what the kernel says of it speaks against that.
+    /// Has a thread whose callout takes too long stand still, unless its kernel state speaks against that.
     ///
     /// - Returns: Whether it stands still; if not, the attempt says why.
     func stopOverdue(
@@ -398,7 +397,7 @@ final class ThreadSampler {
         unsafe attempt.pointee.outcome = UInt32(HF_INTERRUPTION_SILENT)
         let index = hf_async_overdue_index()
         let now = hf_async_monotonic_nanoseconds()
-        // What is judged may have files read.
+        // Ten times as long, because the judgement may read files.
         guard unsafe hf_async_ask_overdue_thread(entry, now + 10 * Self.overduePatience) else { return false }
         waitFor(index, since: now, atMost: Self.overduePatience)
         guard unsafe hf_async_begin_walk(index, entry) != nil else {
@@ -412,7 +411,7 @@ final class ThreadSampler {
         return true
     }
 
-    /// Whether a thread may be somewhere now where it can be abandoned: a system call that a signal ends is not ended in vain.
+    /// Whether the callout may be at a place where it can be abandoned: otherwise a system call would be interrupted in vain.
     private func isWorthwhile(
         _ entry: UnsafeMutablePointer<HFThreadEntry>,
         _ attempt: UnsafeMutablePointer<HFInterruption>

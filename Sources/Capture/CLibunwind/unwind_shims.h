@@ -1,8 +1,8 @@
 // libunwind's generic x86-64 library, through pointers.
 //
-// Provided because the unw_* names are macros, and because linking the library would bring libunwind.so.8 into the global
-// scope, where its _Unwind_RaiseException stands before libgcc's and takes over every C++ exception. Loaded with RTLD_LOCAL it
-// cannot. The archive is no way out: Debian's libunwind-x86_64.a is not position-independent.
+// Provided because the unw_* names are macros, and because the library must not be linked. Linking would bring libunwind.so.8 into the
+// global scope, where its _Unwind_RaiseException stands before libgcc's and takes over every C++ exception. Loaded with RTLD_LOCAL it
+// cannot. The archive is no alternative: Debian's libunwind-x86_64.a is not position-independent.
 
 #ifndef HF_UNWIND_SHIMS_H
 #define HF_UNWIND_SHIMS_H
@@ -34,7 +34,7 @@ typedef struct HFUnwindLibrary {
         return false;                                                            \
     }
 
-/// Loads libunwind; false when it or one of its functions is not there. Not safe to call from a signal handler.
+/// Loads libunwind; false if it or one of its functions is missing. Not safe to call from a signal handler.
 static inline bool hf_unwind_load(HFUnwindLibrary *_Nonnull library) {
     void *handle = dlopen("libunwind-x86_64.so.8", RTLD_NOW | RTLD_LOCAL);
     if (handle == NULL) {
@@ -55,24 +55,24 @@ static inline bool hf_unwind_load(HFUnwindLibrary *_Nonnull library) {
     return true;
 }
 
-/// Captures the caller's own context. Provided because Swift does not import getcontext(3): it may return twice, which this one
-/// never does, for nobody resumes it.
+/// Captures the caller's own context. Provided because Swift does not import getcontext(3), which may return twice. Nobody resumes this
+/// context, so it never does.
 static inline void hf_unwind_capture(ucontext_t *_Nonnull context) {
     getcontext(context);
 }
 
-/// Begins a walk at a context that a signal handler was given. Its program counter is exact, or a return address.
+/// Begins a walk at a signal handler's context. Its program counter is exact, or a return address.
 static inline int hf_unwind_begin(
     const HFUnwindLibrary *_Nonnull library, unw_cursor_t *_Nonnull cursor, ucontext_t *_Nonnull context, bool is_exact) {
     return library->init_local2(cursor, (unw_context_t *)context, is_exact ? UNW_INIT_SIGNAL_FRAME : 0);
 }
 
-// REG_RSP and REG_RIP of sys/ucontext.h, which hides them from whoever does not define _GNU_SOURCE, as Swift's importer does not.
+// REG_RSP and REG_RIP of sys/ucontext.h, which declares them only with _GNU_SOURCE. Swift's importer does not define that.
 enum { HF_UNWIND_GREG_RSP = 15, HF_UNWIND_GREG_RIP = 16 };
 
 enum { HF_UNWIND_REGISTER_COUNT = 17 };
 
-/// Places in sys/ucontext.h of rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, rip.
+/// The indices of rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15 and rip in sys/ucontext.h.
 static const unsigned char hf_unwind_gregs[HF_UNWIND_REGISTER_COUNT] = {
     13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7, 16,
 };
@@ -86,8 +86,7 @@ static inline uint64_t hf_unwind_stack_pointer(const ucontext_t *_Nonnull contex
     return (uint64_t)context->uc_mcontext.gregs[HF_UNWIND_GREG_RSP];
 }
 
-/// Copies the registers of a context in the order of DWARF (System V ABI, AMD64 supplement, figure 3.36), the program counter
-/// behind them.
+/// Copies the registers of a context in the order of DWARF (System V ABI, AMD64 supplement, figure 3.36), then the program counter.
 static inline void hf_unwind_get_registers(const ucontext_t *_Nonnull context, uint64_t *_Nonnull registers) {
     for (int i = 0; i < HF_UNWIND_REGISTER_COUNT; i += 1) {
         registers[i] = (uint64_t)context->uc_mcontext.gregs[hf_unwind_gregs[i]];
@@ -101,7 +100,7 @@ static inline void hf_unwind_set_registers(ucontext_t *_Nonnull context, const u
     }
 }
 
-/// Undoes a call: the context as it was in the caller, at the return address.
+/// Undoes a call: sets the context to the caller, at the return address.
 static inline void hf_unwind_undo_call(ucontext_t *_Nonnull context, uint64_t return_address) {
     context->uc_mcontext.gregs[HF_UNWIND_GREG_RIP] = (greg_t)return_address;
     context->uc_mcontext.gregs[HF_UNWIND_GREG_RSP] += 8;
@@ -120,7 +119,7 @@ static inline int hf_unwind_search(
     description.format = UNW_INFO_FORMAT_REMOTE_TABLE;
     description.u.rti.segbase = segment_base;
     description.u.rti.table_data = table;
-    // In words: an entry is two 32-bit offsets.
+    // The length is in words; an entry is two 32-bit offsets.
     description.u.rti.table_len = table_count * 8 / sizeof(unw_word_t);
     return library->search_unwind_table(space, ip, &description, info, need_unwind_info, argument);
 }

@@ -1,42 +1,42 @@
-/// Follows the ways through a function's code, and tells where in it a `Mutex` may be held.
+/// Follows the paths through a function's code, and tells where on them a `Mutex` may be held.
 ///
-/// A lock is taken and let go by a `lock cmpxchg`, and where that fails, by a call (LinuxImpl.swift of the Synchronization module);
-/// the call says which of the two it was. In a debug build a function of its own lets go. What is counted is how many locks may
-/// be held at most, on any way to an instruction: never less than are held. The function must take them itself; what a caller
-/// holds is found in the caller.
+/// A `lock cmpxchg` takes or releases a lock. If it fails, a call does (LinuxImpl.swift of the Synchronization module); the call says which
+/// of the two it was. In a debug build a separate function releases the lock. The result is the largest number of locks that any path to an
+/// instruction may hold: never less than are held. Only locks that the function takes itself count; those of a caller are found in the
+/// caller.
 struct HeldLocks {
     /// What a call does to the locks.
     enum Effect {
         case none, takes, letsGo
-        /// It lets go by itself, rather than as the second half of an instruction.
+        /// It releases the lock itself; it is not the second half of a `cmpxchg`.
         case releases
     }
 
     /// More locks than a function holds at once.
     private static let most: UInt8 = 8
-    /// Instructions that are looked at behind a `cmpxchg` for the call that it is followed by where it fails.
+    /// How many instructions behind a `cmpxchg` are searched for the call of its failure path.
     private static let mostBetween = 64
-    /// Instructions that may lie between a `cmpxchg` that failed to let go and its call.
+    /// How many instructions may lie between a `cmpxchg` that failed to release and its call.
     private static let mostBeforeCall = 16
 
     private let code: [UInt8]
-    /// What the functions at these offsets do: called, or through memory.
+    /// What the functions at these offsets do when they are called directly, and when they are called through memory.
     private let effectOfCall: (Int) -> Effect
     private let effectOfPlace: (Int) -> Effect
-    /// For each offset at which an instruction begins that can be reached, how many locks may be held before it, plus one.
+    /// For each offset of an instruction that can be reached: how many locks may be held before it, plus one.
     private var states: [UInt8]
     private var instructions: [Int: Instruction] = [:]
     private var exchanges: [Int: Effect] = [:]
     /// How many locks may be held when the function returns or jumps to another one.
     private(set) var atEnd: UInt8 = 0
 
-    /// Follows a function's code; nil where that cannot be done.
+    /// Follows a function's code; nil if that is not possible.
     ///
     /// - Parameters:
     ///   - code: All bytes of the function, which is entered at the first one.
-    ///   - held: How many locks are held then.
+    ///   - held: How many locks are held at the entry.
     ///   - effectOfCall: What a call or a jump to an offset from the start of the code does.
-    ///   - effectOfPlace: What one through memory at an offset does.
+    ///   - effectOfPlace: The same for a call or a jump through memory at an offset.
     init?(
         in code: [UInt8],
         holding held: UInt8 = 0,
@@ -50,12 +50,12 @@ struct HeldLocks {
         guard follow(from: held) else { return nil }
     }
 
-    /// Whether a lock may be held at an instruction; nil where the code does not lead.
+    /// Whether a lock may be held at an instruction; nil if no path leads there.
     ///
     /// - Parameters:
     ///   - offset: Where the instruction is, or for a return address a byte of the call.
-    ///   - isExact: Whether it is the instruction that comes next, and not one that is under way.
-    /// - Returns: True also between a failed attempt to let go and the call that does.
+    ///   - isExact: Whether the instruction comes next. If not, it is under way.
+    /// - Returns: True also between a failed attempt to release and the call that does.
     func mayBeHeld(at offset: Int, isExact: Bool) -> Bool? {
         guard let start = isExact ? offset : start(ofInstructionAround: offset),
             states.indices.contains(start), states[start] > 0
@@ -70,7 +70,7 @@ struct HeldLocks {
         }
     }
 
-    /// Goes all ways until nothing changes: states only grow.
+    /// Follows all paths until nothing changes; the states only grow.
     private mutating func follow(from held: UInt8) -> Bool {
         var open: [Int] = []
         func isInside(_ offset: Int) -> Bool { code.indices.contains(offset) }
@@ -94,7 +94,7 @@ struct HeldLocks {
             switch instruction.flow {
             case .next, .callAnywhere: targets = [next]
             case .call(let target):
-                // A call to the next instruction pushes its address; nobody writes that for this machine.
+                // A call to the next instruction pushes its address. No compiler emits that for this machine.
                 state = Self.state(state, after: effectOfCall(target) == .releases ? .releases : .none)
                 targets = [next]
             case .callThrough(let target):
@@ -108,12 +108,12 @@ struct HeldLocks {
                     end(with: Self.state(state, after: Self.asCall(effectOfCall(target))))
                 }
             case .jumpThrough(let target): end(with: Self.state(state, after: Self.asCall(effectOfPlace(target))))
-            // A table of a switch: it is not known where that leads.
+            // The table of a `switch`: its targets are not known.
             case .jumpAnywhere: return false
             case .end: end(with: state)
             }
             for target in targets {
-                // Behind the last instruction is nothing after a call that does not return; elsewhere the code goes on in another part.
+                // A call that does not return may be the last instruction. Otherwise the code goes on in another part.
                 if isInside(target) { reach(target, state, &states) } else { end(with: state) }
             }
         }
@@ -124,7 +124,7 @@ struct HeldLocks {
         atEnd = max(atEnd, state - 1)
     }
 
-    /// The last thing that a function does: what lets go then has not been counted where it was tried.
+    /// For a jump at the end of a function: a release by it was not counted at a `cmpxchg`.
     private static func asCall(_ effect: Effect) -> Effect {
         effect == .releases ? .releases : .none
     }
@@ -133,7 +133,7 @@ struct HeldLocks {
         switch effect {
         case .none: state
         case .takes: min(state + 1, most)
-        // At the limit it is not known how many there are.
+        // At the limit the real number is not known.
         case .letsGo, .releases: state == most ? most : max(state - 1, 1)
         }
     }
@@ -145,7 +145,7 @@ struct HeldLocks {
         return read
     }
 
-    /// What a `cmpxchg` does: what the first call behind it does, on any way; nil if the ways differ, or are too long.
+    /// The effect of a `cmpxchg`: that of the first call behind it, on any path; nil if paths differ, or are too long.
     private mutating func exchange(at place: Int, _ instruction: Instruction) -> Effect? {
         if let known = exchanges[place] { return known }
         let (found, isComplete) = effects(from: place + instruction.count, most: Self.mostBetween)
@@ -155,11 +155,12 @@ struct HeldLocks {
         return effect
     }
 
-    /// What the first calls on all ways from a place do, if they have to do with locks, and whether all ways were gone to their end.
+    /// The effects of the first calls on all paths from a place, as far as they concern locks, and whether all paths were followed to their
+    /// end.
     private func effects(from start: Int, most: Int) -> (found: Set<Effect>, isComplete: Bool) {
         var found: Set<Effect> = []
         var seen: Set<Int> = []
-        // All ways at once: the one that fails is short.
+        // All paths in parallel: the failure path is short.
         var open = [start]
         var index = 0
         while index < open.count, seen.count < most {

@@ -1,25 +1,25 @@
-/// One machine instruction: how long it is, and where it goes on.
+/// One machine instruction: its length, and where the processor goes on.
 ///
-/// Knows the encodings of 64-bit mode that compilers emit for user code (Intel SDM, volume 2, "Instruction Format" and appendix A,
-/// "Opcode Map"); the registers and the effects of most instructions are no concern of it.
+/// Knows the encodings of 64-bit mode that compilers emit for user code (Intel SDM, volume 2, "Instruction Format" and appendix A, "Opcode
+/// Map"). It ignores registers, and the effects of most instructions.
 struct Instruction {
     /// Where the processor goes on.
     enum Flow: Equatable {
-        /// Behind it.
+        /// At the next instruction.
         case next
         /// At another place, by its offset from the start of the code.
         case jump(Int)
-        /// Behind it or at another place.
+        /// At the next instruction, or at another place.
         case branch(Int)
-        /// Behind it, when the called function has returned.
+        /// At the next instruction, when the called function has returned.
         case call(Int)
         /// The same, with the function's address in memory at this offset.
         case callThrough(Int)
-        /// The same, with an address that nothing is known of.
+        /// The same, with an unknown address.
         case callAnywhere
-        /// At an address that is in memory at this offset.
+        /// At the address in memory at this offset.
         case jumpThrough(Int)
-        /// At an address that nothing is known of.
+        /// At an unknown address.
         case jumpAnywhere
         /// Nowhere in this function: it returns or traps.
         case end
@@ -32,7 +32,7 @@ struct Instruction {
     /// Whether it is a `cmpxchg` of memory with a lock prefix.
     var isLockedExchange: Bool
 
-    /// Reads the instruction at an offset of some code; nil when it is none that is known, or not all of it is there.
+    /// Decodes the instruction at an offset of some code; nil if it is unknown or cut off.
     init?(_ code: [UInt8], at start: Int) {
         var reader = Reader(code: code, place: start)
         guard let read = reader.instruction(), reader.place <= code.count else { return nil }
@@ -57,7 +57,7 @@ extension Instruction {
         private var isShort = false
         private var isWide = false
         private var operand: UInt8 = 0
-        /// Where an operand relative to the instruction pointer has its displacement.
+        /// The place of the displacement of an operand that is relative to the instruction pointer.
         private var relative: Int?
 
         init(code: [UInt8], place: Int) {
@@ -65,7 +65,7 @@ extension Instruction {
             self.place = place
         }
 
-        /// The next byte; 0 behind the end, which the caller notices by the place.
+        /// The next byte; 0 beyond the end, which the caller notices by the place.
         private mutating func byte() -> UInt8 {
             defer { place += 1 }
             return place < code.count ? code[place] : 0
@@ -76,7 +76,7 @@ extension Instruction {
             return Int(Int32(bitPattern: bytes[0] | bytes[1] << 8 | bytes[2] << 16 | bytes[3] << 24))
         }
 
-        /// Reads it all; nil for what is not known.
+        /// Decodes all of it; nil if it is unknown.
         mutating func instruction() -> Flow? {
             var opcode = byte()
             prefixes: while true {
@@ -86,7 +86,7 @@ extension Instruction {
                 case 0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x67, 0xf2, 0xf3: break
                 default: break prefixes
                 }
-                // No instruction has more than 15 bytes; this only ends a loop over damage.
+                // No instruction has more than 15 bytes. This ends loops over damaged code.
                 guard place < code.count else { return nil }
                 opcode = byte()
             }

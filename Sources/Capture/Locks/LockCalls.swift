@@ -5,13 +5,13 @@ internal import Symbolication
 
 /// Which functions of a file use a `Mutex`, and where in them one may be held.
 ///
-/// Reads the machine code, because nothing else says it in a debug build: where a lock is taken or let go, there is a call for the
-/// case that somebody else wants it. A call to another library goes through a stub in
-/// `.plt`, which jumps to where the dynamic linker put the function's address, or is made to that address itself; the
-/// relocation of that place names the function (System V ABI, AMD64 supplement, "Procedure Linkage Table").
+/// It reads the machine code, because in a debug build nothing else tells: where a lock is taken or released, there is a call for the case
+/// that another thread wants it. A call to another library goes through a stub in `.plt`, which jumps to the address that the dynamic
+/// linker has stored, or it uses that address itself. The relocation of the stored address names the function (System V ABI, AMD64
+/// supplement, "Procedure Linkage Table").
 @safe
 final class LockCalls {
-    /// Longer functions and larger tables are taken for damage.
+    /// A longer function, or a larger table, counts as damage.
     private static let longestFunction: UInt64 = 4 << 20
     private static let largestTable: UInt64 = 64 << 20
 
@@ -22,11 +22,11 @@ final class LockCalls {
 
     private let file: ELFFile
     private let code: [Section]
-    /// The places of the functions' addresses, and the stubs that jump there, with what these functions do.
+    /// What the functions do whose addresses are stored at these places, and what the stubs at these places lead to.
     private let places: [UInt64: HeldLocks.Effect]
     private let stubs: [UInt64: HeldLocks.Effect]
     private let starts: [UInt64]
-    /// Whether a function does nothing but let a lock go, by its start.
+    /// Whether a function only releases a lock, by its start.
     private var releasers: [UInt64: Bool] = [:]
 
     /// Reads a file's relocations and stubs.
@@ -68,11 +68,10 @@ final class LockCalls {
     /// - Parameters:
     ///   - address: The address, as linked; for a return address one in the call.
     ///   - isExact: Whether the instruction at the address is the one that comes next.
-    /// - Returns: True where that cannot be told, as in a file without section headers, or in a function with a jump table: then
-    ///   nothing is cleared.
+    /// - Returns: True also if it is unknown, as in a file without section headers, or in a function with a jump table.
     func mayBeHeld(at address: UInt64, isExact: Bool) -> Bool {
         guard !code.isEmpty else { return true }
-        // What is no code is no function: a jump into data holds no lock by itself.
+        // An address outside of code belongs to no function: a jump into data holds no lock by itself.
         guard !places.isEmpty, code.contains(where: { $0.addresses.contains(address) }) else { return false }
         guard let function = extent(ofFunctionAt: address) else { return true }
         let bytes = Self.bytes(function, of: code, in: file)
@@ -82,7 +81,7 @@ final class LockCalls {
         return held?.mayBeHeld(at: Int(address - function.lowerBound), isExact: isExact) ?? true
     }
 
-    /// The starts of the functions that use a `Mutex`, with where it may be held; nil for those of which that cannot be told.
+    /// The starts of the functions that use a `Mutex`, with where it may be held; nil if that is unknown.
     var users: [(start: UInt64, held: HeldLocks?)] {
         starts.compactMap { start in
             guard let function = extent(ofFunctionAt: start) else { return nil }
@@ -99,12 +98,14 @@ final class LockCalls {
         )
     }
 
-    /// What a call of a function does.
+    /// The effect of a call of a function.
     private func effect(ofCall address: UInt64) -> HeldLocks.Effect {
         stubs[address] ?? (isReleaser(address) ? .releases : .none)
     }
 
-    /// Whether a function lets go of a lock on all ways through it, and takes none: `withLock` has such a one in debug builds.
+    /// Whether a function releases a lock on all paths through it, and takes none.
+    ///
+    /// `withLock` has such a function in debug builds.
     private func isReleaser(_ address: UInt64) -> Bool {
         if let known = releasers[address] { return known }
         var answer = false
@@ -124,13 +125,13 @@ final class LockCalls {
         return answer
     }
 
-    /// Whether some code seems to call or jump to what has an effect.
+    /// Whether some code seems to call or jump to a function with an effect.
     private func has(_ effect: HeldLocks.Effect, _ bytes: [UInt8], _ function: Range<UInt64>) -> Bool {
         for index in bytes.indices.dropLast(5) {
             switch bytes[index] {
             // CALL, JMP and Jcc, all with a relative operand of 32 bits.
             case 0xe8, 0xe9, 0x80...0x8f:
-                // The last are conditional jumps, behind another byte.
+                // Conditional jumps, with another byte before.
                 if stubs[Self.target(bytes, index + 1, in: function)] == effect { return true }
             // CALL and JMP through memory that is addressed relative to the next instruction.
             case 0xff where bytes[index + 1] == 0x15 || bytes[index + 1] == 0x25:
@@ -154,7 +155,7 @@ final class LockCalls {
         return start < end && end - start <= Self.longestFunction ? start..<end : nil
     }
 
-    /// The starts of all functions, in order, from the table for exceptions: also a file without symbols has it.
+    /// The starts of all functions, in order, from the table for exceptions: even a file without symbols has it.
     private static func starts(in table: Section, of file: ELFFile) -> [UInt64] {
         let bytes = bytes(table.addresses, of: [table], in: file)
         func load(_ address: UInt64) -> UInt64? {
@@ -208,7 +209,7 @@ final class LockCalls {
         return stubs
     }
 
-    /// What an operand of 32 bits that ends an instruction refers to.
+    /// The target of a 32-bit operand at the end of an instruction.
     private static func target(_ bytes: [UInt8], _ index: Int, in addresses: Range<UInt64>) -> UInt64 {
         var operand: UInt32 = 0
         for offset in (0..<4).reversed() { operand = operand << 8 | UInt32(bytes[index + offset]) }
@@ -225,8 +226,8 @@ final class LockCalls {
         return file.bytes(at: section.offset &+ (range.lowerBound - section.addresses.lowerBound), count: range.count)
     }
 
-    /// What a symbol does if it takes a lock of a `Mutex` that somebody else holds, or lets one go that somebody waits for; nil for
-    /// any other (stdlib/public/Synchronization/Mutex/LinuxImpl.swift).
+    /// The effect of a symbol that takes the lock of a `Mutex` that another thread holds, or releases one that another thread waits for;
+    /// nil for any other symbol (stdlib/public/Synchronization/Mutex/LinuxImpl.swift).
     static func effect(ofSlowPath symbol: String) -> HeldLocks.Effect? {
         let start = "$s15Synchronization12_MutexHandleV"
         guard symbol.hasPrefix(start) else { return nil }

@@ -1,16 +1,15 @@
 package import Symbolication
 
-/// Tells whether a stack is inside a function that may hold a `Mutex`: nobody counts these locks.
+/// Tells whether a stack is inside a function that may hold a `Mutex`: these locks are not counted.
 ///
-/// `Mutex.withLock` is transparent: it becomes part of its caller before there is debug information, in debug builds, too, and
-/// nothing says where in the caller the lock is held. What tells is the caller's machine code (`LockCalls`). A yes may be wrong, where
-/// ways through the code meet of which only one holds the lock; a no is not. What is asked for is remembered per program counter, so that only a place that was
-/// never seen costs time.
+/// `Mutex.withLock` is transparent. Even in debug builds it becomes part of its caller before there is debug information, and nothing says
+/// where in the caller the lock is held. Only the caller's machine code tells (`LockCalls`). A yes may be wrong, if paths through the code
+/// meet and only one of them holds the lock. A no is right. Answers are remembered per program counter, so that only new places take time.
 ///
 /// For use from one thread at a time. Not for signal handlers.
 @safe
 package final class LockFrames {
-    /// Places that are remembered at most, and the room for them: a table that is half full still has short ways.
+    /// How many places are remembered at most, and the size of their table: in a half full table, searches are short.
     private static let mostRemembered = 4096
     private static let capacity = 8192
 
@@ -18,7 +17,7 @@ package final class LockFrames {
     private let program: ProgramFile
     /// Nil until it is first needed, and while the file cannot be read or is another build's.
     private var calls: (calls: LockCalls, file: ELFFile)?
-    /// Each a place with its answer, or 0; found by open addressing, so that nothing is allocated when one is asked for.
+    /// Places with their answers, or 0; found by open addressing, so that asking allocates nothing.
     private let answers: UnsafeMutablePointer<UInt64>
     private var count = 0
 
@@ -28,11 +27,13 @@ package final class LockFrames {
         case clear
         /// One may.
         case mayBeHeld
-        /// The executable's file cannot be read, and one of its functions is there.
+        /// The executable's file cannot be read, and the stack has one of its functions.
         case unread
     }
 
-    /// Makes one for the functions of an executable; addresses elsewhere are no such functions.
+    /// Makes one for the functions of an executable.
+    ///
+    /// Addresses outside of it hold no `Mutex`.
     ///
     /// - Parameters:
     ///   - executable: The file as it was mapped. Without a build id it is taken as it is.
@@ -53,17 +54,17 @@ package final class LockFrames {
         _ = readCalls()
         var none: UInt64 = 0
         unsafe withUnsafePointer(to: &none) { place in
-            // Twice, so that both ways through have been taken.
+            // Twice, for both branches: the first look-up, and the remembered one.
             for _ in 0..<2 { _ = unsafe contain(UnsafeBufferPointer(start: place, count: 1)) }
         }
     }
 
-    /// Whether a function on a stack may hold a `Mutex` there, which it took itself or by what was inlined into it.
+    /// Whether a function on a stack may hold a `Mutex` there, taken by itself or by code that was inlined into it.
     ///
     /// Allocates nothing and reads nothing if it was asked for all of these places before.
     ///
     /// - Parameter programCounters: The innermost first; the first one exact, the others return addresses.
-    /// - Returns: What the first such function says, or the first one that cannot be looked at.
+    /// - Returns: The answer of the first such function, or of the first one that cannot be read.
     package func finding(in programCounters: UnsafeBufferPointer<UInt64>) -> Finding {
         for index in 0..<programCounters.count {
             let finding = finding(at: unsafe programCounters[index], isReturnAddress: index > 0)
@@ -72,7 +73,7 @@ package final class LockFrames {
         return .clear
     }
 
-    /// The same, with what cannot be read as a yes.
+    /// The same as a Boolean: a stack that cannot be read counts as a yes.
     package func contain(_ programCounters: UnsafeBufferPointer<UInt64>) -> Bool {
         unsafe finding(in: programCounters) != .clear
     }
@@ -86,7 +87,7 @@ package final class LockFrames {
             slot = (slot + 1) & (Self.capacity - 1)
         }
         let answer = lookUp(address, isReturnAddress)
-        // It may be readable when it is asked for again.
+        // Not remembered: the file may be readable next time.
         guard answer != .unread else { return .unread }
         guard count < Self.mostRemembered else {
             unsafe answers.update(repeating: 0, count: Self.capacity)
@@ -99,7 +100,7 @@ package final class LockFrames {
     }
 
     private func lookUp(_ address: UInt64, _ isReturnAddress: Bool) -> Finding {
-        // A call can be the last instruction of a function that never returns: the address behind it is another function's.
+        // A call may be the last instruction of a function that never returns: the address behind it belongs to another function.
         let lookedUp = isReturnAddress ? address &- 1 : address
         guard executable.contains(lookedUp) else { return .clear }
         guard let calls = readCalls() else { return .unread }

@@ -1,8 +1,8 @@
 /// Runs the instructions of a call frame table up to an address (DWARF 5, 6.4.2; the LSB for the format of `.eh_frame`).
 ///
-/// Whatever it does not know, or finds damaged, ends in false: then libunwind is asked.
+/// It returns false for anything that it does not know, or finds damaged. Then libunwind is asked.
 struct CallFrameProgram {
-    /// What the description that several functions share says (a CIE).
+    /// The description that several functions share (a CIE).
     struct Common {
         var codeAlignment: UInt64 = 1
         var dataAlignment: Int64 = -8
@@ -13,7 +13,7 @@ struct CallFrameProgram {
 
     private let common: Common
     private let rules: CallFrameRules
-    /// The address that a row is wanted for.
+    /// The address whose row is wanted.
     private let wanted: UInt64
     private var location: UInt64
 
@@ -24,7 +24,7 @@ struct CallFrameProgram {
         self.wanted = wanted
     }
 
-    /// Runs instructions until they are beyond the address; false where that failed.
+    /// Runs instructions until they are beyond the address; false if that failed.
     mutating func run(_ cursor: inout CallFrameCursor) -> Bool {
         while !cursor.isAtEnd, location <= wanted {
             let instruction = cursor.byte()
@@ -107,7 +107,7 @@ struct CallFrameProgram {
 
 /// Rules for the registers while a call frame program runs: current ones, those of its common part, and remembered ones.
 ///
-/// Made once, for ever: walks must not allocate. For the crash thread.
+/// Made once and never freed: walks must not allocate. For the crash thread.
 @safe
 final class CallFrameRules {
     /// DW_CFA_remember_state nests; compilers do it once.
@@ -116,12 +116,12 @@ final class CallFrameRules {
     private static let base = CallFrameRow.Register.count
     private static let offset = CallFrameRow.Register.count + 1
 
-    /// Says of a register that it cannot be had.
+    /// The register cannot be recovered.
     static let undefined = Int32.max - 1
-    /// Says of a register that finding it takes more than a row has.
+    /// Recovering the register takes more than a row can say.
     static let unsupported = Int32.max - 2
 
-    /// A set of rules after the other: offsets from the canonical frame address, then what that is counted from.
+    /// One set of rules after the other: offsets from the canonical frame address, then its base.
     private let rules = UnsafeMutablePointer<Int32>.allocate(capacity: width * (depth + 2))
     private var remembered = 0
 
@@ -136,7 +136,7 @@ final class CallFrameRules {
         unsafe rules.deallocate()
     }
 
-    /// Begins a program: every register is the caller's still.
+    /// Begins a program: every register still has the caller's value.
     func reset() {
         for index in 0..<CallFrameRow.Register.count { unsafe current[index] = CallFrameRow.unchanged }
         unsafe current[Self.base] = Self.unsupported
@@ -145,7 +145,7 @@ final class CallFrameRules {
         endCommonPart()
     }
 
-    /// The rules so far are those that registers are restored to.
+    /// Ends the common part: registers are restored to the rules so far.
     func endCommonPart() {
         unsafe initial.update(from: current, count: Self.width)
     }
@@ -156,13 +156,13 @@ final class CallFrameRules {
         set { if register < CallFrameRow.Register.count { unsafe current[Int(register)] = newValue } }
     }
 
-    /// What the canonical frame address is counted from: a register, or `unsupported`.
+    /// The base of the canonical frame address: a register, or `unsupported`.
     var base: Int32 {
         get { unsafe current[Self.base] }
         set { unsafe current[Self.base] = newValue }
     }
 
-    /// What is added to it.
+    /// The offset from the base.
     var offset: Int32 {
         get { unsafe current[Self.offset] }
         set { unsafe current[Self.offset] = newValue }
@@ -173,7 +173,7 @@ final class CallFrameRules {
         unsafe current[Int(register)] = unsafe initial[Int(register)]
     }
 
-    /// Returns false when there is no room.
+    /// Returns false if there is no room.
     func remember() -> Bool {
         guard remembered < Self.depth else { return false }
         unsafe (rules + Self.width * (2 + remembered)).update(from: current, count: Self.width)
@@ -181,7 +181,7 @@ final class CallFrameRules {
         return true
     }
 
-    /// Returns false when nothing was remembered.
+    /// Returns false if nothing was remembered.
     func recall() -> Bool {
         guard remembered > 0 else { return false }
         remembered -= 1
@@ -189,7 +189,7 @@ final class CallFrameRules {
         return true
     }
 
-    /// The row that the rules make; nil where they say more than a row can.
+    /// The row that the rules make; nil if they say more than a row can.
     func row(at address: UInt64) -> CallFrameRow? {
         if self[16] == Self.undefined {
             var row = CallFrameRow()
@@ -200,12 +200,12 @@ final class CallFrameRules {
         guard base >= 0, base < 16 else { return nil }
         let place = self[16]
         guard place < Self.unsupported else { return nil }
-        // Over Int: -Onone builds allocate to go through a range of any other type.
+        // Over Int: in -Onone builds, going through a range of any other type allocates.
         for register in 0..<16
         where self[UInt64(register)] == Self.unsupported || self[UInt64(register)] == Self.undefined {
             return nil
         }
-        // A row keeps what functions save. Another register that has a place would be needed by nobody but a strange caller.
+        // A row has the registers that functions save. Only a strange caller would need another one.
         for register in 0..<16
         where !CallFrameRow.Register.isCalleeSaved(register) && self[UInt64(register)] != CallFrameRow.unchanged {
             return nil
@@ -225,13 +225,15 @@ final class CallFrameRules {
     }
 }
 
-/// A place in a call frame table, from which numbers are read one after the other; after the first that is missing, all are 0.
+/// A place in a call frame table, from which numbers are read one after the other.
+///
+/// After the first missing one, all are 0.
 struct CallFrameCursor {
     private let walker: StackWalker
     /// Where the next number is.
     private(set) var address: UInt64
     private(set) var end: UInt64
-    /// Whether a number was missing, so that what was read is worth nothing.
+    /// Whether a number was missing, so that nothing that was read counts.
     private(set) var hasFailed = false
 
     init(in walker: StackWalker, from address: UInt64, to end: UInt64) {
@@ -243,7 +245,7 @@ struct CallFrameCursor {
     /// Whether there is more.
     var isAtEnd: Bool { hasFailed || address >= end }
 
-    /// Shortens what may be read, to a part that says how long it is.
+    /// Limits reading to a part that begins with its own length.
     mutating func limit(to count: UInt64) {
         guard address <= end, count <= end - address else { return fail() }
         end = address + count

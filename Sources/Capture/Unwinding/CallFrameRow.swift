@@ -1,7 +1,7 @@
-/// How the registers of a caller are found from those of what it called: one row of a call frame table (DWARF 5, 6.4.1).
+/// How to find the registers of a caller from those of the called function: one row of a call frame table (DWARF 5, 6.4.1).
 ///
-/// Only the rows that compilers write for ordinary functions: an address from a register, and callee-saved registers on the
-/// stack. The numbers are those of the System V ABI, AMD64 supplement, figure 3.36.
+/// Only the rows that compilers write for ordinary functions: an address from a register, and callee-saved registers on the stack. The
+/// numbers are those of the System V ABI, AMD64 supplement, figure 3.36.
 struct CallFrameRow {
     /// Numbers of registers.
     enum Register {
@@ -13,27 +13,27 @@ struct CallFrameRow {
         static let returnAddress = 16
         static let count = 17
 
-        /// The registers of the caller that a function saves, with their places in a row.
+        /// Whether a function saves this register for its caller; these have places in a row.
         static func isCalleeSaved(_ number: Int) -> Bool {
             number == rbx || number == rbp || (r12...r15).contains(number)
         }
     }
 
-    /// Says of a register that it is the caller's still.
+    /// The register still has the caller's value.
     static let unchanged = Int32.max
 
-    /// Instead of a base: nobody called this function (its return address is undefined, as the ABI has it for `_start`).
+    /// In place of a base: nobody called this function (its return address is undefined, as the ABI has it for `_start`).
     static let outermost = UInt8.max
 
-    /// Where it is for: the address that was looked up, 0 for an empty place of a cache.
+    /// The address that was looked up; 0 for an empty place of a cache.
     var address: UInt64 = 0
-    /// The register that the canonical frame address is counted from.
+    /// The base register of the canonical frame address.
     var base: UInt8 = 0
-    /// What is added to it.
+    /// The offset from the base.
     var offset: Int32 = 0
-    /// Where the return address is, counted from the canonical frame address.
+    /// Where the return address is, relative to the canonical frame address.
     var returnAddress: Int32 = -8
-    /// Where the caller's registers are, counted from there, or `unchanged`.
+    /// Where the caller's registers are, relative to the same, or `unchanged`.
     var rbx = CallFrameRow.unchanged
     var rbp = CallFrameRow.unchanged
     var r12 = CallFrameRow.unchanged
@@ -41,9 +41,9 @@ struct CallFrameRow {
     var r14 = CallFrameRow.unchanged
     var r15 = CallFrameRow.unchanged
 
-    /// Puts the caller's registers in place of those of what it called.
+    /// Replaces the registers of the called function by those of its caller.
     ///
-    /// Returns false, with nothing changed, where memory is missing.
+    /// Returns false, with nothing changed, if memory is missing.
     func apply(to registers: UnsafeMutablePointer<UInt64>, reading memory: inout MemoryWindow) -> Bool {
         let frame = unsafe registers[Int(base)] &+ UInt64(bitPattern: Int64(offset))
         guard let caller = memory.word(at: frame &+ UInt64(bitPattern: Int64(returnAddress))) else { return false }

@@ -1,10 +1,12 @@
 internal import CCrashCapture
 
-/// Collects a walk's program counters into a record or a thread's entry: the innermost ones, and when there are more than fit, the
-/// outermost ones in a ring, so that a deep recursion keeps its head and its tail.
+/// Collects a walk's program counters into a record or a thread's entry.
+///
+/// If there are more than fit, it keeps the innermost ones, and the outermost ones in a ring: so a deep recursion keeps its head and its
+/// tail.
 @safe
 struct FrameList {
-    /// What of a walk was kept.
+    /// How much of a walk was kept.
     struct Counts {
         /// Program counters that were kept.
         var kept: UInt32
@@ -26,7 +28,7 @@ struct FrameList {
         tailCount = Int(HF_MAXIMUM_FRAMES) - Int(HF_MAXIMUM_HEAD_FRAMES)
     }
 
-    /// For `count` program counters at `frames`.
+    /// Has room for `count` program counters at `frames`.
     init(_ frames: UnsafeMutablePointer<UInt64>, headCount: Int, count: Int) {
         unsafe self.frames = unsafe frames
         self.headCount = headCount
@@ -45,7 +47,7 @@ struct FrameList {
         total += 1
     }
 
-    /// Brings the ring into order; returns the counts.
+    /// Puts the ring in order; returns the counts.
     mutating func finish() -> Counts {
         let extra = total - headCount
         if extra > tailCount {

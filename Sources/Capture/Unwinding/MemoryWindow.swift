@@ -1,7 +1,8 @@
 internal import CCrashCapture
 
-/// A copy of a piece of memory that may not be there: stack words are read one by one, and a system call for each would be
-/// most of a walk's time.
+/// A copy of a piece of memory that may not be there.
+///
+/// Stack words are read one by one, and a system call for each would be most of a walk's time.
 @safe struct MemoryWindow: ~Copyable {
     private static var size: Int { 16 * 1024 }
 
@@ -27,7 +28,7 @@ internal import CCrashCapture
         self.safe = safe
     }
 
-    /// The word at an address, or nil where there is no memory.
+    /// The word at an address, or nil if there is no memory.
     mutating func word(at address: UInt64) -> UInt64? {
         if address >= safe.lowerBound, address < safe.upperBound, safe.upperBound - address >= 8 {
             return unsafe UnsafeRawPointer(bitPattern: UInt(address))?.loadUnaligned(as: UInt64.self)

@@ -4,34 +4,34 @@ internal import LinuxSystem
 
 /// Walks the stack of a parked thread, without a lock and without a load that could fault.
 ///
-/// Ordinary frames are walked by rows of their call frame tables (`CallFrameRow`), and libunwind goes on from the first that is
-/// not: of a signal handler, of hand-written code, without a table.
+/// Ordinary frames are walked by rows of their call frame tables (`CallFrameRow`). libunwind goes on from the first frame that is not
+/// ordinary: of a signal handler, of hand-written code, without a table.
 ///
-/// libunwind 1.6.2 on its own asks `dl_iterate_phdr` for every frame, which blocks while another thread holds the loader's
-/// lock (measured: until SIGKILL). Here it is given its unwind tables from `LoadedImages` and its memory from `MemoryWindow`.
-/// Used by the crash thread alone.
+/// libunwind 1.6.2 on its own calls `dl_iterate_phdr` for every frame, which blocks while another thread holds the loader's lock (measured:
+/// until SIGKILL). Here it gets its unwind tables from `LoadedImages` and its memory from `MemoryWindow`. Only the crash thread uses a
+/// walker.
 @safe final class StackWalker {
     /// More than any stack of 8 MiB holds.
     static let maximumSteps = 400_000
 
     var library: HFUnwindLibrary
     private(set) var images: LoadedImages
-    /// The context that a walk begins with.
+    /// The context at which a walk begins.
     ///
-    /// Allocated once, for ever: walks must not allocate.
+    /// Allocated once and never freed: walks must not allocate.
     private let start = UnsafeMutablePointer<ucontext_t>.allocate(capacity: 1)
-    /// Stack memory, and memory of images that may be unloaded: apart, for a walk goes back and forth between them.
+    /// Stack memory, and memory of images that may be unloaded: separate, because a walk goes back and forth between them.
     private var window = MemoryWindow()
     private var imageWindow = MemoryWindow()
 
     private static let rowCount = 1024
-    /// Rows that were read before, each in the place that its address says.
+    /// Rows that were read before, each at the index of its address.
     private let rows = UnsafeMutablePointer<CallFrameRow>.allocate(capacity: rowCount)
     private let rules = CallFrameRules()
     /// The registers of the frame that the walk has come to.
     private let registers = UnsafeMutablePointer<UInt64>.allocate(capacity: CallFrameRow.Register.count)
 
-    /// Loads libunwind and gives it our accessors; nil when it is not there.
+    /// Loads libunwind and gives it our accessors; nil if it is not installed.
     init?(spool: UnsafeMutablePointer<HFSpoolHeader>) {
         unsafe library = HFUnwindLibrary()
         guard unsafe hf_unwind_load(&library),
@@ -61,7 +61,7 @@ internal import LinuxSystem
     /// - Parameters:
     ///   - context: Where the walk begins.
     ///   - stack: Memory that is sure to be there: the callout stack of a parked thread.
-    ///   - limit: How many frames it goes at most.
+    ///   - limit: How many frames it walks at most.
     ///   - body: Takes a program counter.
     /// - Returns: Whether the outermost frame was reached.
     func walk(
@@ -73,7 +73,7 @@ internal import LinuxSystem
         unsafe activeWalker = self
         window.reset(safe: stack)
         imageWindow.reset()
-        // A copy, which libunwind reads to the end of the walk: what is parked is resumed or reported as it was.
+        // A copy, which libunwind reads until the end of the walk: the parked thread's own context must not change.
         unsafe start.pointee = unsafe context.pointee
         var isExact = unsafe undoWildCall(&start.pointee, body)
         unsafe hf_unwind_get_registers(start, registers)
@@ -109,10 +109,11 @@ internal import LinuxSystem
         return false
     }
 
-    /// A call through a bad pointer leaves no frame: there is no unwind table for where it went, but the return address
-    /// is on top of the stack.
+    /// Undoes a call through a bad pointer.
     ///
-    /// Without this the caller itself, which is the one at fault, would be passed over.
+    /// Such a call leaves no frame: there is no unwind table for its target, but the return address is on top of the stack.
+    ///
+    /// Without this the walk would skip the caller itself, which is the one at fault.
     ///
     /// Returns whether the context's program counter is exact.
     private func undoWildCall(_ context: inout ucontext_t, _ body: (UInt64) -> Void) -> Bool {
@@ -126,7 +127,7 @@ internal import LinuxSystem
         return false
     }
 
-    /// Lists the images again when an address lies in none of them; takes the loader's lock.
+    /// Lists the images again, because an address lies in none of them; takes the loader's lock.
     func refreshImages() {
         images.refresh()
         forgetRows()
@@ -164,14 +165,14 @@ internal import LinuxSystem
             case let header = unsafe image.pointee.unwind_table, images.isReadOnlyImageMemory(header, count: 16),
             let table = FunctionTable(at: header, load)
         else { return nil }
-        // It is searched by loads that are not checked: both ends must be there, of an image that may be unloaded, too.
+        // The table is searched by unchecked loads: it must be there from end to end, even in an image that may be unloaded.
         guard images.isReadOnlyImageMemory(table.entries, count: table.count * 8),
             load(table.entries) != nil, load(table.entries + (table.count - 1) * 8) != nil
         else { return nil }
         return table
     }
 
-    /// The word at an address of an image or of a stack, or nil where there is no memory.
+    /// The word at an address of an image or of a stack, or nil if there is no memory.
     func load(_ address: UInt64) -> UInt64? {
         guard let image = unsafe images.image(at: address), images.isReadOnlyImageMemory(address, count: 8) else {
             return window.word(at: address)
@@ -191,9 +192,9 @@ internal import LinuxSystem
     // libunwind knows more, but takes 0.7 us for a frame that it has seen before, 0.5 of them in two system calls for a lock of
     // its cache (Debian's 1.6.2; strace shows them). So ordinary frames are walked here, and it is asked for all others.
 
-    /// The row for an address, remembered or read; nil where libunwind has to be asked.
+    /// The row for an address, remembered or read; nil if libunwind has to be asked.
     func row(at address: UInt64) -> UnsafePointer<CallFrameRow>? {
-        // 0 marks an empty place: nothing is there to look up.
+        // 0 marks an empty place, and no code lies there.
         guard address != 0 else { return nil }
         let place = unsafe rows + Int(truncatingIfNeeded: (address &* 0x9e37_79b9_7f4a_7c15) >> 54)
         if unsafe place.pointee.address == address { return unsafe UnsafePointer(place) }
@@ -202,10 +203,10 @@ internal import LinuxSystem
         return unsafe UnsafePointer(place)
     }
 
-    /// The row for an instruction at the start or the end of a function that no table describes, told by its code.
+    /// The row for an instruction at the start or the end of a function that no table describes, recognised by its code.
     ///
-    /// Some functions of the Swift overlay of the C library have none. In between, the frame pointer leads on; here it is the
-    /// caller's, and would pass over it.
+    /// Some functions of the Swift overlay of the C library have no table. In their middle the frame pointer leads on. At their start and
+    /// end it is still the caller's, and would skip the caller.
     func rowByCode(at address: UInt64) -> CallFrameRow? {
         guard images.isCode(address), let code = load(address), let before = load(address &- 1) else { return nil }
         // push %rbp; mov %rsp, %rbp
@@ -227,12 +228,12 @@ internal import LinuxSystem
         return row
     }
 
-    /// Forgets all rows: an image may be gone, and another in its place.
+    /// Forgets all rows: an image may be gone, and another one in its place.
     private func forgetRows() {
         unsafe rows.update(repeating: CallFrameRow(), count: Self.rowCount)
     }
 
-    /// The function that an address lies in, by its description; nil where there is none.
+    /// The function that an address lies in, by its description; nil if there is none.
     func function(at address: UInt64) -> Range<UInt64>? {
         guard let description = description(for: address), description.count < 1 << 24 else { return nil }
         return description.start..<description.start + description.count
@@ -266,7 +267,7 @@ internal import LinuxSystem
         return (cursor, common, start, count)
     }
 
-    /// Reads what functions share, and runs its instructions.
+    /// Reads a CIE, and runs its instructions.
     private func readCommon(_ address: UInt64) -> CallFrameProgram.Common? {
         var cursor = CallFrameCursor(in: self, from: address, to: address &+ 4)
         let length = cursor.single()
@@ -346,5 +347,5 @@ internal import LinuxSystem
 
 /// The walker whose walk is under way.
 ///
-/// Protected by: walks happen on the crash thread alone, one at a time.
+/// Protected by: only the crash thread walks, one walk at a time.
 private nonisolated(unsafe) var activeWalker: StackWalker! = nil

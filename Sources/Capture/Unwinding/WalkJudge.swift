@@ -2,24 +2,23 @@
 ///
 /// A pure state machine. The rule: above the recovery point there may be only frames of the application, except one run of failure
 /// functions at the very top. A library's frame may hold the library's locks, or leave its data half changed. A C function of the
-/// executable that the application called may have faulted itself. A C function that called back into Swift may hold what a library
-/// holds.
+/// executable that the application called may have faulted itself. A C function that called back into Swift may hold what a library holds.
 struct WalkJudge {
-    /// What a frame is to the judge.
+    /// The kinds of frames that the judge tells apart.
     enum Frame {
-        /// Swift code of the executable, or code that the policy vouches for.
+        /// Swift code of the executable, or code that the policy trusts.
         case application
         /// Code of the executable in another language.
         case native
-        /// Swift code of the executable, into which a function of another language was inlined that is active.
+        /// A Swift function of the executable, at a place where a function of another language was inlined.
         case inlinedNative
-        /// The same, with Swift code inlined into that function which it has called.
+        /// The same, at a place where Swift was in turn inlined into that function.
         case withinNative
-        /// Code of the executable of which nothing is known: it may be either.
+        /// Code of the executable in an unknown language.
         case unknown
         /// A failure function of the Swift runtime that is on the list.
         case swiftFailure
-        /// The one that ends a program whose error nobody caught.
+        /// The runtime's function that ends a program with an uncaught error.
         case errorInMain
         /// Any other function of libswiftCore.
         case swiftCore
@@ -29,7 +28,7 @@ struct WalkJudge {
         case waitFunction
         /// Any other function of libc.
         case c
-        /// No function: an address in page zero or in data, which is where a call through a bad pointer goes.
+        /// No function: an address in page zero or in data, where a call through a bad pointer goes.
         case noCode
         /// A function of any other image, or of none.
         case other
@@ -38,9 +37,9 @@ struct WalkJudge {
     private enum State {
         /// Above the innermost application frame.
         case prefix
-        /// In functions of another language that nothing of the application lies above.
+        /// In functions of another language, with nothing of the application above them.
         case leaf
-        /// Between that and the recovery point.
+        /// Between the innermost application frame and the recovery point.
         case body
     }
 
@@ -69,7 +68,7 @@ struct WalkJudge {
         case .native:
             if state == .body { hasNativeFrame = true } else { state = .leaf }
             return
-        // As if nothing had been inlined, the innermost function first.
+        // Judged as if nothing had been inlined, the innermost function first.
         case .inlinedNative:
             add(.native)
             enterBody()
@@ -80,7 +79,7 @@ struct WalkJudge {
             enterBody()
             return
         case .unknown:
-            // Swift code, perhaps, so that what follows lies between; or C that lies between.
+            // It may be Swift code, so that the frames that follow lie between; or C that lies between.
             if state == .body { hasUnknownFrame = true }
             enterBody()
             return
@@ -102,7 +101,7 @@ struct WalkJudge {
             case .c: sawC = true
             case .waitFunction: sawWait = true
             case .abortFunction:
-                // What lies above `abort` is how it raises its signal.
+                // The frames above `abort` are those that raise its signal.
                 sawC = false
                 sawWait = false
                 sawAbort = true
@@ -112,13 +111,13 @@ struct WalkJudge {
         }
     }
 
-    /// What lies further out has called the application.
+    /// Notes that an outer frame has called the application.
     private mutating func enterBody() {
         state = .body
         isInsideLibrary = hasForeignFrame || hasNativeFrame
     }
 
-    /// The recovery point was reached, or the beginning of the thread: frames from here on are the loop's or the system's.
+    /// Notes the recovery point, or the beginning of the thread: frames from here on are the loop's or the system's.
     mutating func reachEnd() {
         isDone = true
     }
@@ -139,7 +138,7 @@ struct WalkJudge {
 
     private var prefix: FaultSummary.Walk.Prefix {
         if isEmpty { return .none }
-        // A C frame that is not above `abort` is somebody's who called it, or who faulted: the heap's, for one.
+        // A C frame that is not above `abort` has called it or has faulted: it may be the heap's, for one.
         if sawOther || sawC { return .foreign }
         if sawWait { return sawSwiftFailure || sawSwiftCore || sawAbort ? .foreign : .waiting }
         if sawSwiftFailure { return .swiftFailure }

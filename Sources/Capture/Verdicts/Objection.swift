@@ -1,10 +1,10 @@
 extension RecoveryPolicy {
-    /// A rule of the agent's own, which can deny what every other rule would resume, and never the reverse.
+    /// A rule of the agent, which can deny faults that every other rule would resume, and never the reverse.
     ///
-    /// Called on the crash thread while the thread that faulted is parked, which may hold any lock, the heap's among them: it
-    /// must not allocate, lock, print or call the supervisor. Atomics and reads of what never changes are safe. When it
-    /// blocks all the same, the deadline passes and nothing is resumed. Where it is set, it is called once with a made-up
-    /// fault whose number is 0, so that types are looked up beforehand; that answer is ignored.
+    /// Called on the crash thread while the thread that faulted is parked. That thread may hold any lock, even the heap's. So the rule must
+    /// not allocate, lock, print or call the supervisor. Atomics and reads of what never changes are safe. If it blocks all the same, the
+    /// deadline passes and nothing is resumed. When it is set, it is called once with a made-up fault whose number is 0, so that types are
+    /// looked up beforehand; that answer is ignored.
     ///
     /// Closures cannot be compared: an objection is equal to its copies, and to no other.
     package struct Objection: Sendable, Hashable {

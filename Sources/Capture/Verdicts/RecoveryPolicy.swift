@@ -1,6 +1,8 @@
-/// Which faults may be resumed at all; whether one is depends on where it happened, too.
+/// Which faults may be resumed at all.
 ///
-/// One holds for the process, and an item may have another.
+/// Whether one is also depends on where it happened.
+///
+/// The process has one policy, and an item may have another.
 public struct RecoveryPolicy: Sendable, Hashable {
     /// Failed checks of Swift code, `abort` and `assert` of the application, `ud2`, `int3`.
     public var resumesTraps: Bool
@@ -8,7 +10,7 @@ public struct RecoveryPolicy: Sendable, Hashable {
     public var resumesArithmeticFaults: Bool
     /// Accesses below page one, where no object lies.
     public var resumesNullAccesses: Bool
-    /// Any other memory fault: the memory that was missed may have been hit before.
+    /// Any other memory fault: earlier accesses may have hit the wrong memory.
     public var resumesMemoryFaults: Bool
     /// Overflows of the callout stack in the application's own frames.
     public var resumesStackOverflows: Bool
@@ -24,16 +26,15 @@ public struct RecoveryPolicy: Sendable, Hashable {
     public var allowsQuarantine = true
     /// C and C++ code of the executable that you vouch for, by the names of its modules (SwiftPM's targets: `"CMyShim"`).
     ///
-    /// A function of another language that called back into Swift may hold locks and half-made changes of its own when the callback
-    /// faults, and a static library passes for a part of the program; so a fault above one is not resumed. The exception is
-    /// for code that holds nothing while it calls back. The folders of the source file tell, in the debug information.
+    /// If a callback into Swift faults, the C function that called it may hold locks and half-made changes. A static library looks like a
+    /// part of the program. So a fault above such a function is not resumed, unless you trust the function: it must hold nothing while it
+    /// calls back. Modules are recognised by the folders of the source files, in the debug information.
     ///
-    /// Those of the process's policy count; those of an item's are not looked at.
+    /// Only the process's policy counts here, not an item's.
     public var trustedModules: Set<String> = []
-    /// C and C++ functions that you vouch for, by symbol, or with a star at the end by its beginning (`"shim_*"`): also without debug
-    /// information.
+    /// C and C++ functions that you vouch for, by symbol, or by its beginning with a star (`"shim_*"`); needs no debug information.
     ///
-    /// Those of the process's policy count, as with `trustedModules`.
+    /// Only the process's policy counts here, as for `trustedModules`.
     public var trustedFunctions: Set<String> = []
     /// A rule of your own that can only deny further.
     package var objection: Objection?
@@ -62,7 +63,7 @@ public struct RecoveryPolicy: Sendable, Hashable {
         resumesStackOverflows: false
     ).withoutDeadlines
 
-    /// Traps, arithmetic faults and accesses below page one: faults that say themselves that nothing else was touched.
+    /// Traps, arithmetic faults and accesses below page one: faults that show that nothing else was touched.
     public static let `default` = RecoveryPolicy(
         resumesTraps: true,
         resumesArithmeticFaults: true,
@@ -95,15 +96,15 @@ public struct RecoveryPolicy: Sendable, Hashable {
         return policy
     }
 
-    /// Makes a policy that is the same, with a rule of your own on top.
+    /// Makes the same policy with a rule of your own on top.
     ///
-    /// It can deny what every other rule would resume, and never the reverse. It is called on the crash thread while the thread that faulted
-    /// is parked, which may hold any lock, the heap's among them: it must not allocate, lock or print. Atomics and reads of what never
-    /// changes are safe. When it blocks all the same, the deadline passes and nothing is resumed. It is called once beforehand with a fault
-    /// that is made up, so that types are looked up; that answer is ignored.
+    /// The rule can deny faults that every other rule would resume, and never the reverse. It is called on the crash thread while the
+    /// thread that faulted is parked. That thread may hold any lock, even the heap's. So the rule must not allocate, lock or print. Atomics
+    /// and reads of what never changes are safe. If it blocks all the same, the deadline passes and nothing is resumed. It is called once
+    /// beforehand with a made-up fault, so that types are looked up; that answer is ignored.
     ///
     /// - Parameter objection: Returns a reason not to resume a fault, a literal of less than 192 bytes, or nil.
-    /// - Returns: The stricter policy; an objection that this one has already is replaced.
+    /// - Returns: The stricter policy; an objection that this one already has is replaced.
     public func objecting(
         _ objection: @escaping @Sendable (FaultSummary) -> StaticString?
     ) -> RecoveryPolicy {

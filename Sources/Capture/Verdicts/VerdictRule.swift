@@ -1,13 +1,12 @@
 internal import Glibc
 
-/// Decides what is done about a fault, deny by default: it resumes only what every condition allows.
+/// Decides what is done about a fault, deny by default: it resumes a fault only if every condition allows it.
 ///
-/// A pure function of what was captured and of the circumstances. Safe on the crash thread: it allocates nothing and takes
-/// no lock.
+/// A pure function of what was captured and of the circumstances. Safe on the crash thread: it allocates nothing and takes no lock.
 package struct VerdictRule: Sendable {
-    /// What the rule is told beside the fault itself.
+    /// What the rule needs to know beside the fault itself.
     package struct Circumstances: Sendable {
-        /// The policy of the item whose callout faulted; nil for that of the rule.
+        /// The policy of the item whose callout faulted; nil for the rule's own.
         package var policy: RecoveryPolicy?
         /// Which budget is spent, in words; nil if one more fault may be resumed.
         package var spent: StaticString?
@@ -24,7 +23,7 @@ package struct VerdictRule: Sendable {
 
     /// Which faults may be resumed.
     package var policy: RecoveryPolicy
-    /// What is done about those that are not: `.restart` or `.terminate`.
+    /// What is done about faults that are not resumed: `.restart` or `.terminate`.
     package var otherwise: Verdict
     /// Why nothing can be resumed in this process, or nil.
     package var obstacle: StaticString?
@@ -62,10 +61,10 @@ package struct VerdictRule: Sendable {
         return Decision(.resume, because: "only application frames lie above the recovery point")
     }
 
-    /// What ends the process whatever the policy says; nothing but the fault itself is looked at.
+    /// A verdict that ends the process whatever the policy says, by the fault alone.
     package func end(of fault: FaultSummary, isStopping: Bool) -> Decision? {
         if isSent(fault), fault.sender != pid {
-            // Also SIGABRT: a watchdog's way to end what hangs (WatchdogSignal= of systemd.service(5)).
+            // Even SIGABRT: a watchdog ends by it what hangs (WatchdogSignal= of systemd.service(5)).
             return Decision(
                 .terminate,
                 because: "another process sent the signal: that is an order to end, not a fault"
@@ -77,7 +76,7 @@ package struct VerdictRule: Sendable {
                 because: "the processor time that the process may use is over, which a restart would not change"
             )
         }
-        // A process that was told to end would come back.
+        // A process that was told to end must not come back.
         if isStopping {
             return Decision(.terminate, because: "the run of the host is over: the process is ending, not restarted")
         }
@@ -99,24 +98,24 @@ package struct VerdictRule: Sendable {
     private func deny(_ fault: FaultSummary, because reason: StaticString) -> Decision {
         switch otherwise {
         case .terminate: Decision(.terminate, because: reason)
-        // What is denied is never resumed, whatever the rule was made with.
+        // A denied fault is never resumed, whatever the rule was made with.
         case .restart, .resume: Decision(.restart, because: reason, drains: canDrain(fault))
         }
     }
 
-    /// Whether the main loop may serve what it has before the restart: its own thread is not the one that stands, and the heap
-    /// and the runtime are probably whole.
+    /// Whether the main loop may serve what it has before the restart: another thread stands still, and the heap and the runtime are
+    /// probably whole.
     private func canDrain(_ fault: FaultSummary) -> Bool {
-        // With an obstacle, frames of the runtime may pass for the application's.
+        // With an obstacle, frames of the runtime may look like the application's.
         guard !fault.isMainThread, obstacle == nil else { return false }
-        // Every thread can see what a critical section leaves half done. What a held lock protects, none can.
+        // Other threads can see data that a critical section leaves half changed. They cannot see data that a held lock protects.
         if fault.isInCriticalSection { return false }
         if case .broken = fault.walk.end { return false }
         // A library that called back may hold what the main loop needs: the loader's lock made it wait for the whole deadline.
         if fault.walk.isInsideLibrary { return false }
         switch fault.walk.prefix {
         case .none, .swiftFailure, .ownAbort, .waiting: return true
-        // Where the standard library traps, a precondition of the caller failed; any other fault there is the runtime's own.
+        // If the standard library traps, a precondition of the caller failed. Any other fault there is the runtime's own.
         case .swiftCode: return fault.signal == SIGILL || fault.signal == SIGTRAP
         case .foreign: return false
         }
@@ -124,7 +123,7 @@ package struct VerdictRule: Sendable {
 
     private func objectionToOrigin(of fault: FaultSummary) -> StaticString? {
         if fault.signal == SIGSYS { return "a forbidden system call was made: what else is forbidden is not known" }
-        // The kernel sends it as the process itself would (mm/filemap.c: send_sig).
+        // The kernel sends it in the name of the process (mm/filemap.c: send_sig).
         if fault.signal == SIGXFSZ { return "a file was to grow beyond what the process may write" }
         if isSent(fault), !fault.isOverdue, fault.signal != SIGABRT || fault.code != SI_TKILL {
             return "the process raised the signal itself, so that nothing is known of what failed"
@@ -209,7 +208,7 @@ package struct VerdictRule: Sendable {
         }
     }
 
-    /// What takes too long may be stopped in its own code, or where it asked the kernel to wait: there it holds nothing.
+    /// A callout that takes too long may be stopped in its own code, or in a call that asks the kernel to wait: there it holds nothing.
     private func objectionToInterrupted(_ prefix: FaultSummary.Walk.Prefix) -> StaticString? {
         switch prefix {
         case .none, .waiting: nil
