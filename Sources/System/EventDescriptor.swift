@@ -19,7 +19,7 @@ public struct EventDescriptor: ~Copyable, Sendable {
     /// The number of the descriptor.
     public var rawValue: CInt { descriptor.rawValue }
 
-    /// Adds one to the counter: whoever waits for it wakes.
+    /// Adds one to the counter, which wakes the threads that wait for it.
     public func notify() {
         // EAGAIN means that the counter is full: after 2^64 notifications that nobody read.
         _ = try? SystemCall.checked { () -> Int in
@@ -37,7 +37,7 @@ public struct EventDescriptor: ~Copyable, Sendable {
     ///
     /// - Parameter descriptor: The number of a nonblocking eventfd.
     public static func clear(_ descriptor: CInt) {
-        // EAGAIN means that it was zero already.
+        // EAGAIN means that it was already zero.
         _ = try? SystemCall.checked { () -> Int in
             var value: UInt64 = 0
             return unsafe read(descriptor, &value, MemoryLayout<UInt64>.size)

@@ -1,7 +1,7 @@
 import Glibc
 public import SystemPackage
 
-/// Whole files, in and out.
+/// Reading and writing whole files.
 extension OwnedDescriptor {
     /// Opens a file.
     ///
@@ -10,7 +10,7 @@ extension OwnedDescriptor {
     ///
     /// - Parameters:
     ///   - path: The path.
-    ///   - followingLinks: Whether a symbolic link at its end is followed; if not, it is `ELOOP`.
+    ///   - followingLinks: Whether a symbolic link at its end is followed; if not, the error is `ELOOP`.
     /// - Throws: The error of the call, such as `ENOENT`.
     public init(reading path: FilePath, followingLinks: Bool) throws(Errno) {
         let flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (followingLinks ? 0 : O_NOFOLLOW)
@@ -23,8 +23,8 @@ extension OwnedDescriptor {
     ///
     /// The corresponding C function is `read`.
     ///
-    /// - Parameter limit: How many bytes it may be.
-    /// - Returns: The bytes; one more than the limit when there are more.
+    /// - Parameter limit: How many bytes to read at most.
+    /// - Returns: The bytes; one more than the limit if the file has more.
     /// - Throws: The error of a call.
     public func readAll(limit: Int) throws(Errno) -> [UInt8] {
         let number = rawValue
@@ -41,12 +41,12 @@ extension OwnedDescriptor {
         return bytes
     }
 
-    /// Writes bytes to the end of them.
+    /// Writes all of some bytes.
     ///
     /// The corresponding C function is `write`.
     ///
     /// - Parameter bytes: What to write.
-    /// - Throws: The error of a call, such as `ENOSPC`; some bytes may have been written then.
+    /// - Throws: The error of a call, such as `ENOSPC`; some of the bytes may be written.
     public func writeAll(_ bytes: [UInt8]) throws(Errno) {
         let number = rawValue
         var written = 0
@@ -58,11 +58,11 @@ extension OwnedDescriptor {
         }
     }
 
-    /// Waits until what was written lies on the disk.
+    /// Waits until everything that was written is on the disk.
     ///
     /// The corresponding C function is `fsync`.
     ///
-    /// - Throws: The error of the call; what lies on the disk is unknown then.
+    /// - Throws: The error of the call. Then it is unknown what is on the disk.
     public func synchronize() throws(Errno) {
         let number = rawValue
         try SystemCall.checked { fsync(number) }

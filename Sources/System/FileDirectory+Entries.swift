@@ -2,17 +2,17 @@ import CLinuxShims
 import Glibc
 public import SystemPackage
 
-/// What a store needs of its folder beyond names and files.
+/// The calls that a store needs for its folder, beyond names and files.
 extension FileDirectory {
     /// Calls a closure for each entry of the directory, in no order, with `.` and `..`.
     ///
     /// The corresponding system call is `getdents64`: 100,000 entries take some 20 ms, and no memory.
     ///
-    /// - Parameter body: Gets the bytes of the name, which may be anything but `/` and zero, and the number of the file. What is
-    ///   a mount point has the number of what lies under it.
+    /// - Parameter body: Gets the bytes of the name, which may be anything but `/` and zero, and the inode number. A mount point has the
+    ///   number of the directory that it covers.
     /// - Throws: The error of a call.
     public func readEntries(_ body: (_ name: ArraySlice<UInt8>, _ inode: UInt64) -> Void) throws(Errno) {
-        // A descriptor of its own: each has a position.
+        // Opened again, because each open description has one position.
         let number = descriptor.rawValue
         let flags = O_RDONLY | O_CLOEXEC | O_DIRECTORY
         let own = OwnedDescriptor(takingOver: try SystemCall.checked { unsafe openat(number, ".", flags) })
@@ -44,7 +44,7 @@ extension FileDirectory {
         }
     }
 
-    /// Locks the directory like `lock`, unless somebody else holds it locked.
+    /// Locks the directory like `lock`, unless somebody else has locked it.
     ///
     /// The corresponding C function is `flock` with `LOCK_NB`.
     ///
@@ -60,14 +60,13 @@ extension FileDirectory {
         }
     }
 
-    /// Opens a file of the directory for reading and for writing at its end, and makes it if there is none; a symbolic link is not
-    /// followed.
+    /// Opens a file of the directory for reading, and for writing at its end; does not follow a symbolic link.
     ///
     /// The corresponding C function is `openat` with `O_APPEND`, and mode 0600.
     ///
     /// - Parameters:
     ///   - name: Its name.
-    ///   - creating: Whether it is made if there is none.
+    ///   - creating: Whether to make the file if there is none.
     /// - Returns: The open file.
     /// - Throws: The error of the call: `ELOOP` for a symbolic link.
     public func openForAppending(_ name: String, creating: Bool) throws(Errno) -> OwnedDescriptor {
@@ -76,7 +75,7 @@ extension FileDirectory {
         return OwnedDescriptor(takingOver: try SystemCall.checked { unsafe openat(number, name, flags, 0o600) })
     }
 
-    /// Sets who may use a file of the directory.
+    /// Sets the permissions of a file of the directory.
     ///
     /// The corresponding C function is `fchmod`, on the file opened as by `open`.
     ///
@@ -92,14 +91,14 @@ extension FileDirectory {
 }
 
 extension OwnedDescriptor {
-    /// Reads bytes from a place of the file; its position stays.
+    /// Reads bytes at an offset of the file, and keeps its position.
     ///
-    /// The corresponding C function is `pread`. Many megabytes are read without copies of them.
+    /// The corresponding C function is `pread`. Makes no copy of what it reads.
     ///
     /// - Parameters:
-    ///   - size: How many bytes are wanted.
+    ///   - size: How many bytes to read at most.
     ///   - offset: Where they begin.
-    /// - Returns: As many as there are, up to that.
+    /// - Returns: The bytes; fewer if the file ends before.
     /// - Throws: The error of a call.
     public func contents(_ size: Int, at offset: Int64 = 0) throws(Errno) -> [UInt8] {
         let number = rawValue

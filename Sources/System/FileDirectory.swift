@@ -22,13 +22,13 @@ public struct FileDirectory: ~Copyable, Sendable {
     }
 
     deinit {
-        // A forked child has the open directory, too, until it executes a program: closing ours alone would leave it locked (flock(2)).
+        // A forked child has the open directory, too, until it executes a program. Closing only ours would leave it locked (flock(2)).
         _ = flock(descriptor.rawValue, LOCK_UN)
     }
 
-    /// Makes a directory that only its owner can use, and those above it that are missing.
+    /// Makes a directory that only its owner can use, and its missing parents.
     ///
-    /// The corresponding C function is `mkdir`. One that is there already is left as it is.
+    /// The corresponding C function is `mkdir`. Directories that exist stay as they are.
     ///
     /// - Parameter path: The path.
     /// - Throws: The error of a call.
@@ -47,11 +47,11 @@ public struct FileDirectory: ~Copyable, Sendable {
         do {
             try SystemCall.checked { unsafe path.withPlatformString { unsafe mkdir($0, 0o700) } }
         } catch .fileExists {
-            // Whoever opens it finds out whether it is a directory.
+            // Not checked here whether it is a directory: opening it will tell.
         }
     }
 
-    /// Closes the directory to everybody but its owner.
+    /// Takes the directory's permissions away from everybody but its owner.
     ///
     /// The corresponding C function is `fchmod`, with mode 0700.
     ///
@@ -65,7 +65,7 @@ public struct FileDirectory: ~Copyable, Sendable {
     ///
     /// The corresponding C function is `fchmod`.
     ///
-    /// - Parameter allowed: What may stay.
+    /// - Parameter allowed: The permissions that may stay.
     /// - Throws: The error of a call.
     public func restrictPermissions(to allowed: UInt32) throws(Errno) {
         let number = descriptor.rawValue
@@ -74,9 +74,9 @@ public struct FileDirectory: ~Copyable, Sendable {
         try SystemCall.checked { fchmod(number, status.st_mode & (allowed | 0o7000)) }
     }
 
-    /// Waits until nobody else holds the directory locked, and locks it until this value ends.
+    /// Waits until nobody else has locked the directory, and locks it until this value ends.
     ///
-    /// The corresponding C function is `flock`. The lock is advisory: it holds off only those who ask for it.
+    /// The corresponding C function is `flock`. The lock is advisory: it stops only those who ask for it.
     ///
     /// - Throws: The error of the call.
     public func lock() throws(Errno) {
@@ -100,7 +100,7 @@ public struct FileDirectory: ~Copyable, Sendable {
         for index in 0..<Int(count) {
             guard let entry = unsafe list?[index] else { continue }
             defer { unsafe free(entry) }
-            // Only as much as the name needs was allocated: the field must not be read as a whole.
+            // Only as much as the name needs was allocated, so the field must not be read as a whole.
             guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { continue }
             let name = unsafe (UnsafeRawPointer(entry) + offset).assumingMemoryBound(to: CChar.self)
             if let name = unsafe String(validatingCString: name) { names.append(name) }
@@ -127,14 +127,14 @@ public struct FileDirectory: ~Copyable, Sendable {
     ///
     /// - Parameter name: Its name.
     /// - Returns: The open file.
-    /// - Throws: The error of the call: `EEXIST` when anything has the name.
+    /// - Throws: The error of the call: `EEXIST` if the name is taken.
     public func create(_ name: String) throws(Errno) -> OwnedDescriptor {
         let number = descriptor.rawValue
         let flags = O_WRONLY | O_CLOEXEC | O_CREAT | O_EXCL | O_NOFOLLOW
         return OwnedDescriptor(takingOver: try SystemCall.checked { unsafe openat(number, name, flags, 0o600) })
     }
 
-    /// Gives a file of the directory another name, in the place of the file that has it.
+    /// Renames a file of the directory, and replaces the file that has the new name.
     ///
     /// The corresponding C function is `renameat`.
     ///
@@ -162,7 +162,7 @@ public struct FileDirectory: ~Copyable, Sendable {
 extension FilePath {
     /// The path from the root; a relative one starts at the working directory.
     ///
-    /// The corresponding C function is `getcwd`. Without a working directory, the path is as it was.
+    /// The corresponding C function is `getcwd`. Without a working directory, the path does not change.
     public var fromRoot: FilePath {
         guard !isAbsolute, let directory = unsafe getcwd(nil, 0) else { return self }
         defer { unsafe free(directory) }

@@ -1,10 +1,10 @@
 internal import Glibc
 
-/// The limit of the size of files (setrlimit(2), `RLIMIT_FSIZE`), which counts for memory of memfd_create(2), too.
+/// The limit of the size of files (setrlimit(2), `RLIMIT_FSIZE`), which holds for memory of memfd_create(2), too.
 public enum FileSizeLimit {
-    /// Calls a function that may make a file larger than the limit allows: that fails with `EFBIG`, and no signal ends the process.
+    /// Calls a function that may exceed the limit: that then fails with `EFBIG`, and no signal ends the process.
     ///
-    /// The signal is held back on the calling thread meanwhile, and taken back. Not safe to call from a signal handler.
+    /// The signal is blocked on the calling thread meanwhile, and a pending one is discarded. Not safe to call from a signal handler.
     public static func withoutSignal<Result, Failure: Error>(
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {

@@ -21,7 +21,7 @@ public struct FileStatus: Sendable, Hashable {
     public let owner: UInt32
     /// Its size in bytes.
     public let size: Int64
-    /// What the owner, the group and all others may do with it: the last twelve bits of `st_mode`.
+    /// The permissions of owner, group and others: the last twelve bits of `st_mode`.
     public let permissions: UInt32
     /// The device that it lies on.
     public let device: UInt64
@@ -83,7 +83,7 @@ public struct FileStatus: Sendable, Hashable {
         permissions = UInt32(buffer.st_mode & 0o7777)
         device = UInt64(buffer.st_dev)
         inode = UInt64(buffer.st_ino)
-        // Any time that a file system gives; one that does not fit is as good as another.
+        // Wraps: a time that does not fit is as good as any other.
         modified = Int64(buffer.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(buffer.st_mtim.tv_nsec)
     }
 }

@@ -11,7 +11,7 @@ public enum ForkCount {
 
     /// How many forks lie between the process that began to count and this one.
     ///
-    /// What was made at one number and is used at another was inherited.
+    /// If something was made at one number and is used at another, it was inherited.
     @inline(__always)
     public static var current: UInt32 { hf_fork_count() }
 }

@@ -3,15 +3,15 @@ public import Synchronization
 
 /// Sleeping until a word in memory changes: what locks are made of.
 ///
-/// Private to the process.
+/// Works only between threads of one process.
 public enum Futex {
-    /// Sleeps while the word has a value, until it is woken; may return for no reason.
+    /// Sleeps while the word has a value, until it is woken; may return without a reason.
     ///
     /// The corresponding call is `futex(FUTEX_WAIT_PRIVATE)`. The word must outlive the call.
     ///
     /// - Parameters:
     ///   - word: The word.
-    ///   - value: Returns at once if the word has another.
+    ///   - value: If the word has another value, the call returns at once.
     public static func wait(on word: borrowing Atomic<UInt32>, while value: UInt32) {
         unsafe withUnsafeBytes(of: word) { bytes in
             guard let address = bytes.baseAddress else { return }
@@ -25,8 +25,8 @@ public enum Futex {
     ///
     /// - Parameters:
     ///   - word: The word.
-    ///   - value: Returns at once if the word has another.
-    ///   - deadline: Nanoseconds on the monotonic clock; `Int64.max` for never, and the past does not wait.
+    ///   - value: If the word has another value, the call returns at once.
+    ///   - deadline: Nanoseconds on the monotonic clock; `Int64.max` for never. A time in the past does not wait.
     public static func wait(on word: borrowing Atomic<UInt32>, while value: UInt32, before deadline: Int64) {
         guard deadline != .max else { return wait(on: word, while: value) }
         unsafe withUnsafeBytes(of: word) { bytes in
@@ -48,7 +48,7 @@ public enum Futex {
     }
 }
 
-/// What to do between two looks at a word that another processor is about to change.
+/// What to do while spinning on a word that another processor is about to change.
 public enum SpinHint {
     /// Tells the processor that the thread spins.
     @inline(__always)

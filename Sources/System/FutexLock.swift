@@ -2,17 +2,17 @@ public import Synchronization
 
 /// A mutual exclusion lock of four bytes, which must not move while anybody uses it.
 ///
-/// One atomic operation each way while nobody waits. Not `Mutex`, whose operations hide in the standard library from the thread
-/// sanitizer; not a POSIX mutex, which must be allocated because it must not move. A wait with a limit, or for a change, is what
-/// `Monitor` is for.
+/// Locking and unlocking take one atomic operation each if nobody waits. `Mutex` will not do, because its operations hide in the standard
+/// library from the thread sanitizer. A POSIX mutex must not move, so it must be allocated. For waits with a limit, or for a change, use
+/// `Monitor`.
 ///
-/// `public`, not `package`: only so it is inlined into other modules, where a call each way was 5 % of a timer's life.
+/// `public` only so that it is inlined into other modules, where a call each way was 5 % of a timer's life.
 public struct FutexLock: ~Copyable, Sendable {
     @usableFromInline static var free: UInt32 { @inlinable get { 0 } }
     @usableFromInline static var held: UInt32 { @inlinable get { 1 } }
-    /// Held, and somebody may sleep: whoever frees it wakes one.
+    /// Held, and a thread may sleep: the thread that frees it wakes one.
     @usableFromInline static var contended: UInt32 { @inlinable get { 2 } }
-    /// Critical sections are some hundred instructions long: looking this often is cheaper than a sleep.
+    /// Critical sections are some hundred instructions long, so looking this often is cheaper than a sleep.
     private static var spins: Int { 100 }
 
     @usableFromInline let word = Atomic<UInt32>(0)

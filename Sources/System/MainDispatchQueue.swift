@@ -1,6 +1,6 @@
 import CLinuxShims
 
-/// The main dispatch queue, as far as a run loop hosts it.
+/// The hooks of the main dispatch queue for a run loop.
 public enum MainDispatchQueue {
     /// Whether the process has libdispatch.
     public static var isPresent: Bool { hf_has_main_queue() }
@@ -13,9 +13,9 @@ public enum MainDispatchQueue {
         return handle >= 0 ? handle : nil
     }
 
-    /// Runs what is queued.
+    /// Runs the queued blocks.
     ///
-    /// To be called on the main thread, never from inside itself.
+    /// Call it on the main thread, never from inside itself.
     public static func drain() {
         hf_main_queue_drain()
     }

@@ -46,12 +46,12 @@ public struct Monitor: ~Copyable, @unchecked Sendable {
         unsafe pthread_mutex_unlock(mutex)
     }
 
-    /// Gives up the mutex, which the calling thread holds, until a signal comes or the time is over.
+    /// Releases the mutex, which the calling thread holds, until a signal comes or the time is over; then takes it again.
     ///
     /// The corresponding C function is `pthread_cond_timedwait`.
     ///
     /// - Parameter deadline: Nanoseconds on the monotonic clock; `Int64.max` for never.
-    /// - Returns: Whether it ended before its time; may do so without a signal.
+    /// - Returns: Whether it ended before its time, which may happen without a signal.
     public func wait(before deadline: Int64) -> Bool {
         guard deadline != .max else {
             unsafe pthread_cond_wait(condition, mutex)

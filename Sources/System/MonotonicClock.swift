@@ -1,7 +1,7 @@
 import CLinuxShims
 import Glibc
 
-/// The clock that no administrator sets: `CLOCK_MONOTONIC`.
+/// The clock that nobody can set: `CLOCK_MONOTONIC`.
 public enum MonotonicClock {
     /// Nanoseconds since an arbitrary point, usually the start of the machine; stands still in suspend.
     ///
@@ -9,7 +9,7 @@ public enum MonotonicClock {
     @inline(__always)
     public static var nanoseconds: Int64 { read(CLOCK_MONOTONIC) }
 
-    /// The same as of the kernel's last tick: behind by up to ten milliseconds, and five times cheaper.
+    /// The same at the kernel's last tick: up to ten milliseconds behind, and five times cheaper.
     ///
     /// The corresponding clock is `CLOCK_MONOTONIC_COARSE`.
     @inline(__always)

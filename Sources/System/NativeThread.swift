@@ -18,7 +18,7 @@ package final class NativeThread: @unchecked Sendable {
     }
 
     private let handle: pthread_t
-    /// A thread must be joined once at most (pthread_join(3)).
+    /// A thread must be joined only once (pthread_join(3)).
     ///
     /// Protected by `lock`, which the thread sanitizer sees.
     private var isJoined = false
@@ -64,9 +64,9 @@ package final class NativeThread: @unchecked Sendable {
         if !isJoined { pthread_detach(handle) }
     }
 
-    /// Waits until the thread has gone; from the second time on it returns at once.
+    /// Waits until the thread has gone; a second call returns at once.
     ///
-    /// To be called when nothing of the thread's own code is left to run.
+    /// Call it when none of the thread's own code is left to run.
     package func join() {
         lock.lock()
         defer { lock.unlock() }
@@ -75,7 +75,7 @@ package final class NativeThread: @unchecked Sendable {
         isJoined = true
     }
 
-    /// The smallest size that pthread_attr_setstacksize(3) accepts and that holds a call of ours is 64 KiB.
+    /// 64 KiB is the smallest size that pthread_attr_setstacksize(3) accepts and that has room for our calls.
     private static func wholePages(_ size: Int) -> Int {
         let page = 4096
         let wanted = max(size, 64 << 10)

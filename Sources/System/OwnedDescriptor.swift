@@ -12,7 +12,7 @@ public struct OwnedDescriptor: ~Copyable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// Gives the descriptor up without closing it, to whoever closes it from now on.
+    /// Returns the descriptor without closing it; the caller closes it from now on.
     package consuming func release() -> CInt {
         let number = rawValue
         discard self
@@ -20,7 +20,7 @@ public struct OwnedDescriptor: ~Copyable, Sendable {
     }
 
     deinit {
-        // No retry: Linux frees the number even when close(2) was interrupted.
+        // Not repeated: Linux frees the number even if close(2) was interrupted.
         _ = close(rawValue)
     }
 }

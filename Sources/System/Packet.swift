@@ -2,9 +2,9 @@ import CLinuxShims
 import Glibc
 public import SystemPackage
 
-/// What came with a packet beside its bytes.
+/// What came with a packet apart from its bytes.
 public struct PacketExtras: Sendable {
-    /// Who sent it, as the kernel says.
+    /// The sender, as the kernel says.
     public struct Credentials: Sendable, Hashable {
         /// The process; 0 if it lives in another namespace.
         public let process: Int32
@@ -14,9 +14,9 @@ public struct PacketExtras: Sendable {
         public let group: UInt32
     }
 
-    /// The numbers of open descriptors, which now belong to whoever took the packet.
+    /// The numbers of open descriptors, which now belong to the receiver of the packet.
     public let descriptors: [CInt]
-    /// Who sent it, if the socket asks for that.
+    /// The sender, if the socket asks for that.
     public let credentials: Credentials?
     /// Whether bytes or descriptors were lost because there was no room for them.
     public let isTruncated: Bool
@@ -65,8 +65,8 @@ extension PacketSocket {
     ///   - buffer: Takes the bytes.
     ///   - number: A connected socket.
     /// - Returns: How many bytes came, 0 if the peer is gone, and what came with them.
-    /// - Throws: The error of the call: `EAGAIN` if there is none, `ECONNRESET` once if the peer went without taking
-    ///   everything, while packets may be left to take.
+    /// - Throws: The error of the call: `EAGAIN` if there is none, `ECONNRESET` once if the peer has gone without taking everything.
+    ///   Packets may be left to take then.
     @unsafe
     public static func receive(
         into buffer: UnsafeMutableRawBufferPointer,

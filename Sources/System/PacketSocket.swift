@@ -4,7 +4,7 @@ public import SystemPackage
 
 /// Unix sockets that keep packets apart and in order: `SOCK_SEQPACKET`.
 ///
-/// No call here waits unless it says so, whatever the mode of the socket: somebody else may share it.
+/// No call here waits unless it says so, whatever the mode of the socket, which somebody else may share.
 public enum PacketSocket {
     private static let kind = CInt(SOCK_SEQPACKET.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
 
@@ -65,7 +65,7 @@ public enum PacketSocket {
         askForCredentials(number)
         while true {
             if deadline != .max {
-                // A wait of zero would be one without an end (socket(7)).
+                // At least 1 us: a limit of zero would mean none (socket(7)).
                 let left = max(1000, timeLeft(before: deadline))
                 var limit = timeval(tv_sec: Int(left / 1_000_000_000), tv_usec: Int(left % 1_000_000_000) / 1000)
                 try SystemCall.checked {
@@ -117,9 +117,9 @@ public enum PacketSocket {
         _ = unsafe setsockopt(number, SOL_SOCKET, SO_PASSCRED, &isOn, socklen_t(MemoryLayout<CInt>.size))
     }
 
-    /// Closes a socket, and gives its number to a duplicate of another descriptor in the same moment.
+    /// Closes a socket, and at the same moment gives its number to a duplicate of another descriptor.
     ///
-    /// The corresponding C function is `dup3`. Takes no number that is free.
+    /// The corresponding C function is `dup3`. Does nothing if the number is free.
     ///
     /// - Parameters:
     ///   - number: The number of the socket.
@@ -135,7 +135,7 @@ public enum PacketSocket {
     ///
     /// - Parameter number: A connected socket.
     public static func disconnect(_ number: CInt) {
-        // ENOTCONN means that it is so already.
+        // ENOTCONN means that it is already disconnected.
         _ = shutdown(number, CInt(SHUT_RDWR))
     }
 
@@ -154,7 +154,7 @@ public enum PacketSocket {
             let left = timeLeft(before: deadline)
             let milliseconds = deadline == .max ? -1 : (left + 999_999) / 1_000_000
             let count = unsafe poll(&request, 1, CInt(clamping: milliseconds))
-            // Interrupted by a signal handler: look at the clock again.
+            // If a signal handler interrupted the call, look at the clock again.
             if count > 0 { return true }
             if deadline <= MonotonicClock.nanoseconds { return false }
         }

@@ -1,9 +1,11 @@
 import CLinuxShims
 import Glibc
 
-/// Asks after single descriptors, without waiting.
+/// Checks single descriptors, without an epoll instance.
 public enum Readiness {
-    /// Says whether a descriptor is ready right now for one of some conditions, or in error.
+    /// Checks whether a descriptor is ready now for one of some conditions, or in error.
+    ///
+    /// Does not wait.
     ///
     /// The corresponding C function is `poll`.
     ///
@@ -18,17 +20,17 @@ public enum Readiness {
         return Epoll.Events(rawValue: UInt32(UInt16(bitPattern: request.revents)))
     }
 
-    /// Sleeps until one of some descriptors can be read, or is in error; may end for no reason.
+    /// Sleeps until one of some descriptors can be read, or is in error; may end without a reason.
     ///
     /// The corresponding C function is `poll`.
     ///
     /// - Parameters:
     ///   - descriptors: The descriptors; without any, only the time ends it.
-    ///   - nanoseconds: How long at most, to the next millisecond; `nil` for any time, and zero or less does not wait.
+    ///   - nanoseconds: How long at most, rounded up to milliseconds; `nil` for no limit. Zero or less does not wait.
     public static func wait(forAny descriptors: [CInt], atMost nanoseconds: Int64? = nil) {
         var requests = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         let milliseconds = nanoseconds.map { CInt(clamping: (min(max(0, $0), 1 << 50) + 999_999) / 1_000_000) } ?? -1
-        // EINTR ends it, too, and so does a descriptor that is not open.
+        // A signal ends it, too (EINTR), and so does a descriptor that is not open.
         _ = try? SystemCall.checked(retryOnInterrupt: false) {
             unsafe poll(&requests, nfds_t(descriptors.count), milliseconds)
         }

@@ -2,11 +2,11 @@ import CLinuxShims
 import Glibc
 public import SystemPackage
 
-/// Bytes in memory that nobody can change any more, passed on as a descriptor: a sealed memfd.
+/// Bytes in memory that nobody can change any more, handed on as a descriptor: a sealed memfd.
 public enum SealedMemory {
-    /// Why somebody else's descriptor is not taken for sealed memory.
+    /// Why a received descriptor is not accepted as sealed memory.
     public enum Refusal: Error, Sendable, Hashable {
-        /// It is no memfd, or it can still be written, cut or grown.
+        /// It is no memfd, or it can still be written to, shortened or extended.
         case notSealed
         /// It does not have the size that was announced.
         case wrongSize
@@ -29,10 +29,9 @@ public enum SealedMemory {
         return descriptor
     }
 
-    /// Reads bytes that somebody else sealed.
+    /// Reads bytes that another process sealed.
     ///
-    /// The corresponding C functions are `fcntl` with `F_GET_SEALS`, `fstat` and `pread`: unlike a mapping, that cannot
-    /// fault.
+    /// The corresponding C functions are `fcntl` with `F_GET_SEALS`, `fstat` and `pread`, which cannot fault as a mapping can.
     ///
     /// - Parameters:
     ///   - number: Any descriptor.

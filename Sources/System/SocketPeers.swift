@@ -1,20 +1,20 @@
 import Glibc
 
-/// How many others a descriptor brings words from.
+/// From how many peers a descriptor gets its input.
 public enum SocketPeers: UInt8, Sendable {
-    /// It is no socket.
+    /// The descriptor is no socket.
     case notASocket
-    /// One: it is a connection, or a datagram socket that is connected.
+    /// From one: it is a connection, or a connected datagram socket.
     case one
-    /// Whoever comes: it listens, or takes datagrams from anybody.
+    /// From anybody: it listens, or takes datagrams from all.
     case many
 
-    /// Looks at a descriptor as it is now: a socket that listens or is connected later is another one then.
+    /// Looks at a descriptor as it is now; a later `listen` or `connect` changes the answer.
     ///
     /// The corresponding C functions are `getsockopt` and `getpeername`. Callable from any thread.
     ///
     /// - Parameter number: Any descriptor.
-    /// - Returns: What it is; `.notASocket` if it is closed.
+    /// - Returns: The answer; `.notASocket` if the descriptor is closed.
     public static func of(_ number: CInt) -> SocketPeers {
         guard let type = option(SO_TYPE, of: number) else { return .notASocket }
         if type == CInt(SOCK_STREAM.rawValue) || type == CInt(SOCK_SEQPACKET.rawValue) {

@@ -5,14 +5,14 @@ public import SystemPackage
 #error("Holdfast runs on Linux only: epoll and eventfd have no counterpart here.")
 #endif
 
-/// Calls into the C library, with their error channel turned into typed throws.
+/// Calls into the C library, whose errors it turns into typed throws.
 ///
 /// The only place where `errno` is read.
 public enum SystemCall {
     /// Makes a call and returns its result.
     ///
     /// - Parameters:
-    ///   - retryOnInterrupt: Whether to make the call again when a signal handler interrupted it (`EINTR`).
+    ///   - retryOnInterrupt: Whether to repeat the call if a signal handler interrupted it (`EINTR`).
     ///   - body: The call: it returns -1 on failure, with `errno` set.
     /// - Returns: What the call returned.
     /// - Throws: The error that `errno` named.

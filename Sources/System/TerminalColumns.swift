@@ -2,7 +2,7 @@ import CLinuxShims
 
 /// How wide terminals show characters.
 public enum TerminalColumns {
-    /// Counts the columns of a scalar of Unicode; nil for one that the C library does not know.
+    /// The number of columns of a Unicode scalar; nil if the C library does not know it.
     ///
     /// The corresponding C function is `wcwidth`, in a locale of UTF-8.
     ///

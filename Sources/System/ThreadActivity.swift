@@ -2,7 +2,7 @@ import SystemPackage
 
 /// What the kernel knows of a thread of this process at a moment, without disturbing it.
 ///
-/// Where a file cannot be read, or this kernel does not have it, what it would say is nil.
+/// A value is nil if its file cannot be read, or if this kernel does not have it.
 public struct ThreadActivity: Sendable, Hashable {
     /// A letter of proc_pid_stat(5): `R` running or ready, `S` sleeping, `D` waiting for a device, `T` and `t` stopped.
     public var state: Character?
@@ -17,9 +17,9 @@ public struct ThreadActivity: Sendable, Hashable {
     /// For how long it was ready and waited for a processor, in nanoseconds.
     public var waitTime: Int64?
 
-    /// Asks the kernel; not safe in a signal handler.
+    /// Reads the thread's files in proc(5); not safe in a signal handler.
     ///
-    /// - Parameter thread: The thread, as gettid(2) has it.
+    /// - Parameter thread: The id of the thread (gettid(2)).
     public init(ofThread thread: Int32) {
         func text(_ name: String) -> String? {
             guard
@@ -34,7 +34,7 @@ public struct ThreadActivity: Sendable, Hashable {
         self.init(stat: text("stat"), systemCall: text("syscall"), status: text("status"), schedule: text("schedstat"))
     }
 
-    /// Reads what the files say.
+    /// Takes the contents of the files.
     package init(stat: String?, systemCall: String?, status: String?, schedule: String?) {
         // The name in parentheses may have any character.
         state = stat?.split(separator: ")").last?.drop { $0 == " " }.first
@@ -48,7 +48,7 @@ public struct ThreadActivity: Sendable, Hashable {
         waitTime = times.dropFirst().first.flatMap { Int64($0) }
     }
 
-    /// Where it waits: the stack pointer and the program counter behind the system call; nil while it runs.
+    /// Where it waits: its stack pointer and its program counter in the system call; nil while it runs.
     public var place: (stackPointer: UInt64, programCounter: UInt64)? {
         let words = systemCallLine?.split(separator: " ").suffix(2).compactMap { word in
             word.hasPrefix("0x") ? UInt64(word.dropFirst(2), radix: 16) : nil
@@ -60,7 +60,7 @@ public struct ThreadActivity: Sendable, Hashable {
     /// Whether the thread has done nothing between two readings: it waits in the same call, and has not woken.
     ///
     /// - Parameter earlier: The earlier reading.
-    /// - Returns: False where that is not known.
+    /// - Returns: False if that is not known.
     public func isAsleep(since earlier: ThreadActivity) -> Bool {
         guard let state, "SD".contains(state), let line = systemCallLine, let voluntarySwitches else { return false }
         return earlier.state == state && earlier.systemCallLine == line

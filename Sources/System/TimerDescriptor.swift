@@ -3,8 +3,8 @@ public import SystemPackage
 
 /// A timer of the kernel as a descriptor: a timerfd on the monotonic clock.
 ///
-/// Exact, unlike the time limit of `epoll_wait`, which the kernel may exceed by the timer slack of the thread or a
-/// thousandth of the wait, whichever is more (linux/fs/select.c, `select_estimate_accuracy`).
+/// It is exact. The time limit of `epoll_wait` is not: the kernel may exceed it by the timer slack of the thread or a thousandth of the
+/// wait, whichever is more (linux/fs/select.c, `select_estimate_accuracy`).
 public struct TimerDescriptor: ~Copyable, Sendable {
     private let descriptor: OwnedDescriptor
 
@@ -27,7 +27,7 @@ public struct TimerDescriptor: ~Copyable, Sendable {
     ///
     /// - Parameter nanoseconds: The time on the monotonic clock; `nil` for never.
     public func set(to nanoseconds: Int64?) {
-        // Zero means never, and no time on this clock is below.
+        // Zero means never, and no time on this clock is below 1.
         let time = nanoseconds.map { max(1, $0) } ?? 0
         // Cannot fail: the descriptor is a timerfd and the time is well formed.
         _ = try? SystemCall.checked { hf_timerfd_set(descriptor.rawValue, time) }

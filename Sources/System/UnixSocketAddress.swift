@@ -12,7 +12,7 @@ public enum UnixSocketAddress: Sendable, Hashable {
     /// How many bytes a path or an abstract name may have: `sun_path` less one.
     public static let longest = 107
 
-    /// What goes into `sun_path`, without a terminator; `nil` if it is empty, too long or holds a NUL.
+    /// The bytes for `sun_path`, without a terminator; `nil` if the name is empty, too long or has a NUL.
     private var bytes: [CChar]? {
         let name: [UInt8]
         switch self {
@@ -22,7 +22,7 @@ public enum UnixSocketAddress: Sendable, Hashable {
         guard !name.isEmpty, name.count <= Self.longest, !name.contains(0) else { return nil }
         let prefix: [CChar]
         if case .abstract = self { prefix = [0] } else { prefix = [] }
-        // An abstract name needs one byte for the NUL in front of it, a path one behind it.
+        // An abstract name needs one byte for the NUL before it, a path one for the NUL behind it.
         return prefix + name.map { CChar(bitPattern: $0) }
     }
 
@@ -34,7 +34,7 @@ public enum UnixSocketAddress: Sendable, Hashable {
     /// The corresponding C function is `bind`.
     ///
     /// - Parameter socket: The number of a socket that has no name.
-    /// - Throws: The error of the call: `EADDRINUSE` if the name is taken, `ENAMETOOLONG` if it is none.
+    /// - Throws: The error of the call: `EADDRINUSE` if the name is taken, `ENAMETOOLONG` if it is not valid.
     package func bind(_ socket: CInt) throws(Errno) {
         guard let bytes else { throw .fileNameTooLong }
         try SystemCall.checked { unsafe hf_unix_socket_bind(socket, bytes, bytes.count, 0o600) }

@@ -1,15 +1,15 @@
 import Glibc
 public import SystemPackage
 
-/// A socket that listens under a name, and the file that is its name.
+/// A socket that listens under a name, and the file of that name.
 ///
-/// The file of a listener that is dead is replaced, that of a live one is not. The file is removed at the end of this
-/// object's life, if it is still the same.
+/// The file of a dead listener is replaced; that of a live one is not. The file is removed at the end of this object's life, if it is still
+/// the same.
 public final class UnixSocketListener: Sendable {
     private let descriptor: OwnedDescriptor
     private let file: File?
 
-    /// A file, told from another one with the same name.
+    /// The identity of a file, which another one with the same name does not have.
     private struct File: Equatable {
         let path: FilePath
         let device: UInt
@@ -25,9 +25,9 @@ public final class UnixSocketListener: Sendable {
             isSocket = status.st_mode & S_IFMT == S_IFSOCK
         }
 
-        /// Removes the name if it is still that of this file, and says whether it was.
+        /// Removes the name if it is still that of this file; returns whether it was.
         ///
-        /// It is moved aside first: whoever takes the name meanwhile loses nothing.
+        /// The file is first moved aside: if somebody takes the name meanwhile, nothing is lost.
         func remove() -> Bool {
             let aside = FilePath("\(path.string).\(getpid())-\(device)-\(number)")
             let isMoved = unsafe path.withPlatformString { path in
@@ -38,7 +38,7 @@ public final class UnixSocketListener: Sendable {
             let isSame = moved?.device == device && moved?.number == number
             unsafe aside.withPlatformString { aside in
                 if !isSame {
-                    // Somebody else's: it gets its name back, unless that was taken again.
+                    // Another file: it gets its name back, unless the name was taken again.
                     unsafe path.withPlatformString { _ = unsafe link(aside, $0) }
                 }
                 _ = unsafe unlink(aside)
@@ -50,8 +50,8 @@ public final class UnixSocketListener: Sendable {
     /// Makes a socket that listens under a name.
     ///
     /// - Parameter address: The name; a file is made with mode 0600.
-    /// - Throws: The error of a call: `EADDRINUSE` if somebody listens there or the file is no socket, `ENAMETOOLONG` if
-    ///   the name is none, `EACCES`.
+    /// - Throws: The error of a call: `EADDRINUSE` if somebody listens there or the file is no socket, `ENAMETOOLONG` if the name is not
+    ///   valid, `EACCES`.
     public init(at address: UnixSocketAddress) throws(Errno) {
         do {
             descriptor = try PacketSocket.listen(at: address)
@@ -59,23 +59,23 @@ public final class UnixSocketListener: Sendable {
             guard Self.removeDeadFile(address) else { throw .addressInUse }
             descriptor = try PacketSocket.listen(at: address)
         }
-        // The working directory may be another one when it is removed.
+        // Absolute, because the working directory may be another one when the file is removed.
         if case .path(let path) = address { file = File(at: path.fromRoot) } else { file = nil }
     }
 
     deinit {
-        // Before the descriptor is closed: until then nobody takes the file for that of a dead listener.
+        // Before the descriptor is closed: until then nobody takes the file for a dead listener's.
         _ = file?.remove()
     }
 
     /// The number of the descriptor, which does not block.
     public var rawValue: CInt { descriptor.rawValue }
 
-    /// Removes the file of a listener that is dead, and says whether it did.
+    /// Removes the file of a dead listener; returns whether it did.
     package static func removeDeadFile(_ address: UnixSocketAddress) -> Bool {
         guard case .path(let path) = address, let file = File(at: path.fromRoot), file.isSocket else { return false }
         do {
-            // A live listener has room at once, or lets us wait; it sees a connection that says nothing.
+            // A live listener has room at once, or lets us wait. It sees a connection that says nothing.
             _ = try PacketSocket.connect(to: address, before: .min)
             return false
         } catch .connectionRefused {

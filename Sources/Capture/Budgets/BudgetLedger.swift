@@ -1,11 +1,13 @@
-/// What is left of a budget: a pure count over times that the caller gives, which allocates nothing once it is made.
+/// What is left of a budget: a pure count over times that the caller gives.
+///
+/// Allocates nothing once it is made.
 package struct BudgetLedger: ~Copyable, Sendable {
-    /// Faults since the first one of a window.
+    /// The faults in a window of time.
     package struct Count: Sendable {
         fileprivate var windowStart: Duration = .zero
         package fileprivate(set) var faults = 0
 
-        /// None yet.
+        /// Makes a count of zero.
         package init() {}
 
         package init(windowStart: Duration, faults: Int) {
@@ -13,7 +15,7 @@ package struct BudgetLedger: ~Copyable, Sendable {
             self.faults = faults
         }
 
-        /// How many of the faults are in the window of a time.
+        /// How many faults are in the window at a time.
         package func faults(at now: Duration, within window: Duration) -> Int {
             now - windowStart >= window ? 0 : faults
         }
@@ -27,7 +29,9 @@ package struct BudgetLedger: ~Copyable, Sendable {
         }
     }
 
-    /// Items whose faults are counted; of more, the one that has not faulted for longest is forgotten.
+    /// How many items are counted.
+    ///
+    /// If there are more, the one that has not faulted for longest is forgotten.
     package static let itemCapacity = 256
 
     private let budget: FaultBudget
@@ -45,7 +49,7 @@ package struct BudgetLedger: ~Copyable, Sendable {
 
     /// Which budget is spent for a fault at `now`, a time since the process began; nil if it may be resumed.
     ///
-    /// With 0 for the item, faults of one item do not count.
+    /// If the item is 0, the budget of an item does not count.
     package func objection(to item: UInt64, at now: Duration) -> StaticString? {
         if total >= budget.perProcess { return "the budget of faults is spent" }
         if window.faults(at: now, within: budget.window) >= budget.perWindow {
@@ -77,12 +81,12 @@ package struct BudgetLedger: ~Copyable, Sendable {
         items.insert(item, Count(windowStart: now, faults: 1))
     }
 
-    /// Forgets the faults of an item, but not what they cost the process.
+    /// Forgets the faults of an item, but not their cost to the process.
     package mutating func forget(_ item: UInt64) {
         if let place = items.place(of: item) { items.remove(at: place) }
     }
 
-    /// Counts memory that abandoned frames keep; what is negative counts as none.
+    /// Counts memory that abandoned frames keep; a negative number counts as 0.
     package mutating func lose(bytes: Int) {
         lostBytes = Self.sum(lostBytes, bytes)
     }

@@ -2,16 +2,16 @@
 public struct FaultBudget: Sendable, Hashable {
     /// Faults in the life of the process.
     ///
-    /// Each keeps a page or more; no mapping of its own, since abandoned stacks lie side by side (`callout_stack.c`).
+    /// Each keeps a page or more. It needs no mapping of its own, because abandoned stacks lie side by side (`callout_stack.c`).
     public var perProcess: Int
     /// Faults within `window`.
     public var perWindow: Int
     /// The length of a window, which begins with its first fault.
     public var window: Duration
-    /// Faults of one item within `window`: one that faults again and again is broken, and not unlucky.
+    /// Faults of one item within `window`: an item that faults again and again is broken, not unlucky.
     ///
-    /// Faults of no item, of a port that many peers share, and of blocks, each of which is an item of its own, count in the process
-    /// alone. Where quarantine is on, an item that reaches this is taken out of its loop; else its next fault restarts the process.
+    /// Some faults count for the process alone: those of no item, of a port that many peers share, and of blocks, each of which is an item
+    /// of its own. If quarantine is on, an item that reaches this is taken out of its loop; else its next fault restarts the process.
     public var perItem: Int
     /// Bytes that abandoned frames have cost so far, as far as that is known.
     public var lostBytes: Int
@@ -37,10 +37,10 @@ public struct FaultBudget: Sendable, Hashable {
 
     /// 1,000 faults in the life of the process, 100 within a minute, 5 of them of one item; 256 MiB and 256 descriptors.
     ///
-    /// A quarter of the 1,024 descriptors that a process may have by default.
+    /// 256 is a quarter of the 1,024 descriptors that a process may have by default.
     public static let `default` = FaultBudget(perProcess: 1000, perWindow: 100)
 
-    /// As many as there is memory for: for agents whose memory is worth more than their purity.
+    /// As many as there is memory for, for agents whose memory matters more than a clean state.
     public static let generous = FaultBudget(
         perProcess: .max,
         perWindow: .max,

@@ -1,13 +1,13 @@
-/// What is known of some loop items, by identity, in storage of a fixed size: nothing is allocated once it is made.
+/// Values for some loop items, by identity, in storage of a fixed size: nothing is allocated once it is made.
 ///
-/// Open addressing with linear probing (Knuth, The Art of Computer Programming, volume 3, 6.4). A removed item leaves a mark
-/// behind, so that those which were put past it are still found. The identity 0 means none and is never in it.
+/// Open addressing with linear probing (Knuth, The Art of Computer Programming, volume 3, 6.4). A removed item leaves a mark, so that the
+/// items behind it are still found. The identity 0 means none and is never in the table.
 @safe
 package struct ItemTable<Value: Sendable>: ~Copyable, @unchecked Sendable {
     private struct Slot {
-        /// 0: nobody.
+        /// 0 for none.
         var item: UInt64
-        /// When it was put in or used last; 0: the slot was never used, and ends a search.
+        /// When the item was added or used last; 0 for a slot that was never used, which ends a search.
         var use: UInt64
         var value: Value
     }
@@ -17,7 +17,7 @@ package struct ItemTable<Value: Sendable>: ~Copyable, @unchecked Sendable {
     private let slots: UnsafeMutablePointer<Slot>
     private let vacant: Value
     private var uses: UInt64 = 0
-    /// How many items are in it.
+    /// How many items it has.
     private(set) var count = 0
 
     /// Makes a table for a power of two of items; a vacant slot holds the value given.
@@ -68,7 +68,7 @@ package struct ItemTable<Value: Sendable>: ~Copyable, @unchecked Sendable {
         return old
     }
 
-    /// Puts an item in that is not there yet.
+    /// Adds an item that is not there yet.
     ///
     /// - Returns: Whether there was room.
     @discardableResult
@@ -82,14 +82,14 @@ package struct ItemTable<Value: Sendable>: ~Copyable, @unchecked Sendable {
         return true
     }
 
-    /// Puts in all that another table holds, which has no item that this one has.
+    /// Adds the items of another table, none of which this one has.
     package mutating func add(contentsOf other: borrowing ItemTable) {
         for place in 0..<other.capacity where other.item(at: place) != 0 {
             insert(other.item(at: place), other.value(at: place))
         }
     }
 
-    /// Takes out what is at a place.
+    /// Removes the item at a place.
     ///
     /// - Returns: The value that was there.
     @discardableResult
@@ -110,7 +110,7 @@ package struct ItemTable<Value: Sendable>: ~Copyable, @unchecked Sendable {
         return oldest
     }
 
-    /// Fibonacci hashing: identities are counted up, and lie apart then.
+    /// Fibonacci hashing: identities are consecutive numbers, and this spreads them.
     private func home(of item: UInt64) -> Int {
         Int(truncatingIfNeeded: (item &* 0x9E37_79B9_7F4A_7C15) >> 32) & (capacity - 1)
     }

@@ -14,7 +14,7 @@
 #define P_PIDFD 3
 #endif
 
-// The streams are duplicated above the standard three first: one may be another's number.
+// The streams are first duplicated above the standard three: the number of one may be the target of another.
 static int add_streams(posix_spawn_file_actions_t *actions, const int streams[3], int copies[3]) {
     for (int number = 0; number < 3; number++) {
         int error;

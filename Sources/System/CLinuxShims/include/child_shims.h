@@ -1,4 +1,4 @@
-// Child processes: what posix_spawn(3) here cannot do, and pidfds, which the Glibc overlay lacks.
+// Child processes: what posix_spawn(3) cannot do from Swift, and pidfds, which the Glibc overlay lacks.
 
 #ifndef HF_CHILD_SHIMS_H
 #define HF_CHILD_SHIMS_H
@@ -10,16 +10,16 @@
 extern "C" {
 #endif
 
-/// What a child begins with.
+/// How a child begins.
 typedef struct HFChildPlan {
-    /// The program; one without a slash is looked for in `PATH`.
+    /// The program; one without a slash is searched in `PATH`.
     const char *_Nonnull path;
     char *_Nullable const *_Nonnull arguments;
-    /// NULL for that of the parent.
+    /// NULL for the parent's.
     char *_Nullable const *_Nullable environment;
-    /// Where it works; NULL for where the parent does.
+    /// Its working directory; NULL for the parent's.
     const char *_Nullable directory;
-    /// What its descriptors 0, 1 and 2 are; -1 for /dev/null.
+    /// Its descriptors 0, 1 and 2; -1 for /dev/null.
     int streams[3];
     /// Whether it leads a process group of its own.
     bool leads_group;
@@ -27,7 +27,7 @@ typedef struct HFChildPlan {
 
 /// Starts a child with no signal blocked or ignored, and with no descriptor but the standard three: posix_spawn(3).
 ///
-/// Returns its number, or -1 with `errno` set.
+/// Returns its pid, or -1 with `errno` set.
 int hf_child_start(const HFChildPlan *_Nonnull plan);
 
 /// Returns a descriptor of a process, closed on exec, readable when it has ended: pidfd_open(2). -1 with `errno` set.
@@ -39,9 +39,9 @@ int hf_pipe(int ends[_Nonnull 2]);
 /// Sends a signal: pidfd_send_signal(2). Returns -1 with `errno` set.
 int hf_pidfd_signal(int descriptor, int signal);
 
-/// Takes the end of a child: waitid(2), P_PIDFD. Returns 1 and what it ended with, 0 while it runs, -1 with `errno` set.
+/// Reaps a child: waitid(2), P_PIDFD. Returns 1 if it has ended, 0 while it runs, -1 with `errno` set.
 ///
-/// `status` is its exit status, or its signal where `is_signal` is set.
+/// `status` is its exit status, or its signal if `is_signal` is set.
 int hf_pidfd_wait(int descriptor, int *_Nonnull status, bool *_Nonnull is_signal);
 
 #ifdef __cplusplus

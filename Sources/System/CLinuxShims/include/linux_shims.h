@@ -13,41 +13,39 @@
 extern "C" {
 #endif
 
-/// Says whether the process has libdispatch. Safe to call from a signal handler.
+/// Whether the process has libdispatch. Safe to call from a signal handler.
 bool hf_has_main_queue(void);
 
-/// Returns the descriptor that is readable while the main dispatch queue has work, or -1 when the process has no
-/// libdispatch.
+/// Returns the descriptor that is readable while the main dispatch queue has work, or -1 if the process has no libdispatch.
 ///
-/// Provided because libdispatch exports the function but declares it in no public header, and because the
-/// reference must be weak. The descriptor belongs to libdispatch. Not safe to call from a signal handler.
+/// Provided because libdispatch exports the function but declares it in no public header, and because the reference must be weak. The
+/// descriptor belongs to libdispatch. Not safe to call from a signal handler.
 int hf_main_queue_handle(void);
 
-/// Runs what the main dispatch queue has queued. To be called on the main thread only, never from inside itself.
+/// Runs the blocks of the main dispatch queue. Call it on the main thread only, never from inside itself.
 ///
-/// Does nothing when the process has no libdispatch. Not safe to call from a signal handler: runs user code.
+/// Does nothing if the process has no libdispatch. Not safe to call from a signal handler: runs user code.
 void hf_main_queue_drain(void);
 
-/// Says whether the calling thread is the one that the process started with.
+/// Whether the calling thread is the process's first.
 ///
 /// Provided because the Glibc overlay lacks gettid(2). Safe to call from a signal handler.
 bool hf_is_main_thread(void);
 
-/// Returns what the calling thread is to the kernel: gettid(2), which the Glibc overlay lacks.
+/// Returns the id of the calling thread: gettid(2), which the Glibc overlay lacks.
 ///
 /// Safe to call from a signal handler.
 int hf_thread_id(void);
 
 /// Makes a timerfd on the monotonic clock, nonblocking and closed on exec: timerfd_create(2). Returns -1 with `errno` set.
 ///
-/// Provided because <sys/timerfd.h> here would make half of the Glibc overlay's types this module's.
+/// Provided because including <sys/timerfd.h> here would move half of the Glibc overlay's types into this module.
 int hf_timerfd_create(void);
 
-/// Sets a timerfd to a time on the monotonic clock, or to none when it is zero: timerfd_settime(2). Returns -1 with `errno`
-/// set.
+/// Sets a timerfd to a time on the monotonic clock; zero turns it off: timerfd_settime(2). Returns -1 with `errno` set.
 int hf_timerfd_set(int descriptor, int64_t nanoseconds);
 
-/// Sleeps while `*word` is `value`, until woken; may return for no reason: futex(2), FUTEX_WAIT_PRIVATE.
+/// Sleeps while `*word` is `value`, until woken; may return without a reason: futex(2), FUTEX_WAIT_PRIVATE.
 ///
 /// Provided because the Glibc overlay has no variadic syscall(2). Keeps `errno`. Safe to call from a signal handler.
 void hf_futex_wait(const uint32_t *_Nonnull word, uint32_t value);
@@ -62,7 +60,7 @@ void hf_futex_wait_until(const uint32_t *_Nonnull word, uint32_t value, int64_t 
 /// Keeps `errno`. Safe to call from a signal handler.
 void hf_futex_wake(const uint32_t *_Nonnull word, int count);
 
-/// Asks for three cache lines from an address on, without waiting; never faults. Safe to call from a signal handler.
+/// Prefetches three cache lines from an address on, without waiting; never faults. Safe to call from a signal handler.
 static inline void hf_prefetch_lines(uintptr_t address) {
     __builtin_prefetch((const void *)address, 1);
     __builtin_prefetch((const void *)(address + 64), 1);
@@ -74,8 +72,8 @@ static inline void hf_spin_pause(void) { __builtin_ia32_pause(); }
 
 /// Reads entries of a directory into a buffer, as `struct linux_dirent64`: getdents64(2).
 ///
-/// Provided because readdir(3) tells an error from the end only by an `errno` that was cleared before, and scandir(3) allocates
-/// each name. Returns the number of bytes, 0 at the end, or -1 with `errno` set. Safe to call from a signal handler.
+/// Provided because readdir(3) tells an error from the end only by an `errno` that was cleared before, and scandir(3) allocates each name.
+/// Returns the number of bytes, 0 at the end, or -1 with `errno` set. Safe to call from a signal handler.
 long hf_directory_read(int directory, void *_Nonnull buffer, unsigned long size);
 
 /// Names the calling thread; 15 bytes at most, or nothing happens.
