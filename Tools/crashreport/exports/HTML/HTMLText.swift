@@ -11,15 +11,15 @@ struct HTMLText {
     /// The longest text that is shown, in characters, where nothing else is said.
     static let longestText = 2000
 
-    /// Writes an element with what is in it.
+    /// Writes an element with what is in it; `p.note` is an element `p` of the class `note`.
     mutating func element(
         _ tag: StaticString,
         _ attributes: KeyValuePairs<StaticString, String?> = [:],
-        _ content: (inout HTMLText) -> Void
+        _ content: (inout HTMLText) -> Void = { _ in }
     ) {
         open(tag, attributes)
         content(&self)
-        html += "</\(tag)>"
+        html += "</\("\(tag)".prefix { $0 != "." })>"
     }
 
     /// Writes an element with a text in it.
@@ -34,9 +34,24 @@ struct HTMLText {
 
     /// Writes the start of an element; all there is of one that holds nothing.
     mutating func open(_ tag: StaticString, _ attributes: KeyValuePairs<StaticString, String?> = [:]) {
-        html += "<\(tag)"
+        let parts = "\(tag)".split(separator: ".", maxSplits: 1)
+        html += "<\(parts[0])"
+        if parts.count > 1 { html += " class=\"\(parts[1])\"" }
         for case (let name, let value?) in attributes { html += " \(name)=\"\(Self.escaped(value))\"" }
         html += ">"
+    }
+
+    /// Writes a part that is unfolded when somebody wants it.
+    mutating func fold(_ title: String, open: Bool = false, _ content: (inout HTMLText) -> Void) {
+        element("details.fold", ["open": open ? "" : nil]) { html in
+            html.element("summary") { $0.element("h5", text: title) }
+            content(&html)
+        }
+    }
+
+    /// Writes a part that may be wider than the page; who cannot see it is told its name.
+    mutating func scroll(_ name: String, _ tag: StaticString = "div.scroll", _ content: (inout HTMLText) -> Void) {
+        element(tag, ["tabindex": "0", "role": "group", "aria-label": name], content)
     }
 
     /// Writes text.

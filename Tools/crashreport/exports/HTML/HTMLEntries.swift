@@ -85,16 +85,12 @@ extension HTMLReportPage {
             let times = HTMLReportPage.times(of: entries)
             let keys = groups.map { group in
                 let isOld = times.map { !group.isNew(in: $0) } ?? true
-                return (group: group, rank: (group.severity, isOld ? 1 : 0, -group.count), newest: group.newest.id)
+                return (group: group, rank: (group.severity, isOld ? 1 : 0, -group.count))
             }
             return keys.sorted { left, right in
-                left.rank == right.rank ? left.newest.rawValue > right.newest.rawValue : left.rank < right.rank
+                left.rank == right.rank
+                    ? left.group.newest.id.rawValue > right.group.newest.id.rawValue : left.rank < right.rank
             }.map(\.group)
-        }
-
-        /// How many faults of each verdict, the most frequent first.
-        var decisions: [(decision: CrashReport.Verdict.Decision, count: Int)] {
-            HTMLReportPage.decisions(of: entries)
         }
     }
 
@@ -106,4 +102,38 @@ extension HTMLReportPage {
         let others = counts.keys.filter { !known.contains($0) }.sorted { $0.rawValue < $1.rawValue }
         return (known + others).compactMap { decision in counts[decision].map { (decision, $0) } }
     }
+}
+
+/// Numbers and words, as a page says them.
+enum HTMLWords {
+    /// What became of a process, as a participle.
+    static func outcome(_ decision: CrashReport.Verdict.Decision) -> String {
+        switch decision {
+        case .resume: "resumed"
+        case .restart: "restarted"
+        case .terminate: "ended"
+        case .wait: "stalled"
+        default: decision.rawValue
+        }
+    }
+
+    /// The class of a verdict, which gives it its colour.
+    static func style(_ decision: CrashReport.Verdict.Decision) -> String {
+        let known: [CrashReport.Verdict.Decision] = [.resume, .restart, .terminate, .wait]
+        return known.contains(decision) ? decision.rawValue : "other"
+    }
+
+    /// The hour of a time, `06:40:12`.
+    static func clock(_ time: Timestamp) -> String { String(time.brief.suffix(8)) }
+
+    /// The day of a time, such as `21 Nov`.
+    static func day(_ time: Timestamp) -> String {
+        let parts = time.brief.prefix(10).split(separator: "-").compactMap { Int($0) }
+        guard parts.count == 3, months.indices.contains(parts[1] - 1) else { return time.brief }
+        return "\(parts[2]) \(months[parts[1] - 1])"
+    }
+
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
 }

@@ -13,21 +13,19 @@ extension HTMLReportPage {
         }
         let pieces = StackPiece.pieces(of: thread, mostFrames: Self.mostFrames)
         guard !pieces.isEmpty else {
-            html.element("p", ["class": "note"], text: "No frames.")
+            html.element("p.note", text: "No frames.")
             return
         }
         var marked = !hasFaulted
-        html.element("ol", ["class": "stack"]) { html in
+        html.element("ol.stack") { html in
             for piece in pieces {
                 switch piece {
                 case .frame(let frame):
                     let isFirst = !marked && frame.isApplicationCode
                     if isFirst { marked = true }
                     addFrame(frame, isFirst: isFirst, to: &html)
-                case .library(let frames):
-                    addLibrary(frames, to: &html)
-                case .gap(let words):
-                    html.element("li", ["class": "gap"], text: words)
+                case .library(let frames): addLibrary(frames, to: &html)
+                case .gap(let words): html.element("li.gap", text: words)
                 }
             }
         }
@@ -45,7 +43,7 @@ extension HTMLReportPage {
             if !images.contains(name) { images.append(name) }
         }
         let more = images.count > 3 ? " and \(images.count - 3) more" : ""
-        html.element("li", ["class": "library"]) { html in
+        html.element("li.library") { html in
             html.element("details") { html in
                 html.element("summary") { html in
                     let count = Count.of(frames.count, "library frame")
@@ -61,14 +59,14 @@ extension HTMLReportPage {
     private func addFrame(_ frame: CrashReport.Frame, isFirst: Bool, to html: inout HTMLText) {
         let style = "frame\(frame.isApplicationCode ? " yours" : "")\(isFirst ? " first" : "")"
         html.element("li", ["class": style]) { html in
-            html.element("span", ["class": "index"], text: String(frame.index))
-            html.element("span", ["class": "call"]) { html in
+            html.element("span.index", text: String(frame.index))
+            html.element("span.call") { html in
                 html.element("code", ["title": frame.rawName.map { $0.limited(to: 500) }]) { html in
                     html.name(frame.function ?? frame.imageLocation ?? frame.address.description, limit: 600)
                 }
-                if frame.inlined { html.element("span", ["class": "tag"], text: "inlined") }
+                if frame.inlined { html.element("span.tag", text: "inlined") }
             }
-            html.element("span", ["class": "place"]) { html in
+            html.element("span.place") { html in
                 if let place = frame.sourcePlace {
                     html.element("b", ["title": frame.file.map { $0.limited(to: 500) }], text: place, limit: 200)
                 }
@@ -81,29 +79,22 @@ extension HTMLReportPage {
 
     func addOtherThreads(_ report: CrashReport, to html: inout HTMLText) {
         guard !report.otherThreads.isEmpty else { return }
-        html.element("details", ["class": "fold"]) { html in
-            html.element("summary") { html in
-                let count = report.otherThreads.count + min(max(0, report.threadsOmitted), 1 << 30)
-                html.element("h5", text: Count.of(count, "other thread"))
-            }
+        let count = report.otherThreads.count + min(max(0, report.threadsOmitted), 1 << 30)
+        html.fold(Count.of(count, "other thread")) { html in
             for thread in report.otherThreads.prefix(Self.mostThreads) {
-                html.element("section", ["class": "thread"]) { html in
+                html.element("section.thread") { html in
                     html.element("h6") { html in
                         html.text(title(of: thread), limit: 200)
                         let state = ReportText(report).states(of: thread).joined(separator: ", ")
-                        html.element("span", ["class": "quiet"], text: " \(state)", limit: 200)
+                        html.element("span.quiet", text: " \(state)", limit: 200)
                     }
                     addThread(thread, of: report, hasFaulted: false, to: &html)
                 }
             }
             let more = report.otherThreads.count - Self.mostThreads
-            if more > 0 { html.element("p", ["class": "note"], text: "\(more) more not shown.") }
+            if more > 0 { html.element("p.note", text: "\(more) more not shown.") }
             if report.threadsOmitted > 0 {
-                html.element(
-                    "p",
-                    ["class": "note"],
-                    text: "\(report.threadsOmitted) were not looked at."
-                )
+                html.element("p.note", text: "\(report.threadsOmitted) were not looked at.")
             }
         }
     }
