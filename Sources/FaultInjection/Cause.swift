@@ -1,5 +1,8 @@
 /// Whatever can be committed on purpose: a fault or a hazard.
 public enum Cause: Sendable, Hashable, CaseIterable {
+    /// What is known of one.
+    typealias Facts = (summary: String, signal: CInt, commit: () -> Void)
+
     /// A fault.
     case fault(Fault)
     /// A hazard.

@@ -2,10 +2,6 @@ internal import CFaultInjection
 
 // What decides each fault is made opaque, or the compiler would reject the function or replace its body by a trap without a line.
 
-private func opaque(_ value: Int) -> Int {
-    Int(hf_fault_opaque(Int64(value)))
-}
-
 /// Keeps a value from being computed in vain.
 private func use(_ value: Int) {
     _ = hf_fault_opaque(Int64(value))

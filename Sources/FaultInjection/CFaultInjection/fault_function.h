@@ -1,5 +1,4 @@
-#ifndef HF_FAULT_FUNCTION_H
-#define HF_FAULT_FUNCTION_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ static inline void *hf_fault_pointer(uintptr_t address) {
     __asm__ volatile("" : "+r"(address));
     return (void *)address;
 }
-
-#endif
