@@ -37,7 +37,10 @@ final class Agent {
         configuration.recoveryPolicy.resumesStackOverflows = true
         options.afterFault.apply(to: &configuration)
         if let status = options.exitStatus { configuration.restart = .exit(CInt(status)) }
-        configuration.stallPolicy = StallOptions(options).policy
+        var stalls = StallPolicy.default
+        if let threshold = options.stallThreshold { stalls.rule = .once(after: .milliseconds(threshold)) }
+        stalls.tick = options.tick.map { .milliseconds($0) }
+        configuration.stallPolicy = stalls
         if let limit = options.crashLoopAfter { configuration.advanced.earlyEnds = limit.earlyEnds }
         if let deadline = options.calloutDeadline {
             configuration.calloutDeadline = CalloutDeadline(after: .milliseconds(deadline))
@@ -65,7 +68,7 @@ final class Agent {
         }
         say("listening \(listener.endpoint) pid \(getpid())", to: .standardOutput)
         host.run()
-        if let ticks = host.statistics.ticks { StallOptions.log(ticks, to: logger) }
+        if let ticks = host.statistics.ticks { log(ticks) }
         for client in listener.openConnections { client.close() }
         host.close()
     }
@@ -191,5 +194,23 @@ final class Agent {
         } catch {
             logger.error("cannot load values, keeping those in memory: \(path): \(error)")
         }
+    }
+
+    /// Says how regularly the loop ticked.
+    private func log(_ statistics: TickStatistics) {
+        logger.notice(
+            "ticks",
+            metadata: [
+                "count": "\(statistics.ticks)", "missed": "\(statistics.missed)",
+                "median": "\(Self.text(statistics.lateness(ofPart: 0.5) ?? .zero))",
+                "latest": "\(Self.text(statistics.latest))",
+                "smoothness": "\((statistics.smoothness * 10_000).rounded() / 10_000)",
+                "hitchRatio": "\((statistics.hitchRatio * 100).rounded() / 100) ms/s",
+            ]
+        )
+    }
+
+    private static func text(_ duration: Duration) -> String {
+        "\((duration / .microseconds(1)).rounded() / 1000) ms"
     }
 }

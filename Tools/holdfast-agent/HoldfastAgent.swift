@@ -138,6 +138,19 @@ enum AfterFaultChoice: String, CaseIterable, ExpressibleByArgument {
 }
 
 /// Writes a line now, also to a pipe: whoever started the agent waits for it.
-func say(_ line: String, to file: FileDescriptor) {
-    try? _ = file.writeAll((line + "\n").utf8)
+func say(_ line: String, to file: FileDescriptor) { try? _ = file.writeAll((line + "\n").utf8) }
+
+/// What `--crash-loop-after` takes: how many processes in a row that served nothing are a crash loop, or `never`.
+struct CrashLoopLimit: ExpressibleByArgument, Sendable {
+    /// Nil for never.
+    let earlyEnds: Int?
+
+    init?(argument: String) {
+        guard argument != "never" else {
+            earlyEnds = nil
+            return
+        }
+        guard let ends = Int(argument), ends > 0 else { return nil }
+        earlyEnds = ends
+    }
 }

@@ -1,9 +1,44 @@
+import ArgumentParser
 import Dispatch
 import FaultInjection
 import Glibc
 import Holdfast
 import RunLoops
 import SystemPackage
+
+/// A fault that is committed at start, as `--inject` takes it: `FAULT@PLACE[:COUNT]`.
+struct Injection: ExpressibleByArgument, Sendable {
+    /// Which kind of callout commits it.
+    enum Place: String, CaseIterable, Sendable {
+        case source
+        case port
+        case timer
+        case observer
+        case block
+        case mainQueue = "main-queue"
+
+        static var list: String { allCases.map(\.rawValue).joined(separator: ", ") }
+    }
+
+    let fault: Fault
+    let place: Place
+    let count: Int
+
+    init?(argument: String) {
+        let halves = argument.split(separator: "@", maxSplits: 1)
+        guard halves.count == 2, let fault = Fault(rawValue: String(halves[0])) else { return nil }
+        let parts = halves[1].split(separator: ":", maxSplits: 1)
+        guard let name = parts.first, let place = Place(rawValue: String(name)) else { return nil }
+        self.fault = fault
+        self.place = place
+        guard parts.count == 2 else {
+            count = 1
+            return
+        }
+        guard let count = Int(parts[1]), count > 0 else { return nil }
+        self.count = count
+    }
+}
 
 /// Commits an injected fault in the kind of callout that was asked for, as often as was asked for.
 @MainActor
@@ -50,19 +85,14 @@ final class Injector {
             loop.add(source, to: .common)
             return { source.signal() }
         case .port:
-            var ends: [CInt] = [0, 0]
-            guard unsafe pipe(&ends) == 0 else { throw SystemError("pipe", errno) }
-            let (reader, writer) = (ends[0], ends[1])
-            let port = HostRunLoop.PortSource(label: label, descriptor: FileDescriptor(rawValue: reader)) { _, _ in
+            let (reader, writer) = try FileDescriptor.pipe()
+            let port = HostRunLoop.PortSource(label: label, descriptor: reader) { _, _ in
                 var byte: UInt8 = 0
-                _ = unsafe read(reader, &byte, 1)
+                _ = unsafe read(reader.rawValue, &byte, 1)
                 fault.commit()
             }
             try loop.add(port, to: .common)
-            return {
-                var byte: UInt8 = 1
-                _ = unsafe write(writer, &byte, 1)
-            }
+            return { _ = try? writer.writeAll([1]) }
         case .observer:
             return {
                 let observer = HostRunLoop.Observer(label: label, activities: .beforeWaiting, repeats: false) { _, _ in
