@@ -187,7 +187,6 @@ let package = Package(
         ),
 
         // Tools.
-        .target(name: "CDisassembler", path: "Tools/crashreport/CDisassembler", cSettings: cSettings),
         .target(
             name: "ReportText",
             dependencies: ["CrashReports", "LinuxSystem", system],
@@ -203,7 +202,7 @@ let package = Package(
         .executableTarget(
             name: "crashreport",
             dependencies: [
-                "CDisassembler", "CrashReports", "LinuxSystem", "ReportExports", "ReportText", "Symbolication",
+                "CrashReports", "LinuxSystem", "ReportExports", "ReportText", "Symbolication",
                 argumentParser, system,
             ],
             path: "Tools/crashreport/commands",
