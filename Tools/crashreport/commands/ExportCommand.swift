@@ -130,12 +130,10 @@ struct ExportCommand: ParsableCommand {
 
     private func bytes(of report: CrashReport) throws -> [UInt8] {
         if format == .apple { return Array(AppleCrashText(report).text().utf8) }
-        let options = SentryEnvelope.Options(
-            release: release,
-            environment: environment,
-            attachesReport: attachReport
-        )
-        return try SentryEnvelope(report, options: options).bytes()
+        return try SentryEnvelope(
+            report,
+            options: .init(release: release, environment: environment, attachesReport: attachReport)
+        ).bytes()
     }
 
     private func bytes(of reports: [CrashReport]) throws -> [UInt8] {
@@ -157,9 +155,8 @@ struct ExportCommand: ParsableCommand {
             return []
         }
         if ids.isEmpty, left > 0, left < reports.count {
-            Output.complain(
-                "\(left) report\(left == 1 ? " has" : "s have") no profile and \(left == 1 ? "is" : "are") left out"
-            )
+            let (have, are) = left == 1 ? (" has", "is") : ("s have", "are")
+            Output.complain("\(left) report\(have) no profile and \(are) left out")
         }
         return bytes
     }

@@ -83,14 +83,10 @@ struct ListCommand: ParsableCommand {
         if json {
             try Output.write(bytes: try JSONText.encode(items))
         } else if jsonLines {
-            var bytes: [UInt8] = []
-            for item in items {
-                bytes += try JSONText.line(item)
-                guard bytes.count >= 1 << 16 else { continue }
-                try Output.write(bytes: bytes)
-                bytes.removeAll(keepingCapacity: true)
+            for start in stride(from: 0, to: items.count, by: 100) {
+                let some = items[start..<min(start + 100, items.count)]
+                try Output.write(bytes: try some.flatMap { try JSONText.line($0) })
             }
-            try Output.write(bytes: bytes)
         } else if !items.isEmpty {
             let layout = Terminal.layout(in: filter.times.zone)
             // For people only: a program reads lines of the table.

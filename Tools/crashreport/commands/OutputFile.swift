@@ -48,9 +48,7 @@ struct OutputFile {
     }
 
     /// A file in this folder.
-    func file(_ name: String) -> OutputFile {
-        OutputFile(FilePath(path).appending(name).string)
-    }
+    func file(_ name: String) -> OutputFile { OutputFile(FilePath(path).appending(name).string) }
 
     private static func failure(_ path: String, _ error: any Error) -> ExitCode {
         Output.complain("cannot write \(path): \(error)")
@@ -116,15 +114,9 @@ struct OutputFile {
 
     /// The number in `/dev/fd/3`; opening it anew would begin at the start of a file that others write, too.
     private static func openDescriptor(_ path: String) -> CInt? {
-        switch path {
-        case "/dev/stdout": return STDOUT_FILENO
-        case "/dev/stderr": return STDERR_FILENO
-        default: break
-        }
-        for folder in ["/dev/fd/", "/proc/self/fd/"] where path.hasPrefix(folder) {
-            return CInt(path.dropFirst(folder.count))
-        }
-        return nil
+        if let number = ["/dev/stdout": STDOUT_FILENO, "/dev/stderr": STDERR_FILENO][path] { return number }
+        let folder = ["/dev/fd/", "/proc/self/fd/"].first(where: path.hasPrefix)
+        return folder.flatMap { CInt(path.dropFirst($0.count)) }
     }
 
     private static func realPath(_ path: FilePath) throws(Errno) -> FilePath {

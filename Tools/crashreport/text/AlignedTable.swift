@@ -35,19 +35,17 @@ struct AlignedTable {
         self.rows = rows.map { row in row.map { Cell(text: layout.visible($0.text), style: $0.style) } }
     }
 
-    /// Whether all of it fits without cutting anything.
-    var fits: Bool {
-        layout.width.map { total(naturalWidths) <= $0 } ?? true
-    }
-
-    /// Changes the text of all cells of a column.
-    mutating func replace(column: Int, _ change: (String) -> String) {
-        for row in rows.indices { rows[row][column].text = change(rows[row][column].text) }
-    }
-
-    /// Leaves out columns, until the others fit at their narrowest or all of them are needed.
-    mutating func leaveOut() {
+    /// Shortens times and fingerprints where not all fits, and leaves out columns, until the others fit at their narrowest.
+    mutating func fit(times: [Int], fingerprints: [Int] = []) {
         guard let room = layout.width else { return }
+        if total(naturalWidths) > room {
+            for row in rows.indices {
+                // From `2026-11-21 06:40:12` to `11-21 06:40`.
+                for column in times { rows[row][column].text = String(rows[row][column].text.dropFirst(5).dropLast(3)) }
+                // Commands take the start of a fingerprint.
+                for column in fingerprints { rows[row][column].text = String(rows[row][column].text.prefix(11)) }
+            }
+        }
         while total(naturalWidths.enumerated().map { min($1, columns[$0].narrowest ?? .max) }) > room {
             let candidates = columns.indices.filter { columns[$0].dispensability != nil }
             guard let column = candidates.min(by: { columns[$0].dispensability ?? 0 < columns[$1].dispensability ?? 0 })
@@ -112,7 +110,5 @@ struct AlignedTable {
         return widths
     }
 
-    private func total(_ widths: [Int]) -> Int {
-        widths.reduce(Self.gap * (widths.count - 1), +)
-    }
+    private func total(_ widths: [Int]) -> Int { widths.reduce(Self.gap * (widths.count - 1), +) }
 }

@@ -81,9 +81,7 @@ package struct StatisticsText {
         return output.text
     }
 
-    private func count(_ groups: [ReportGroup]) -> Int {
-        groups.reduce(0) { $0.addingClamped($1.count) }
-    }
+    private func count(_ groups: [ReportGroup]) -> Int { groups.reduce(0) { $0.addingClamped($1.count) } }
 
     private var events: String {
         let kinds = Set(groups.map(\.kind.event))

@@ -62,9 +62,7 @@ package enum TimeExpression {
 
     private static let units: [Character: Double] = ["s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604_800]
 
-    private static func midnight(_ day: String) -> Timestamp? {
-        Timestamp("\(day)T00:00:00Z")
-    }
+    private static func midnight(_ day: String) -> Timestamp? { Timestamp("\(day)T00:00:00Z") }
 
     private static func absolute(_ text: String, today: String) -> Timestamp? {
         var text = text.hasSuffix("z") ? String(text.dropLast()) : text

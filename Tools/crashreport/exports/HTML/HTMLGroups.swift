@@ -118,7 +118,9 @@ extension HTMLReportPage {
             if builds.count > 5 { html.text(" and \(builds.count - 5) more") }
         }
         addLengths(group.entries.compactMap { full.reports[$0.id] }, to: &html)
-        for entry in group.entries { if let written = full.html[entry.id] { html.append(written) } }
+        for entry in group.entries {
+            if let written = full.html[entry.id] { html.append(written) }
+        }
         addRows(of: group, full, to: &html)
     }
 

@@ -55,9 +55,7 @@ struct HTMLText {
     }
 
     /// Writes text.
-    mutating func text(_ text: String, limit: Int = longestText) {
-        html += Self.escaped(text.limited(to: limit))
-    }
+    mutating func text(_ text: String, limit: Int = longestText) { html += Self.escaped(text.limited(to: limit)) }
 
     /// Writes a name, which a browser may break behind what separates its parts, and not within them.
     mutating func name(_ name: String, limit: Int = longestText) {
@@ -92,14 +90,10 @@ struct HTMLText {
     }
 
     /// Writes markup of this library, which never holds anything of a report.
-    mutating func markup(_ markup: StaticString) {
-        html += "\(markup)"
-    }
+    mutating func markup(_ markup: StaticString) { html += "\(markup)" }
 
     /// Writes what was built elsewhere.
-    mutating func append(_ other: HTMLText) {
-        html += other.html
-    }
+    mutating func append(_ other: HTMLText) { html += other.html }
 
     /// Escapes what is markup in text or in the value of an attribute, and makes controls visible.
     static func escaped(_ text: String) -> String {

@@ -268,9 +268,7 @@ struct HTMLTimeScale {
     ///   - time: A time.
     ///   - count: How many parts.
     /// - Returns: The part that the time lies in, from 0.
-    func bucket(of time: Timestamp, of count: Int) -> Int {
-        min(count - 1, Int(part(of: time) * Double(count)))
-    }
+    func bucket(of time: Timestamp, of count: Int) -> Int { min(count - 1, Int(part(of: time) * Double(count))) }
 
     /// Round times on the axis, eight at most.
     var ticks: [(place: Double, text: String)] {

@@ -26,9 +26,7 @@ extension CrashReport {
 
 extension CrashReport.Stall {
     /// Where most of the time went, the outermost call first.
-    func heaviestPlaces(atMost count: Int) -> [String] {
-        (profile?.heaviestPath ?? []).suffix(count).map(\.location)
-    }
+    func heaviestPlaces(atMost count: Int) -> [String] { (profile?.heaviestPath ?? []).suffix(count).map(\.location) }
 }
 
 extension CrashReport.Image {
@@ -78,4 +76,9 @@ extension String {
         }
         return self[..<end] + "…"
     }
+}
+
+/// Two digits for each byte.
+func hexDigits(_ bytes: [UInt8]) -> String {
+    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
 }

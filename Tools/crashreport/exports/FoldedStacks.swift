@@ -63,7 +63,5 @@ package struct FoldedStacks: Sendable {
     }
 
     /// Readers take whole numbers, and none of 0.
-    private static func milliseconds(_ seconds: Double) -> Int {
-        max(1, Int(min(seconds * 1000, 1e15).rounded()))
-    }
+    private static func milliseconds(_ seconds: Double) -> Int { max(1, Int(min(seconds * 1000, 1e15).rounded())) }
 }

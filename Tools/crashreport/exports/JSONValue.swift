@@ -20,9 +20,7 @@ enum JSONValue: Sendable, Hashable {
     }
 
     /// An array; nil for an empty one.
-    static func list(_ values: [JSONValue]) -> JSONValue? {
-        values.isEmpty ? nil : .array(values)
-    }
+    static func list(_ values: [JSONValue]) -> JSONValue? { values.isEmpty ? nil : .array(values) }
 
     /// A string, if there is a text.
     init?(_ text: String?) {
@@ -39,9 +37,7 @@ enum JSONValue: Sendable, Hashable {
     /// The value on one line, without a newline at the end.
     ///
     /// - Returns: UTF-8 without any character that controls a terminal: those are escaped.
-    func line() throws(ReportFormatError) -> [UInt8] {
-        try JSONText.line(self).dropLast()
-    }
+    func line() throws(ReportFormatError) -> [UInt8] { try JSONText.line(self).dropLast() }
 }
 
 extension JSONValue: Encodable {

@@ -1,4 +1,55 @@
-internal import CrashReports
+package import CrashReports
+
+/// Reports as log records of OpenTelemetry: `LogsData` in the JSON form of OTLP.
+///
+/// <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>: numbers of 64 bits are strings, identifiers are
+/// hexadecimal digits, severities are numbers. The keys are those of the semantic conventions, and `holdfast.` where
+/// there is none.
+package struct OTLPLogs: Sendable {
+    /// The semantic conventions that the keys are taken from.
+    static let schema = "https://opentelemetry.io/schemas/1.37.0"
+
+    private let reports: [CrashReport]
+    private let observed: Timestamp
+
+    /// Takes reports.
+    ///
+    /// - Parameters:
+    ///   - reports: The reports, in the order of their records.
+    ///   - observed: When the reports were collected.
+    package init(_ reports: [CrashReport], observed: Timestamp = .now) {
+        self.reports = reports
+        self.observed = observed
+    }
+
+    /// Writes the records as one document, those of the same process under one resource.
+    ///
+    /// - Returns: JSON on one line, with a newline at the end.
+    /// - Throws: `ReportFormatError` when a report cannot be written as JSON.
+    package func bytes() throws(ReportFormatError) -> [UInt8] {
+        var order: [[JSONValue]] = []
+        var records: [[JSONValue]: [JSONValue]] = [:]
+        for report in reports {
+            let resource = report.openTelemetryResource
+            if records[resource] == nil { order.append(resource) }
+            records[resource, default: []].append(OTLPRecord(report, observed: observed).json)
+        }
+        let resources = order.map { resource in
+            JSONValue.object([
+                "resource": .object(["attributes": .array(resource)]),
+                "scopeLogs": .array([
+                    .object([
+                        "scope": .object(["name": "holdfast", "version": .string(HoldfastVersion.current)]),
+                        "logRecords": .array(records[resource] ?? []),
+                        "schemaUrl": .string(Self.schema),
+                    ])
+                ]),
+                "schemaUrl": .string(Self.schema),
+            ])
+        }
+        return try JSONValue.object(["resourceLogs": .array(resources)]).line() + [UInt8(ascii: "\n")]
+    }
+}
 
 /// A report as a log record.
 struct OTLPRecord {
@@ -39,9 +90,7 @@ struct OTLPRecord {
         String(UInt64(time.microsecondsSinceEpoch).multipliedReportingOverflow(by: 1000).partialValue)
     }
 
-    private var body: String {
-        "\(report.reason): \(report.verdict.decision.rawValue)".limited(to: 4096)
-    }
+    private var body: String { "\(report.reason): \(report.verdict.decision.rawValue)".limited(to: 4096) }
 
     /// The trace that the application was working on, if it said so in a tag.
     private func identifier(_ name: String, digits: Int) -> String? {
@@ -161,5 +210,84 @@ struct OTLPRecord {
 
     private static func lines(_ frames: some Sequence<CrashReport.Frame>) -> String {
         frames.map { "\($0.index)  \($0.oneLine.limited(to: 1024))" }.joined(separator: "\n")
+    }
+}
+
+extension CrashReport {
+    /// The process and the machine as a resource of OpenTelemetry.
+    var openTelemetryResource: [JSONValue] {
+        var resource = OTLPAttributes()
+        resource.add("service.name", tag("service.name") ?? process.name)
+        resource.add("service.version", tag("release") ?? tag("service.version"))
+        resource.add("deployment.environment.name", tag("environment"))
+        resource.add("process.pid", process.pid)
+        resource.add("process.parent_pid", process.parentPid)
+        resource.add("process.executable.name", process.executable.split(separator: "/").last.map(String.init))
+        resource.add("process.executable.path", process.executable)
+        resource.add("process.executable.build_id.gnu", process.buildID)
+        resource.add("process.command", process.arguments.first)
+        resource.add("process.command_args", process.arguments)
+        resource.add("process.creation.time", process.startTime.description)
+        if let swift = runtime.swift {
+            resource.add("process.runtime.name", "swift")
+            resource.add("process.runtime.version", swift)
+        }
+        resource.add("host.name", host.name)
+        resource.add("host.arch", Self.architectures[host.architecture] ?? host.architecture)
+        resource.add("os.type", "linux")
+        resource.add("os.description", host.os)
+        resource.add("os.version", host.kernel)
+        resource.add("container.id", context?.container?.id)
+        resource.add("container.runtime.name", context?.container?.runtime)
+        return resource.list
+    }
+
+    /// The conventions have names of their own for architectures.
+    private static let architectures = ["x86_64": "amd64"]
+}
+
+/// Attributes one after the other, each a key with a value as OTLP has it in JSON; what is absent is left out.
+struct OTLPAttributes {
+    private(set) var list: [JSONValue] = []
+
+    /// The longest text that is passed on, in characters.
+    static let longestText = 32_768
+
+    /// A text.
+    static func value(_ text: String) -> JSONValue {
+        .object(["stringValue": .string(text.limited(to: longestText))])
+    }
+
+    mutating func add(_ key: String, _ text: String?) {
+        guard let text, !text.isEmpty else { return }
+        put(key, Self.value(text))
+    }
+
+    /// Numbers of 64 bits are strings in JSON, as protobuf has it.
+    mutating func add(_ key: String, _ number: Int?) {
+        guard let number else { return }
+        put(key, .object(["intValue": .string(String(number))]))
+    }
+
+    /// `NaN` and `Infinity` are strings there, too, but of other spelling than Swift's.
+    mutating func add(_ key: String, _ number: Double?) {
+        guard let number else { return }
+        put(key, .object(["doubleValue": .number(number.isFinite ? number : 0)]))
+    }
+
+    mutating func add(_ key: String, _ flag: Bool?) {
+        guard let flag else { return }
+        put(key, .object(["boolValue": .bool(flag)]))
+    }
+
+    mutating func add(_ key: String, _ texts: [String]) { add(key, values: texts.map(Self.value)) }
+
+    mutating func add(_ key: String, values: [JSONValue]) {
+        guard !values.isEmpty else { return }
+        put(key, .object(["arrayValue": .object(["values": .array(values)])]))
+    }
+
+    private mutating func put(_ key: String, _ value: JSONValue) {
+        list.append(.object(["key": .string(key), "value": value]))
     }
 }
