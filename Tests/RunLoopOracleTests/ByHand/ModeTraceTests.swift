@@ -2,8 +2,8 @@ import RunLoops
 import Testing
 
 /// Items 1 to 15: objects, ownership, modes.
-@Suite("Modes and membership", .oracle, .timeLimit(.minutes(10)))
-struct ModeTests {
+@Suite("Modes and membership as in CFRunLoop", .oracle, .timeLimit(.minutes(10)))
+struct ModeTraceTests {
     @Test("2: a wake-up of a loop that does not run is dropped")
     func wakeUpOutside() {
         expectSame(

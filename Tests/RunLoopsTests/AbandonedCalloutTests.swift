@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 @Suite("Abandoned callouts", .timeLimit(.minutes(10)))
-struct RecoveryTests {
+struct AbandonedCalloutTests {
     @Test("A repeating timer that was abandoned fires again, and the other timers of the pass fire")
     func timers() throws {
         let entries = try onNewThread { loop in

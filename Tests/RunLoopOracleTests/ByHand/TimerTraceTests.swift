@@ -2,8 +2,8 @@ import RunLoops
 import Testing
 
 /// Items 50 to 60.
-@Suite("Timers", .oracle, .timeLimit(.minutes(10)))
-struct TimerTests {
+@Suite("Timers as in CFRunLoop", .oracle, .timeLimit(.minutes(10)))
+struct TimerTraceTests {
     @Test("51: due timers fire in the order of their dates, equal ones as they were made")
     func order() {
         expectSame(

@@ -2,8 +2,8 @@ import RunLoops
 import Testing
 
 /// Items 34 to 36.
-@Suite("Blocks", .oracle, .timeLimit(.minutes(10)))
-struct BlockTests {
+@Suite("Blocks as in CFRunLoop", .oracle, .timeLimit(.minutes(10)))
+struct BlockTraceTests {
     @Test("34: posting does not wake the loop")
     func noWake() {
         expectSame(

@@ -7,7 +7,7 @@ import Testing
 @testable import CrashReports
 
 /// `crashreport export` and `crashreport report`.
-@Suite(.timeLimit(.minutes(10))) struct CommandTests {
+@Suite(.timeLimit(.minutes(10))) struct ExportCommandTests {
     private let folder: TemporaryFolder
     private let store: ReportStore
 

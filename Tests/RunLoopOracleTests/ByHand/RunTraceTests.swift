@@ -2,8 +2,8 @@ import RunLoops
 import Testing
 
 /// Items 16 to 33: entering a run, the order of a pass, results.
-@Suite("Runs and passes", .oracle, .timeLimit(.minutes(10)))
-struct RunTests {
+@Suite("Runs and passes as in CFRunLoop", .oracle, .timeLimit(.minutes(10)))
+struct RunTraceTests {
     @Test("16 and 17: nothing runs in the common modes, in a missing mode, or with observers alone")
     func emptyModes() {
         expectSame(

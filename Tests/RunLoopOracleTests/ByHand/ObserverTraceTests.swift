@@ -2,8 +2,8 @@ import RunLoops
 import Testing
 
 /// Items 37 to 39.
-@Suite("Observers", .oracle, .timeLimit(.minutes(10)))
-struct ObserverTests {
+@Suite("Observers as in CFRunLoop", .oracle, .timeLimit(.minutes(10)))
+struct ObserverTraceTests {
     @Test("37: observers go by order, then by the time of adding")
     func order() {
         expectSame(

@@ -2,8 +2,8 @@ import RunLoops
 import Testing
 
 /// Items 61 to 63.
-@Suite("Waking and stopping", .oracle, .timeLimit(.minutes(10)))
-struct WakeAndStopTests {
+@Suite("Waking and stopping as in CFRunLoop", .oracle, .timeLimit(.minutes(10)))
+struct WakeAndStopTraceTests {
     private static let idle = ScenarioItem.source("idle")
 
     @Test(

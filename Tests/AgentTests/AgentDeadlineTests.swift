@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// An agent whose callouts have a deadline.
-@Suite(.timeLimit(.minutes(10))) struct CalloutDeadlineTests {
+@Suite(.timeLimit(.minutes(10))) struct AgentDeadlineTests {
     @Test(arguments: [InjectedStall.busy, .sleep, .read])
     func `A connection that stalls is given up, and the others are served on`(stall: InjectedStall) throws {
         // Far more than a callout that is in time takes on a busy machine.

@@ -2,8 +2,8 @@ import RunLoops
 import Testing
 
 /// Items 41 to 49: sources and ports.
-@Suite("Sources and ports", .oracle, .timeLimit(.minutes(10)))
-struct SourceTests {
+@Suite("Sources and ports as in CFRunLoop", .oracle, .timeLimit(.minutes(10)))
+struct SourceTraceTests {
     @Test("41 and 42: sources go by order, then by the time of their first signal")
     func order() {
         expectSame(

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Every fault, with what follows it and what is reported of it.
-@Suite(.serialized, .timeLimit(.minutes(10))) struct FaultMatrixTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct AgentFaultTests {
     @Test(arguments: Fault.allCases)
     func `A fault has the outcome that the rules give it, and a report that explains it`(fault: Fault) throws {
         let agent = try AgentProcess()
