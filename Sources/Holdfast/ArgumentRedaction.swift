@@ -1,6 +1,6 @@
 internal import CrashReports
 
-/// What of a command line may be told.
+/// Takes out of a command line what may not be told.
 struct ArgumentRedaction {
     let policy: PrivacyPolicy.Arguments
     let redaction: TextRedaction
@@ -15,7 +15,7 @@ struct ArgumentRedaction {
         }
     }
 
-    /// The names of options; behind `--` are none.
+    /// The names of options; behind `--` there are none.
     private func names(_ arguments: ArraySlice<[UInt8]>) -> [[UInt8]] {
         let end = arguments.firstIndex(of: Array("--".utf8)) ?? arguments.endIndex
         let values = arguments[end...].dropFirst().map { _ in Self.mark }
@@ -51,7 +51,7 @@ struct ArgumentRedaction {
             }
             isSecretNext = isOption && Self.split(text) == nil && redaction.isSecretName(text)
             let redacted = redaction.redact(text)
-            // Byte for byte, where nothing was found: it need not be UTF-8.
+            // Byte for byte if nothing was found: it need not be UTF-8.
             told.append(redacted == text ? argument : Array(redacted.utf8))
         }
         return told
@@ -63,7 +63,7 @@ struct ArgumentRedaction {
         text.hasPrefix("-") && text.count > 1
     }
 
-    /// `--name` and `-n`, and not a value that happens to begin with a hyphen.
+    /// Whether it is `--name` or `-n`, and not a value that happens to begin with a hyphen.
     private static func looksLikeName(_ text: String) -> Bool {
         text.hasPrefix("--") || text.count == 2
     }

@@ -6,11 +6,11 @@ public import Logging
 /// A line is the label, the message and the metadata, as `CrashContext.note(_:level:)` keeps it; metadata whose key looks like the
 /// name of a secret is redacted as a whole.
 package struct BreadcrumbLogHandler: LogHandler {
-    /// Of what logs.
+    /// The label of the logger.
     private let label: String
-    /// What goes with every line.
+    /// The metadata of every line.
     package var metadata: Logger.Metadata = [:]
-    /// What is asked for more of that, for each line.
+    /// Gives more metadata for each line.
     package var metadataProvider: Logger.MetadataProvider?
     /// Lines below it are not kept.
     package var logLevel: Logger.Level
@@ -25,7 +25,7 @@ package struct BreadcrumbLogHandler: LogHandler {
         self.logLevel = logLevel
     }
 
-    /// A part of what goes with every line.
+    /// A value of the metadata of every line.
     package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
         set { metadata[key] = newValue }
@@ -49,7 +49,7 @@ extension CrashContext {
     /// redacted as a whole.
     ///
     /// - Parameters:
-    ///   - label: The label of what logs.
+    ///   - label: The label of the logger.
     ///   - logLevel: Lines below it are not kept.
     /// - Returns: The handler.
     public static func logHandler(label: String, logLevel: Logger.Level = .info) -> any LogHandler {

@@ -4,22 +4,22 @@ public import Logging
 public import StallDetection
 
 extension EventHost {
-    /// What a host is made with: begin with a preset, and change what differs.
+    /// The settings of a host: begin with a preset, and change what differs.
     ///
     /// ```swift
     /// var configuration = EventHost.Configuration.conservative
     /// configuration.store = "/var/lib/agent/reports"
     /// ```
     ///
-    /// The fields of recovery stand in the order in which things happen. A fault is *resumed* if `recoveryPolicy` allows it. `budget` bounds
-    /// how many: of one item, which is then *quarantined*, and of the process, which then *restarts*. `afterResume` says what follows a
-    /// fault that was resumed, and `restart` what follows any other. If processes end early again and again, the next one waits, then
-    /// serves in *safe mode*, and after `givesUpAfter` ends gives up.
+    /// The fields of recovery are in the order in which things happen. A fault is *resumed* if `recoveryPolicy` allows it. `budget` limits
+    /// how many faults are resumed: an item that exceeds it is *quarantined*, a process *restarts*. `afterResume` says what follows a fault
+    /// that was resumed, and `restart` what follows any other. If processes end early again and again, the next one waits, then serves in
+    /// *safe mode*, and after `givesUpAfter` ends gives up.
     public struct Configuration: Sendable {
-        /// Resumes what says itself that nothing else was touched, then restarts in place as soon as nothing would be lost: the default.
+        /// Resumes faults that show that nothing else was touched, then restarts in place as soon as nothing would be lost: the default.
         public static var conservative: Configuration { Configuration() }
 
-        /// Resumes the same faults, and goes on within the budget: for agents whose state in memory is worth more than their purity.
+        /// Resumes the same faults, and goes on within the budget: for agents whose state in memory matters more than a clean state.
         public static var keepServing: Configuration {
             var configuration = Configuration()
             configuration.afterResume = .keepServing
@@ -47,40 +47,40 @@ extension EventHost {
         public var restart: Restart = .inPlace
         /// How many further early ends in safe mode make the next process give up; nil for any number.
         ///
-        /// A process that gives up exits with status 125, which is what a finish script of s6 says so with: s6-supervise does not start
-        /// the service again then (skarnet.org, s6-supervise). In a unit of systemd: `RestartPreventExitStatus=125`.
+        /// A process that gives up exits with status 125. It is the status by which a finish script of s6 prevents another start of the
+        /// service (skarnet.org, s6-supervise). In a unit of systemd: `RestartPreventExitStatus=125`.
         public var givesUpAfter: Int?
         /// What is done about loops that do not go on; nil for nothing.
         ///
-        /// By default the main loop is watched, and what keeps it for a second has a report. That costs nothing while the loop sleeps.
+        /// By default the main loop is watched, and anything that holds it up for a second has a report. Watching costs nothing while the
+        /// loop sleeps.
         public var stallPolicy: StallPolicy? = .default
         /// How long one callout may run before it is ended; nil for any time.
         ///
-        /// It holds for the main loop and for those that are watched. Needs `Advanced.capturesThreads`.
+        /// It holds for the main loop and for loops that are watched. Needs `Advanced.capturesThreads`.
         public var calloutDeadline: CalloutDeadline?
         /// What records and reports may tell of the process.
         public var privacy = PrivacyPolicy()
-        /// Where the host logs what it does: the program's own log, if it has set one up before; else standard error, with priorities
-        /// where that is the journal.
+        /// The host's log: the program's own, if it has set one up before; else standard error, with priorities if that is the journal.
         ///
         /// Each fault that is resumed has one line: what, in which function and line, in which item, and its report.
         public var logger = JournalLogHandler.standard(
             label: "holdfast",
             journal: ProcessEnvironment.values["JOURNAL_STREAM"]
         )
-        /// What few programs change.
+        /// Settings that few programs change.
         public var advanced = Advanced()
 
-        /// What few programs change.
+        /// Settings that few programs change.
         public struct Advanced: Sendable {
-            /// How long something must go well until what faulted before no longer counts.
+            /// How long an item or a process must run without a fault until earlier faults no longer count.
             ///
-            /// One time for all: an item that was put back after its quarantine is forgiven after it, the end of a process that has lived
-            /// for it is no early end, and safe mode lasts for it.
+            /// An item that was put back after its quarantine is then forgiven. The end of a process that has lived so long is no early
+            /// end. Safe mode lasts so long.
             public var healthyAfter: Duration = .seconds(60)
-            /// How long an item is in quarantine, longer each time; nil for none: then its budget ends in a restart.
+            /// How long an item is in quarantine, longer each time; nil for no quarantine: then its budget ends in a restart.
             public var quarantine: BackOff? = BackOff(first: .seconds(30), longest: .seconds(3600))
-            /// How many early ends within a minute bring safe mode; nil for any number: then nothing waits and nothing gives up, either.
+            /// How many early ends within a minute bring safe mode; nil for no safe mode: then nothing waits or gives up, either.
             ///
             /// An early end is that of a process that had served nothing and had not lived for `healthyAfter`.
             public var earlyEnds: Int? = 5
@@ -90,26 +90,25 @@ extension EventHost {
             public var drainDeadline: Duration = .seconds(5)
             /// How long a thread that faulted waits for its verdict.
             ///
-            /// It waits twice as long if the crash thread is only slow: if that does not sleep when the time is up, no lock blocks it.
-            ///
-            /// Where it is more than usual, reports wait longer for the other threads, too.
+            /// It waits twice as long if the crash thread is not asleep when the time is up: then no lock blocks that thread, it is only
+            /// slow. With more than the default, reports also wait longer for the other threads.
             public var verdictDeadline: Duration = .seconds(2)
             /// Whether the sweep after a fault also runs modes that the program has not run yet.
             ///
-            /// A mode that is left out could be the one that is broken. But the sweep fires what is due in modes that the program runs
-            /// only when it means to, as for a dialogue.
+            /// A mode that is left out could be the broken one. But the sweep serves what is due in modes that the program runs only at
+            /// certain times, as for a dialogue.
             public var sweepsUnusedModes = true
-            /// Whether a host is not made, and the process does not start, where reports cannot be stored.
+            /// Whether making a host throws if reports cannot be stored.
             ///
-            /// By default it serves without them, and says so in its log and in `EventHost.storeProblem`.
+            /// By default the process serves without them, and says so in its log and in `EventHost.storeProblem`.
             public var requiresStore = false
             /// How much the store may hold; nil for any amount.
             ///
-            /// A process that writes a report removes what is too much.
+            /// A process that writes a report removes reports beyond the limits.
             public var reportLimits: ReportStore.Limits? = .default
             /// Whether reports have the other threads of the process, too.
             ///
-            /// They are asked to stand still by SIGSTKFLT, which is then not yours to use. A system call that a signal interrupts
+            /// SIGSTKFLT asks them to stand still; the program then cannot use that signal. A system call that a signal interrupts
             /// (signal(7)) returns EINTR on a thread that is sampled.
             public var capturesThreads = true
             /// Whether reports have memory contents: 512 bytes of the stack, and 64 bytes around the address in each register.
@@ -120,7 +119,7 @@ extension EventHost {
             public var calloutStackSize = 1 << 20
             /// How often an item is put back before it stays in quarantine for ever.
             package var quarantineTrials = Int.max
-            /// How long observed signals wait for somebody to run the main loop, before they act as if nobody observed them.
+            /// How long observed signals wait until somebody runs the main loop; then they act as if they were not observed.
             package var signalPatience = Duration.seconds(10)
 
             init() {}
@@ -140,14 +139,14 @@ extension EventHost {
 
         /// Go on as long as the budget lasts.
         public static let keepServing = AfterResume(value: .keepServing)
-        /// Restart as soon as nothing would be lost by it, after an hour at the latest: what no rule can see may be broken.
+        /// Restart as soon as nothing would be lost by it, after an hour at the latest, because damage that no rule sees may remain.
         ///
-        /// Nothing would be lost when the main loop has swept all its modes and is about to sleep, and has: no port source with an open
-        /// connection that is not kept (`EventHost.keepAcrossRestart`), no connection and no message of a message port, no queued
-        /// block, no signalled source and no job of a task; and when nobody has taken a hold (`EventHost.hold()`). Connections that
-        /// another thread serves, and requests that a task waits for, are not seen: take a hold for them. Timers begin anew. With
-        /// `Restart.exit` nothing is kept, so all connections count. At the limit the process drains and restarts, whatever is open,
-        /// and logs what that was.
+        /// Nothing would be lost when nobody has taken a hold (`EventHost.hold()`), and the main loop has swept all its modes, is about to
+        /// sleep, and has none of these: a port source with an open connection that is not kept (`EventHost.keepAcrossRestart`), a
+        /// connection or a message of a message port, a queued block, a signalled source, a job of a task. The host does not see
+        /// connections that another thread serves, nor requests that a task waits for: take a hold for them. Timers begin anew. With
+        /// `Restart.exit` nothing is kept, so all connections count. When the hour is over, the process drains and restarts, whatever is
+        /// open, and logs what that was.
         public static let restartWhenQuiet = AfterResume(value: .restartWhenQuiet(within: .seconds(3600)))
 
         /// Like `restartWhenQuiet`, with a limit of your own.
@@ -168,7 +167,7 @@ extension EventHost {
 
         /// A fresh process takes this one's place, with its pid, its arguments and what was kept for it.
         public static let inPlace = Restart(value: .inPlace)
-        /// A fault ends the process as its signal says, and nothing is planned: for an outer supervisor that looks at signals.
+        /// A fault ends the process by its signal, and no restart is planned: for an outer supervisor that looks at signals.
         public static let never = Restart(value: .never)
 
         /// The process exits with this status, for an outer supervisor that starts it again.

@@ -5,19 +5,19 @@ internal import Synchronization
 
 /// What the program tells the report of its next fault: notes, annotations and tags.
 ///
-/// All of it is kept in memory that outlives the process, and is read at a fault without a lock. From any thread, at any time but in a
+/// All of it is kept in memory that outlives the process, and is read at a fault without a lock. Callable from any thread, but not in a
 /// signal handler. Nothing is kept before there is an `EventHost`, nor in a forked child. Texts go through the rules of the host's
 /// `PrivacyPolicy` first.
 public enum CrashContext {
-    /// Values by key: what the program says of its state, or what tells reports apart.
+    /// Values by key: the program's state, or tags by which reports are filtered.
     ///
     /// A value that is being written when the fault comes is left out of its report.
     public struct Values: Sendable {
         let table: CrashNotes.Table
 
-        /// The value of a key as it is kept; nil removes it.
+        /// The value of a key, cut as it is kept; nil removes it.
         ///
-        /// A key counts up to 40 bytes, a value up to 208. Of annotations there are 32, of tags 16: one more is dropped, which
+        /// A key may have 40 bytes, a value 208; the rest is cut. There are 32 annotations and 16 tags: one more is dropped, which
         /// `set(_:for:)` tells.
         public subscript(key: String) -> String? {
             get { CrashNotes.value(for: key, in: table) }
@@ -38,19 +38,19 @@ public enum CrashContext {
         package var capacity: Int { table.capacity }
     }
 
-    /// What the program says of its state, such as `queue: 17 waiting`.
+    /// The program's state in its own words, such as `queue: 17 waiting`.
     public static var annotations: Values { Values(table: .annotations) }
 
-    /// Short values to tell reports apart by, such as `region: eu-1`.
+    /// Short values by which reports are filtered, such as `region: eu-1`.
     public static var tags: Values { Values(table: .tags) }
 
-    /// Adds a line to what went before the next fault; the last 64 are kept, up to 224 bytes of each.
+    /// Adds a line to the events before the next fault; the last 64 are kept, up to 224 bytes of each.
     ///
-    /// Costs microseconds, most of them for the rules; no lock is held, and nothing is written anywhere but to memory.
+    /// Costs microseconds, most of them for the rules of privacy. Holds no lock, and writes only to memory.
     ///
     /// - Parameters:
     ///   - text: The line.
-    ///   - level: How it counts.
+    ///   - level: Its log level.
     /// - Returns: Whether it was kept.
     @discardableResult
     public static func note(_ text: String, level: Logger.Level = .info) -> Bool {

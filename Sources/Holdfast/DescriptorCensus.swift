@@ -3,18 +3,19 @@ internal import SystemPackage
 
 /// An estimate of the descriptors that abandoned callouts left open: objects that own one are never released.
 ///
-/// Nobody can ask the kernel who opened a descriptor. Counted is what was opened since the fault before and no port source of the main
-/// loop watches; at most so many per fault, because threads of the program open some, too, and never more in all than are open now
-/// beyond those of the beginning: what comes and goes, such as a report that is being written, is not lost again and again.
+/// Nobody can ask the kernel who opened a descriptor. So it counts descriptors that were opened since the last fault and that no port
+/// source of the main loop watches. Per fault it counts a few at most, because threads of the program open some, too. In all it counts no
+/// more than are open now beyond those of the beginning: a descriptor that comes and goes, such as that of a report, is not counted again
+/// and again.
 struct DescriptorCensus {
-    /// More than one callout is likely to have open at a time.
+    /// No callout is likely to have more open at a time.
     static let mostPerFault = 8
 
     private var first: Int?
     private var unwatched: Int?
     private var counted = 0
 
-    /// Counts for the first time: no fault has left open what is open now.
+    /// Counts for the first time: faults did not leave these open.
     mutating func begin(open: Int, watched: Int) {
         guard unwatched == nil else { return }
         first = open - watched
@@ -31,10 +32,10 @@ struct DescriptorCensus {
         return lost
     }
 
-    /// How many descriptors the process has open; nil when that cannot be had.
+    /// How many descriptors the process has open; nil if that is not known.
     static func openDescriptors() -> Int? {
         guard let folder = try? FileDirectory(at: "/proc/self/fd"), let names = try? folder.names() else { return nil }
-        // Without the one that reads them.
+        // Without the descriptor that reads them.
         return names.count - 1
     }
 }

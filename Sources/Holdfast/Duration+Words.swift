@@ -1,7 +1,7 @@
 extension Duration {
-    /// The duration as a log says it: in seconds, or milliseconds below one, with three digits at most behind the point.
+    /// The duration for a log: in seconds, or in milliseconds below one, with up to three decimals.
     var inWords: String {
-        // A duration is a number of attoseconds: 1.6 s comes of arithmetic as 1.600000000000000001 s.
+        // A duration is a number of attoseconds: arithmetic may give 1.600000000000000001 s for 1.6 s.
         let (seconds, attoseconds) = components
         let milliseconds = attoseconds / 1_000_000_000_000_000
         if seconds == 0 { return "\(milliseconds) ms" }

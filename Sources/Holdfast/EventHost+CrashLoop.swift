@@ -6,10 +6,10 @@ internal import RunLoops
 
 /// How a process starts after others have ended: in safe mode, later, or not at all.
 extension EventHost {
-    /// The mode in which the loop runs while it waits: only what the host must hear is in it.
+    /// The mode in which the loop runs while it waits; it has only the host's own ports.
     private static let waitingMode = HostRunLoop.Mode("holdfast.waiting")
 
-    /// What this process is an instance of, as its records have it.
+    /// The program instance that this process belongs to, as its records have it.
     static func instance(_ configuration: Configuration, controlGroup: String) -> ProgramInstance {
         let privacy = configuration.privacy
         let redaction = ArgumentRedaction(policy: privacy.arguments, redaction: privacy.redaction)
@@ -26,7 +26,7 @@ extension EventHost {
         )
     }
 
-    /// How to start, after what the environment and the store say of the processes before; ends this one if the policy says so.
+    /// Decides how to start, by what the environment and the store say of earlier processes; ends this one if the policy says so.
     static func assess(
         _ history: inout RestartHistory,
         _ past: PastFaults,
@@ -38,7 +38,7 @@ extension EventHost {
         if assessment.stage == .normal, history.safeModeBegan != nil {
             configuration.logger.notice("\(safeModeIsOver)")
         }
-        // The next environment goes on counting where the store has led to.
+        // The next environment goes on from what the store has shown.
         history.earlyRestarts = assessment.earlyEnds
         history.answeredRestarts = assessment.answeredEnds
         history.safeModeBegan = assessment.safeModeBegan
@@ -54,7 +54,7 @@ extension EventHost {
         exit(status)
     }
 
-    /// How long `run()` has to wait; waits here where the process before did not come so far.
+    /// How long `run()` has to wait; waits here if the process before ended before its `run()`.
     ///
     /// An order to end that was held back for this process ends that wait.
     static func waitBeforeStart(
@@ -89,11 +89,11 @@ extension EventHost {
 
     // MARK: Running
 
-    /// Begins the first run: notes what there is, waits as long as it must, and from then on looks out for what is served.
+    /// Begins the first run: notes the items, waits if it must, and from then on watches whether anything is served.
     func beginToServe() {
         guard !hasBegun else { return }
         hasBegun = true
-        // Not where the program ran the loop by itself for long enough.
+        // Not if the program ran the loop by itself for long enough.
         if phase == .starting {
             phase = .running
             capture.setProgress(isRunning: true, hasServed: false)
@@ -114,7 +114,7 @@ extension EventHost {
         }
     }
 
-    /// Notes that the process has served something, or has lived for long enough: its end will not be an early one.
+    /// Notes that the process has served something, or has lived long enough: its end will not be an early one.
     private func noteService() {
         guard phase != .serving else { return }
         phase = .serving
@@ -142,10 +142,10 @@ extension EventHost {
         loop.add(end, to: .common)
     }
 
-    /// Lets time pass with everything open: clients wait in the backlogs of the program's sockets.
+    /// Waits with everything open: clients wait in the backlogs of the program's sockets.
     ///
-    /// Signals are delivered meanwhile. A fault of another thread restarts the process, but not before the wait is over: then a process
-    /// whose threads fault at once is not started faster than the back-off says.
+    /// Signals are delivered meanwhile. A fault of another thread restarts the process, but not before the wait is over: a process whose
+    /// threads fault at once must not be started faster than the back-off says.
     private func waitBeforeServing() {
         let end = HostRunLoop.Instant.now.advanced(by: startDelay)
         guard startDelay > .zero else { return }
@@ -155,12 +155,12 @@ extension EventHost {
         defer { isWaiting = false }
         let ports = [signalPort.port, messagePort].compactMap { $0 }
         for port in ports {
-            // Without a word from outside nobody could end the wait: then there is none.
+            // Without the ports nobody could end the wait, so there is none.
             guard (try? loop.add(port, to: Self.waitingMode)) != nil else { return capture.deferRestarts(until: 0) }
         }
         while !isStopping, !mustRestart {
             let rest = HostRunLoop.Instant.now.duration(to: end)
-            // A thread that waits as well replaces the process in a moment: nobody is served for so long.
+            // A thread that waits, too, replaces the process in a moment: serve nobody until then.
             guard rest > .zero || capture.awaitsRestart else { break }
             let slice = rest > .zero ? rest : .milliseconds(50)
             _ = loop.run(in: Self.waitingMode, for: slice, returnAfterSourceHandled: true)
@@ -172,7 +172,7 @@ extension EventHost {
 
     private static let safeModeIsOver = "safe mode is over, what was left out is tried again"
 
-    /// Logs what a process in safe mode goes without.
+    /// Logs which items a process in safe mode leaves out.
     func sayWhatIsLeftOut(_ words: String, _ labels: Set<String>) {
         guard !labels.isEmpty else {
             configuration.logger.critical("\(words): nothing that faulted can be left out")
@@ -181,21 +181,21 @@ extension EventHost {
         configuration.logger.critical("\(words)", metadata: ["without": "\(labels.sorted().joined(separator: ", "))"])
     }
 
-    /// Keeps withheld only what can be told apart, and lets in what is made from now on, whatever its label.
+    /// Keeps out only items that can be recognised, and accepts later ones, whatever their labels.
     private func settleSafeMode(_ items: [String: UInt64]) {
         loop.withhold(itemsLabelled: [])
         for item in loop.withheldItems where items[item.label] != item.identifier { item.putBack() }
         let labels = Set(loop.withheldItems.map(\.label))
         stage = .safeMode(without: labels)
         sayWhatIsLeftOut("serving in safe mode", labels)
-        // One for all processes in safe mode, from when the first of them serves: what restarts them does not prolong it.
+        // One time for all processes in safe mode, from when the first of them serves: restarts do not prolong it.
         guard let policy = configuration.crashLoopPolicy, history.safeModeBegan == nil else { return }
         let begin = HostRunLoop.Instant.now.advanced(by: startDelay)
         history.safeModeBegan = begin
         safeModeTimer?.nextFireDate = begin.advanced(by: policy.healthyAfter)
     }
 
-    /// Tries again what was left out, and begins to count anew if the process has served something.
+    /// Puts back what was left out, and begins to count anew if the process has served something.
     private func endSafeMode() {
         guard case .safeMode(let labels) = stage else { return }
         stage = .normal
@@ -209,7 +209,7 @@ extension EventHost {
         history.safeModeBegan = nil
         history.answeredRestarts = history.earlyRestarts
         prepareRestart(isHealthy: phase == .serving)
-        // The restart that a fault asked for meanwhile.
+        // The restart that a fault in safe mode would have planned.
         if isTainted {
             isTainted = false
             taint()

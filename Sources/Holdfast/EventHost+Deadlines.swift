@@ -29,8 +29,8 @@ extension EventHost {
         }
     }
 
-    /// Puts right what an interrupted wait leaves behind in its thread: glibc's functions that wait are cancellation points, and switch
-    /// the thread to asynchronous cancellation meanwhile (nptl/cancellation.c).
+    /// Undoes what an interrupted wait leaves in its thread: glibc's functions that wait are cancellation points, and meanwhile switch the
+    /// thread to asynchronous cancellation (nptl/cancellation.c).
     nonisolated static func settleInterruptedThread() {
         _ = pthread_setcanceltype(CInt(PTHREAD_CANCEL_DEFERRED), nil)
     }

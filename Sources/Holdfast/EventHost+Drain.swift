@@ -2,14 +2,14 @@ internal import Logging
 internal import RunLoops
 
 extension EventHost {
-    /// Adds a handler that is called on the main loop before the process is replaced: refuse new work, end what is under way.
+    /// Adds a handler that is called on the main loop before the process is replaced: refuse new work, and end the work under way.
     ///
-    /// Called when a thread other than the main one has faulted and cannot be resumed, and before a planned restart. A fault
-    /// of the main thread that is not resumed leaves nobody to call it. The process is replaced as soon as every hold that the
-    /// handlers took is released, and after `Configuration.drainDeadline` at the latest. A handler that faults costs itself.
+    /// It is called when another thread than the main one has faulted and cannot be resumed, and before a planned restart. After a fault of
+    /// the main thread that is not resumed, nobody could call it. The process is replaced as soon as every hold that the handlers took is
+    /// released, and at the latest after `Configuration.drainDeadline`. If a handler faults, the others are called all the same.
     ///
-    /// - Parameter handler: What is called.
-    /// - Returns: What to give it up with.
+    /// - Parameter handler: The handler.
+    /// - Returns: An observation, which gives the handler up.
     @discardableResult
     public func onDrain(_ handler: @escaping @MainActor (Drain) -> Void) -> Observation {
         drainHandlers.add(handler)
@@ -32,7 +32,7 @@ extension EventHost {
             "draining",
             metadata: ["reason": "\(reason)", "handlers": "\(drainHandlers.all.count)"]
         )
-        // Held until the last handler was called: one that releases at once must not end it for the others.
+        // Held until the last handler was called: a handler that releases its hold at once must not end the drain for the others.
         let whole = drain.hold()
         for handler in drainHandlers.all {
             loop.performWithoutWaking(in: .common, label: "drain handler") {
@@ -44,15 +44,15 @@ extension EventHost {
         loop.wakeUp()
     }
 
-    /// A thread stands in its handler and waits for the main loop to drain, until the same time.
+    /// Drains while a thread that faulted stands in its handler and waits, until the same deadline.
     func drainAfterFault(until deadline: HostRunLoop.Instant, parkedThread: CInt) {
-        // One that was planned is under way: at its end the process is replaced, and that thread with it.
+        // A planned drain is under way: at its end the process is replaced, and that thread with it.
         guard drain == nil, !isStopping else { return }
-        // Nothing has been served yet. The thread goes on waiting for the end of the back-off.
+        // Nothing was served yet, so nothing drains. The thread goes on waiting for the end of the back-off.
         guard !isWaiting else { return capture.endDrain() }
         startDrain(.fault, until: deadline, parkedThread: parkedThread == 0 ? nil : parkedThread) { [self] in
             callRestartHandlers(restartHandlers.all[...], for: .fault) { [capture] in
-                // The record of that fault is finished by the next process: there is nothing to wait for.
+                // The next process finishes the record of that fault: there is nothing to wait for.
                 capture.endDrain()
             }
         }
@@ -64,13 +64,13 @@ extension EventHost {
         drain = nil
     }
 
-    /// Calls the handlers of a restart and then `finish`: one that faults costs itself.
+    /// Calls the handlers of a restart and then `finish`; if a handler faults, the others are called all the same.
     func callRestartHandlers(
         _ handlers: ArraySlice<Handlers<Void>.Handler>,
         for reason: RestartReason,
         finish: @escaping @MainActor () -> Void
     ) {
-        // One of them may have told the host to stop. The program's own wish comes after that, or it would not be there.
+        // One of them may have told the host to stop. That does not end a restart that the program itself asked for.
         guard reason == .requested || !isStopping else { return }
         guard let handler = handlers.first else { return finish() }
         let rest = handlers.dropFirst()

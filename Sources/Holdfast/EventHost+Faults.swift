@@ -4,7 +4,7 @@ internal import Logging
 internal import RunLoops
 
 extension EventHost {
-    /// What this process has met so far, and what it has cost.
+    /// The host's counters.
     public var statistics: Statistics {
         Statistics(
             resumedFaults: supervisor.resumedFaults,
@@ -19,8 +19,8 @@ extension EventHost {
     /// Adds a handler that is called on the main loop for every message of a fault: a callout was abandoned, its item was taken
     /// out of its loop, or a thread stands still and the process drains.
     ///
-    /// - Parameter handler: What is called.
-    /// - Returns: What to give it up with.
+    /// - Parameter handler: The handler.
+    /// - Returns: An observation, which gives the handler up.
     @discardableResult
     public func onFault(_ handler: @escaping @MainActor (CrashMessage) -> Void) -> Observation {
         faultHandlers.add(handler)
@@ -56,8 +56,8 @@ extension EventHost {
     // MARK: Messages
 
     func receive(_ message: CrashMessage) {
-        // Another thread's item: that thread is on its way from the abandoned callout to the abandon handler.
-        // Unless its quarantine is over already, before this message of its beginning was served.
+        // An item of another thread's loop: that thread is between the abandoned callout and the abandon handler. Unless its quarantine was
+        // over before this message of its beginning was served.
         if case .quarantined = message.event, !ward.knows(message.item),
             supervisor.quarantinedItems.contains(message.item)
         {
@@ -86,16 +86,16 @@ extension EventHost {
 
     /// Says that the process will be replaced because of a fault.
     private func tellReplacement(_ message: CrashMessage) {
-        // Its report is made by the next process.
+        // The next process makes its report.
         let end = isWaiting ? "restarts when its wait is over" : "restarts when it has drained"
         let time = isStopping ? "ends" : end
-        // What one incident does to many threads is said of the first; the next process has a line of each.
+        // If one incident hits many threads, the first is logged; the next process has a line of each.
         let level: Logger.Level = isReplacementTold ? .debug : .critical
         isReplacementTold = true
         configuration.logger.log(level: level, "\(message); the process \(time)")
     }
 
-    /// Sees to it that the log has a line of a fault soon, also where the report writer waits for a disk.
+    /// Makes sure that the log soon has a line of a fault, even if the report writer waits for a disk.
     private func expectLine(of message: CrashMessage) {
         guard !teller.hasTold(ofFault: message.number), lateLine?.isValid != true else { return }
         let late = HostRunLoop.Timer(ofHost: "late line of a fault", fireAt: .now.advanced(by: .seconds(2))) {
@@ -112,10 +112,10 @@ extension EventHost {
             supervisor.noteDescriptors(census.lost(open: open, watched: loop.watchedDescriptors))
         }
         taint()
-        // Loops of other threads go on in the run that they are in: they have one mode, and nobody to sweep them.
+        // Loops of other threads continue their run: they have one mode, and nobody sweeps them.
         needsSweep = true
-        // The sweep runs all modes, so it begins where no run is active: at the top. A nested run is not ours to stop; the
-        // observer waits until it has ended.
+        // The sweep runs all modes, so it begins where no run is active: at the top. A nested run belongs to the program: the observer
+        // waits until it has ended.
         if loop.nesting == 1 {
             loop.stop()
         } else {

@@ -4,18 +4,19 @@ public import SystemPackage
 
 /// Descriptors that stay open across restarts in place, each with bytes of the program's.
 extension EventHost {
-    /// Keeps a descriptor open across restarts in place, under a name, and hands bytes along: a listening socket, so that its
-    /// backlog is served by the next process; a connection with the half request that was read from it.
+    /// Keeps a descriptor open across restarts in place, under a name, and hands bytes along.
     ///
-    /// It stays kept, also by the processes that follow, until it is given up under its name. Give it up before you close it:
-    /// what is closed all the same is not handed over, and told of in `lostDescriptors`. A restart may come at any instruction,
-    /// by a fault. Then the next process finds what was kept before a call or what was kept after it, never a mixture. A call
-    /// costs about a microsecond, and the copying of the bytes; one that comes while another thread restarts the process does
-    /// not return, unless the restart fails.
+    /// For a listening socket, so that the next process serves its backlog. For a connection, with the half request that was read from it.
+    /// It stays kept, also by later processes, until it is given up under its name. Give it up before you close it. If it is closed all the
+    /// same, it is not handed over, and `lostDescriptors` tells.
+    ///
+    /// A fault may restart the process at any instruction. The next process finds what was kept before a call or after it, never a mixture.
+    /// A call costs about a microsecond, plus copying the bytes. If another thread restarts the process meanwhile, the call returns only if
+    /// the restart fails.
     ///
     /// - Parameters:
-    ///   - descriptor: The descriptor, or nil to keep none under this name any more; it stays open then, unless it was handed
-    ///     over and never asked for.
+    ///   - descriptor: The descriptor, or nil to keep none under this name any more. That one stays open, unless it was handed over and
+    ///     never asked for.
     ///   - name: Any text of up to 4,096 bytes; there are 65,536 names.
     ///   - state: Up to 16 MiB.
     /// - Throws: `KeptDescriptorError`.
@@ -37,7 +38,7 @@ extension EventHost {
         if kept.tableDescriptor != table { prepareRestart(isHealthy: isHealthy) }
     }
 
-    /// Changes the bytes that go with a kept descriptor, as a whole: see `keepAcrossRestart(_:as:state:)`.
+    /// Replaces the bytes of a kept descriptor: see `keepAcrossRestart(_:as:state:)`.
     ///
     /// - Throws: `KeptDescriptorError`.
     public func setKeptState(_ state: [UInt8], named name: String) throws(KeptDescriptorError) {
@@ -50,7 +51,7 @@ extension EventHost {
         guard isKnown else { throw KeptDescriptorError(unknown: name) }
     }
 
-    /// The descriptor that the process before this one kept under a name, closed on exec by a child; the caller owns it.
+    /// The descriptor that an earlier process kept under a name; the caller owns it; it is close-on-exec.
     public func keptDescriptor(named name: String) -> FileDescriptor? {
         kept.claim(name).map(FileDescriptor.init(rawValue:))
     }
@@ -60,9 +61,9 @@ extension EventHost {
         kept.state(named: name)
     }
 
-    /// The names under which something is kept, in their order.
+    /// The names under which something is kept, sorted.
     public var keptNames: [String] { kept.names }
 
-    /// What the process before this one kept and then closed: its bytes are there, its descriptor is not.
+    /// The descriptors that the process before this one kept and then closed: their bytes are there.
     public var lostDescriptors: [LostDescriptor] { kept.inherited.lost }
 }

@@ -7,18 +7,18 @@ internal import RunLoops
 extension EventHost {
     /// Keeps back the restart that `AfterResume.restartWhenQuiet` plans, until the hold is released.
     ///
-    /// For what would be lost with the process and is not to be seen: a request that another thread serves, an answer that a task waits
-    /// for, a pipe. It does not keep back a fault that is not resumed, nor the limit of `AfterResume`, nor `restart()`.
+    /// For work that would be lost with the process and that the host cannot see: a request that another thread serves, an answer that a
+    /// task waits for, a pipe. It does not keep back a fault that is not resumed, nor the limit of `AfterResume`, nor `restart()`.
     public func hold() -> Hold {
         holds += 1
         return Hold { [weak self] in self?.holds -= 1 }
     }
 
-    /// Plans the hand-over to a fresh process, if that is what follows a fault.
+    /// Plans a restart, if that is what follows a resumed fault.
     func taint() {
         guard case .restartWhenQuiet(let limit) = configuration.afterResume.value, !isTainted else { return }
         isTainted = true
-        // Where a fault would not restart the process, a plan does not, either.
+        // If a fault would not restart the process, a plan does not, either.
         guard configuration.restart != .never else { return }
         if stage != .normal {
             configuration.logger.critical("faults follow each restart; going on without another one")
@@ -36,7 +36,7 @@ extension EventHost {
             }
         }
         loop.add(quiet, to: .default)
-        // At the latest: whatever the loop is doing, and however many faults come.
+        // At the limit: whatever the loop is doing, and however many faults come.
         let late = HostRunLoop.Timer(
             ofHost: "restart at the latest",
             fireAt: .now.advanced(by: limit),
@@ -47,9 +47,9 @@ extension EventHost {
         loop.add(late, to: .common)
     }
 
-    /// Whether nothing would be lost by a restart now, as far as can be seen.
+    /// Whether nothing would be lost by a restart now, as far as the host can see.
     ///
-    /// Asked before each sleep: what was found open last is looked at first, and costs no system call.
+    /// Asked before each sleep. It first looks at the connection that was found open last, which costs no system call.
     func isQuiet() -> Bool {
         if holds > 0 { return false }
         if let port = openPort, port.isValid, port.isInLoop, isStillOpen(port) { return false }
@@ -63,7 +63,7 @@ extension EventHost {
         }
     }
 
-    /// Whether a port that was open work is so still; a connection stays one until its port goes.
+    /// Whether a port that had an open connection still has it; it is one until its port goes.
     private func isStillOpen(_ port: HostRunLoop.PortSource) -> Bool {
         !isHandedOver(port.number) && port.hasOpenWork?() != false
     }
@@ -73,9 +73,9 @@ extension EventHost {
         return port.hasOpenWork?() ?? OpenConnection.isOne(port.number)
     }
 
-    /// Whether the process that comes next has a descriptor: it need not be closed.
+    /// Whether the next process gets a descriptor, so that it stays open.
     private func isHandedOver(_ descriptor: CInt) -> Bool {
-        // Another process that an outer supervisor starts has none.
+        // A process that an outer supervisor starts gets none.
         guard configuration.restart == .inPlace else { return false }
         return descriptor <= STDERR_FILENO || kept.keeps(descriptor)
     }
@@ -90,7 +90,7 @@ extension EventHost {
         planRestart(mayWait: false)
     }
 
-    /// What is in the way, in words.
+    /// The open work, in words.
     private var openWork: String {
         if holds > 0 { return "\(holds) holds" }
         return switch loop.firstOpenWork(isOpenWork: isOpenWork(_:)) {
@@ -104,9 +104,9 @@ extension EventHost {
 
     /// Lets the main loop drain, then replaces the process.
     ///
-    /// - Parameter mayWait: Whether it is not yet late: what has come meanwhile is waited for, if no handler was told of an end.
+    /// - Parameter mayWait: Whether there is time to wait for work that has come meanwhile, if no handler was told of an end.
     private func planRestart(mayWait: Bool) {
-        // Who is about to end needs no other process.
+        // A process that is about to end needs no successor.
         guard restartRefusedUntil <= .now, SignalEvents.dueOrder == nil else { return }
         startDrain(.planned, until: .now.advanced(by: configuration.advanced.drainDeadline)) { [self] in
             drain = nil

@@ -5,20 +5,20 @@ internal import Logging
 extension EventHost {
     /// Restarts the process now, without draining: same pid, same arguments and environment byte for byte, kept descriptors.
     ///
-    /// `onRestart` handlers are called first (one that faults costs itself), and reports that wait are written. What lies at the executable's path runs: a new
-    /// version, if it was replaced. If it was deleted, or cannot be executed, the image of this process runs again.
-    /// Everything but the standard three descriptors and what is kept is closed. Working directory, umask, limits and what
-    /// else execve(2) keeps are as they are. With `Configuration.restart` `.exit` the process exits instead.
+    /// It first calls `onRestart` handlers (if one faults, the others are called all the same) and writes the reports that wait. The file
+    /// at the executable's path runs: a new version, if it was replaced. If it was deleted, or cannot be executed, the image of this
+    /// process runs again. All descriptors close, except the standard three and the kept ones. Working directory, umask, limits and
+    /// whatever else execve(2) keeps do not change. With `Configuration.restart` `.exit` the process exits instead.
     ///
-    /// Returns only when that failed; a planned restart is then tried again after a while.
+    /// Returns only if that failed. A planned restart is then tried again after a while.
     public func restart() {
         leave(.requested)
     }
 
-    /// Adds a handler that is called before a restart that is not a fault of the main thread: hand over what must survive it.
+    /// Adds a handler that is called before a restart, unless that is for a fault of the main thread: hand over what must survive it.
     ///
-    /// - Parameter handler: What is called.
-    /// - Returns: What to give it up with.
+    /// - Parameter handler: The handler.
+    /// - Returns: An observation, which gives the handler up.
     @discardableResult
     public func onRestart(_ handler: @escaping @MainActor () -> Void) -> Observation {
         restartHandlers.add(handler)
@@ -32,15 +32,15 @@ extension EventHost {
 
     private func leaveNow(_ reason: RestartReason) {
         flushReports(within: .seconds(2))
-        // The process will be told to end.
+        // An order to end has come, so a planned restart is not needed.
         if reason == .planned, isStopping || SignalEvents.dueOrder != nil { return }
-        // Who restarts by an order wants no second one.
+        // A restart that the program asked for replaces the order to end.
         if reason == .requested { SignalEvents.settleOrders() }
         if let status = configuration.restart.exitCode {
             configuration.logger.notice("exiting for a restart", metadata: ["status": "\(status)"])
             let order = SignalEvents.dueOrder
             close()
-            // Whoever starts it again by that status does not know of the order.
+            // A supervisor that starts it again by that status does not know of the order.
             if let order { SignalEvents.end(by: order) }
             exit(status)
         }
@@ -56,13 +56,13 @@ extension EventHost {
     /// The variable that names the spool of a process without a store for the next one.
     nonisolated static let spoolVariable = "HOLDFAST_SPOOL"
 
-    /// What the process before this one left there, if it is the same one, restarted.
+    /// The records that the process before this one left in memory, if it was this process before a restart.
     static func takeOverSpool(_ environment: [String: String], isRestarted: Bool) -> [UInt8]? {
         guard isRestarted, let descriptor = environment[spoolVariable].flatMap({ CInt($0) }) else { return nil }
         return CrashCapture.takeOverSpool(descriptor)
     }
 
-    /// Sets what a restart begins with: called when that changes.
+    /// Sets the plan of a restart: called when it changes.
     func prepareRestart(isHealthy: Bool, reason: RestartReason = .fault) {
         self.isHealthy = isHealthy
         let ours = RestartHistory.variables + [KeptDescriptors.variable, StorePlace.variable, Self.spoolVariable]
@@ -85,7 +85,7 @@ extension EventHost {
         capture.prepareRestart(environment: environment, keptTable: kept.tableDescriptor)
     }
 
-    /// Says what of the hand-over to this process went wrong.
+    /// Logs what went wrong in the hand-over to this process.
     func logHandOver() {
         if kept.isDamaged {
             configuration.logger.error("the table of kept descriptors is damaged or another's; none is taken over")

@@ -7,26 +7,26 @@ internal import StallDetection
 extension EventHost {
     /// Serves until `stop()` is called.
     ///
-    /// The loop runs in its default mode. After a fault all of its modes run in short slices until a probation has passed
-    /// (`ReentrySweep`). Returns at once if `stop()` was called since the last run, or before the first one. Once it has
-    /// returned, a fault is no longer a reason to go on: it ends the process as its signal says.
+    /// The loop runs in its default mode. After a fault all of its modes run in short slices until a probation has passed (`ReentrySweep`).
+    /// If `stop()` was called since the last run, or before the first one, it returns at once. Once it has returned, a fault ends the
+    /// process by its signal.
     ///
     /// After `stop()` nothing restarts the process. A thread that had faulted, and waited for the main loop to drain, stands still until
-    /// the process ends: do not wait for that thread. Should the program run again instead, the process is replaced at once.
+    /// the process ends: do not wait for it. If the program runs again instead, the process is replaced at once.
     public func run() {
-        // Kept from before: a service that is told to end while it starts must not serve for ever.
+        // Reset only here: a service that is told to end while it starts must not serve for ever.
         defer { isStopping = false }
         if hasBegun, !isStopping { SignalEvents.settleOrders() }
         setStopping(false)
         endsForGood = false
         if isStopping { forgoRestart() } else { capture.allowRestart() }
-        // After the restart is allowed: a thread that begins to stand still restarts the process itself from then on.
+        // After restarts are allowed: from then on a thread that begins to stand still restarts the process itself.
         let isBroken = !isStopping && (hasForgone || capture.hasThreadThatStandsStill)
         supervisor.isServed = true
         defer { supervisor.isServed = false }
         signalWarden.serve()
         if let open = DescriptorCensus.openDescriptors() { census.begin(open: open, watched: loop.watchedDescriptors) }
-        // What came while the process before this one was replaced: its observers are in place by now.
+        // Signals that came while the process before this one was replaced: their observers are in place by now.
         SignalEvents.release(history.heldSignals)
         beginToServe()
         if isBroken { restartForForgone() }
@@ -50,7 +50,7 @@ extension EventHost {
         setEnding(isStopping)
     }
 
-    /// Has what would restart the process end it, or restart it again.
+    /// Has faults end the process instead of restarting it, or undoes that.
     private func setEnding(_ isEnding: Bool) {
         supervisor.isEnding = isEnding
         capture.setVerdictWithoutDecision(isEnding ? .terminate : configuration.restart.verdict)
@@ -58,8 +58,8 @@ extension EventHost {
 
     /// Ends `run()` after the callout that is running; before `run()`, the next one ends at once.
     ///
-    /// Unlike a stop of the loop it is never lost. Reports that wait are written first. From now on nothing restarts the process: neither a
-    /// drain that is under way, whose end is forgone, nor a fault, which ends the process as its signal says if it is not resumed.
+    /// Unlike a stop of the loop it is never lost. Reports that wait are written first. From now on nothing restarts the process. A drain
+    /// that is under way ends without a restart. A fault that is not resumed ends the process by its signal.
     public func stop() {
         isStopping = true
         forgoRestart()
@@ -68,21 +68,21 @@ extension EventHost {
 
     // MARK: Orders to end
 
-    /// A handler of an order to end is about to be called: what would restart the process ends it.
+    /// Called before a handler of an order to end: faults end the process instead of restarting it.
     ///
-    /// - Parameter isRepeated: Whether the process before this one was replaced on its way to the end: then nothing replaces this one.
+    /// - Parameter isRepeated: Whether the process before this one was replaced on its way to the end. Then nothing replaces this one.
     func beginOrder(isRepeated: Bool) {
         if isRepeated { endsForGood = true }
         setEnding(true)
     }
 
-    /// That handler has returned.
+    /// Called when that handler has returned.
     func endOrder() {
         guard !isStopping, !supervisor.isStopping, !endsForGood else { return }
         setEnding(false)
     }
 
-    /// A handler of an order to end has faulted: the order is carried out without it.
+    /// Carries out an order to end after a handler of it has faulted.
     func stop(forFailedOrder signal: CInt) {
         configuration.logger.critical(
             "a handler of a signal that asks the process to end has faulted: the host stops",
@@ -91,7 +91,7 @@ extension EventHost {
         stop()
     }
 
-    /// Has nothing restart the process any more, and what was to be restarted for reported.
+    /// Forbids restarts, and has the faults reported that were to restart the process.
     func forgoRestart() {
         setEnding(true)
         forgoDrain()
@@ -101,7 +101,7 @@ extension EventHost {
         }
     }
 
-    /// Carries out a restart that was forgone: the program goes on after all, without the thread that faulted and with all it holds.
+    /// Carries out a restart that was forgone: the program goes on after all, but a thread that faulted still holds what it holds.
     private func restartForForgone() {
         configuration.logger.critical(
             "running again after a fault for which the process was to be replaced: it is replaced now"
@@ -109,18 +109,20 @@ extension EventHost {
         leave(.fault)
     }
 
-    /// Ends the run at the top: now, or as soon as the runs that are nested in it have ended.
+    /// Ends the run at the top: now, or as soon as its nested runs have ended.
     func endRun() {
         loop.stop()
         if loop.nesting > 1 { stopAtTop() }
     }
 
-    /// Gives back the signals, takes the fault handlers away and removes the spool file: call it last, when `run()` has returned.
+    /// Gives back the signals, removes the fault handlers and the spool file.
+    ///
+    /// Call it last, when `run()` has returned.
     public func close() {
         ItemPolicies.setHost(nil)
         stallWatch?.stop()
         deadlines.stop()
-        // Also of a program that runs the loop by itself.
+        // Needed for a program that runs the loop by itself.
         setStopping(true)
         forgoRestart()
         writer.flush(limit: .seconds(5))
@@ -134,7 +136,8 @@ extension EventHost {
 
     /// Waits until the reports of all faults so far are in the store, and those of stalls are up to date.
     ///
-    /// - Parameter limit: How long to wait at most. It waits no longer than until one cannot be written that is safe in the spool.
+    /// - Parameter limit: How long to wait at most. It stops waiting earlier if a report cannot be written and its record is safe in the
+    ///   spool.
     /// - Returns: Whether they are.
     @discardableResult
     public func flushReports(within limit: Duration) -> Bool {
@@ -153,7 +156,7 @@ extension EventHost {
     }
 
     private func sweep() {
-        // What is served on the way back says nothing of what comes after it.
+        // Callouts in the sweep do not count as served.
         let witness = loop.serviceWitness
         loop.serviceWitness = nil
         defer { loop.serviceWitness = phase == .serving ? nil : witness }
@@ -169,7 +172,7 @@ extension EventHost {
 
     func stopAtTop() {
         guard topObserver?.isValid != true else { return }
-        // Also where the outer run is about to sleep: the end of a nested run does not begin another pass of it.
+        // Needed if the outer run is about to sleep: the end of a nested run does not begin another pass of it.
         let observer = HostRunLoop.Observer(ofHost: "sweep at the top", activities: [.beforeTimers, .beforeWaiting]) {
             [loop] observer, _ in
             guard loop.nesting == 1 else { return }

@@ -5,11 +5,11 @@ internal import Synchronization
 extension EventHost {
     /// Adds a handler that is told when a stall is found and when it is over: `Stall.phase`.
     ///
-    /// It is called on a thread of its own, one call at a time, for the main loop may be what stalls. A handler that takes long delays those
-    /// of other stalls. Without `Configuration.stallPolicy` nothing is watched.
+    /// It is called on a thread of its own, one call at a time, because the main loop may be what stalls. A handler that takes long delays
+    /// the calls for other stalls. Without `Configuration.stallPolicy` nothing is watched.
     ///
-    /// - Parameter handler: What is called.
-    /// - Returns: What to give it up with: a call that has begun goes on.
+    /// - Parameter handler: The handler.
+    /// - Returns: An observation, which gives the handler up; a call that has begun goes on.
     @discardableResult
     public func onStall(_ handler: @escaping @Sendable (Stall) -> Void) -> Observation {
         let number = stallHandlers.add(handler)
@@ -23,11 +23,11 @@ extension EventHost {
 
     /// Watches the loop of another thread, too: for stalls by `Configuration.stallPolicy`, and for callouts that miss their deadlines.
     ///
-    /// The loop is not kept alive. A second time replaces the rule. Callable from any thread.
+    /// The loop is not kept alive. A second call replaces the rule. Callable from any thread.
     ///
     /// - Parameters:
     ///   - loop: The loop. The main loop is watched from the start.
-    ///   - rule: When it is called stalled; nil for the rule of the host.
+    ///   - rule: When the loop counts as stalled; nil for the rule of the host.
     /// - Throws: `EventHostError`, if the thread that watches cannot be made.
     public nonisolated func watch(_ loop: HostRunLoop, rule: StallRule? = nil) throws(EventHostError) {
         do {
@@ -38,7 +38,7 @@ extension EventHost {
         }
     }
 
-    /// Watches a loop no more, the main loop among them; the end of a stall that lasts is not told.
+    /// Stops watching a loop, which may be the main loop; the end of a stall that lasts is not told.
     ///
     /// Callable from any thread.
     public nonisolated func stopWatching(_ loop: HostRunLoop) {
@@ -46,7 +46,7 @@ extension EventHost {
         deadlines.stopWatching(loop)
     }
 
-    /// Asks something again and again whether it answers, such as a dispatch queue or an actor: one that does not stalls.
+    /// Asks a dispatch queue, an actor or something else again and again to answer; if it does not, that is a stall.
     ///
     /// ```swift
     /// try host.watch(pinging: "a queue") { answer in queue.async(execute: answer) }
@@ -54,11 +54,11 @@ extension EventHost {
     /// Callable from any thread. Without `Configuration.stallPolicy` nothing is watched.
     ///
     /// - Parameters:
-    ///   - label: What it is called; a second one of the same label replaces the first.
+    ///   - label: Its name; a second one of the same name replaces the first.
     ///   - interval: The time between two pings, from 10 ms to a day.
     ///   - rule: When a ping without an answer is a stall; nil for the rule of the host.
-    ///   - post: Posts the closure that it is given where it shall be called. Called on a thread that posts all pings, one after the
-    ///     other: it should not wait.
+    ///   - post: Posts its closure to where the answer shall come from. Called on a thread that posts all pings, one after the other: it
+    ///     should not wait.
     /// - Throws: `EventHostError`, if the thread that watches cannot be made.
     public nonisolated func watch(
         pinging label: String,
@@ -73,7 +73,7 @@ extension EventHost {
         }
     }
 
-    /// Pings it no more; the end of a stall that lasts is not told.
+    /// Stops pinging; the end of a stall that lasts is not told.
     ///
     /// Callable from any thread.
     public nonisolated func stopWatching(pinging label: String) {

@@ -1,12 +1,12 @@
 internal import CrashCapture
 internal import Logging
 
-/// What a host says of its start.
+/// What a host logs at its start.
 extension EventHost {
-    /// Says once what of the promises cannot be kept in this process, with what to do; and how it came to be.
+    /// Logs once which promises cannot be kept in this process, with what to do, and how it was started.
     func sayHowItStarted() {
         let logger = configuration.logger
-        // Once: a process that took the place of another is the same program, started in the same way.
+        // Only once: after a restart it is the same program, started in the same way.
         if history.restarts == 0 { for warning in startWarnings { logger.warning("\(warning)") } }
         if let problem = storePlace.problem {
             logger.error("faults without a report are lost with the process: \(problem)")
@@ -43,7 +43,7 @@ extension EventHost {
         return warnings
     }
 
-    /// Why nothing will be resumed although the configuration wants it, with what to do; nil if it can be.
+    /// Why nothing will be resumed although the configuration wants it, with what to do; nil if faults can be resumed.
     nonisolated static func obstacle(
         _ configuration: Configuration,
         _ obstacle: String?,

@@ -9,14 +9,14 @@ internal import SystemPackage
 
 /// Hosts an agent on the main loop and keeps it serving through its own faults.
 ///
-/// Make one at the start of a synchronous `main`, put sources and timers on its loop, then call `run()`. A fault in a callout costs
-/// that callout: it is abandoned, a crash report is written, and the loop goes on; where that would not be honest, the process
-/// restarts. Abandoned frames are not unwound: what they owned is leaked, and their `defer` and `deinit` do not run; cleanups do
-/// (`HostRunLoop.addCleanup`). Callouts of other threads' loops are recovered the same way; a fault anywhere else drains
-/// and restarts the process.
+/// Make one at the start of a synchronous `main`, put sources and timers on its loop, then call `run()`. A fault in a callout costs that
+/// callout: it is abandoned, a crash report is written, and the loop goes on. If going on would not be safe, the process restarts.
+/// Abandoned frames are not unwound: what they owned is leaked, and their `defer` and `deinit` do not run; cleanups do
+/// (`HostRunLoop.addCleanup`). Callouts of other threads' loops are recovered the same way; a fault anywhere else drains and restarts the
+/// process.
 @MainActor
 public final class EventHost {
-    /// What this process has met so far, and what it has cost.
+    /// The host's counters.
     public struct Statistics: Sendable, Hashable {
         /// Faults that were resumed.
         public var resumedFaults: Int
@@ -26,7 +26,7 @@ public final class EventHost {
         public var lostDescriptors: Int
         /// Stalls, without those that the policies of their items allow.
         public var stalls: Int
-        /// Elements of `faults`, `signals(_:)` and `stalls` that were dropped, because nobody took them in time.
+        /// Elements of `faults`, `signals(_:)` and `stalls` that were dropped because nobody took them in time.
         public var dropped: Int
         /// How regularly the main loop ticked; nil without `StallPolicy.tick`.
         public var ticks: TickStatistics?
@@ -37,13 +37,13 @@ public final class EventHost {
 
     /// The main loop.
     public nonisolated let loop = HostRunLoop.main
-    /// What went before this process, the faults of the one before it among them.
+    /// The history of restarts before this process, with the last faults.
     public internal(set) var history: RestartHistory
-    /// Whether the process starts as ever, or in safe mode: without what faulted when the processes before it ended.
+    /// Whether the process starts normally or in safe mode: without the items that faulted when earlier processes ended.
     ///
-    /// In safe mode the main loop withholds the items with these labels (`HostRunLoop.withheldItems`); from `run()` on only those that
-    /// can be told apart are named. Ports of sockets and message ports never are: others reach the program by them. After
-    /// `Configuration.Advanced.healthyAfter` it is over: they are tried again, and the stage is `.normal`.
+    /// In safe mode the main loop withholds the items with these labels (`HostRunLoop.withheldItems`). From `run()` on, only items that can
+    /// be recognised are named. Ports of sockets and message ports never are, because others reach the program by them. After
+    /// `Configuration.Advanced.healthyAfter` they are tried again, and the stage is `.normal`.
     public internal(set) var stage: StartStage
 
     let configuration: Configuration
@@ -64,7 +64,7 @@ public final class EventHost {
     var isStopping = false
     var needsSweep = false
     var mustRestart = false
-    /// Whether an end has kept a fault from restarting the process.
+    /// Whether an order to end has kept a fault from restarting the process.
     var hasForgone = false
     /// Whether an order to end has come for the second time: nothing restarts the process any more.
     var endsForGood = false
@@ -72,7 +72,7 @@ public final class EventHost {
     var isTainted = false
     /// How many holds keep a planned restart back.
     var holds = 0
-    /// The connection that was found open when the host was to be quiet last.
+    /// The connection that was found open when the host last looked whether it is quiet.
     weak var openPort: HostRunLoop.PortSource?
     var isHealthy = false
     /// How far the process has come.
@@ -90,17 +90,17 @@ public final class EventHost {
     /// Whether the first run has begun.
     var hasBegun = false
     var messagePort: HostRunLoop.PortSource?
-    /// Waits for the nested runs to end, valid as long as it does.
+    /// Waits for the nested runs to end.
     var topObserver: HostRunLoop.Observer?
     var census = DescriptorCensus()
     let ward = QuarantineWard()
     private(set) var stallWatch: StallWatch?
-    /// The monitor of that, for any thread.
+    /// The monitor of stalls, for any thread.
     nonisolated let stallMonitor = StallMonitorBox()
     private let abandonedItems = AbandonedItems()
     /// Fires when the next cool-down is over.
     var dischargeTimer: HostRunLoop.Timer?
-    /// Fires when the line of a fault is late.
+    /// Fires when the log line of a fault is late.
     var lateLine: HostRunLoop.Timer?
     let buried: BuriedStacks
     nonisolated let deadlines: DeadlineWatch
@@ -109,10 +109,10 @@ public final class EventHost {
 
     /// Installs crash capture and prepares the main loop.
     ///
-    /// One host a process, on the main thread. SIGPIPE does nothing from then on. Where it throws, nothing of it is left: handlers,
-    /// threads and spool file are gone, and another can be made.
+    /// One host a process, on the main thread. From then on SIGPIPE does nothing. If it throws, it leaves no handler, thread or spool file,
+    /// and another host can be made.
     ///
-    /// - Parameter configuration: What the host is made with.
+    /// - Parameter configuration: The settings.
     /// - Throws: `EventHostError`.
     public init(_ configuration: Configuration = .conservative) throws(EventHostError) {
         let begin = HostRunLoop.Instant.now
@@ -121,7 +121,7 @@ public final class EventHost {
         let environment = ProcessEnvironment.values
         var history = RestartHistory(environment: environment, pid: getpid())
         kept = KeptDescriptors(isRestarted: history.restarts > 0)
-        // A child that this process starts is not the one that was restarted.
+        // A child that this process starts inherits the variable, but was not restarted.
         let inherited = Self.takeOverSpool(environment, isRestarted: history.restarts > 0)
         let variables = RestartHistory.variables + [StorePlace.variable, Self.spoolVariable]
         for variable in variables { _ = unsafe unsetenv(variable) }
@@ -158,7 +158,7 @@ public final class EventHost {
         } catch {
             throw EventHostError(error)
         }
-        // The crash thread starts before there is a writer; no callout runs before both are there.
+        // The crash thread starts before there is a writer. No callout runs before both are there.
         let sink = FaultSink(supervisor: supervisor)
         let inspector = CodeInspector(trusting: configuration.recoveryPolicy)
         var settings = CrashCapture.Configuration(
@@ -177,7 +177,7 @@ public final class EventHost {
         settings.storeLimits = StoreLimits(configuration.advanced.reportLimits ?? .unlimited)
         Self.apply(configuration.privacy, to: &settings)
         startDelay = Self.waitBeforeStart(assessment, configuration, holding: history.heldSignals)
-        // With the wait: else those that wait side by side would seem to follow one another.
+        // Counted with the wait: else processes that wait side by side would seem to follow one another.
         settings.elapsed = begin.duration(to: .now)
         do {
             capture = try CrashCapture(
@@ -203,7 +203,7 @@ public final class EventHost {
             logger: configuration.logger,
             inherited: inherited
         ) { [capture] in
-            // On its thread: nobody waits for these files.
+            // On the writer's thread: nobody waits for these files.
             capture.describeContainer()
             inspector.warmUp(logger: isRestarted ? nil : configuration.logger)
         }
@@ -244,8 +244,8 @@ public final class EventHost {
     }
 
     private func start() throws(EventHostError) {
-        // A write to a connection whose peer is gone is that connection's EPIPE, not the end of the agent.
-        // A handler that does nothing: its children would begin with what is ignored (execve(2)).
+        // A write to a connection whose peer has gone fails with EPIPE, and must not end the agent. SIGPIPE gets a handler that does
+        // nothing, because execve(2) would keep it ignored in children.
         do {
             try signalPort.discard(SIGPIPE)
         } catch {
@@ -270,7 +270,7 @@ public final class EventHost {
         } catch {
             throw EventHostError(error)
         }
-        // The last that may fail: its thread never ends.
+        // The last step that may fail, because its thread never ends.
         do {
             try writer.start()
         } catch {
@@ -281,7 +281,7 @@ public final class EventHost {
         watchHealth()
     }
 
-    /// Undoes what a start that failed has done.
+    /// Undoes what a failed start has done.
     private func takeBack() {
         deadlines.stop()
         HostRunLoop.setAbandonWitness(nil)
@@ -309,17 +309,17 @@ public final class EventHost {
         }
     }
 
-    /// What is done on the thread that faulted, between the abandoned callout and the next one, on whichever loop.
+    /// Sets what is done on the thread that faulted, between the abandoned callout and the next one, on any loop.
     ///
-    /// The runtime's text is cleared before it can be taken for the next fault's, the unused part of the stack goes back to the
-    /// kernel, and an item that must not be served again is taken out before it can be.
+    /// It clears the runtime's text before that is taken for the next fault's. It gives the unused part of the stack back to the kernel. It
+    /// takes an item that must not be served again out of its loop before it can be.
     private func installAbandonHandler() {
         let abandonedItems = configuration.stallPolicy == nil ? nil : abandonedItems
         let signalPort = signalPort
         HostRunLoop.setAbandonWitness { [capture, buried, supervisor, ward] callout in
             abandonedItems?.add(callout.item)
             capture.clearMessages()
-            // The mask is that of the fault: nobody is left to unblock what the callout had blocked.
+            // The mask is that of the fault: nobody else would unblock what the callout had blocked.
             if callout.loop === HostRunLoop.main { SignalEvents.letThrough() }
             if CrashCapture.isOverdue(facts: callout.stack.faultFacts) { Self.settleInterruptedThread() }
             if CrashCapture.isQuarantined(facts: callout.stack.faultFacts) { ward.admit(callout) }

@@ -1,4 +1,5 @@
-// What a user of Holdfast names beside the host: the loop, and the types of policies, faults, signals and stalls. One import brings them all.
+// The names that a user of Holdfast needs beside the host: the loop, and the types of policies, faults, signals and stalls. One import
+// brings them all.
 
 @_exported public import RunLoops
 

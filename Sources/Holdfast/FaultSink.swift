@@ -2,7 +2,7 @@ internal import CrashCapture
 internal import RunLoops
 internal import Synchronization
 
-/// Where the crash thread puts what it decided: the message for the main loop, the record for the report writer.
+/// Takes the crash thread's decisions: the message goes to the main loop, the record to the report writer.
 final class FaultSink: Sendable {
     private let supervisor: Supervisor
     /// Set once, before the first callout runs.
@@ -20,7 +20,7 @@ final class FaultSink: Sendable {
 
     func decided(fault: FaultSummary, decision: Decision) {
         if decision.drains {
-            // Its record is finished by the next process: what is reported is the end of this one.
+            // The next process finishes its record: what is reported is the end of this one.
             let deadline = HostRunLoop.Instant(nanoseconds: CrashCapture.drainDeadline)
             supervisor.post(draining: fault, thread: fault.thread, until: deadline)
         } else {

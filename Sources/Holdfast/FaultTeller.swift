@@ -4,18 +4,18 @@ internal import Logging
 internal import Symbolication
 internal import Synchronization
 
-/// Tells the log of each fault in one line: as soon as its names are known, or without them where the report writer is held up.
+/// Logs each fault in one line: as soon as its names are known, or without them if the report writer is held up.
 final class FaultTeller: Sendable {
     private struct State {
         /// The lines of the last faults, by their numbers.
         var lines: [Int: String] = [:]
-        /// The numbers of these, the oldest first.
+        /// The numbers of these faults, the oldest first.
         var order: [Int] = []
-        /// What a record needs to be put into words; made when it is needed first.
+        /// What is needed to put a record into words; made when it is first needed.
         var process: SpoolProcess?
     }
 
-    /// How many lines are kept for who asks later.
+    /// How many lines are kept for later questions.
     private static let mostLines = 256
 
     /// Protected by its lock.
@@ -30,9 +30,9 @@ final class FaultTeller: Sendable {
         self.logger = logger
     }
 
-    /// Logs the line of a fault, unless that was done; its report was just made.
+    /// Logs the line of a fault whose report was just made, unless that was done.
     ///
-    /// On the report writer's thread.
+    /// Called on the report writer's thread.
     func tell(_ report: CrashReport) {
         guard let number = report.fault?.number else { return }
         let text = report.faultLine(isStored: !health.isUnusable)
@@ -43,7 +43,7 @@ final class FaultTeller: Sendable {
 
     /// Logs that faults were counted in the report of an equal one.
     ///
-    /// On the report writer's thread.
+    /// Called on the report writer's thread.
     func tell(of count: Int, countedIn id: ReportID) {
         let faults = count == 1 ? "1 more fault" : "\(count) more faults"
         logger.warning("\(faults) resumed, equal to that of report \(id.rawValue.prefix(12))")
@@ -51,7 +51,7 @@ final class FaultTeller: Sendable {
 
     /// Logs what is known of a fault whose line is late: the disk may stand still.
     ///
-    /// On the main thread.
+    /// Called on the main thread.
     func tellLate(_ message: CrashMessage) {
         let words = words(ofFault: message.number) ?? message.plain
         guard let line = keep(words, of: message.number) else { return }
@@ -68,7 +68,7 @@ final class FaultTeller: Sendable {
         state.withLock { $0.lines[number] } ?? words(ofFault: number)
     }
 
-    /// Keeps a line; nil if there is one of the fault already.
+    /// Keeps a line; nil if the fault already has one.
     private func keep(_ line: String, of number: Int) -> String? {
         state.withLock { state in
             guard state.lines[number] == nil else { return nil }
@@ -79,7 +79,7 @@ final class FaultTeller: Sendable {
         }
     }
 
-    /// What the record of a fault says, without names: those take time.
+    /// The record of a fault in words, without names, which take time.
     private func words(ofFault number: Int) -> String? {
         guard let bytes = capture.recordBytes(ofFault: number),
             let record = FaultRecord(bytes: bytes), record.number == number,

@@ -1,8 +1,8 @@
 /// Keeps a restart back until it is released.
 ///
-/// Made by `EventHost.hold()` for work that the host cannot see, and by `Drain.hold()` for what is to be brought to an end. One that is never
-/// released keeps the process until the limit of `EventHost.AfterResume`, or the deadline of the drain. A callout that is abandoned does not
-/// release what it holds: register a cleanup (`HostRunLoop.addCleanup`).
+/// `EventHost.hold()` makes one for work that the host cannot see, `Drain.hold()` for work that is to be ended first. A hold that is never
+/// released keeps the process until the limit of `EventHost.AfterResume`, or the deadline of the drain. An abandoned callout does not
+/// release its holds: register a cleanup (`HostRunLoop.addCleanup`).
 @MainActor
 public final class Hold {
     private var whenReleased: (@MainActor () -> Void)?
@@ -11,7 +11,7 @@ public final class Hold {
         self.whenReleased = whenReleased
     }
 
-    /// Keeps it back no longer; later calls do nothing.
+    /// Releases the hold; later calls do nothing.
     public func release() {
         let released = whenReleased
         whenReleased = nil

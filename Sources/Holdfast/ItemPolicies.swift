@@ -5,7 +5,7 @@ public import StallDetection
 internal import Synchronization
 
 extension HostRunLoop.Item {
-    /// Which faults of its callouts are resumed; nil for the policy of the host (`EventHost.Configuration.recoveryPolicy`).
+    /// Which faults of the item's callouts are resumed; nil for the host's policy (`EventHost.Configuration.recoveryPolicy`).
     ///
     /// It holds at once, and may be set before there is a host. Callable from any thread.
     public final var recoveryPolicy: RecoveryPolicy? {
@@ -16,10 +16,10 @@ extension HostRunLoop.Item {
         }
     }
 
-    /// When its callouts are stalls, and whether those have reports; nil for the policy of the host
-    /// (`EventHost.Configuration.stallPolicy`), without which nothing is watched.
+    /// When the item's callouts are stalls, and whether these have reports; nil for the host's policy.
     ///
-    /// May be set before there is a host. Callable from any thread.
+    /// Without the host's policy (`EventHost.Configuration.stallPolicy`) nothing is watched. May be set before there is a host. Callable
+    /// from any thread.
     public final var stallPolicy: StallPolicy.Item? {
         get { StallPolicyTable.shared.policy(ofItem: identifiers[0]) }
         set {
@@ -28,11 +28,11 @@ extension HostRunLoop.Item {
         }
     }
 
-    /// How long one of its callouts may run; nil for the deadline of the host (`EventHost.Configuration.calloutDeadline`).
+    /// How long a callout of the item may run; nil for the host's deadline (`EventHost.Configuration.calloutDeadline`).
     ///
-    /// `CalloutDeadline.never` takes that away. It holds for items of the main loop and of loops that are watched
-    /// (`EventHost.watch(_:rule:)`). Whether a callout may be abandoned follows from the recovery policy, too. May be set before there is a
-    /// host. Callable from any thread.
+    /// `CalloutDeadline.never` means no deadline. It holds for items of the main loop and of loops that are watched
+    /// (`EventHost.watch(_:rule:)`). The recovery policy, too, says whether a callout may be abandoned. May be set before there is a host.
+    /// Callable from any thread.
     public final var calloutDeadline: CalloutDeadline? {
         get { ItemDeadlines.shared.deadline(ofItem: identifiers[0]) }
         set {
@@ -42,14 +42,14 @@ extension HostRunLoop.Item {
         }
     }
 
-    /// Whether it was taken out of its loop, because it faulted too often.
+    /// Whether the item was taken out of its loop because it faulted too often.
     ///
     /// Callable from any thread.
     public final var isQuarantined: Bool {
         ItemPolicies.withHost { host in identifiers.contains { host.ward.knows($0) } } ?? false
     }
 
-    /// Puts it back into its loop before its quarantine is over, on probation.
+    /// Puts the item back into its loop before its quarantine is over, on probation.
     ///
     /// Callable from any thread.
     ///
@@ -58,7 +58,7 @@ extension HostRunLoop.Item {
     public final func endQuarantine() -> Bool {
         guard let host = ItemPolicies.withHost({ $0 }) else { return false }
         var wasQuarantined = false
-        // Not yet there: its thread is on the way from the callout to the ward.
+        // Its thread may still be on the way from the callout to the ward.
         for identifier in identifiers
         where host.ward.knows(identifier) && host.supervisor.endQuarantine(ofItem: identifier) {
             host.ward.discharge(identifier)
@@ -67,16 +67,16 @@ extension HostRunLoop.Item {
         return wasQuarantined
     }
 
-    /// What faults, stalls and deadlines name it by: more than one where it stands on other items.
+    /// The identities that faults, stalls and deadlines have for it: several if it consists of other items.
     private var identifiers: [UInt64] { calloutIdentifiers }
 }
 
-/// The policies of items, which are the same whether there is a host or not.
+/// The policies of items, with or without a host.
 ///
-/// They are kept by identity, for that is what the crash thread knows of an item. What items that are gone have left is taken out when it
+/// They are kept by identity, because the crash thread knows only that of an item. Entries of items that are gone are removed when they
 /// might be half of all.
 enum ItemPolicies {
-    /// What of the host works for items.
+    /// The parts of the host that work for items.
     struct Host: Sendable {
         let supervisor: Supervisor
         let ward: QuarantineWard
@@ -85,7 +85,7 @@ enum ItemPolicies {
     }
 
     private final class WeakItem: @unchecked Sendable {
-        // Written once; the runtime keeps reads of it apart from its end.
+        // Written once. The runtime makes reads safe against the end of the item.
         weak var item: HostRunLoop.Item?
 
         init(_ item: HostRunLoop.Item) { self.item = item }
@@ -93,7 +93,7 @@ enum ItemPolicies {
 
     private struct Items {
         var all: [UInt64: WeakItem] = [:]
-        /// How many there may be until those that are gone are looked for.
+        /// How many entries there may be until those of items that are gone are removed.
         var limit = 1024
     }
 
@@ -112,7 +112,7 @@ enum ItemPolicies {
         deadlinesChanged()
     }
 
-    /// Has the host keep deadlines from the first one on.
+    /// Tells the host that there are deadlines, once.
     static func deadlinesChanged() {
         guard let host = host.withLock({ $0 }) else { return }
         do {

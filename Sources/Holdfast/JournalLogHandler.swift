@@ -2,15 +2,15 @@ internal import CrashReports
 internal import Glibc
 package import Logging
 
-/// Writes lines to the journal by way of standard error: with their priority, and without what the journal knows itself.
+/// Writes lines to the journal by way of standard error, with their priority, and without what the journal adds itself.
 ///
-/// It is the default of a host whose standard error is the journal (systemd.exec(5), `JOURNAL_STREAM`) where the program has set up no
-/// log of its own. A priority in front of a line is what sd-daemon(3) describes.
+/// It is the default of a host if standard error is the journal (systemd.exec(5), `JOURNAL_STREAM`) and the program has set up no log of
+/// its own. sd-daemon(3) describes the priority in front of a line.
 package struct JournalLogHandler: LogHandler {
     private let label: String
-    /// What goes with every line.
+    /// The metadata of every line.
     package var metadata: Logger.Metadata = [:]
-    /// What is asked for more of that, for each line.
+    /// Gives more metadata for each line.
     package var metadataProvider: Logger.MetadataProvider?
     /// Lines below it are not written.
     package var logLevel = Logger.Level.info
@@ -22,7 +22,7 @@ package struct JournalLogHandler: LogHandler {
         self.label = label
     }
 
-    /// A part of what goes with every line.
+    /// A value of the metadata of every line.
     package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
         set { metadata[key] = newValue }
@@ -41,7 +41,7 @@ package struct JournalLogHandler: LogHandler {
     }
 
     func line(of event: LogEvent) -> String {
-        // A line of the journal's ends where one of the text does, or at a NUL, and the next would have the priority that it says.
+        // A newline or a NUL in the text would end the journal's line, and the rest would have a priority of its own choice.
         let words = text(of: event, label: label).split(whereSeparator: \.isNewline).joined(separator: " ")
         let line = TerminalText.visible(words)
         return "<\(Self.priority(of: event.level))>\(line)\n"

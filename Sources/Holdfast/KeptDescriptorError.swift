@@ -1,7 +1,7 @@
 internal import CrashCapture
 package import SystemPackage
 
-/// Why a descriptor or its bytes are not kept across restarts; what was kept under the name before still is.
+/// Why a descriptor or its bytes are not kept across restarts; a former one of the same name still is.
 public struct KeptDescriptorError: Error, Sendable, CustomStringConvertible {
     /// What went wrong.
     public struct Code: Sendable, Hashable {
@@ -34,7 +34,7 @@ public struct KeptDescriptorError: Error, Sendable, CustomStringConvertible {
 
     /// What went wrong.
     public let code: Code
-    /// The name it is about.
+    /// The name concerned.
     package let name: String
     /// The system's error, if any.
     package let underlyingError: Errno?

@@ -2,7 +2,7 @@ internal import CrashCapture
 internal import Glibc
 internal import SystemPackage
 
-/// What is kept across restarts: what the process before this one handed over, and what this one keeps.
+/// The kept descriptors: those that the process before this one handed over, and those that this one keeps.
 ///
 /// A descriptor that was handed over belongs to the host until the program asks for it.
 @MainActor
@@ -12,20 +12,20 @@ final class KeptDescriptors {
 
     /// What was handed over.
     let inherited: KeptTable.Contents
-    /// Why nothing was handed over although there should have been something.
+    /// Whether the hand-over failed.
     let isDamaged: Bool
     /// Made when something is kept.
     private var table: KeptTable?
     /// Handed over, and not asked for yet.
     private var unclaimed: [String: CInt] = [:]
-    /// What the program finds: what was handed over and what it kept itself.
+    /// What the program finds: descriptors that were handed over, and those that it kept itself.
     private var entries: [String: KeptEntry] = [:]
     /// Under how many names each descriptor is kept.
     private var uses: [CInt: Int] = [:]
 
-    /// Takes over what the environment names and takes the variable out of it.
+    /// Takes over the table that the environment names, and removes the variable.
     ///
-    /// - Parameter isRestarted: Whether the environment is one that a restart of this very process made.
+    /// - Parameter isRestarted: Whether a restart of this very process made the environment.
     init(isRestarted: Bool) {
         let text = ProcessEnvironment.values[Self.variable]
         _ = unsafe unsetenv(Self.variable)
@@ -38,7 +38,7 @@ final class KeptDescriptors {
         inherited = contents ?? .none
         isDamaged = contents == nil
         unclaimed = inherited.entries.mapValues(\.descriptor)
-        // Kept further: this process may be restarted before the program has asked for it.
+        // Still kept: this process may be restarted before the program has asked for it.
         for (name, entry) in inherited.entries {
             try? keep(entry, as: name)
         }

@@ -1,12 +1,12 @@
 internal import Logging
 
 extension LogHandler {
-    /// A line of Holdfast's own handlers: the label, the message, its error, and all metadata by key.
+    /// The text of a line for Holdfast's own handlers: the label, the message, its error, and all metadata by key.
     ///
     /// - Parameters:
-    ///   - event: What is logged.
-    ///   - label: The label of what logs; "" for none.
-    ///   - told: What is said of a value of the metadata.
+    ///   - event: The event.
+    ///   - label: The label of the logger; "" for none.
+    ///   - told: Returns the text for a value of the metadata.
     /// - Returns: The line, without its end.
     func text(
         of event: LogEvent,

@@ -2,7 +2,7 @@ internal import CrashCapture
 public import StallDetection
 internal import Synchronization
 
-/// What `onFault`, `onDrain`, `onRestart`, `onSignal` and `onStall` return: ends the calls of the handler.
+/// Ends the calls of a handler: what `onFault`, `onDrain`, `onRestart`, `onSignal` and `onStall` return.
 ///
 /// It need not be kept: the handler is called until `invalidate()`, or until the host is closed.
 @MainActor
@@ -17,9 +17,9 @@ public final class Observation {
         self.whenInvalid = whenInvalid
     }
 
-    /// Has the handler called no more; later calls do nothing.
+    /// Ends the calls of the handler; later calls do nothing.
     ///
-    /// With the last handler of a signal, what stood before the first comes back: the action and the signal mask, unless somebody else took
+    /// When the last handler of a signal ends, the action and the signal mask from before the first come back, unless somebody else took
     /// the signal meanwhile. Signals that were not delivered yet are dropped then.
     public func invalidate() {
         guard isValid else { return }
@@ -42,7 +42,7 @@ final class Handlers<Argument> {
             self.body = body
         }
 
-        /// Calls it, unless it was given up meanwhile.
+        /// Calls it, unless it was ended meanwhile.
         @MainActor
         func callAsFunction(_ argument: Argument) {
             if observation.isValid { body(argument) }
@@ -59,26 +59,25 @@ final class Handlers<Argument> {
         return observation
     }
 
-    /// Gives up all of them.
+    /// Ends all of them.
     func invalidate() {
         for handler in all { handler.observation.invalidate() }
     }
 }
 
 extension EventHost {
-    /// How many elements of a sequence wait for the task that iterates over it.
+    /// How many elements of a sequence wait for its task.
     private nonisolated static let sequenceCapacity = 256
 
-    /// The messages of faults, as `onFault(_:)` tells them, from now on.
+    /// The messages of faults from now on, as `onFault(_:)` gives them.
     ///
     /// For one task. Up to 256 wait; beyond that the oldest is dropped, and counted (`Statistics.dropped`). The sequence ends when the host
-    /// is closed. A task that runs on the main actor is served by the main loop, like the handlers; where a task itself faults, nothing is
-    /// resumed.
+    /// is closed. The main loop serves a task on the main actor, like the handlers. If a task itself faults, that is not resumed.
     public var faults: AsyncStream<CrashMessage> {
         sequence { yield in onFault { yield($0) } }
     }
 
-    /// The signals of a kind, as `onSignal(_:_:)` tells them, from now on: `for await _ in try host.signals(SIGHUP) { reload() }`.
+    /// The signals of a kind from now on, as `onSignal(_:_:)` gives them: `for await _ in try host.signals(SIGHUP) { reload() }`.
     ///
     /// For one task; see `faults` for what is dropped. The signal is observed until nobody has the sequence any more, or the task that
     /// iterates over it is cancelled.
@@ -90,7 +89,7 @@ extension EventHost {
         try sequence { yield throws(EventHostError) in try onSignal(signal) { yield($0) } }
     }
 
-    /// The stalls that are found and that end, as `onStall(_:)` tells them, from now on.
+    /// The stalls from now on, when they are found and when they end, as `onStall(_:)` gives them.
     ///
     /// For one task; see `faults` for what is dropped. Iterate off the main actor to hear of a stall of the main loop while it lasts.
     public var stalls: AsyncStream<Stall> {

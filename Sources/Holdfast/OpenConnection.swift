@@ -1,11 +1,11 @@
 internal import Glibc
 
-/// Which descriptors lead to somebody who would notice that this process has ended.
+/// Finds descriptors whose peers would notice that this process has ended.
 enum OpenConnection {
-    /// Whether a descriptor is a connection: a socket for a stream or for packets in order that does not listen.
+    /// Whether a descriptor is a connection: a stream or packet socket that does not listen.
     ///
-    /// Callable from any thread. Others are none: what a process makes for itself (eventfd, timerfd, inotify) is made anew by the next
-    /// one; most pipes lead back into the process; a listening socket has no peer, and a datagram socket no connection.
+    /// Callable from any thread. Others are not: the next process makes anew what a process makes for itself (eventfd, timerfd, inotify).
+    /// Most pipes lead back into the process. A listening socket has no peer, and a datagram socket no connection.
     static func isOne(_ descriptor: CInt) -> Bool {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return false }

@@ -2,24 +2,23 @@ internal import CrashCapture
 internal import CrashReports
 internal import Glibc
 
-/// The faults of this instance of the program in the last minutes, of the process before this one and of others: what a start goes
-/// by.
+/// The faults of this program instance in the last minutes, by which a start is decided: of the process before this one, and of others.
 struct PastFaults {
-    /// Far enough back for any crash loop that is worth the name.
+    /// Far enough back for any crash loop.
     private static let seconds: Double = 300
 
     /// In no order.
     let all: [PastFault]
-    /// Those of the process that this one took the place of: it had the same pid.
+    /// Those of the process before a restart in place, which had the same pid.
     let ofPredecessor: [PastFault]
 
     /// Reads them from a store and from its spool.
     ///
-    /// Where nothing can be read, nothing is known.
+    /// If nothing can be read, there are none.
     ///
     /// - Parameters:
     ///   - store: The store.
-    ///   - instance: What this process is an instance of: others have a count of their own.
+    ///   - instance: The program instance of this process: others have counts of their own.
     init(store: ReportStore, instance: ProgramInstance) {
         let executable = CrashCapture.executable
         let pid = getpid()
@@ -29,7 +28,7 @@ struct PastFaults {
             executable: executable,
             withinSeconds: Self.seconds
         )
-        // A forked child's fault does not end the program. A process that is alive is not the one before this one.
+        // A forked child's fault does not end the program. A process that is alive is not a predecessor.
         let own = recent.filter {
             !$0.isForkedChild && $0.instance.mayBe(instance) && !CrashCapture.isAlive(pid: $0.pid)
         }
@@ -45,7 +44,7 @@ extension PastFault {
             switch fault.verdict {
             case .resume: fault.isQuarantined ? .quarantined : .resumed
             case .restart: .restarted
-            // Without a verdict the process ended before there was one.
+            // Without a verdict, the process ended before there was one.
             default: .terminated
             }
         self.init(

@@ -1,9 +1,9 @@
 internal import CrashReports
 internal import Logging
 
-/// The log of a host, whose lines tell of texts that others chose: names, labels, paths, errors.
+/// The log of a host, whose lines contain texts that others chose: names, labels, paths, errors.
 ///
-/// What is not printable is escaped here, whatever handler writes it: the end of a line, or a NUL in the journal, would let a text make
+/// Unprintable characters are escaped here, whatever handler writes the line: with a newline, or a NUL in the journal, a text could make
 /// lines of its own.
 struct PrintableLogHandler: LogHandler {
     private var handler: any LogHandler
@@ -12,7 +12,7 @@ struct PrintableLogHandler: LogHandler {
     ///
     /// - Parameter handler: What writes the lines.
     init(_ handler: any LogHandler) {
-        // A configuration may come from a host before.
+        // A configuration may be that of an earlier host.
         self.handler = (handler as? PrintableLogHandler)?.handler ?? handler
     }
 
@@ -59,7 +59,7 @@ struct PrintableLogHandler: LogHandler {
         }
     }
 
-    /// An error whose text is printable is passed on as it is: handlers may look at its type.
+    /// An error whose text is printable is passed on unchanged: handlers may look at its type.
     private static func printable(_ error: any Error) -> any Error {
         let text = "\(error)"
         let visible = TerminalText.visible(text)
@@ -68,7 +68,7 @@ struct PrintableLogHandler: LogHandler {
 }
 
 extension EventHost.Configuration {
-    /// The same, with a log that escapes what is not printable.
+    /// The same configuration, with a log that escapes unprintable characters.
     var withPrintableLog: EventHost.Configuration {
         var result = self
         result.logger.handler = PrintableLogHandler(logger.handler)
@@ -76,7 +76,7 @@ extension EventHost.Configuration {
     }
 }
 
-/// An error of which only the text is left.
+/// An error that consists of its escaped text.
 private struct PrintableError: Error, CustomStringConvertible {
     let description: String
 }

@@ -3,22 +3,22 @@ internal import Synchronization
 
 /// The items that were taken out of their loops, until they are put back.
 ///
-/// Any loop's thread adds to it, the main thread takes from it.
+/// Any loop's thread adds to it; the main thread takes from it.
 final class QuarantineWard: Sendable {
-    /// With nil for an item that was gone when its turn came.
+    /// Nil for an item that was gone by then.
     ///
     /// Protected by its lock.
     private let withdrawals = Mutex<[UInt64: HostRunLoop.Withdrawal?]>([:])
 
-    /// Takes the item of a callout that was abandoned out of its loop.
+    /// Takes the item of an abandoned callout out of its loop.
     ///
-    /// On the loop's thread.
+    /// Called on the loop's thread.
     func admit(_ callout: HostRunLoop.AbandonedCallout) {
         let withdrawal = callout.loop.withdraw(item: callout.item)
         withdrawals.withLock { $0[callout.item] = .some(withdrawal) }
     }
 
-    /// Whether an item has come here, or would have if it were not gone: its loop's thread may not have come that far.
+    /// Whether an item was admitted, even if it was gone by then: its loop's thread may not have come so far yet.
     func knows(_ item: UInt64) -> Bool {
         withdrawals.withLock { $0[item] != nil }
     }
@@ -28,14 +28,14 @@ final class QuarantineWard: Sendable {
         withdrawals.withLock { $0.removeValue(forKey: item) ?? nil }?.putBack()
     }
 
-    /// The labels of what is in it, in the order of their items.
+    /// The labels of the items, in their order.
     var labels: [String] {
         withdrawals.withLock { withdrawals in
             withdrawals.sorted { $0.key < $1.key }.compactMap(\.value?.label)
         }
     }
 
-    /// The label of an item, nil if it is not here.
+    /// The label of an item; nil if it is not in the ward.
     func label(of item: UInt64) -> String? {
         withdrawals.withLock { $0[item]??.label }
     }

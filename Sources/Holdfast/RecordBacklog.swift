@@ -1,7 +1,7 @@
 /// The slots whose records wait for their reports.
 ///
-/// A pure state machine. A disk that stands still for seconds holds up the report writer, and one bug may fault hundreds of times
-/// meanwhile: so where many records wait, equal ones share a slot.
+/// A pure state machine. If a disk stands still for seconds, it holds up the report writer, and one bug may fault hundreds of times
+/// meanwhile. So while many records wait, equal ones share a slot.
 struct RecordBacklog {
     /// A slot whose fault is to be counted in another's record, and freed.
     struct Fold: Equatable {
@@ -9,28 +9,28 @@ struct RecordBacklog {
         var other: UInt32
     }
 
-    /// How many wait before equal ones are looked for: more than have a report each anyway (`ReportFolding`).
+    /// How many wait before equal ones are searched: more than have a report each anyway (`ReportFolding`).
     static let roomy = 64
-    /// How many reports are written in one go: what is being written shares its slot with nothing.
+    /// How many reports are written in one go; a record that is being written shares its slot with none.
     static let batch = 64
 
     private var slots: [UInt32] = []
-    /// Slots that came and were not compared: mostly the last one, whose thread still reads it.
+    /// Slots that came and were not compared yet: mostly the last one, whose thread still reads it.
     private var arrivals: [UInt32] = []
-    /// Slots that wait, by what makes faults equal.
+    /// Slots that wait, by the key of equal faults.
     private var sharers: [Int: UInt32] = [:]
 
     /// Makes an empty one, with room for all slots: `append` allocates nothing.
     init() {
         slots.reserveCapacity(256)
-        // Once beforehand: -Onone builds make witness tables at first use, which allocates.
+        // Done once beforehand, because -Onone builds make witness tables at first use, which allocates.
         if append(0) { slots.removeAll(keepingCapacity: true) }
     }
 
     /// How many wait.
     var count: Int { slots.count + arrivals.count }
 
-    /// Adds a record while few wait; says whether it did.
+    /// Adds a record if few wait; returns whether it did.
     ///
     /// Allocates nothing: another thread may fault with the heap locked meanwhile.
     mutating func append(_ slot: UInt32) -> Bool {
@@ -43,9 +43,9 @@ struct RecordBacklog {
     ///
     /// - Parameters:
     ///   - slot: Its slot.
-    ///   - isParked: Says whether the thread that faulted still reads the record in a slot.
-    ///   - key: Says what makes the fault in a slot equal to others; nil if it cannot be told.
-    /// - Returns: What is to be done before anybody else looks.
+    ///   - isParked: Whether the thread that faulted still reads the record in a slot.
+    ///   - key: The key of the fault in a slot, which equal faults share; nil if it is not known.
+    /// - Returns: The folds that the caller must carry out before anybody else looks.
     mutating func add(_ slot: UInt32, isParked: (UInt32) -> Bool, key: (UInt32) -> Int?) -> [Fold] {
         var folds: [Fold] = []
         var left: [UInt32] = []
@@ -69,7 +69,7 @@ struct RecordBacklog {
         return folds
     }
 
-    /// Takes the slots whose reports are to be written next: those that wait longest.
+    /// Takes the slots that have waited longest, to write their reports.
     ///
     /// - Parameter most: How many at most.
     /// - Returns: No more than `batch`.
@@ -83,13 +83,13 @@ struct RecordBacklog {
         return taken
     }
 
-    /// Puts slots back whose reports could not be written: they wait longest, and share a slot, too, where many wait.
+    /// Puts slots back whose reports could not be written: they are next, and share a slot, too, if many wait.
     ///
     /// - Parameters:
     ///   - failed: The slots.
     ///   - isParked: As for `add`.
     ///   - key: As for `add`.
-    /// - Returns: What is to be done before anybody else looks.
+    /// - Returns: The folds that the caller must carry out before anybody else looks.
     mutating func putBack(_ failed: [UInt32], isParked: (UInt32) -> Bool, key: (UInt32) -> Int?) -> [Fold] {
         guard failed.count + count > Self.roomy else {
             slots.insert(contentsOf: failed, at: 0)
@@ -107,7 +107,7 @@ struct RecordBacklog {
                 folds.append(Fold(slot: slot, other: other))
                 continue
             }
-            // One that came meanwhile and was compared is not parked.
+            // A slot that came meanwhile and was compared is not parked.
             if let later = sharers[key] {
                 folds.append(Fold(slot: later, other: slot))
                 slots.removeAll { $0 == later }

@@ -1,7 +1,7 @@
 internal import CrashReports
 internal import Symbolication
 
-/// Writes records that came at about the same time: each report once, however many of them count in it.
+/// Writes records that came at about the same time, each report once, however many of them count in it.
 struct ReportBatch {
     private let store: ReportStore
     private var folding = ReportFolding()
@@ -9,7 +9,7 @@ struct ReportBatch {
     private var images: [CrashReport.Image] = []
     /// The version of the table that they were read from.
     private var imagesVersion: UInt32 = 0
-    /// Addresses that lay in no image when the images were read last.
+    /// Addresses that lay in no image when the images were last read.
     private var homeless: Set<UInt64> = []
 
     init(store: ReportStore) {
@@ -23,10 +23,10 @@ struct ReportBatch {
         var last: Timestamp
     }
 
-    /// Writes records; returns the slots that are in the store now, and what went wrong with the others.
+    /// Writes records; returns the slots that are in the store now, and the errors of the others.
     ///
-    /// Each slot is released as soon as its record is in the store: a report takes milliseconds, and a fault that finds no slot free
-    /// waits no longer than for a verdict.
+    /// Each slot is released as soon as its record is in the store: a report takes milliseconds, and a fault that finds no free slot waits
+    /// no longer than for a verdict.
     mutating func write(
         _ records: [(slot: UInt32, bytes: [UInt8])],
         sections: (UInt32) -> (threads: [UInt8], memory: [UInt8]) = { _ in ([], []) },
@@ -46,7 +46,7 @@ struct ReportBatch {
         var counts: [ReportID: Count] = [:]
         for (slot, bytes) in records {
             guard var record = FaultRecord(bytes: bytes), record.number > 0 else {
-                // A free slot, or one whose record was cut away with its file: there is nothing to tell of.
+                // A free slot, or one whose record was cut off with its file: there is nothing to report.
                 finish(slot)
                 continue
             }
@@ -65,7 +65,7 @@ struct ReportBatch {
                 case .write:
                     attach(sections(slot), to: &record)
                     let report = try self.report(of: record, imagesVersion(), spool, context)
-                    // First: a disk may stand still.
+                    // Logged first: the disk may stand still.
                     tell(report, slot)
                     try store.add(report)
                     finish(slot)
@@ -109,7 +109,8 @@ struct ReportBatch {
     ) throws -> CrashReport {
         var record = record
         record.context = context(record.number).flatMap(FaultContext.init(bytes:))
-        // The images may have changed since the last report; their table is copied only when it has, or an address lies in none.
+        // The images may have changed since the last report. Their table is copied only if it has changed, or if an address lies in no
+        // image.
         let addresses = record.frames + (record.threads?.threads.flatMap(\.frames) ?? [])
         if let builder, version == imagesVersion, addresses.allSatisfy({ isCovered($0) || homeless.contains($0) }) {
             return builder.report(of: record, images: images)

@@ -9,7 +9,7 @@ internal import SystemPackage
 
 /// Makes reports of decided records in the background, on a thread of its own.
 ///
-/// A record is released only when its report is in the store: one that cannot be written is tried again with the next batch.
+/// A record is released only when its report is in the store. If it cannot be written, the next batch tries again.
 final class ReportWriter: Sendable {
     private let capture: CrashCapture
     let store: ReportStore
@@ -17,15 +17,15 @@ final class ReportWriter: Sendable {
     private let teller: FaultTeller
     private let logger: Logger
     private let prepare: @Sendable () -> Void
-    /// The spool of the process before this one, if that had none in a file.
+    /// The spool of the process before this one, if that had no file.
     private let inherited: [UInt8]?
-    /// Whether the log has the lines of that.
+    /// Whether the log has the lines of that spool.
     private let hasToldInherited: Atomic<Bool>
     /// Protected by its lock, as are the records that wait in it.
     private let waiting = Mutex(RecordBacklog())
-    /// How often something could not be written.
+    /// How many writes have failed.
     private let failures = Atomic<UInt32>(0)
-    /// The processes before this one that ended and did not say why; protected by its lock.
+    /// The processes before this one that ended without saying why; protected by its lock.
     let silentEnds = Mutex<[SpoolFinisher.SilentEnd]>([])
     private let wake = Semaphore()
     private let drained = Semaphore()
@@ -57,7 +57,7 @@ final class ReportWriter: Sendable {
 
     /// Queues a record, or counts it in an equal one that waits.
     ///
-    /// On the crash thread.
+    /// Called on the crash thread.
     func enqueue(slot: UInt32) {
         waiting.withLock { waiting in
             if waiting.append(slot) { return }
@@ -75,15 +75,15 @@ final class ReportWriter: Sendable {
             .map { ReportFolding.key(of: $0, numbersMatter: false) }
     }
 
-    /// Waits until every record is in the store, or the limit has passed; says whether they are.
+    /// Waits until every record is in the store, or the limit has passed; returns whether they are.
     ///
-    /// A record that cannot be written is waited for only where it would be lost with the process (a later one finishes what is in the
-    /// spool), and where the store can be used at all.
+    /// A record that cannot be written is waited for only if it would be lost with the process (a later process finishes what is in the
+    /// spool), and if the store can be used at all.
     @discardableResult
     func flush(limit: Duration) -> Bool {
         let end = HostRunLoop.Instant.now.advanced(by: limit)
         let before = failures.load(ordering: .relaxed)
-        // The slots, and not the queue: a record is queued only after the thread that faulted goes on.
+        // The slots count, not the queue: a record is queued only after the thread that faulted goes on.
         while capture.slotsInUse > 0 || !hasToldInherited.load(ordering: .acquiring), .now < end {
             if capture.isPersistent || health.isUnusable, failures.load(ordering: .relaxed) != before { return false }
             drained.wait(atMost: .milliseconds(20))
@@ -91,19 +91,19 @@ final class ReportWriter: Sendable {
         return capture.slotsInUse == 0
     }
 
-    /// How often what could not be written is tried each second.
+    /// How many times a failed write is repeated, once a second, before it waits for the next record.
     private static let promptTries = 60
-    /// How many records wait for a store that cannot be used where the process loses them anyway: those of the first faults.
+    /// How many records wait if the store cannot be used and the process would lose them anyway: those of the first faults.
     private static let mostUnwritable = 64
 
     /// SCHED_BATCH of the kernel's sched.h, which the overlay lacks.
     private static let batch: CInt = 3
 
     private func run() -> Never {
-        // First: a verdict may wait for it.
+        // Done first, because a verdict may wait for it.
         prepare()
-        // With one processor for all, a report must not come between a fault and the next callout: this thread does not preempt others
-        // when it wakes up (sched(7), SCHED_BATCH). No more than that: in a flood, faults wait for the slots that it frees.
+        // If there is one processor, a report must not come between a fault and the next callout. So this thread does not preempt others
+        // when it wakes up (sched(7), SCHED_BATCH). Nothing stronger: in a flood, faults wait for the slots that it frees.
         var parameters = sched_param(sched_priority: 0)
         _ = unsafe sched_setscheduler(0, Self.batch, &parameters)
         tellInherited()
@@ -114,15 +114,15 @@ final class ReportWriter: Sendable {
         var failedTries = 0
         var mends = 0
         while true {
-            // What could not be written is tried again after a while, whatever else comes; later, with what comes next.
+            // A failed write is repeated after a while, whatever else comes; later, with the next record.
             if failedTries > 0 { sleep(1) }
             if failedTries == 0 {
                 wake.wait()
             } else if failedTries > Self.promptTries {
                 wake.wait(atMost: .seconds(60))
             }
-            // With one processor for all, the scheduler may take this thread before the one that faulted (measured: 2 to 5 ms until
-            // the next callout instead of 0.1 ms). That one goes on in less.
+            // If there is one processor, the scheduler may choose this thread before the one that faulted (measured: 2 to 5 ms until the
+            // next callout instead of 0.1 ms). That one goes on in less.
             usleep(500)
             wake.drain()
             lookAtSpool(&mends)
@@ -131,7 +131,7 @@ final class ReportWriter: Sendable {
         }
     }
 
-    /// Makes the spool whole again where somebody has cut it, and says so.
+    /// Makes the spool whole again if somebody has cut it, and logs that.
     private func lookAtSpool(_ mends: inout Int) {
         let now = capture.mendSpool()
         guard now != mends else { return }
@@ -145,7 +145,7 @@ final class ReportWriter: Sendable {
         )
     }
 
-    /// Tries all that wait now, each once; says whether all could be written.
+    /// Tries all records that wait now, each once; returns whether all could be written.
     private func writeWaiting(_ batch: inout ReportBatch) -> Bool {
         var left = waiting.withLock { $0.count }
         var failed: [UInt32] = []
@@ -156,7 +156,7 @@ final class ReportWriter: Sendable {
             drained.signal()
         }
         if failed.isEmpty { return true }
-        // They must not take the place of faults to come: where there is no place left, the process restarts.
+        // They must not take the slots of later faults: without a free slot, the process restarts.
         if !capture.isPersistent, health.isUnusable {
             for slot in failed.dropFirst(Self.mostUnwritable) { capture.release(slot: slot) }
             failed = Array(failed.prefix(Self.mostUnwritable))
@@ -168,7 +168,7 @@ final class ReportWriter: Sendable {
         return false
     }
 
-    /// Finishes what dead processes left, unless the store cannot be used; says whether it did.
+    /// Finishes what dead processes left, unless the store cannot be used; returns whether it did.
     private func finishSpool() -> Bool {
         guard !health.isUnusable else { return false }
         let outcome = SpoolFinisher(store: store).finish()
@@ -178,14 +178,16 @@ final class ReportWriter: Sendable {
         return true
     }
 
-    /// Logs a line for each fault of an earlier process; for equal ones of one process the first, with their number.
+    /// Logs a line for each fault of an earlier process.
+    ///
+    /// Equal faults of one process share a line, with their number.
     private func tell(of reports: [(id: ReportID, report: CrashReport?)], isStored: Bool) {
         var told: [String] = []
         var lines: [String: (text: String, count: Int)] = [:]
         for (id, report) in reports {
             let key = report.map { "\($0.process.pid) \($0.fingerprint)" } ?? "\(id)"
             if lines[key] == nil { told.append(key) }
-            // Of another process, whose numbers are not ours.
+            // A fault of another process, whose numbers are not ours.
             let text = report.map { "\($0.process.name)[\($0.process.pid)] \($0.faultLine(isStored: isStored))" }
             lines[key] = (lines[key]?.text ?? text ?? "report \(id)", (lines[key]?.count ?? 0) + 1)
         }
@@ -196,14 +198,14 @@ final class ReportWriter: Sendable {
         }
     }
 
-    /// Tells of what the process before this one left in memory, because it had no store: with the line of each fault, and a report if there
-    /// is a store by now.
+    /// Logs the faults that the process before this one left in memory because it had no store; makes their reports if there is a store
+    /// now.
     private func tellInherited() {
         guard let inherited, let contents = try? SpoolContents(bytes: inherited), contents.process.pid == Int(getpid())
         else {
             return
         }
-        // Who died while naming functions does not make its successor do the same.
+        // If that process died while naming functions, this one does not name them.
         let hasNamed = contents.records.contains {
             $0.verdict != .resume && $0.threadName == FaultRecord.reportWriterThreadName
         }
@@ -219,7 +221,7 @@ final class ReportWriter: Sendable {
         tell(of: reports, isStored: isStored)
     }
 
-    /// Tells of processes like this one that ended without saying why: of the same program, started the same way.
+    /// Logs processes like this one that ended without saying why: of the same program, started in the same way.
     private func noteEnds(_ ends: [SpoolFinisher.SilentEnd]) {
         guard !ends.isEmpty, let own = try? SpoolContents.process(bytes: capture.spoolBytes()) else { return }
         let ours = ends.filter { $0.process.executable == own.executable && $0.process.arguments == own.arguments }

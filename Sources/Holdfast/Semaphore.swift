@@ -3,10 +3,9 @@ internal import Synchronization
 
 /// A counting semaphore: sem_overview(7), with limits on the monotonic clock.
 ///
-/// POSIX's own waits until a time of the wall clock (sem_timedwait(3)), which somebody may set back. Takes no lock. Callable
-/// from any thread.
+/// sem_timedwait(3) waits until a time of the wall clock, which may be set back. Takes no lock. Callable from any thread.
 final class Semaphore: Sendable {
-    /// The signals that nobody has taken.
+    /// The signals that were not taken yet.
     private let count = Atomic<UInt32>(0)
     /// How many threads are about to sleep, or sleep.
     private let waiting = Atomic<UInt32>(0)
@@ -14,7 +13,7 @@ final class Semaphore: Sendable {
     /// Makes one without signals.
     init() {}
 
-    /// Takes the signals that came meanwhile, without waiting.
+    /// Discards the signals that came meanwhile, without waiting.
     func drain() { count.store(0, ordering: .sequentiallyConsistent) }
 
     /// Ends one wait, now or later.
@@ -53,7 +52,7 @@ final class Semaphore: Sendable {
     /// When a wait that begins now ends: nanoseconds on the monotonic clock.
     private static func deadline(_ limit: Duration) -> Int64 {
         let (seconds, attoseconds) = limit.components
-        // Beyond a century it is for ever.
+        // More than a century is for ever.
         guard seconds < 3_000_000_000 else { return .max }
         return MonotonicClock.nanoseconds + max(0, seconds) * 1_000_000_000 + max(0, attoseconds) / 1_000_000_000
     }
