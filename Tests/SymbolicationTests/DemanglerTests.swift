@@ -21,6 +21,18 @@ struct DemanglerTests {
     }
 
     @Test(
+        "A closure has the name of what it is written in, and none where that is top-level code",
+        arguments: [
+            ("$s7greeteryycfU_", "closure #1"),
+            ("$s7greeteryycfU1_yycfU_", "closure #1 in closure #3"),
+            ("$s7greeter5startyyFyycfU_", "closure #1 in start()"),
+        ]
+    )
+    func closures(name: String, expected: String) {
+        #expect(Demangler.brief(name) == expected)
+    }
+
+    @Test(
         "leaves other names as they are",
         arguments: [
             "", "main", "qsort", "_start", "_", "$", "$s", "_Z", "_Zebra!", "$snot-mangled", "zażółć", "a\0b",

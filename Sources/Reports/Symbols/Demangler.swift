@@ -43,7 +43,8 @@ package enum Demangler {
             )
         }
         guard let text, text != name else { return demangle(name) }
-        return text
+        // What a closure of top-level code is written in is its module, which is left out here.
+        return text.hasSuffix(" in ") ? String(text.dropLast(4)) : text
     }
 
     /// Whether a linker name is that of glue which the Swift compiler made and which only calls another function.
