@@ -77,15 +77,15 @@ public struct FaultSummary: Sendable {
     /// The signal's number.
     public var signal: CInt
     /// `si_code` of the signal.
-    public var code: CInt
+    package var code: CInt
     /// The address that the kernel gave with the signal, 0 if it gave none.
     public var address: UInt64
     /// The process that sent the signal; 0 if the kernel raised it.
     package var sender: CInt
     /// Whether the thread was in a callout, on its callout stack, above an armed recovery point.
     package var hasRecoveryPoint: Bool
-    /// Whether the thread is the process's first.
-    public var isMainThread: Bool
+    /// Whether it is the thread that the process began with.
+    package var isMainThread: Bool
     /// Whether the callout stack overflowed.
     public var isStackOverflow: Bool
     /// Whether a Swift task was current on the thread.
@@ -102,9 +102,9 @@ public struct FaultSummary: Sendable {
     package var hasOpenRuntimeState: Bool
     /// Whether a frame of the callout is inside the initialiser of a thread-local variable of C++, which would count as initialised.
     package var isInInitialiser: Bool
-    /// Whether nothing faulted: the callout ran for longer than its deadline and was interrupted.
-    public var isOverdue: Bool
-    /// Whether the loop's description of the callout could not be read, so that item and policy are unknown.
+    /// Whether nothing faulted: the callout ran for longer than its deadline and was interrupted, wherever it was.
+    package var isOverdue: Bool
+    /// Whether the loop's own words about the callout could not be read: whose item it is, and which policy holds.
     package var isCalloutUnreadable: Bool
     /// Whether the process has called `exit`, and so is ending.
     package var isExiting: Bool

@@ -329,12 +329,12 @@ package struct KeptEntry: Sendable, Hashable {
     }
 }
 
-/// A descriptor that was to be kept across a restart and is not there: it was closed, and its number may be another file's.
-public struct LostDescriptor: Sendable, Hashable {
+/// What was to be kept across a restart and is not there: it was closed, and its number may be another file's.
+package struct LostDescriptor: Sendable, Hashable {
     /// The name that it was kept under.
-    public let name: String
-    /// Its bytes, which were kept.
-    public let state: [UInt8]
+    package let name: String
+    /// Its bytes, which are there.
+    package let state: [UInt8]
 }
 
 /// The file that a descriptor is open on: the number may be another file's tomorrow.

@@ -10,7 +10,7 @@ public struct SignalEvent: Sendable, Hashable {
     /// The signal's number.
     public let signal: CInt
     /// `si_code`: 0 for kill(2), negative for other senders, positive for the kernel.
-    public let code: CInt
+    package let code: CInt
     /// The sending process, 0 if the kernel sent it; for SIGCHLD the child.
     public let senderPid: CInt
     /// The sending user.
@@ -19,19 +19,19 @@ public struct SignalEvent: Sendable, Hashable {
     public let value: Int64
     /// For SIGCHLD an exit status or a signal, as the code says (`CLD_EXITED` and so on), else 0.
     ///
-    /// The kernel keeps one SIGCHLD for any number of children: wait for all that have ended.
-    public let status: CInt
-    /// For a timer (`SI_TIMER`): further expirations that this signal stands for.
+    /// The kernel keeps one SIGCHLD for any number of children: wait for all of them that have ended.
+    package let status: CInt
+    /// For a timer (`SI_TIMER`): the expirations that this signal stands for beside its own.
     package let timerOverrun: CInt
     /// For a signal about a descriptor (fcntl(2), `F_SETSIG`): which one.
     package let descriptor: CInt?
     /// The events of that descriptor, in the form of poll(2).
     package let descriptorEvents: CInt
-    /// Earlier signals of this number that found no room: 4,096 wait at most.
-    public let lost: UInt64
-    /// Whether this is no signal, but only the count of those that were lost after the last one.
-    public let isCountOnly: Bool
-    /// Whether the process before this one took it, and was replaced before it had ended; only for SIGTERM and SIGINT.
+    /// Signals of this number that came before this one and found no room: 4,096 wait at most.
+    package let lost: UInt64
+    /// Whether this is no signal, but tells only how many were lost after the last one.
+    package let isCountOnly: Bool
+    /// Whether the process before this one took it, and was replaced before it had ended: SIGTERM and SIGINT.
     public let isRepeated: Bool
     /// When it arrived, in nanoseconds since 1970.
     public let unixNanoseconds: Int64

@@ -116,7 +116,7 @@ extension EventHost {
             /// They may hold secrets.
             public var capturesMemory = false
             /// The size of a callout stack in bytes.
-            public var calloutStackSize = 1 << 20
+            package var calloutStackSize = 1 << 20
             /// How often an item is put back before it stays in quarantine for ever.
             package var quarantineTrials = Int.max
             /// How long observed signals wait until somebody runs the main loop; then they act as if they were not observed.

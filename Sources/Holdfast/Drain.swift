@@ -1,4 +1,4 @@
-public import RunLoops
+package import RunLoops
 
 /// The time in which a process ends its healthy work before another takes its place.
 ///
@@ -10,21 +10,21 @@ public import RunLoops
 /// being refused.
 @MainActor
 public final class Drain {
-    /// Why the process will be replaced.
-    public enum Reason: Sendable, Hashable {
-        /// A thread that cannot be resumed has faulted, and stands still until then, with everything that it holds.
+    /// Why the process is going to be replaced.
+    package enum Reason: Sendable, Hashable {
+        /// A thread that cannot be resumed has faulted, and stands still until then: what it holds stays held.
         case fault
         /// It was planned: after a fault that was resumed, or by request.
         case planned
     }
 
-    /// Why the process will be replaced.
-    public let reason: Reason
-    /// When the process is replaced, whoever still has a hold: `onRestart` handlers are called then.
+    /// Why the process is going to be replaced.
+    package let reason: Reason
+    /// When it is replaced, whoever still holds it: `onRestart` handlers are called then.
     ///
-    /// A thread that stands still has the same deadline. It replaces the process itself a second later if the main loop did not.
-    public private(set) var deadline: HostRunLoop.Instant
-    /// The thread that has faulted and stands still (gettid(2)); nil if the drain was planned, or if it is not known.
+    /// Where a thread stands still, it goes by the same time, and replaces the process itself a second later if the main loop did not.
+    package private(set) var deadline: HostRunLoop.Instant
+    /// The thread that has faulted and stands still, as gettid(2) has it; nil when the drain was planned, and where it is not known.
     ///
     /// Its work never ends: do not wait for it.
     public let parkedThread: CInt?
@@ -88,5 +88,26 @@ public final class Drain {
         whenDone = nil
         late?.invalidate()
         done?()
+    }
+}
+
+/// Keeps a restart back until it is released.
+///
+/// Made by `EventHost.hold()` for work that the host cannot see, and by `Drain.hold()` for what is to be brought to an end. One that is never
+/// released keeps the process until the limit of `EventHost.AfterResume`, or the deadline of the drain. A callout that is abandoned does not
+/// release what it holds: register a cleanup (`HostRunLoop.addCleanup`).
+@MainActor
+public final class Hold {
+    private var whenReleased: (@MainActor () -> Void)?
+
+    init(whenReleased: @escaping @MainActor () -> Void) {
+        self.whenReleased = whenReleased
+    }
+
+    /// Keeps it back no longer; later calls do nothing.
+    public func release() {
+        let released = whenReleased
+        whenReleased = nil
+        released?()
     }
 }

@@ -35,11 +35,9 @@ extension EventHost {
         // Held until the last handler was called: a handler that releases its hold at once must not end the drain for the others.
         let whole = drain.hold()
         for handler in drainHandlers.all {
-            loop.performWithoutWaking(in: .common, label: "drain handler") {
-                MainActor.assumeIsolated { handler(drain) }
-            }
+            loop.performWithoutWaking(in: .common, label: "drain handler") { handler(drain) }
         }
-        loop.performWithoutWaking(in: .common, label: "drain") { MainActor.assumeIsolated { whole.release() } }
+        loop.performWithoutWaking(in: .common, label: "drain") { whole.release() }
         drain.keepTime(on: loop)
         loop.wakeUp()
     }

@@ -8,7 +8,7 @@ extension EventHost {
     public var statistics: Statistics {
         Statistics(
             resumedFaults: supervisor.resumedFaults,
-            buriedBytes: buried.bytes,
+            buriedBytes: buried.value,
             lostDescriptors: supervisor.lostDescriptors,
             stalls: stallWatch?.reporter.count ?? 0,
             dropped: droppedElements.value,

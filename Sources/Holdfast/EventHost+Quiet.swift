@@ -30,10 +30,8 @@ extension EventHost {
         )
         // Quiet: the loop is about to sleep, and the sweep has found it clean.
         let quiet = HostRunLoop.Observer(ofHost: "restart when quiet", activities: .beforeWaiting) { [weak self] _, _ in
-            MainActor.assumeIsolated {
-                guard let self, !self.needsSweep, self.loop.nesting == 1, self.isQuiet() else { return }
-                self.planRestart(mayWait: true)
-            }
+            guard let self, !self.needsSweep, self.loop.nesting == 1, self.isQuiet() else { return }
+            self.planRestart(mayWait: true)
         }
         loop.add(quiet, to: .default)
         // At the limit: whatever the loop is doing, and however many faults come.
@@ -114,5 +112,26 @@ extension EventHost {
             mustRestart = true
             endRun()
         }
+    }
+}
+
+/// Which descriptors lead to somebody who would notice that this process has ended.
+enum OpenConnection {
+    /// Whether a descriptor is a connection: a socket for a stream or for packets in order that does not listen.
+    ///
+    /// Callable from any thread. Others are none: what a process makes for itself (eventfd, timerfd, inotify) is made anew by the next
+    /// one; most pipes lead back into the process; a listening socket has no peer, and a datagram socket no connection.
+    static func isOne(_ descriptor: CInt) -> Bool {
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return false }
+        guard let type = option(SO_TYPE, of: descriptor) else { return false }
+        guard type == CInt(SOCK_STREAM.rawValue) || type == CInt(SOCK_SEQPACKET.rawValue) else { return false }
+        return option(SO_ACCEPTCONN, of: descriptor) == 0
+    }
+
+    private static func option(_ name: CInt, of descriptor: CInt) -> CInt? {
+        var value: CInt = 0
+        var size = socklen_t(MemoryLayout<CInt>.size)
+        return unsafe getsockopt(descriptor, SOL_SOCKET, name, &value, &size) == 0 ? value : nil
     }
 }

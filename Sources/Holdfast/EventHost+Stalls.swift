@@ -1,3 +1,5 @@
+internal import Glibc
+internal import Logging
 public import RunLoops
 public import StallDetection
 internal import Synchronization
@@ -89,5 +91,39 @@ final class StallMonitorBox: Sendable {
     var monitor: StallMonitor? {
         get { present.withLock { $0 } }
         set { present.withLock { $0 = newValue } }
+    }
+}
+
+/// Deadlines of callouts.
+extension EventHost {
+    static func deadlineWatch(_ configuration: Configuration, _ supervisor: Supervisor) -> DeadlineWatch {
+        let logger = configuration.logger
+        return DeadlineWatch(configuration.calloutDeadline, items: .shared) { item in
+            supervisor.allowsAbandoning(item: item)
+        } tell: { leftover in
+            var details: Logger.Metadata = ["deadline": "\(leftover.deadline.after)"]
+            details["item"] = "\(leftover.label ?? String(leftover.item))"
+            if let activity = leftover.activity { details["thread"] = "\(activity)" }
+            switch leftover.reason {
+            case .goesOn:
+                logger.error("a callout runs for longer than its deadline and may not be abandoned", metadata: details)
+            case .impossible:
+                logger.error(
+                    "a callout runs for longer than its deadline; under a debugger, or without SIGSTKFLT, none is kept",
+                    metadata: details
+                )
+            case .deaf:
+                logger.critical(
+                    "a callout runs for longer than its deadline, and its thread cannot be interrupted",
+                    metadata: details
+                )
+            }
+        }
+    }
+
+    /// Puts right what an interrupted wait leaves behind in its thread: glibc's functions that wait are cancellation points, and switch
+    /// the thread to asynchronous cancellation meanwhile (nptl/cancellation.c).
+    nonisolated static func settleInterruptedThread() {
+        _ = pthread_setcanceltype(CInt(PTHREAD_CANCEL_DEFERRED), nil)
     }
 }

@@ -23,7 +23,7 @@ public final class EventHost {
         /// Bytes of callout stacks that stay mapped for them.
         public var buriedBytes: Int
         /// Descriptors that abandoned callouts have left open: an estimate.
-        public var lostDescriptors: Int
+        package var lostDescriptors: Int
         /// Stalls, without those that the policies of their items allow.
         public var stalls: Int
         /// Elements of `faults`, `signals(_:)` and `stalls` that were dropped because nobody took them in time.
@@ -33,18 +33,24 @@ public final class EventHost {
     }
 
     /// The version of Holdfast.
-    public nonisolated static var version: String { HoldfastVersion.current }
+    package nonisolated static var version: String { HoldfastVersion.current }
 
     /// The main loop.
     public nonisolated let loop = HostRunLoop.main
-    /// The history of restarts before this process, with the last faults.
-    public internal(set) var history: RestartHistory
-    /// Whether the process starts normally or in safe mode: without the items that faulted when earlier processes ended.
+    /// What went before this process, the faults of the one before it among them.
+    package internal(set) var history: RestartHistory
+    /// How often this process was restarted in place.
+    public var restarts: Int { history.restarts }
+    /// Why the process before this one was replaced.
+    public var restartReason: RestartReason { history.reason }
+    /// Whether the process starts as ever, or in safe mode, and without which items.
+    package internal(set) var stage: StartStage
+    /// Whether the process goes without what faulted when the processes before it ended.
     ///
-    /// In safe mode the main loop withholds the items with these labels (`HostRunLoop.withheldItems`). From `run()` on, only items that can
-    /// be recognised are named. Ports of sockets and message ports never are, because others reach the program by them. After
-    /// `Configuration.Advanced.healthyAfter` they are tried again, and the stage is `.normal`.
-    public internal(set) var stage: StartStage
+    /// The main loop withholds the items with these labels; from `run()` on only those that
+    /// can be told apart are named. Ports of sockets and message ports never are: others reach the program by them. After
+    /// `Configuration.Advanced.healthyAfter` it is over, and they are tried again.
+    public var isInSafeMode: Bool { stage != .normal }
 
     let configuration: Configuration
     let capture: CrashCapture
@@ -102,7 +108,7 @@ public final class EventHost {
     var dischargeTimer: HostRunLoop.Timer?
     /// Fires when the log line of a fault is late.
     var lateLine: HostRunLoop.Timer?
-    let buried: BuriedStacks
+    let buried = Tally()
     nonisolated let deadlines: DeadlineWatch
     nonisolated let storeHealth: StoreHealth
     let storePlace: StorePlace
@@ -208,7 +214,6 @@ public final class EventHost {
             inspector.warmUp(logger: isRestarted ? nil : configuration.logger)
         }
         sink.attach(writer)
-        buried = BuriedStacks()
         deadlines = Self.deadlineWatch(configuration, supervisor)
         do throws(EventHostError) {
             try start()
@@ -262,16 +267,8 @@ public final class EventHost {
                 MainActor.assumeIsolated { self?.receive(message) }
             }
             try signalPort.attach(to: loop, of: self)
-        } catch {
-            throw EventHostError(error)
-        }
-        do {
             try deadlines.watch(loop)
-        } catch {
-            throw EventHostError(error)
-        }
-        // The last step that may fail, because its thread never ends.
-        do {
+            // The last that may fail: its thread never ends.
             try writer.start()
         } catch {
             throw EventHostError(error)

@@ -1,52 +1,36 @@
 internal import CrashCapture
-internal import CrashReports
-internal import RunLoops
-internal import SystemPackage
+package import SystemPackage
 
 /// Why a host could not be made, or does not do what it was asked to.
 public struct EventHostError: Error, Sendable, CustomStringConvertible {
-    /// What went wrong.
-    public struct Code: Sendable, Hashable {
-        private enum Value { case store, capture, signal, system }
-        private let value: Value
-
-        /// The store for reports could not be made or is not safe to use.
-        public static let store = Code(value: .store)
-        /// Crash capture could not be installed.
-        public static let capture = Code(value: .capture)
-        /// The signal cannot be observed: it is a fault, or no signal at all.
-        public static let signal = Code(value: .signal)
-        /// A descriptor or a thread could not be had.
-        public static let system = Code(value: .system)
-    }
-
-    /// What went wrong.
-    public let code: Code
     /// The error in words, with what to do.
     public let description: String
+    /// The system's error, if it was one.
+    package let underlyingError: Errno?
 
-    /// The status to exit with.
-    ///
-    /// Not that of a crash loop: a host that gives up ends the process itself (`CrashLoopPolicy.givesUpAfter`).
-    public var exitStatus: CInt { 1 }
-
-    init(_ error: ReportStoreError) {
-        code = .store
-        description = error.description
-    }
-
-    init(_ error: CrashCaptureError) {
-        code = error.code == .signal ? .signal : .capture
-        description = error.description
-    }
-
-    init(_ error: Errno) {
-        code = .system
+    init(_ error: some Error) {
         description = "\(error)"
+        underlyingError = error as? Errno
     }
 
-    init(_ error: RunLoopError) {
-        code = .system
-        description = error.description
+    /// Nothing is kept under a name.
+    init(unknownName name: String) {
+        description = "\(name.prefix(64)): nothing is kept under this name; keep a descriptor first"
+        underlyingError = nil
+    }
+
+    /// A descriptor or its bytes are not kept across restarts.
+    init(keeping name: String, _ error: Errno) {
+        let reason =
+            switch error {
+            case .badFileDescriptor: "the descriptor is not open; keep it before it is closed"
+            case .invalidArgument:
+                "names have up to \(KeptTable.nameSizeLimit) bytes, states up to \(KeptTable.stateSizeLimit); "
+                    + "put what is larger into a file and keep that"
+            case .noSpace: "there are \(KeptTable.nameLimit) names; give up those that are not needed any more"
+            default: "the kernel has no memory or no descriptor for the table"
+            }
+        description = "\(name.prefix(64)): \(reason) (\(error))"
+        underlyingError = error
     }
 }

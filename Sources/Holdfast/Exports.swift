@@ -5,7 +5,6 @@
 
 @_exported public import struct CrashCapture.FaultBudget
 @_exported public import struct CrashCapture.FaultSummary
-@_exported public import struct CrashCapture.LostDescriptor
 @_exported public import struct CrashCapture.RecoveryPolicy
 @_exported public import struct CrashCapture.SignalEvent
 @_exported public import struct StallDetection.CalloutDeadline
@@ -13,4 +12,3 @@
 @_exported public import struct StallDetection.StallPolicy
 @_exported public import struct StallDetection.StallRule
 @_exported public import struct StallDetection.TickStatistics
-@_exported public import struct SystemPackage.FileDescriptor

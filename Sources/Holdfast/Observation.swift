@@ -8,7 +8,7 @@ internal import Synchronization
 @MainActor
 public final class Observation {
     /// Whether the handler is called.
-    public private(set) var isValid = true
+    package private(set) var isValid = true
     private let whenInvalid: @MainActor (Observation) -> Void
     /// Ends the sequence that it feeds.
     fileprivate var endSequence: (() -> Void)?
@@ -84,7 +84,7 @@ extension EventHost {
     ///
     /// - Parameter signal: Any but faults, SIGKILL and SIGSTOP.
     /// - Returns: The sequence.
-    /// - Throws: `EventHostError` with the code `signal`.
+    /// - Throws: `EventHostError`.
     public func signals(_ signal: CInt) throws(EventHostError) -> AsyncStream<SignalEvent> {
         try sequence { yield throws(EventHostError) in try onSignal(signal) { yield($0) } }
     }
@@ -117,11 +117,11 @@ extension EventHost {
     }
 }
 
-/// Counts from any thread.
+/// A sum, from any thread.
 final class Tally: Sendable {
     private let count = Atomic<Int>(0)
 
     var value: Int { count.load(ordering: .relaxed) }
 
-    func add() { count.add(1, ordering: .relaxed) }
+    func add(_ amount: Int = 1) { count.add(amount, ordering: .relaxed) }
 }

@@ -61,7 +61,7 @@ public struct PrivacyPolicy: Sendable, Hashable {
     public var patterns: [String] = []
 
     /// Makes a policy with the defaults.
-    public init() {}
+    package init() {}
 
     /// The rules for texts.
     var redaction: TextRedaction {

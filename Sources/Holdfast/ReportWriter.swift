@@ -25,8 +25,6 @@ final class ReportWriter: Sendable {
     private let waiting = Mutex(RecordBacklog())
     /// How many writes have failed.
     private let failures = Atomic<UInt32>(0)
-    /// The processes before this one that ended without saying why; protected by its lock.
-    let silentEnds = Mutex<[SpoolFinisher.SilentEnd]>([])
     private let wake = Semaphore()
     private let drained = Semaphore()
 
@@ -238,7 +236,6 @@ final class ReportWriter: Sendable {
                 )
             }
         }
-        silentEnds.withLock { $0 = ours }
     }
 
     /// Returns the slots that could not be written.

@@ -35,7 +35,7 @@ final class SignalPort {
     func attach(to loop: HostRunLoop, of host: EventHost) throws(RunLoopError) {
         self.host = host
         let port = HostRunLoop.PortSource(ofHost: "signals", descriptor: event.rawValue) { [weak self] _, _ in
-            MainActor.assumeIsolated { self?.deliver() }
+            self?.deliver()
         }
         try loop.add(port, to: .common)
         self.port = port
@@ -224,7 +224,7 @@ extension EventHost {
     ///   - signal: SIGTERM, SIGHUP, SIGRTMIN, …: any but faults, SIGKILL and SIGSTOP.
     ///   - handler: Called in the order of arrival.
     /// - Returns: What to end the observation with; it goes on without it.
-    /// - Throws: `EventHostError` with the code `signal`.
+    /// - Throws: `EventHostError`, for a fault or what is no signal.
     @discardableResult
     public func onSignal(
         _ signal: CInt,

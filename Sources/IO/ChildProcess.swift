@@ -38,13 +38,13 @@ public final class ChildProcess: @unchecked Sendable {
     /// What is started, and with what.
     public struct Command: Sendable {
         /// The program; a name without a slash is looked for in `PATH`.
-        public var program: String
+        package var program: String
         /// Its arguments, without its name.
-        public var arguments: [String]
+        package var arguments: [String]
         /// Its environment; `nil` for that of this process.
         public var environment: [String: String]?
         /// Where it works; `nil` for where this process does.
-        public var directory: FilePath?
+        public var directory: String?
         /// Its standard input.
         public var input = Stream.null
         /// Its standard output.
@@ -74,9 +74,9 @@ public final class ChildProcess: @unchecked Sendable {
     /// What it writes to standard error, where `Command.errors` is a pipe.
     public private(set) var errors: Connection?
     /// How it has ended; `nil` while it runs.
-    public private(set) var status: Status?
+    package private(set) var status: Status?
     /// The loop that tells of its end.
-    public let loop: HostRunLoop
+    package let loop: HostRunLoop
 
     private let label: String
     private let descriptor: CInt

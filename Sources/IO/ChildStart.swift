@@ -9,7 +9,7 @@ extension ChildProcess.Command {
     func start(streams: [CInt]) throws(IOError) -> CInt {
         let arguments = CStrings([program] + arguments)
         let variables = CStrings((environment ?? [:]).map { "\($0.key)=\($0.value)" })
-        let names = CStrings([program, directory?.string ?? ""])
+        let names = CStrings([program, directory ?? ""])
         guard let path = unsafe names.pointers[0] else { throw IOError("start \(program)", .invalidArgument) }
         var plan = unsafe HFChildPlan(
             path: path,

@@ -26,7 +26,7 @@ public final class Connection: @unchecked Sendable {
         public var idle: Duration?
 
         /// The limits above.
-        public init() {}
+        package init() {}
     }
 
     /// Why a connection was closed.
@@ -56,7 +56,7 @@ public final class Connection: @unchecked Sendable {
     /// What a crash report calls it.
     public let label: String
     /// The loop that serves it.
-    public let loop: HostRunLoop
+    package let loop: HostRunLoop
     /// Who the peer is, as far as the kernel knows.
     public let peer: Endpoint?
     /// Whether a process before this one has accepted it.
@@ -568,6 +568,24 @@ public final class Connection: @unchecked Sendable {
             settle()
             var waits = wait.makeAsyncIterator()
             await waits.next(isolation: #isolation)
+        }
+    }
+}
+
+extension Connection {
+    /// The lines that come, without their ends, for a task on the thread of the connection's loop, such as one of the main actor.
+    ///
+    /// It ends when the peer sends no more, and throws `Ending` when the connection fails. Nothing is read while no task asks for a line.
+    /// One task at a time.
+    public var lines: some AsyncSequence<String, Ending> { Lines(connection: self) }
+
+    private struct Lines: AsyncSequence, AsyncIteratorProtocol {
+        let connection: Connection
+
+        func makeAsyncIterator() -> Lines { self }
+
+        mutating func next(isolation actor: isolated (any Actor)?) async throws(Ending) -> String? {
+            try await connection.nextLine()
         }
     }
 }

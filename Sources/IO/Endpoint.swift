@@ -1,6 +1,6 @@
 internal import Glibc
 internal import LinuxSystem
-public import SystemPackage
+internal import SystemPackage
 
 /// Where a socket is: a host and a port, or the name of a Unix socket.
 public enum Endpoint: Hashable, Sendable, CustomStringConvertible {
@@ -9,7 +9,7 @@ public enum Endpoint: Hashable, Sendable, CustomStringConvertible {
     /// A name that is no address is looked up, which may block.
     case tcp(host: String = "127.0.0.1", port: UInt16)
     /// A Unix socket that is a file.
-    case unix(FilePath)
+    case unix(String)
     /// A Unix socket with a name in the kernel only, which lives as long as the socket.
     case abstract(String)
 
@@ -17,7 +17,7 @@ public enum Endpoint: Hashable, Sendable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .tcp(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
-        case .unix(let path): path.string
+        case .unix(let path): path
         case .abstract(let name): "@\(name)"
         }
     }
@@ -35,7 +35,7 @@ public enum Endpoint: Hashable, Sendable, CustomStringConvertible {
             let socket: OwnedDescriptor
             switch self {
             case .tcp(let host, let port): socket = try Self.bind(host, port)
-            case .unix(let path): socket = try Self.bind(.path(path))
+            case .unix(let path): socket = try Self.bind(.path(FilePath(path)))
             case .abstract(let name): socket = try Self.bind(.abstract(name))
             }
             let number = socket.rawValue
@@ -101,7 +101,7 @@ public enum Endpoint: Hashable, Sendable, CustomStringConvertible {
         let name = unsafe bytes.dropFirst(MemoryLayout<sa_family_t>.size)
         guard let first = unsafe name.first else { return nil }
         if first == 0 { return unsafe .abstract(String(decoding: name.dropFirst(), as: UTF8.self)) }
-        return unsafe .unix(FilePath(String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)))
+        return unsafe .unix(String(decoding: name.prefix { $0 != 0 }, as: UTF8.self))
     }
 
     private static func tcpName(_ address: UnsafeMutablePointer<sockaddr>, _ size: socklen_t) -> Endpoint? {

@@ -2,5 +2,4 @@
 
 @_exported public import Holdfast
 
-@_exported public import struct SystemPackage.FileDescriptor
 @_exported public import struct SystemPackage.FilePath

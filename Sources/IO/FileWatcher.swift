@@ -37,9 +37,9 @@ public final class FileWatcher: @unchecked Sendable {
     }
 
     /// What is watched.
-    public let path: FilePath
+    package let path: String
     /// The loop that tells of changes.
-    public let loop: HostRunLoop
+    package let loop: HostRunLoop
 
     private let descriptor: CInt
     private let absolute: FilePath
@@ -55,10 +55,10 @@ public final class FileWatcher: @unchecked Sendable {
     ///   - path: A file or a directory; a file may not exist yet, but its directory must.
     ///   - loop: The loop that tells of changes.
     /// - Throws: `IOError`; where a limit of inotify is reached, it names the sysctl.
-    public init(_ path: FilePath, on loop: HostRunLoop = .main) throws(IOError) {
+    public init(_ path: String, on loop: HostRunLoop = .main) throws(IOError) {
         self.path = path
         self.loop = loop
-        absolute = try Self.absolute(path)
+        absolute = try Self.absolute(FilePath(path))
         let descriptor = inotify_init1(CInt(IN_CLOEXEC | IN_NONBLOCK))
         guard descriptor >= 0 else {
             let error = Errno(rawValue: errno)

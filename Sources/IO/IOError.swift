@@ -3,7 +3,7 @@ public import SystemPackage
 /// A system call that failed: what was to be done, and the kernel's word.
 public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
     /// What was to be done: "bind to 127.0.0.1:80".
-    public let operation: String
+    package let operation: String
     /// Why it was not.
     public let code: Errno
 

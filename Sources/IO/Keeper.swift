@@ -37,7 +37,7 @@ final class Keeper {
         } catch {
             throw IOError("keep connections of \(name)", error)
         }
-        attempt(label) { () throws(KeptDescriptorError) in
+        attempt(label) {
             try host.keepAcrossRestart(FileDescriptor(rawValue: mark.descriptor), as: label)
         }
     }
@@ -59,14 +59,14 @@ final class Keeper {
         let counted = host.keptState(named: name).flatMap { Int(String(decoding: $0, as: UTF8.self)) } ?? 1
         let known = withheld.compactMap(number(in:)) + host.keptNames.compactMap(number(in:))
         next = max(Self.numbers.contains(counted) ? counted : 1, (known.max() ?? 0) + 1)
-        attempt(name) { () throws(KeptDescriptorError) in
+        attempt(name) {
             try host.keepAcrossRestart(FileDescriptor(rawValue: listener), as: name, state: Array("\(next)".utf8))
         }
     }
 
     /// Keeps the listening socket no longer.
     func end() {
-        attempt(name) { () throws(KeptDescriptorError) in try host.keepAcrossRestart(nil, as: name) }
+        attempt(name) { try host.keepAcrossRestart(nil, as: name) }
     }
 
     // MARK: Connections
@@ -77,7 +77,7 @@ final class Keeper {
     func keep(_ descriptor: CInt) -> Int {
         let number = next
         next += 1
-        attempt(label(number)) { () throws(KeptDescriptorError) in
+        attempt(label(number)) {
             try host.keepAcrossRestart(FileDescriptor(rawValue: descriptor), as: label(number))
             try host.setKeptState(Array("\(next)".utf8), named: name)
         }
@@ -86,20 +86,20 @@ final class Keeper {
 
     /// Changes what goes with a connection.
     func set(_ state: ConnectionState, of number: Int) {
-        attempt(label(number)) { () throws(KeptDescriptorError) in
+        attempt(label(number)) {
             try host.setKeptState(state.bytes, named: label(number))
         }
     }
 
     /// Keeps a connection no longer: to be called before it is closed.
     func giveUp(_ number: Int) {
-        attempt(label(number)) { () throws(KeptDescriptorError) in
+        attempt(label(number)) {
             try host.keepAcrossRestart(nil, as: label(number))
         }
     }
 
     /// What cannot be kept is served all the same, until the next restart ends it.
-    private func attempt(_ label: String, _ body: () throws(KeptDescriptorError) -> Void) {
+    private func attempt(_ label: String, _ body: () throws -> Void) {
         do {
             try body()
         } catch {

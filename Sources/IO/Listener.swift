@@ -12,9 +12,9 @@ public import SystemPackage
 /// in the backlog until there is one. Everything here is to be used on the thread of its loop.
 public final class Listener: @unchecked Sendable {
     /// What crash reports call it: "name listener", and its connections "name 1", "name 2".
-    public let name: String
+    package let name: String
     /// The loop that serves it.
-    public let loop: HostRunLoop
+    package let loop: HostRunLoop
     /// Where it listens: with the port that was taken for port 0.
     public let endpoint: Endpoint
     /// The limits of the connections to come.
@@ -158,7 +158,7 @@ public final class Listener: @unchecked Sendable {
         if let keeper { MainActor.assumeIsolated { keeper.end() } }
         _ = Glibc.close(descriptor)
         handler = nil
-        if case .unix(let path) = endpoint { _ = unsafe path.withPlatformString { unsafe unlink($0) } }
+        if case .unix(let path) = endpoint { _ = unsafe unlink(path) }
         takeWaiter()?.finish()
     }
 
@@ -272,5 +272,22 @@ public final class Listener: @unchecked Sendable {
     private func takeWaiter() -> AsyncStream<Never>.Continuation? {
         defer { waiter = nil }
         return waiter
+    }
+}
+
+extension Listener {
+    /// The connections that come, for a task on the thread of the listener's loop, such as one of the main actor.
+    ///
+    /// It ends when the listener is closed. None is accepted while no task asks for one. One task at a time.
+    public var connections: some AsyncSequence<Connection, Never> { Connections(listener: self) }
+
+    private struct Connections: AsyncSequence, AsyncIteratorProtocol {
+        let listener: Listener
+
+        func makeAsyncIterator() -> Connections { self }
+
+        mutating func next(isolation actor: isolated (any Actor)?) async -> Connection? {
+            await listener.nextConnection()
+        }
     }
 }

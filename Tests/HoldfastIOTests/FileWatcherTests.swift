@@ -15,7 +15,7 @@ private final class Watching {
     private let told = Told()
 
     init(_ path: String) throws {
-        watcher = try FileWatcher(FilePath(path), on: .current)
+        watcher = try FileWatcher(path, on: .current)
         watcher.onChange { [told] _, change in told.changes.withLock { $0.append(change) } }
     }
 

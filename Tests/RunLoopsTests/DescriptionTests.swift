@@ -160,7 +160,7 @@ struct DescriptionTests {
         }
         waitUntilAsleep(thread.loop)
         #expect(thread.loop.description == "<HostRunLoop current mode = \"default\">")
-        let text = thread.loop.debugDescription
+        let text = thread.loop.snapshot().description
         #expect(text.contains("waiting = true"))
         #expect(text.contains("label = \"idle\""))
         thread.loop.stop()

@@ -254,7 +254,7 @@ struct DocumentationTests {
     @Test("A port listens at an address, and looks at who asks and at what")
     func messagesBetweenProcesses() throws {
         let worker = try HostRunLoop.LoopThread(name: "worker")
-        let path = FilePath("/tmp/holdfast-documentation-\(getpid()).socket")
+        let path = "/tmp/holdfast-documentation-\(getpid()).socket"
         let lines = try lines { _, print in
             let server = try HostRunLoop.MessagePort(label: "server", endpoint: .listening(.path(path))) { message in
                 guard message.sender?.userID == geteuid(), let level = message.value(as: Level.self) else { return }
@@ -336,10 +336,9 @@ struct DocumentationTests {
             let snapshot = loop.snapshot()
             print(snapshot.description)
             print(snapshot.json)
-            for timer in snapshot.modes.flatMap(\.timers) { print("\(timer.item.label): \(timer.nextFireDate)") }
             loop.strictCF = true
         }
-        #expect(lines.count == 3)
+        #expect(lines.count == 2)
         #expect(lines.allSatisfy { $0.contains("far") })
     }
 

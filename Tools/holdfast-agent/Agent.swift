@@ -59,7 +59,7 @@ final class Agent {
         startTimers()
         host.onDrain { [weak self] drain in self?.finish(drain) }
         // A fault at start that restarts the process would do so for ever.
-        if host.history.restarts == 0 {
+        if host.restarts == 0 {
             for injection in options.inject {
                 let injector = Injector(injection, on: host.loop)
                 try injector.start()
@@ -90,11 +90,9 @@ final class Agent {
         let hold = drain.hold()
         requestsAtPause = nil
         let quiet = HostRunLoop.Observer(label: "drained", activities: .beforeWaiting) { [weak self] observer, _ in
-            MainActor.assumeIsolated {
-                if let self, self.hasRequests() { return }
-                observer.invalidate()
-                hold.release()
-            }
+            if let self, self.hasRequests() { return }
+            observer.invalidate()
+            hold.release()
         }
         host.loop.add(quiet, to: .common)
     }
@@ -141,8 +139,8 @@ final class Agent {
             ("connections", listener.openConnections.count),
             ("requests", requests),
             ("faultsResumed", numbers.resumedFaults),
-            ("restarts", host.history.restarts),
-            ("safeMode", host.stage != .normal),
+            ("restarts", host.restarts),
+            ("safeMode", host.isInSafeMode),
             ("heartbeats", heartbeats),
             ("stalls", numbers.stalls),
             ("buriedStackBytes", numbers.buriedBytes),
@@ -168,12 +166,12 @@ final class Agent {
     private func startTimers() {
         let heartbeat = HostRunLoop.Timer(label: "heartbeat", after: .seconds(1), repeating: .seconds(1)) {
             [weak self] _ in
-            MainActor.assumeIsolated { self?.beat() }
+            self?.beat()
         }
         host.loop.add(heartbeat, to: .common)
         if let duration = options.duration {
             let end = HostRunLoop.Timer(label: "duration", after: .seconds(duration)) { [weak self] _ in
-                MainActor.assumeIsolated { self?.host.stop() }
+                self?.host.stop()
             }
             host.loop.add(end, to: .common)
         }

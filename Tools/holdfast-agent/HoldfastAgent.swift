@@ -116,7 +116,7 @@ struct HoldfastAgent: ParsableCommand {
                 try agent.serve()
             } catch let error as EventHostError {
                 say("Error: \(error)", to: .standardError)
-                throw ExitCode(error.exitStatus)
+                throw ExitCode.failure
             }
         }
     }

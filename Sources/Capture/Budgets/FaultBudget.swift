@@ -14,9 +14,9 @@ public struct FaultBudget: Sendable, Hashable {
     /// of its own. If quarantine is on, an item that reaches this is taken out of its loop; else its next fault restarts the process.
     public var perItem: Int
     /// Bytes that abandoned frames have cost so far, as far as that is known.
-    public var lostBytes: Int
+    package var lostBytes: Int
     /// Descriptors that abandoned frames left open, as far as that is known.
-    public var lostDescriptors: Int
+    package var lostDescriptors: Int
 
     /// Makes a budget.
     package init(

@@ -19,11 +19,11 @@ public struct RecoveryPolicy: Sendable, Hashable {
     /// Not by `swiftTraps` and `never`.
     public var abandonsOverdueCallouts = true
     /// Whether callouts of loops on other threads than the main one are resumed, too.
-    public var resumesOtherLoops = true
+    package var resumesOtherLoops = true
     /// Whether an item that faults again and again may be taken out of its loop.
     ///
     /// Without it, the budget of the item ends in a restart.
-    public var allowsQuarantine = true
+    package var allowsQuarantine = true
     /// C and C++ code of the executable that you vouch for, by the names of its modules (SwiftPM's targets: `"CMyShim"`).
     ///
     /// If a callback into Swift faults, the C function that called it may hold locks and half-made changes. A static library looks like a

@@ -1,9 +1,9 @@
 /// Times that double: how long an item is in quarantine, or a process waits before it serves.
 public struct BackOff: Sendable, Hashable {
     /// The first time; each further one is twice as long.
-    public var first: Duration
+    package var first: Duration
     /// The longest time.
-    public var longest: Duration
+    package var longest: Duration
 
     /// Makes a back-off.
     public init(first: Duration, longest: Duration) {
@@ -12,9 +12,9 @@ public struct BackOff: Sendable, Hashable {
     }
 
     /// No time at all.
-    public static let none = BackOff(first: .zero, longest: .zero)
+    package static let none = BackOff(first: .zero, longest: .zero)
     /// Once is for ever.
-    public static let forever = BackOff(first: .seconds(Int64.max), longest: .seconds(Int64.max))
+    package static let forever = BackOff(first: .seconds(Int64.max), longest: .seconds(Int64.max))
 
     /// 100 milliseconds, as RestartSec= of systemd.service(5) has it, up to 15 seconds.
     package static let restarts = BackOff(first: .milliseconds(100), longest: .seconds(15))

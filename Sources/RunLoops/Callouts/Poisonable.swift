@@ -41,7 +41,7 @@ public final class Poisonable<Value> {
     /// The value; reading it does not count as touching it.
     ///
     /// - Throws: `PoisonedError`.
-    public var value: Value {
+    package var value: Value {
         get throws(PoisonedError) {
             try requireUsable()
             return unsafe cell.storage.pointee

@@ -143,7 +143,7 @@ extension HostRunLoop.PortSource.Interest {
     }
 }
 
-extension HostRunLoop: CustomStringConvertible, CustomDebugStringConvertible {
+extension HostRunLoop: CustomStringConvertible {
     /// The loop at this moment, in one line.
     ///
     /// Callable from any thread.
@@ -151,11 +151,6 @@ extension HostRunLoop: CustomStringConvertible, CustomDebugStringConvertible {
         let mode = currentMode.map { DescriptionText.quoted($0.rawValue) } ?? "(none)"
         return "<HostRunLoop \(isMain ? "main, " : "")current mode = \(mode)>"
     }
-
-    /// The loop and everything in it at this moment, in the manner of CFRunLoop's description.
-    ///
-    /// Callable from any thread.
-    public var debugDescription: String { snapshot().description }
 }
 
 /// Writes values in the manner of CFRunLoop's description: `key = value`, an object per line.

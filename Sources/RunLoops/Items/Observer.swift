@@ -42,9 +42,18 @@ extension HostRunLoop {
             ofHost label: String,
             activities: Activity,
             order: Int = 0,
-            perform: @escaping @Sendable (Observer, Activity) -> Void
+            @_inheritActorContext perform: @escaping @Sendable @isolated(any) (Observer, Activity) -> Void
         ) {
-            self.init(ItemIdentifier.nextOfHost(), label, activities, true, order, nil, perform)
+            let isolation = perform.isolation
+            self.init(
+                ItemIdentifier.nextOfHost(),
+                label,
+                activities,
+                true,
+                order,
+                isolation,
+                Plain.observer(perform)
+            )
         }
 
         /// Makes one with an identity.
@@ -121,6 +130,6 @@ extension HostRunLoop {
         /// The run ends.
         public static let exit = Activity(rawValue: 1 << 7)
         /// All stages: `kCFRunLoopAllActivities`.
-        public static let all = Activity(rawValue: 0x0FFF_FFFF)
+        package static let all = Activity(rawValue: 0x0FFF_FFFF)
     }
 }

@@ -3,8 +3,8 @@ import LinuxSystem
 import Synchronization
 public import SystemPackage
 
-/// A descriptor, as swift-system has it: so that a program can name it without that package.
-public typealias FileDescriptor = SystemPackage.FileDescriptor
+// So that a program can name it without that package.
+@_exported public import struct SystemPackage.FileDescriptor
 
 extension HostRunLoop {
     /// Calls a closure while a descriptor is ready, once per pass: level-triggered, and never reading from it.
@@ -61,9 +61,20 @@ extension HostRunLoop {
         package convenience init(
             ofHost label: String,
             descriptor: CInt,
-            perform: @escaping @Sendable (PortSource, Readiness) -> Void
+            @_inheritActorContext perform: @escaping @Sendable @isolated(any) (PortSource, Readiness) -> Void
         ) {
-            self.init(ItemIdentifier.nextOfHost(), label, descriptor, .readable, .notASocket, nil, nil, nil, perform)
+            let isolation = perform.isolation
+            self.init(
+                ItemIdentifier.nextOfHost(),
+                label,
+                descriptor,
+                .readable,
+                .notASocket,
+                nil,
+                nil,
+                isolation,
+                Plain.port(perform)
+            )
         }
 
         /// Makes one that says itself whose input comes by it, and whether there is open work behind it.
@@ -206,7 +217,7 @@ extension HostRunLoop.PortSource {
         /// Room to write.
         public static let writable = Interest(rawValue: 1 << 1)
         /// Urgent data, or what the kind of file calls exceptional.
-        public static let priority = Interest(rawValue: 1 << 2)
+        package static let priority = Interest(rawValue: 1 << 2)
 
         var events: Epoll.Events {
             var events: Epoll.Events = []
@@ -234,7 +245,7 @@ extension HostRunLoop.PortSource {
         /// Room to write.
         public static let writable = Readiness(rawValue: 1 << 1)
         /// Urgent data, or what the kind of file calls exceptional.
-        public static let priority = Readiness(rawValue: 1 << 2)
+        package static let priority = Readiness(rawValue: 1 << 2)
         /// The peer will send no more.
         public static let peerClosed = Readiness(rawValue: 1 << 3)
         /// The other end is gone; reported whatever the interest is.

@@ -24,17 +24,6 @@ extension HostRunLoop {
         /// A point that is over.
         public static let distantPast = Instant(nanoseconds: .min)
 
-        /// Makes a point some seconds from now, for who counts in Foundation's `TimeInterval`.
-        ///
-        /// What lies beyond 292 years is `distantFuture` or `distantPast`, infinities among it.
-        ///
-        /// - Parameter seconds: How many seconds after the present; may be negative.
-        /// - Throws: `RunLoopError` with the code `invalidDate` if it is not a number; CFRunLoop traps there.
-        public init(secondsFromNow seconds: Double) throws(RunLoopError) {
-            let duration = try Duration(rounding: seconds)
-            self = duration == .nanoseconds(Int64.min) ? .distantPast : .now.advanced(by: duration)
-        }
-
         /// Returns the point that lies some time later; it saturates instead of overflowing.
         ///
         /// - Parameter duration: How much later; may be negative.
@@ -73,24 +62,14 @@ extension HostRunLoop {
 extension Duration {
     /// Makes a duration from seconds, where `Duration.seconds(_:)` would end the process on a number that is not finite.
     ///
-    /// It is rounded to nanoseconds. What is longer than 292 years either way becomes that.
+    /// It is rounded to nanoseconds. 292 years either way stand for anything longer.
     ///
     /// - Parameter seconds: How many seconds; may be negative.
     /// - Throws: `RunLoopError` with the code `invalidDate` if it is infinite or not a number.
     public init(seconds: Double) throws(RunLoopError) {
         guard seconds.isFinite else { throw RunLoopError(code: .invalidDate) }
-        try self.init(rounding: seconds)
-    }
-
-    /// Makes a duration from seconds, rounded to nanoseconds; infinities become 292 years, too.
-    fileprivate init(rounding seconds: Double) throws(RunLoopError) {
-        guard !seconds.isNaN else { throw RunLoopError(code: .invalidDate) }
         let nanoseconds = (seconds * 1e9).rounded()
-        if let exact = Int64(exactly: nanoseconds) {
-            self = .nanoseconds(exact)
-        } else {
-            self = .nanoseconds(nanoseconds < 0 ? Int64.min : Int64.max)
-        }
+        self = .nanoseconds(Int64(exactly: nanoseconds) ?? (nanoseconds < 0 ? .min : .max))
     }
 
     /// Whole nanoseconds, clamped to 292 years either way.

@@ -1,52 +1,28 @@
-public import SystemPackage
+package import SystemPackage
 
-/// Why a run loop refused something: an item, or a date.
+/// Why a run loop refused an item.
 public struct RunLoopError: Error, Hashable, CustomStringConvertible {
     /// The kinds of failure.
-    public struct Code: Hashable, Sendable, CustomStringConvertible {
-        private enum Kind: Hashable {
-            case descriptorNotPollable
-            case descriptorNotOpen
-            case descriptorInUse
-            case noResources
-            case invalidDate
-        }
-
-        private let kind: Kind
+    public struct Code: Hashable, Sendable {
+        fileprivate let text: String
 
         /// The kernel cannot wait for this kind of file: it is a regular file or a directory.
-        public static let descriptorNotPollable = Code(kind: .descriptorNotPollable)
+        public static let descriptorNotPollable = Code(text: "the kernel cannot wait for this kind of file")
         /// The number is not that of an open descriptor.
-        public static let descriptorNotOpen = Code(kind: .descriptorNotOpen)
+        public static let descriptorNotOpen = Code(text: "the descriptor is not open")
         /// Another port source with the same descriptor is in the mode.
-        public static let descriptorInUse = Code(kind: .descriptorInUse)
+        public static let descriptorInUse = Code(text: "the mode has another port source with this descriptor")
         /// The process has no descriptors left, or the kernel no memory or no watches.
-        public static let noResources = Code(kind: .noResources)
-        /// The date or the interval is not a number.
-        public static let invalidDate = Code(kind: .invalidDate)
-
-        /// What it means, as a sentence.
-        public var description: String {
-            switch kind {
-            case .descriptorNotPollable: "the kernel cannot wait for this kind of file"
-            case .descriptorNotOpen: "the descriptor is not open"
-            case .descriptorInUse: "the mode has another port source with this descriptor"
-            case .noResources: "there are no descriptors, no memory or no watches left"
-            case .invalidDate: "the date or the interval is not a number"
-            }
-        }
+        public static let noResources = Code(text: "there are no descriptors, no memory or no watches left")
+        /// A number of seconds is infinite, or not a number.
+        public static let invalidDate = Code(text: "a number of seconds is not finite")
     }
 
     /// What kind of failure it is.
     public let code: Code
     /// The error of the system call, if one failed.
-    public let underlyingError: Errno?
+    package let underlyingError: Errno?
 
-    /// Makes an error.
-    ///
-    /// - Parameters:
-    ///   - code: What kind of failure it is.
-    ///   - underlyingError: The error of the system call, if one failed.
     package init(code: Code, underlyingError: Errno? = nil) {
         self.code = code
         self.underlyingError = underlyingError
@@ -66,8 +42,5 @@ public struct RunLoopError: Error, Hashable, CustomStringConvertible {
     }
 
     /// What happened, with the error of the system call.
-    public var description: String {
-        guard let underlyingError else { return code.description }
-        return "\(code) (\(underlyingError))"
-    }
+    public var description: String { code.text + (underlyingError.map { " (\($0))" } ?? "") }
 }

@@ -22,7 +22,7 @@ extension HostRunLoop {
             /// Its effective user.
             public let userID: UInt32
             /// Its effective group.
-            public let groupID: UInt32
+            package let groupID: UInt32
         }
 
         /// What kind of message it is: `msgid` of Foundation's ports.
@@ -87,7 +87,7 @@ extension HostRunLoop.Message {
         ///
         /// - Parameter descriptor: An open descriptor.
         /// - Throws: The error of the call: `EBADF` if it is not open, `EMFILE`.
-        public convenience init(duplicating descriptor: FileDescriptor) throws(Errno) {
+        package convenience init(duplicating descriptor: FileDescriptor) throws(Errno) {
             let number = try SystemCall.checked { fcntl(descriptor.rawValue, F_DUPFD_CLOEXEC, 0) }
             self.init(owning: OwnedDescriptor(takingOver: number))
         }
@@ -102,7 +102,7 @@ extension HostRunLoop.Message {
         ///
         /// - Returns: The duplicate, closed on exec.
         /// - Throws: The error of the call: `EMFILE`.
-        public func duplicate() throws(Errno) -> FileDescriptor {
+        package func duplicate() throws(Errno) -> FileDescriptor {
             FileDescriptor(rawValue: try SystemCall.checked { fcntl(rawValue, F_DUPFD_CLOEXEC, 0) })
         }
     }

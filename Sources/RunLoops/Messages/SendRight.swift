@@ -65,7 +65,7 @@ extension HostRunLoop {
         public func hash(into hasher: inout Hasher) { hasher.combine(identity) }
 
         /// Whether the port is still there, as far as that can be known without sending.
-        public var isValid: Bool {
+        package var isValid: Bool {
             switch destination {
             case .local(let right): right.inbox.isOpen
             case .socket(let channel): channel.isConnected

@@ -1,5 +1,5 @@
 import LinuxSystem
-public import SystemPackage
+import SystemPackage
 
 extension HostRunLoop {
     /// Where a message port listens for other processes.
@@ -7,7 +7,7 @@ extension HostRunLoop {
         /// A file, made with mode 0600 and removed when the port is invalidated: 1 to 107 bytes.
         ///
         /// Whoever may write to the file may connect. The file of a listener that is dead is replaced.
-        case path(FilePath)
+        case path(String)
         /// A name without a file: 1 to 106 bytes.
         ///
         /// Every process of the network namespace may connect, whoever its user is: look at the sender of each message.
@@ -15,7 +15,7 @@ extension HostRunLoop {
 
         var unixAddress: UnixSocketAddress {
             switch self {
-            case .path(let path): .path(path)
+            case .path(let path): .path(FilePath(path))
             case .abstract(let name): .abstract(name)
             }
         }
@@ -49,7 +49,7 @@ extension HostRunLoop.Message.Descriptor {
     ///   - limit: How long to wait while it has too many connections that it did not take yet.
     /// - Returns: The connected socket, for a message port or a send right.
     /// - Throws: `MessageError`: `portInvalid` if nobody listens there, `timedOut`, `addressInvalid` or `system`.
-    public static func connect(
+    package static func connect(
         to address: HostRunLoop.SocketAddress,
         within limit: Duration
     ) throws(HostRunLoop.MessageError) -> HostRunLoop.Message.Descriptor {

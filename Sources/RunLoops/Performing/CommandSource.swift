@@ -56,7 +56,7 @@ extension HostRunLoop {
         }
 
         /// How many commands wait.
-        public var count: Int { buffer.count }
+        package var count: Int { buffer.count }
 
         /// Puts a command behind all others and wakes every loop that has the source.
         ///
@@ -84,7 +84,7 @@ extension HostRunLoop {
         /// Ends its life: it leaves every mode of every loop and takes no more commands.
         ///
         /// - Returns: The commands that nobody will handle, in the order in which they were sent.
-        public func close() -> [Command] {
+        package func close() -> [Command] {
             super.end()
             return buffer.close()
         }

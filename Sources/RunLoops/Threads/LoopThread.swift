@@ -73,22 +73,14 @@ extension HostRunLoop {
         /// Several threads may wait, and again later. A thread that joins itself would wait for ever: the process is ended
         /// with a message.
         ///
-        /// - Returns: Why it ended: `.stopped` or, at its deadline, `.timedOut`.
+        /// - Parameter limit: How long to wait at most; `nil` for ever.
+        /// - Returns: Why it ended: `.stopped` or, at its deadline, `.timedOut`; `nil` if it has not when the time is over.
         @discardableResult
-        public func join() -> RunResult {
-            requireAnotherThread()
-            life.ended.wait()
-            joinNow()
-            return life.result
-        }
-
-        /// Waits some time until the thread has ended and its loop was taken down.
-        ///
-        /// - Parameter limit: How long to wait at most.
-        /// - Returns: Why it ended, or `nil` if it has not when the time is over.
-        public func join(within limit: Duration) -> RunResult? {
-            requireAnotherThread()
-            guard life.ended.wait(until: .now.advanced(by: limit)) else { return nil }
+        public func join(within limit: Duration? = nil) -> RunResult? {
+            if loop.isCurrent {
+                fatalError("a LoopThread cannot join itself: call stop() here, and join() on another thread")
+            }
+            guard life.ended.wait(until: limit.map { .now.advanced(by: $0) } ?? .distantFuture) else { return nil }
             joinNow()
             return life.result
         }
@@ -98,12 +90,6 @@ extension HostRunLoop {
             hf_critical_enter()
             defer { hf_critical_leave() }
             thread.join()
-        }
-
-        private func requireAnotherThread() {
-            if loop.isCurrent {
-                fatalError("a LoopThread cannot join itself: call stop() here, and join() on another thread")
-            }
         }
     }
 }

@@ -20,9 +20,9 @@ public struct CalloutDeadline: Sendable, Hashable {
     }
 
     /// How long a callout may run; it is interrupted up to a quarter of that later, or 100 ms if that is less.
-    public var after: Duration
+    package var after: Duration
     /// What follows when it may not be abandoned.
-    public var otherwise: Otherwise
+    package var otherwise: Otherwise
 
     /// Makes a deadline.
     ///

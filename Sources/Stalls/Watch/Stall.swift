@@ -4,7 +4,7 @@ public import RunLoops
 /// Something that should have gone on and did not.
 public struct Stall: Sendable {
     /// What stalls.
-    public enum Subject: Sendable {
+    package enum Subject: Sendable {
         /// A loop: it did not look for events.
         case loop(HostRunLoop)
         /// What is pinged, by its label: it did not answer.
@@ -20,9 +20,9 @@ public struct Stall: Sendable {
     }
 
     /// Which stall of the process it is, from 1.
-    public let number: UInt64
+    package let number: UInt64
     /// What stalls.
-    public let subject: Subject
+    package let subject: Subject
     /// Whether it lasts.
     public package(set) var phase: Phase
     /// When it was first seen: at its beginning, or up to one look of its rule later.
@@ -56,6 +56,12 @@ public struct Stall: Sendable {
 extension Stall {
     /// What the thread of the loop did when the stall was found, in words, such as `sleeping in read`; nil where that is not known.
     public var activity: String? { look?.activity }
+
+    /// The loop that stalls: it did not look for events; nil for what is pinged.
+    public var loop: HostRunLoop? { if case .loop(let loop) = subject { loop } else { nil } }
+
+    /// The label of what is pinged and did not answer; nil for a loop.
+    public var ping: String? { if case .ping(let label) = subject { label } else { nil } }
 
     /// The label of the item whose callout it is; nil where that is not known.
     public var item: String? { look?.callout?.label }

@@ -3,9 +3,9 @@ public struct StallPolicy: Sendable, Hashable {
     /// What holds for one item of a loop in place of the host's policy.
     public struct Item: Sendable, Hashable {
         /// How long its callout may take before it is a stall; what is shorter than the host's threshold has no effect.
-        public var threshold: Duration
+        package var threshold: Duration
         /// Whether its stalls have reports.
-        public var writesReports: Bool
+        package var writesReports: Bool
 
         /// Makes a policy for an item.
         ///
@@ -25,11 +25,11 @@ public struct StallPolicy: Sendable, Hashable {
     public static let `default` = StallPolicy(rule: .once(after: .seconds(1)))
 
     /// When something is called stalled.
-    public var rule: StallRule
+    package var rule: StallRule
     /// Whether a stall has a report in the store: from the moment it is found, brought up to date while it lasts.
-    public var writesReports: Bool
+    package var writesReports: Bool
     /// The time between two ticks of the main loop, whose lateness is measured then; nil for none.
-    public var tick: Duration?
+    package var tick: Duration?
 
     /// Makes a policy.
     ///

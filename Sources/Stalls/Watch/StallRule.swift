@@ -31,5 +31,5 @@ public struct StallRule: Sendable, Hashable {
     }
 
     /// What lasts longer is a stall.
-    public var threshold: Duration { interval * count }
+    package var threshold: Duration { interval * count }
 }

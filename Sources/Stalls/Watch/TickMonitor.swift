@@ -115,13 +115,13 @@ package final class TickMonitor: Sendable {
 /// How regularly a loop ticked so far.
 public struct TickStatistics: Sendable, Hashable {
     /// Ticks that came.
-    public let ticks: Int
+    package let ticks: Int
     /// Ticks that did not come, because the one before was late by more than the time between two.
-    public let missed: Int
+    package let missed: Int
     /// For how long the loop held ticks up, all together.
-    public let heldUp: Duration
+    package let heldUp: Duration
     /// The time from the start to the last tick.
-    public let elapsed: Duration
+    package let elapsed: Duration
     /// How late ticks came.
     package let lateness: DurationHistogram
 
@@ -134,7 +134,7 @@ public struct TickStatistics: Sendable, Hashable {
     }
 
     /// How late the latest tick came.
-    public var latest: Duration { lateness.longest }
+    package var latest: Duration { lateness.longest }
 
     /// How late this part of the ticks came at most, in steps of 1, 2 and 5: `0.5` for the median.
     ///

@@ -113,7 +113,7 @@ import Testing
         #expect(RestartHistory(environment: environment).answeredRestarts == answered)
     }
 
-    @Test(arguments: RestartReason.allCases)
+    @Test(arguments: [RestartReason.none, .fault, .planned, .requested])
     func `The next process knows why it was started`(reason: RestartReason) {
         let entries = RestartHistory.none.environmentForRestart(
             base: ["HOLDFAST_RESTART_REASON=lies"],

@@ -9,9 +9,9 @@ import Holdfast
 /// Each scenario faults in a callout, and then looks whether all locks are free, unless the process was restarted.
 @main
 enum ConditionLockProbe {
-    static func main() throws {
+    @MainActor static func main() throws {
         guard CommandLine.arguments.count == 3 else { exit(64) }
-        try MainActor.assumeIsolated { try run(CommandLine.arguments[1], store: CommandLine.arguments[2]) }
+        try run(CommandLine.arguments[1], store: CommandLine.arguments[2])
     }
 
     @MainActor
@@ -22,7 +22,7 @@ enum ConditionLockProbe {
         // What is looked at is not how long a verdict takes on a busy machine.
         configuration.advanced.verdictDeadline = .seconds(10)
         let host = try EventHost(configuration)
-        guard host.history.restarts == 0 else {
+        guard host.restarts == 0 else {
             say("restarted")
             host.close()
             return
@@ -64,7 +64,7 @@ enum ConditionLockProbe {
             // It must not go with less than it began with.
             if isSemaphoreFree { semaphore.signal() }
             say("free \(lock.try()) \(isSemaphoreFree)\(counts.held.map { " but \($0)" }.joined())")
-            MainActor.assumeIsolated { host.stop() }
+            host.stop()
         }
         host.run()
         host.close()

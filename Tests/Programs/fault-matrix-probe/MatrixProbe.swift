@@ -36,8 +36,8 @@ final class MatrixProbe {
     }
 
     func run() throws {
-        guard host.history.restarts == 0 else {
-            say("restarted \(host.history.restarts)")
+        guard host.restarts == 0 else {
+            say("restarted \(host.restarts)")
             host.close()
             return
         }
@@ -45,12 +45,12 @@ final class MatrixProbe {
         switch place {
         case .beforeRun: commit()
         case .afterRun, .afterClose:
-            host.loop.performWithoutWaking { MainActor.assumeIsolated { self.host.stop() } }
+            host.loop.performWithoutWaking { self.host.stop() }
             host.run()
             if place == .afterClose { host.close() }
             commit()
         // Once the main loop is served: only then somebody hands over.
-        case .threadBody: host.loop.performWithoutWaking { MainActor.assumeIsolated { self.startThread() } }
+        case .threadBody: host.loop.performWithoutWaking { self.startThread() }
         default: try startDriver()
         }
         host.run()

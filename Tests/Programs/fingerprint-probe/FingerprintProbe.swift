@@ -7,7 +7,7 @@ import Holdfast
 /// that were not there before, as after a week of work.
 @main
 enum FingerprintProbe {
-    static func main() {
+    @MainActor static func main() {
         let arguments = CommandLine.arguments
         guard arguments.count == 5, let bug = Bug(rawValue: arguments[1]), let way = Way(rawValue: arguments[2]),
             let depth = Int(arguments[3])
@@ -15,25 +15,23 @@ enum FingerprintProbe {
             for bug in Bug.allCases { print(bug.rawValue) }
             exit(EX_USAGE)
         }
-        MainActor.assumeIsolated {
-            do {
-                var configuration = EventHost.Configuration.conservative
-                // Reports are counted, and a busy machine makes stalls.
-                configuration.stallPolicy = nil
-                configuration.store = arguments[4]
-                configuration.recoveryPolicy = .allMemoryFaults
-                configuration.afterResume = .keepServing
-                configuration.advanced.calloutStackSize = 256 << 10
-                let host = try EventHost(configuration)
-                guard host.history.restarts == 0 else { exit(0) }
-                let mill = Mill(bug: bug, depth: depth)
-                mill.start(way, on: host)
-                host.run()
-                host.close()
-            } catch {
-                print("error \(error)")
-                exit(EXIT_FAILURE)
-            }
+        do {
+            var configuration = EventHost.Configuration.conservative
+            // Reports are counted, and a busy machine makes stalls.
+            configuration.stallPolicy = nil
+            configuration.store = arguments[4]
+            configuration.recoveryPolicy = .allMemoryFaults
+            configuration.afterResume = .keepServing
+            configuration.advanced.calloutStackSize = 256 << 10
+            let host = try EventHost(configuration)
+            guard host.restarts == 0 else { exit(0) }
+            let mill = Mill(bug: bug, depth: depth)
+            mill.start(way, on: host)
+            host.run()
+            host.close()
+        } catch {
+            print("error \(error)")
+            exit(EXIT_FAILURE)
         }
     }
 }

@@ -9,7 +9,7 @@ let mode = CommandLine.arguments[1]
 let place = CommandLine.arguments[2]
 let endpoint: Endpoint =
     place.hasPrefix("/")
-    ? .unix(FilePath(place))
+    ? .unix(place)
     : place.hasPrefix("@")
         ? .abstract(String(place.dropFirst()))
         : .tcp(host: place, port: 0)

@@ -75,7 +75,7 @@ enum MessageProbe {
             try answer(message, Message(type: 2))
         case .listen:
             let path = String(decoding: message.payload, as: UTF8.self)
-            let port = try MessagePort(label: "listener", endpoint: .listening(.path(FilePath(path))), handler: serve)
+            let port = try MessagePort(label: "listener", endpoint: .listening(.path(path)), handler: serve)
             try HostRunLoop.current.add(port)
             try answer(message, Message(type: 3))
         case .die:
@@ -104,7 +104,7 @@ enum MessageProbe {
             try answer(message, Message(type: 11))
         case .sink:
             let path = String(decoding: message.payload, as: UTF8.self)
-            let port = try MessagePort(label: "sink", endpoint: .listening(.path(FilePath(path)))) { _ in }
+            let port = try MessagePort(label: "sink", endpoint: .listening(.path(path))) { _ in }
             try HostRunLoop.current.add(port)
             try answer(message, Message(type: 12))
         case nil:

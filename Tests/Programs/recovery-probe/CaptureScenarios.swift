@@ -63,7 +63,7 @@ extension Probe {
 
     /// The process that finds the record of this fault has a log that faults when it is told of it.
     func faultInReportWriter() {
-        if host.history.restarts == 0 { perform { Fault.wildPointer.commit() } }
+        if host.restarts == 0 { perform { Fault.wildPointer.commit() } }
         finishNever()
     }
 }

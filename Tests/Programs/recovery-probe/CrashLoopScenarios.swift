@@ -60,7 +60,7 @@ enum CrashLoopScenarios {
 
     private static func tell(_ host: EventHost) {
         let stage = host.stage == .normal ? "normal" : "safe"
-        host.perform { Probe.say("ready \(host.history.restarts) \(stage)") }
+        host.perform { Probe.say("ready \(host.restarts) \(stage)") }
     }
 
     private static func endWhenTold(_ host: EventHost) throws {
@@ -128,26 +128,24 @@ enum CrashLoopScenarios {
             close(connection.descriptor)
         }
         let port = HostRunLoop.PortSource(label: "listener", descriptor: FileDescriptor(rawValue: listener)) { _, _ in
-            MainActor.assumeIsolated {
-                let descriptor = accept(listener, nil, nil)
-                guard descriptor >= 0 else { return }
-                var item: UInt64 = 0
-                let connection = HostRunLoop.PortSource(
-                    label: "connection",
-                    descriptor: FileDescriptor(rawValue: descriptor)
-                ) { _, _ in
-                    MainActor.assumeIsolated {
-                        var bytes = [UInt8](repeating: 0, count: 64)
-                        let count = read(descriptor, &bytes, bytes.count)
-                        guard count > 0 else { return end(item) }
-                        if bytes.starts(with: "fault".utf8) { Fault.nilUnwrap.commit() }
-                        _ = write(descriptor, bytes, count)
-                    }
+            let descriptor = accept(listener, nil, nil)
+            guard descriptor >= 0 else { return }
+            var item: UInt64 = 0
+            let connection = HostRunLoop.PortSource(
+                label: "connection",
+                descriptor: FileDescriptor(rawValue: descriptor)
+            ) { _, _ in
+                MainActor.assumeIsolated {
+                    var bytes = [UInt8](repeating: 0, count: 64)
+                    let count = read(descriptor, &bytes, bytes.count)
+                    guard count > 0 else { return end(item) }
+                    if bytes.starts(with: "fault".utf8) { Fault.nilUnwrap.commit() }
+                    _ = write(descriptor, bytes, count)
                 }
-                item = connection.identifier
-                open[item] = (connection, descriptor)
-                _ = try? host.loop.add(connection, to: .common)
             }
+            item = connection.identifier
+            open[item] = (connection, descriptor)
+            _ = try? host.loop.add(connection, to: .common)
         }
         try host.loop.add(port, to: .common)
         host.onFault { end($0.item) }
@@ -203,7 +201,7 @@ enum CrashLoopScenarios {
         try host.onSignal(SIGHUP) { _ in Fault.wildPointer.commit() }
         try host.onSignal(SIGUSR1) { _ in Probe.say("waits \(Probe.awaitsRestart)") }
         host.onDrain { _ in Probe.say("draining") }
-        if what != "waiting", host.history.restarts == 3 { faultInWait(what) }
+        if what != "waiting", host.restarts == 3 { faultInWait(what) }
         let (listener, number) = RestartScenarios.listen()
         let port = HostRunLoop.PortSource(label: "listener", descriptor: FileDescriptor(rawValue: listener)) { _, _ in
             Probe.say("served")
@@ -235,7 +233,7 @@ enum CrashLoopScenarios {
     private static func forEver(_ host: EventHost) throws {
         tell(host)
         let looks = getenv("PROBE_LOOKS") != nil
-        host.perform { if host.history.restarts < 12, !looks { Fault.wildPointer.commit() } else { host.stop() } }
+        host.perform { if host.restarts < 12, !looks { Fault.wildPointer.commit() } else { host.stop() } }
         host.run()
     }
 
@@ -256,31 +254,27 @@ enum CrashLoopScenarios {
 
     /// The same before the run.
     private static func start(_ host: EventHost) throws {
-        Probe.say("begun \(host.history.restarts)")
-        if host.history.restarts < 4 { Fault.wildPointer.commit() }
+        Probe.say("begun \(host.restarts)")
+        if host.restarts < 4 { Fault.wildPointer.commit() }
         host.perform { host.stop() }
         host.run()
     }
 
     /// An item brings safe mode, and is mended; from then on every process serves a client once, and faults for it the second time.
     private static func attacked(_ host: EventHost) throws {
-        let restarts = host.history.restarts
+        let restarts = host.restarts
         if restarts <= 5 { Probe.say("begun \(restarts) \(host.stage != .normal)") }
         let sync = HostRunLoop.Timer(label: "sync", after: .zero) { _ in
-            MainActor.assumeIsolated {
-                if restarts < 5 { Fault.wildPointer.commit() }
-                Probe.say("served at last")
-                host.stop()
-            }
+            if restarts < 5 { Fault.wildPointer.commit() }
+            Probe.say("served at last")
+            host.stop()
         }
         host.loop.add(sync, to: .common)
         var requests = 0
         let client = HostRunLoop.Timer(label: "client", after: .milliseconds(1), repeating: .milliseconds(1)) { _ in
-            MainActor.assumeIsolated {
-                if restarts > 100 { return host.stop() }
-                requests += 1
-                if requests == 2 { Fault.wildPointer.commit() }
-            }
+            if restarts > 100 { return host.stop() }
+            requests += 1
+            if requests == 2 { Fault.wildPointer.commit() }
         }
         if restarts >= 5 { host.loop.add(client, to: .common) }
         host.run()

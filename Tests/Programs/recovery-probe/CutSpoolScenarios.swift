@@ -8,9 +8,9 @@ enum CutSpoolScenarios {
     /// What is cut to: `0` or another size; what happens then: `goes-on`, `at-once`, `next`, `restart` or `closed`.
     static func run(_ store: String, _ arguments: [String]) throws {
         let host = try HostScenario.host(store)
-        guard host.history.restarts == 0 else {
+        guard host.restarts == 0 else {
             host.flushReports(within: .seconds(10))
-            Probe.say("restarted \(host.history.restarts)")
+            Probe.say("restarted \(host.restarts)")
             return host.close()
         }
         let size = off_t(arguments[0]) ?? 0

@@ -36,7 +36,7 @@ enum DeadlineScenarios {
         default: break
         }
         let host = try EventHost(configuration)
-        if host.history.restarts > 0 {
+        if host.restarts > 0 {
             Probe.say("restarted")
             return host.close()
         }
@@ -158,18 +158,16 @@ enum DeadlineScenarios {
 
     /// Only the timer has one.
     private static func item(_ host: EventHost) throws {
-        let timer = HostRunLoop.Timer(label: "slow timer", after: .zero) { _ in MainActor.assumeIsolated { spin() } }
+        let timer = HostRunLoop.Timer(label: "slow timer", after: .zero) { _ in spin() }
         timer.calloutDeadline = CalloutDeadline(after: .milliseconds(100))
         host.loop.add(timer)
         let order = HostRunLoop.Timer(label: "order", after: .milliseconds(1)) { _ in
-            MainActor.assumeIsolated {
-                InjectedStall.busy.commit(milliseconds: 500)
-                Probe.say("untouched")
-            }
+            InjectedStall.busy.commit(milliseconds: 500)
+            Probe.say("untouched")
         }
         host.loop.add(order)
         let end = HostRunLoop.Timer(label: "end", after: .milliseconds(2)) { _ in
-            MainActor.assumeIsolated { host.stop() }
+            host.stop()
         }
         host.loop.add(end)
         host.perform { Probe.say("\(order.calloutDeadline == nil)") }
@@ -179,7 +177,7 @@ enum DeadlineScenarios {
         let source = HostRunLoop.Source(label: "exempt") { _ in
             InjectedStall.busy.commit(milliseconds: 2500)
             Probe.say("untouched")
-            MainActor.assumeIsolated { host.stop() }
+            host.stop()
         }
         source.calloutDeadline = .never
         host.loop.add(source)
@@ -247,7 +245,7 @@ enum DeadlineScenarios {
     private static func nestedStuck(_ host: EventHost) {
         let loop = host.loop
         host.perform {
-            loop.perform(label: "inner") { MainActor.assumeIsolated { spin() } }
+            loop.perform(label: "inner") { spin() }
             loop.perform(label: "inner") {
                 Probe.say("nesting \(loop.nesting)")
                 loop.stop()

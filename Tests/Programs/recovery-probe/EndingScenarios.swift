@@ -18,7 +18,7 @@ enum EndingScenarios {
         default: break
         }
         let host = try HostScenario.host(store)
-        guard host.history.restarts == 0 else {
+        guard host.restarts == 0 else {
             Probe.say("restarted")
             host.close()
             return
@@ -215,7 +215,7 @@ enum EndingScenarios {
             Fault.nullWrite.commit()
         }
         let host = try HostScenario.host(store)
-        guard host.history.restarts == 0 else {
+        guard host.restarts == 0 else {
             Probe.say("restarted")
             host.close()
             return
@@ -241,7 +241,7 @@ enum EndingScenarios {
             if host.statistics.resumedFaults == 2 {
                 // In another mode, too.
                 host.loop.performWithoutWaking(in: "another", label: "probe") {
-                    MainActor.assumeIsolated { host.stop() }
+                    host.stop()
                 }
             }
         }

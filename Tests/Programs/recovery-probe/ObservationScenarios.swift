@@ -126,7 +126,7 @@ enum ObservationScenarios {
         }
         last = host.onFault { _ in Probe.say("wrong") }
         let again = host.onRestart { Probe.say("restart") }
-        if host.history.restarts > 0 {
+        if host.restarts > 0 {
             Probe.say("restarted")
             return host.close()
         }

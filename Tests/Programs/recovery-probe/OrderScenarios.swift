@@ -15,7 +15,7 @@ enum OrderScenarios {
         }
         if what == "asked" { return try asked(host) }
         if what == "asked-again" { return try askedAgain(host) }
-        guard host.history.restarts == 0 else {
+        guard host.restarts == 0 else {
             Probe.say("restarted")
             return host.close()
         }
@@ -115,7 +115,7 @@ enum OrderScenarios {
 
     /// A handler of SIGTERM begins to end, and something faults before it has come to that.
     private static func asked(_ host: EventHost) throws {
-        let restarts = host.history.restarts
+        let restarts = host.restarts
         try host.onSignal(SIGTERM) { _ in
             Probe.say("told to end \(restarts)")
             guard restarts == 0 else { return host.stop() }
@@ -124,7 +124,7 @@ enum OrderScenarios {
         // Only where nobody tells the second process.
         let late = HostRunLoop.Timer(label: "late", after: .seconds(20)) { _ in
             Probe.say("never told")
-            MainActor.assumeIsolated { host.stop() }
+            host.stop()
         }
         host.loop.add(late, to: .common)
         if restarts == 0 { kill(getpid(), SIGTERM) }
@@ -134,7 +134,7 @@ enum OrderScenarios {
 
     /// A handler of SIGTERM never comes to the end, because something faults each time.
     private static func askedAgain(_ host: EventHost) throws {
-        let restarts = host.history.restarts
+        let restarts = host.restarts
         try host.onSignal(SIGTERM) { event in
             Probe.say("told to end \(restarts), repeated \(event.isRepeated)")
             // Only where nothing else ends it.
@@ -155,7 +155,7 @@ enum OrderScenarios {
             host.loop.add(clock, to: .common)
             // The sweep's own runs do not sleep: after it the host could restart before each of these.
             let sleeps = HostRunLoop.Observer(label: "sleeps", activities: .beforeWaiting) { _, _ in
-                MainActor.assumeIsolated { noteSleep(host) }
+                noteSleep(host)
             }
             host.loop.add(sleeps, to: .default)
         }

@@ -17,8 +17,8 @@ enum QuietScenarios {
         configuration.logger = Logger(label: "probe") { _ in TellingLog() }
         if arguments == ["limit"] { configuration.afterResume = .restartWhenQuiet(within: .milliseconds(500)) }
         let host = try EventHost(configuration)
-        guard host.history.restarts == 0 else {
-            Probe.say("restarted \(host.history.restarts)")
+        guard host.restarts == 0 else {
+            Probe.say("restarted \(host.restarts)")
             return host.close()
         }
         let (listener, port) = RestartScenarios.listen()
@@ -29,9 +29,7 @@ enum QuietScenarios {
         if arguments == ["hold"] { hold = host.hold() }
         try host.onSignal(SIGUSR1) { _ in hold?.release() }
         let source = HostRunLoop.PortSource(label: "listener", descriptor: FileDescriptor(rawValue: listener)) { _, _ in
-            MainActor.assumeIsolated {
-                do { try serve(accept(listener, nil, nil), host) } catch { Probe.say("error \(error)") }
-            }
+            do { try serve(accept(listener, nil, nil), host) } catch { Probe.say("error \(error)") }
         }
         try host.loop.add(source, to: .common)
         Probe.say("port \(port)")
@@ -40,7 +38,7 @@ enum QuietScenarios {
 
     private static func serve(_ descriptor: CInt, _ host: EventHost) throws {
         let source = HostRunLoop.PortSource(label: "client", descriptor: FileDescriptor(rawValue: descriptor)) { _, _ in
-            MainActor.assumeIsolated { answer(descriptor) }
+            answer(descriptor)
         }
         ports[source.identifier] = source
         try host.loop.add(source, to: .common)

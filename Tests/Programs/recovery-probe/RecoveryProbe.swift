@@ -10,21 +10,19 @@ import SystemPackage
 /// A scenario commits faults under a host and says on the standard output what became of the rest, a line each.
 @main
 enum RecoveryProbe {
-    static func main() {
-        if MainActor.assumeIsolated({ HostScenario.runIfAsked() }) { return }
+    @MainActor static func main() {
+        if HostScenario.runIfAsked() { return }
         guard CommandLine.arguments.count == 3, let scenario = Scenario(rawValue: CommandLine.arguments[1]) else {
             exit(64)
         }
-        MainActor.assumeIsolated {
-            do {
-                try Probe(scenario, store: CommandLine.arguments[2]).run()
-            } catch let error as EventHostError {
-                Probe.say("no host")
-                exit(error.exitStatus)
-            } catch {
-                Probe.say("error \(error)")
-                exit(1)
-            }
+        do {
+            try Probe(scenario, store: CommandLine.arguments[2]).run()
+        } catch is EventHostError {
+            Probe.say("no host")
+            exit(1)
+        } catch {
+            Probe.say("error \(error)")
+            exit(1)
         }
     }
 }
@@ -187,8 +185,8 @@ final class Probe {
     /// Runs the scenario; a process that was restarted only says so.
     func run() throws {
         if scenario == .crashLoop { return runInCrashLoop() }
-        guard host.history.restarts < (scenario == .faultInReportWriter ? 2 : 1) else {
-            Self.say("restarted \(host.history.restarts)")
+        guard host.restarts < (scenario == .faultInReportWriter ? 2 : 1) else {
+            Self.say("restarted \(host.restarts)")
             host.close()
             return
         }
@@ -285,7 +283,7 @@ final class Probe {
     /// Queues a callout of its own for each body, in this order.
     func perform(_ bodies: (@MainActor () -> Void)...) {
         for body in bodies {
-            host.loop.performWithoutWaking(in: .default, label: "probe") { MainActor.assumeIsolated { body() } }
+            host.loop.performWithoutWaking(in: .default, label: "probe") { body() }
         }
     }
 

@@ -28,7 +28,7 @@ enum RestartScenarios {
         Probe.say("environment \(hex(Array(environment.joined(separator: [0]))))")
         let path = folder.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
         Probe.say("pid \(getpid()) umask \(mask) folder \(hex(path))")
-        guard host.history.restarts == 0 else { return host.close() }
+        guard host.restarts == 0 else { return host.close() }
         host.onRestart { Probe.say("handing over") }
         if arguments.count > 1, arguments[1] == "wait" {
             try host.onSignal(SIGUSR1) { _ in host.performRestart(by: arguments[0]) }
@@ -101,7 +101,7 @@ enum RestartScenarios {
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         limit.rlim_cur = limit.rlim_max
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        guard host.history.restarts == 0 else {
+        guard host.restarts == 0 else {
             for name in host.keptNames {
                 guard let client = (host.keptDescriptor(named: name)?.rawValue), let half = host.keptState(named: name)
                 else {
@@ -148,10 +148,10 @@ enum RestartScenarios {
     /// With the argument `kill` nobody faults: the process is killed from outside.
     static func torn(_ host: EventHost, _ arguments: [String]) throws {
         var count = 0
-        if host.history.restarts > 0 {
+        if host.restarts > 0 {
             guard let state = host.keptState(named: "torn"), let found = number(of: state),
                 (host.keptDescriptor(named: "torn")?.rawValue) != nil, host.lostDescriptors.isEmpty
-            else { return Probe.say("torn after \(host.history.restarts)") }
+            else { return Probe.say("torn after \(host.restarts)") }
             // The one that comes and goes is there as a whole or not at all.
             if host.keptNames.contains("fleeting"), host.keptState(named: "fleeting") != pattern(12) {
                 return Probe.say("fleeting is torn")
@@ -159,7 +159,7 @@ enum RestartScenarios {
             count = found
             Probe.say("number \(found)")
         }
-        guard host.history.restarts < 15 else { return host.close() }
+        guard host.restarts < 15 else { return host.close() }
         let (descriptor, _) = (host.keptDescriptor(named: "torn")?.rawValue).map { ($0, 0) } ?? listen()
         let fleeting = dup(descriptor)
         try host.keepAcrossRestart(FileDescriptor(rawValue: descriptor), as: "torn", state: pattern(count))
@@ -208,7 +208,7 @@ enum RestartScenarios {
 
     /// Descriptors that are closed, or another file's, when the restart comes.
     static func lostDescriptor(_ host: EventHost, _ arguments: [String]) throws {
-        guard host.history.restarts == 0 else {
+        guard host.restarts == 0 else {
             let lost = host.lostDescriptors.sorted { $0.name < $1.name }
             Probe.say("lost \(lost.map(\.name)) with \(lost.map(\.state))")
             Probe.say("kept \(host.keptNames) open \(isOpen(100)) \(isOpen(101)) \(isOpen(102)) \(isOpen(103))")
@@ -232,7 +232,7 @@ enum RestartScenarios {
 
     /// Two restarts after proc(5) has gone: `KIND`.
     static func withoutProc(_ host: EventHost, _ arguments: [String]) throws {
-        if host.history.restarts == 0 {
+        if host.restarts == 0 {
             let (listener, _) = listen()
             try host.keepAcrossRestart(FileDescriptor(rawValue: listener), as: "listener", state: [1, 2])
             guard hf_sandbox_hide_processes() else { return Probe.say("no namespace") }
@@ -242,14 +242,14 @@ enum RestartScenarios {
             Probe.say("lost \(host.lostDescriptors.map(\.name)) hidden \(access("/proc/self", F_OK) != 0)")
             Probe.say("given \(CrashCapture.arguments { $0 }.dropFirst(3))")
         }
-        guard host.history.restarts < 2 else { return host.close() }
+        guard host.restarts < 2 else { return host.close() }
         host.performRestart(by: arguments[0])
         host.run()
     }
 
     /// A kernel without close_range(2), and a limit of descriptors beyond what can be counted: `KIND`.
     static func oldKernel(_ host: EventHost, _ arguments: [String]) throws {
-        guard host.history.restarts == 0 else {
+        guard host.restarts == 0 else {
             Probe.say("kept \(host.keptNames) open \(isOpen(100)) \(isOpen(3000))")
             return host.close()
         }
@@ -277,7 +277,7 @@ enum RestartScenarios {
         limit.rlim_cur = limit.rlim_max
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         let names = odd + (0..<count).map { "connection \($0)" }
-        guard host.history.restarts == 0 else {
+        guard host.restarts == 0 else {
             Probe.say("same names \(host.keptNames == names.sorted())")
             var whole = 0
             for name in names where host.keptState(named: name) == Array(name.utf8) {
@@ -297,10 +297,11 @@ enum RestartScenarios {
             try host.keepAcrossRestart(FileDescriptor(rawValue: descriptor), as: name, state: Array(name.utf8))
         }
         for (descriptor, name) in [(CInt(99_999), "not open"), (listener, String(repeating: "n", count: 4097))] {
-            do throws(KeptDescriptorError) {
+            do throws(EventHostError) {
                 try host.keepAcrossRestart(FileDescriptor(rawValue: descriptor), as: name)
             } catch {
-                Probe.say("refused \(error.code == .notOpen) \(error.code == .tooLarge)")
+                let reason = error.underlyingError
+                Probe.say("refused \(reason == .badFileDescriptor) \(reason == .invalidArgument)")
             }
         }
         host.performRestart(by: arguments[0])
@@ -309,7 +310,7 @@ enum RestartScenarios {
 
     /// A restart that the kernel refuses, changes after it, and one that it does not refuse.
     static func failedRestart(_ host: EventHost) throws {
-        guard host.history.restarts == 0 else {
+        guard host.restarts == 0 else {
             for name in host.keptNames {
                 let descriptor = (host.keptDescriptor(named: name)?.rawValue) ?? -1
                 Probe.say("\(name) \(host.keptState(named: name) ?? []) \(isOpen(descriptor))")
@@ -353,7 +354,7 @@ enum RestartScenarios {
 
     /// A process that becomes another user, and then faults hard: `CALL`.
     static func otherUser(_ host: EventHost, _ arguments: [String]) throws {
-        if host.history.restarts > 0 {
+        if host.restarts > 0 {
             let listener = (host.keptDescriptor(named: "listener")?.rawValue)
             let state = host.keptState(named: "listener") ?? []
             Probe.say("user \(geteuid()) port \(listener.map(port(of:)) ?? 0) state \(state)")
@@ -365,7 +366,7 @@ enum RestartScenarios {
             guard result == 0 else { return Probe.say("still user \(geteuid())") }
         }
         // The second one has to hand over what it took over.
-        guard host.history.restarts < 2 else { return host.close() }
+        guard host.restarts < 2 else { return host.close() }
         host.perform { Fault.wildPointer.commit() }
         host.run()
     }
@@ -408,7 +409,7 @@ enum RestartScenarios {
     static func signals(_ host: EventHost, _ arguments: [String]) throws {
         let queued = __libc_current_sigrtmin() + 1
         var values: [Int64] = []
-        guard host.history.restarts == 0 else {
+        guard host.restarts == 0 else {
             // What waits comes as it is observed, so that this is before that.
             try host.onSignal(queued) { event in values.append(event.value) }
             try host.onSignal(SIGTERM) { event in
@@ -436,8 +437,8 @@ enum RestartScenarios {
         for number in 0..<2000 { try host.keepAcrossRestart(FileDescriptor(rawValue: listener), as: "\(number)") }
         try host.onSignal(SIGUSR1) { _ in }
         try host.onSignal(SIGTERM) { _ in host.stop() }
-        Probe.say(host.history.restarts == 0 ? "ready" : "again")
-        if host.history.restarts < 15 { host.performRestart(by: arguments[0]) } else { Probe.say("done") }
+        Probe.say(host.restarts == 0 ? "ready" : "again")
+        if host.restarts < 15 { host.performRestart(by: arguments[0]) } else { Probe.say("done") }
         host.run()
     }
 }

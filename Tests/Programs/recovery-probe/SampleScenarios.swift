@@ -25,8 +25,8 @@ enum SampleScenarios {
         configuration.advanced.capturesThreads = variant != "off"
         configuration.advanced.capturesMemory = variant == "memory"
         let host = try EventHost(configuration)
-        guard host.history.restarts == 0 else {
-            Probe.say("restarted \(host.history.restarts)")
+        guard host.restarts == 0 else {
+            Probe.say("restarted \(host.restarts)")
             host.close()
             return
         }

@@ -21,7 +21,7 @@ enum SentFaultScenarios {
         configuration.recoveryPolicy.resumesTraps = false
         configuration.restart = arguments[3] == "restart" ? .inPlace : .never
         let host = try EventHost(configuration)
-        guard host.history.restarts == 0 else {
+        guard host.restarts == 0 else {
             Probe.say("restarted")
             host.close()
             return

@@ -14,7 +14,7 @@ enum StateScenarios {
     static func run(_ store: String, _ arguments: [String]) throws {
         guard let what = arguments.first else { exit(64) }
         let host = try HostScenario.host(store)
-        guard host.history.restarts == 0 else {
+        guard host.restarts == 0 else {
             Probe.say("restarted")
             host.close()
             return
@@ -127,9 +127,7 @@ enum StateScenarios {
             { argument in
                 guard let argument else { return }
                 nonisolated(unsafe) let pointer = argument
-                MainActor.assumeIsolated {
-                    StateScenarios.end(Unmanaged<EventHost>.fromOpaque(pointer).takeUnretainedValue())
-                }
+                StateScenarios.end(Unmanaged<EventHost>.fromOpaque(pointer).takeUnretainedValue())
             },
             argument
         )

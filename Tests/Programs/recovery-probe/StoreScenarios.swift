@@ -17,13 +17,13 @@ enum StoreScenarios {
         do {
             host = try EventHost(configuration)
         } catch {
-            Probe.say("no host, status \(error.exitStatus)")
+            Probe.say("no host")
             return
         }
-        guard host.history.restarts == 0 else {
+        guard host.restarts == 0 else {
             host.flushReports(within: .seconds(60))
             if arguments.first == "hard" { Probe.say("spools in memory \(spoolsInMemory)") }
-            Probe.say("restarted \(host.history.restarts) \(state(of: host))")
+            Probe.say("restarted \(host.restarts) \(state(of: host))")
             return host.close()
         }
         switch arguments.first {

@@ -13,7 +13,7 @@ enum SystemScenarios {
             if arguments[1] == "handled" { signal(number) { _ in write(1, "handled\n", 8) } }
         }
         let host = try HostScenario.host(store)
-        if host.history.restarts > 0 {
+        if host.restarts > 0 {
             Probe.say("restarted")
             return host.close()
         }

@@ -138,7 +138,7 @@ struct HostilePeerTests {
         try onNewThread { loop in
             let folder = try TemporaryFolder()
             let probe = try ProbeProcess()
-            let address = HostRunLoop.SocketAddress.path(FilePath("\(folder.path)/port"))
+            let address = HostRunLoop.SocketAddress.path("\(folder.path)/port")
             try probe.ask(12, Array("\(folder.path)/port".utf8))
             let before = try probe.ask(10).payload
             var generator = SplitMix(state: 7)

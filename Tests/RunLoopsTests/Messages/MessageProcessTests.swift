@@ -54,7 +54,7 @@ struct MessageProcessTests {
             let folder = try TemporaryFolder()
             let probe = try ProbeProcess()
             try probe.ask(3, Array("\(folder.path)/port".utf8))
-            let address = HostRunLoop.SocketAddress.path(FilePath("\(folder.path)/port"))
+            let address = HostRunLoop.SocketAddress.path("\(folder.path)/port")
             for _ in 0..<2 {
                 let right = try SendRight(connectingTo: address, within: .seconds(20))
                 let answer = try right.request(Message(type: 1, payload: [5]), replyWithin: .seconds(20))

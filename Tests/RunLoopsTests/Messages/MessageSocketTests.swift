@@ -15,7 +15,7 @@ struct MessageSocketTests {
 
     private let folder: TemporaryFolder
     private let path: String
-    private var address: HostRunLoop.SocketAddress { .path(FilePath(path)) }
+    private var address: HostRunLoop.SocketAddress { .path(path) }
 
     init() throws {
         folder = try TemporaryFolder()
@@ -109,7 +109,7 @@ struct MessageSocketTests {
     func refused() throws {
         for path in [String(repeating: "x", count: 108), ""] {
             #expect(throws: MessageError(code: .addressInvalid)) {
-                try MessagePort(label: "p", endpoint: .listening(.path(FilePath(path)))) { _ in }
+                try MessagePort(label: "p", endpoint: .listening(.path(path))) { _ in }
             }
         }
         #expect(throws: MessageError(code: .addressInvalid, underlyingError: .fileNameTooLong)) {

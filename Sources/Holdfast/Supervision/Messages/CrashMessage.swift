@@ -25,7 +25,7 @@ public struct CrashMessage: Sendable, Hashable {
     /// What happened.
     public var event: Event
     /// How many messages of resumed faults were left out before this one, because nobody took them in time.
-    public var merged: Int
+    package var merged: Int
 
     /// Finds more to say about the fault when the message is printed.
     package var words = Words()

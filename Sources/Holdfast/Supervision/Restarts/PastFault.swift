@@ -1,11 +1,11 @@
-public import CrashReports
+package import CrashReports
 
 /// A fault of this process, or of an earlier one of the same executable, as far as it matters to a start.
 ///
 /// From the environment, from the spool file or from the store: whoever reads those fills it in.
-public struct PastFault: Sendable, Hashable {
+package struct PastFault: Sendable, Hashable {
     /// What was done about a fault.
-    public enum Outcome: Sendable, Hashable {
+    package enum Outcome: Sendable, Hashable {
         /// The callout was abandoned.
         case resumed
         /// The callout was abandoned, and its item taken out of the loop.
@@ -22,13 +22,13 @@ public struct PastFault: Sendable, Hashable {
     /// Which fault of its process it was, from 1.
     package var number: Int
     /// The signal's number.
-    public var signal: CInt
+    package var signal: CInt
     /// What was done about it.
-    public var outcome: Outcome
+    package var outcome: Outcome
     /// The label of the loop item whose callout it was, empty for none.
-    public var label: String
+    package var label: String
     /// When it happened, by the real-time clock.
-    public var time: Timestamp
+    package var time: Timestamp
     /// When its process began, if that is known.
     package var processStart: Timestamp?
     /// Its process; 0 if it is not known.

@@ -3,9 +3,9 @@ package import RunLoops
 /// What a process knows of the restarts in place before it, carried in its environment.
 ///
 /// Everybody may write an environment: what is not understood counts as none, and no value is believed beyond its limits.
-public struct RestartHistory: Sendable, Hashable {
+package struct RestartHistory: Sendable, Hashable {
     /// How often this process was restarted in place.
-    public var restarts: Int
+    package var restarts: Int
     /// How many restarts in a row ended a process that had served nothing, without a healthy stretch between.
     ///
     /// Those that the program asked for are not counted.
@@ -17,12 +17,12 @@ public struct RestartHistory: Sendable, Hashable {
     /// How far the process before this one had come; nil if this one was not restarted.
     package var lastPhase: ProcessPhase?
     /// Why the process before this one was replaced.
-    public var reason: RestartReason
+    package var reason: RestartReason
     /// The last faults, the newest last, at most 8.
     ///
     /// A restart for a fault begins inside a signal handler, with an environment that was prepared before it: that fault is
     /// not among them. The spool file has it; its reader adds it (`add(_:)`).
-    public private(set) var faults: [PastFault]
+    package private(set) var faults: [PastFault]
 
     /// Signals that were held back for this process, as bits.
     package var heldSignals: UInt64
@@ -74,7 +74,7 @@ public struct RestartHistory: Sendable, Hashable {
         heldSignals = environment[Self.heldKey].flatMap { UInt64($0, radix: 16) } ?? 0
         restarts = Self.count(environment[Self.restartsKey])
         earlyRestarts = Self.count(environment[Self.earlyKey])
-        reason = environment[Self.reasonKey].flatMap(RestartReason.init) ?? .none
+        reason = [.fault, .planned, .requested].first { "\($0)" == environment[Self.reasonKey] } ?? .none
         faults = environment[Self.faultsKey].map(PastFault.faults(in:)) ?? []
         lastPhase = environment[Self.phaseKey].flatMap(ProcessPhase.init)
         answeredRestarts = min(Self.count(environment[Self.answeredKey]), earlyRestarts)
@@ -130,7 +130,7 @@ public struct RestartHistory: Sendable, Hashable {
         environment.append("\(Self.heldKey)=\(String(holding, radix: 16))")
         environment.append("\(Self.restartsKey)=\(restarts + 1)")
         environment.append("\(Self.earlyKey)=\(early)")
-        environment.append("\(Self.reasonKey)=\(reason.rawValue)")
+        environment.append("\(Self.reasonKey)=\(reason)")
         environment.append("\(Self.phaseKey)=\(phase.rawValue)")
         if early > 0, answeredRestarts > 0 {
             environment.append("\(Self.answeredKey)=\(min(answeredRestarts, early))")

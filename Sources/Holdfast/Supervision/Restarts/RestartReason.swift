@@ -1,5 +1,5 @@
 /// Why a process was restarted in place.
-public enum RestartReason: String, Sendable, Hashable, CaseIterable {
+public enum RestartReason: Sendable, Hashable {
     /// It was not: an outer supervisor or a user started it.
     case none
     /// A fault was not resumed.

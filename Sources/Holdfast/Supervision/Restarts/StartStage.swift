@@ -2,7 +2,7 @@ package import CrashReports
 package import RunLoops
 
 /// How a process should start, by what became of those before it.
-public enum StartStage: Sendable, Hashable {
+package enum StartStage: Sendable, Hashable {
     /// As ever.
     case normal
     /// Without the items that have these labels: they were quarantined, or faulted when the processes ended.
