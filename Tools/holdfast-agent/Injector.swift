@@ -63,12 +63,10 @@ final class Injector {
             after: Self.pause,
             repeating: Self.pause
         ) { timer in
-            MainActor.assumeIsolated {
-                // Counted before it is committed: what comes after a fault does not run.
-                self.remaining -= 1
-                if self.remaining <= 0 { timer.invalidate() }
-                trigger()
-            }
+            // Counted before it is committed: what comes after a fault does not run.
+            self.remaining -= 1
+            if self.remaining <= 0 { timer.invalidate() }
+            trigger()
         }
         loop.add(timer, to: .common)
     }

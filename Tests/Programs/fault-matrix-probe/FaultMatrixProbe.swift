@@ -9,21 +9,19 @@ import SystemPackage
 /// the host came out of it. A process that was restarted in place only says so.
 @main
 enum FaultMatrixProbe {
-    static func main() {
+    @MainActor static func main() {
         let arguments = CommandLine.arguments
         guard arguments.count == 6, let cause = Cause(name: arguments[1]), let place = Place(rawValue: arguments[2]),
             let site = Site(rawValue: arguments[3]), let setting = Setting(rawValue: arguments[4])
         else { exit(EX_USAGE) }
         guard setting != .processOne || getpid() == 1 else { exit(EX_CONFIG) }
         FoundationLock.prepare()
-        MainActor.assumeIsolated {
-            do {
-                let probe = try MatrixProbe(cause, place, site, setting, store: FilePath(arguments[5]))
-                try probe.run()
-            } catch {
-                say("error \(error)")
-                exit(EXIT_FAILURE)
-            }
+        do {
+            let probe = try MatrixProbe(cause, place, site, setting, store: FilePath(arguments[5]))
+            try probe.run()
+        } catch {
+            say("error \(error)")
+            exit(EXIT_FAILURE)
         }
     }
 }

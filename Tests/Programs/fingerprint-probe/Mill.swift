@@ -44,18 +44,18 @@ final class Mill {
         if [.firstHandler, .secondHandler].contains(bug), let handler = handlers[handler] {
             let label = bug == .secondHandler ? "deliver" : "accept"
             host.loop.performWithoutWaking(label: label) { MainActor.assumeIsolated(handler) }
-            host.loop.performWithoutWaking { MainActor.assumeIsolated { host.stop() } }
+            host.loop.performWithoutWaking { host.stop() }
             return
         }
         switch way {
         case .timer:
             host.loop.perform(after: .milliseconds(1), label: "retry queue") {
-                MainActor.assumeIsolated { self.retry() }
+                self.retry()
             }
-        case .block: host.loop.performWithoutWaking(label: "new mail") { MainActor.assumeIsolated { self.accept() } }
+        case .block: host.loop.performWithoutWaking(label: "new mail") { self.accept() }
         case .thread: detach { [bug, depth] in accepted(bug, depth) }
         }
-        host.loop.perform(after: .milliseconds(300)) { MainActor.assumeIsolated { host.stop() } }
+        host.loop.perform(after: .milliseconds(300)) { host.stop() }
     }
 
     @inline(never)

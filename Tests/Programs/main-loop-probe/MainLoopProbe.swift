@@ -7,13 +7,11 @@ import LinuxSystem
 /// `MainActor`. A scenario says on the standard output what happened, a line each.
 @main
 enum MainLoopProbe {
-    static func main() {
+    @MainActor static func main() {
         guard CommandLine.arguments.count == 2, let scenario = Scenario(rawValue: CommandLine.arguments[1]) else {
             exit(64)
         }
-        MainActor.assumeIsolated {
-            scenario.play()
-        }
+        scenario.play()
     }
 }
 

@@ -48,7 +48,7 @@ struct ContextScenarios {
     }
 
     private func perform(_ label: String, _ body: @escaping @MainActor () -> Void = {}) {
-        host.loop.performWithoutWaking(in: .default, label: label) { MainActor.assumeIsolated { body() } }
+        host.loop.performWithoutWaking(in: .default, label: label) { body() }
     }
 
     /// Two faults with something before each, and something else in between.

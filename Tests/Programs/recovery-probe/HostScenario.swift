@@ -159,7 +159,7 @@ enum HostScenario: String {
 extension EventHost {
     /// Queues a callout.
     func perform(_ body: @escaping @MainActor () -> Void) {
-        loop.performWithoutWaking(in: .default, label: "probe") { MainActor.assumeIsolated { body() } }
+        loop.performWithoutWaking(in: .default, label: "probe") { body() }
     }
 
     /// Queues a restart, by a fault that is not resumed or as planned.

@@ -103,7 +103,7 @@ extension Probe {
         }
         let late = HostRunLoop.Timer(label: "late", after: .seconds(15)) { [host] _ in
             Probe.say("late")
-            MainActor.assumeIsolated { host.stop() }
+            host.stop()
         }
         host.loop.add(late, to: .common)
     }

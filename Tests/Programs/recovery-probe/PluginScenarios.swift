@@ -21,14 +21,12 @@ extension Probe {
     /// Another library takes the place of one that is unloaded, and faults.
     func reloadedLibrary() {
         perform {
-            MainActor.assumeIsolated {
-                let place = Plugin.base
-                if let handle = Plugin.handle { dlclose(handle) }
-                Plugin.load("PLUGIN_TWO")
-                Probe.say("same place \(Plugin.base == place)")
-                let fault = dlsym(Plugin.handle, "plugin_fault_two")
-                unsafeBitCast(fault, to: (@convention(c) () -> Void).self)()
-            }
+            let place = Plugin.base
+            if let handle = Plugin.handle { dlclose(handle) }
+            Plugin.load("PLUGIN_TWO")
+            Probe.say("same place \(Plugin.base == place)")
+            let fault = dlsym(Plugin.handle, "plugin_fault_two")
+            unsafeBitCast(fault, to: (@convention(c) () -> Void).self)()
         }
         finishNever()
     }

@@ -76,19 +76,19 @@ enum StallScenarios {
             let count = Atomic<Int>(0)
             let timer = HostRunLoop.Timer(label: "stuck", after: .zero, repeating: .milliseconds(10)) { _ in
                 stall()
-                if count.add(1, ordering: .relaxed).newValue == 3 { MainActor.assumeIsolated { host.stop() } }
+                if count.add(1, ordering: .relaxed).newValue == 3 { host.stop() }
             }
             host.loop.add(timer, to: .common)
         case "timer":
             let timer = HostRunLoop.Timer(label: "stuck", after: .zero) { _ in
                 stall()
-                MainActor.assumeIsolated { host.stop() }
+                host.stop()
             }
             host.loop.add(timer, to: .common)
         case "ignored", "patient":
             let timer = HostRunLoop.Timer(label: "stuck", after: .zero) { _ in
                 stall()
-                MainActor.assumeIsolated { host.stop() }
+                host.stop()
             }
             // For ever, or longer than for the others.
             let policy = place == "ignored" ? StallPolicy.Item.ignored : StallPolicy.Item(threshold: .seconds(2))
@@ -115,7 +115,7 @@ enum StallScenarios {
                     loop.stop()
                 }
                 _ = loop.run(in: mode, for: .seconds(100))
-                MainActor.assumeIsolated { host.stop() }
+                host.stop()
             }
         case "faulting":
             perform(host, "stuck") {
@@ -153,7 +153,7 @@ enum StallScenarios {
             for label in ["allowed", "stuck"] {
                 let source = HostRunLoop.Source(label: label, order: label == "allowed" ? 0 : 1) { _ in
                     if label == "allowed" { usleep(2_000_000) } else { stall() }
-                    if label == "stuck" { MainActor.assumeIsolated { host.stop() } }
+                    if label == "stuck" { host.stop() }
                 }
                 if label == "allowed" { source.stallPolicy = .ignored }
                 host.loop.add(source, to: .common)
@@ -170,7 +170,7 @@ enum StallScenarios {
             let queue = DispatchQueue(label: "late")
             queue.async {
                 stall()
-                DispatchQueue.main.async { MainActor.assumeIsolated { host.stop() } }
+                DispatchQueue.main.async { host.stop() }
             }
             try host.watch(pinging: "late queue", every: .milliseconds(10)) { answer in
                 queue.async(execute: answer)
@@ -183,7 +183,7 @@ enum StallScenarios {
     private static func perform(_ host: EventHost, _ label: String, _ body: @escaping @Sendable () -> Void) {
         host.loop.performWithoutWaking(in: .default, label: label) {
             body()
-            MainActor.assumeIsolated { host.stop() }
+            host.stop()
         }
     }
 
@@ -191,14 +191,12 @@ enum StallScenarios {
         thread.loop.performForNobody(label: "over") {
             guard let host else { return }
             DispatchQueue.main.async {
-                MainActor.assumeIsolated {
-                    // Its last callout is over, too.
-                    for thread in threads {
-                        thread.stop()
-                        thread.join()
-                    }
-                    host.stop()
+                // Its last callout is over, too.
+                for thread in threads {
+                    thread.stop()
+                    thread.join()
                 }
+                host.stop()
             }
         }
     }

@@ -25,10 +25,8 @@ extension Probe {
             let hold = drain.hold()
             Probe.say("first, for \(drain.reason), draining \(host.isDraining)")
             let later = HostRunLoop.Timer(label: "later", after: .milliseconds(20)) { _ in
-                MainActor.assumeIsolated {
-                    Probe.say("drained")
-                    hold.release()
-                }
+                Probe.say("drained")
+                hold.release()
             }
             host.loop.add(later)
         }

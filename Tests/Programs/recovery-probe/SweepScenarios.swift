@@ -14,7 +14,7 @@ enum SweepScenarios {
             Probe.say("told")
             // The sweep's own runs do not sleep.
             let end = HostRunLoop.Observer(label: "end", activities: .beforeWaiting) { _, _ in
-                MainActor.assumeIsolated { host.stop() }
+                host.stop()
             }
             host.loop.add(end, to: .default)
         }

@@ -95,7 +95,7 @@ extension Probe {
     func finishNever() {
         let late = HostRunLoop.Timer(label: "late", after: .seconds(10)) { [host] _ in
             Probe.say("late")
-            MainActor.assumeIsolated { host.stop() }
+            host.stop()
         }
         host.loop.add(late, to: .common)
     }
