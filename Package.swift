@@ -106,7 +106,8 @@ let package = Package(
         ),
 
         // Reports: records, their model, the store; and names for addresses.
-        .systemLibrary(name: "CElfutils", path: "Sources/Reports/CElfutils", providers: [.apt(["libdw-dev"])]),
+        // Needs the headers of Debian's libdw-dev, and links nothing: libdw is loaded when it is first needed.
+        .target(name: "CElfutils", path: "Sources/Reports/CElfutils", cSettings: cSettings),
         .target(
             name: "Symbolication",
             dependencies: ["CElfutils", "LinuxSystem", system],
@@ -136,7 +137,7 @@ let package = Package(
         .target(
             name: "CrashCapture",
             dependencies: [
-                "CCrashCapture", "CElfutils", "CRecoveryPoint", "CLibunwind", "LinuxSystem", "Symbolication", logging,
+                "CCrashCapture", "CRecoveryPoint", "CLibunwind", "LinuxSystem", "Symbolication", logging,
                 system,
             ],
             path: "Sources/Capture",
@@ -280,8 +281,9 @@ let package = Package(
         tests(
             "CrashReportsTests",
             [
-                "CRecordLayout", "CrashReports", "LinuxSystem", "ReportText", "crashreport", "store-probe",
-                "report-reader", system,
+                "CRecordLayout", "CrashReports", "LinuxSystem", "ReportText", "Symbolication", "TestSupport",
+                "crashreport",
+                "store-probe", "report-reader", system,
             ],
             exclude: ["Fixtures", "Corpus"]
         ),

@@ -25,6 +25,10 @@ package final class CodeInspector: Sendable {
     ///
     /// Read without the lock.
     private let origins = Atomic<UInt>(0)
+    /// 1 once the tables were read beforehand, as far as that went.
+    private let isWarm = Atomic<UInt32>(0)
+    /// How long the crash thread waits for that, in nanoseconds: less than a verdict may take.
+    private static let patience: Int64 = 1_500_000_000
 
     /// Makes one for a process with this policy.
     package init(trusting policy: RecoveryPolicy) {
@@ -35,7 +39,11 @@ package final class CodeInspector: Sendable {
     package var inspection: CodeInspection {
         unsafe CodeInspection(
             origin: origin(at:),
-            prepare: prepare,
+            prepare: {
+                // That may load a library, which the crash thread may not.
+                Futex.wait(on: self.isWarm, while: 0, before: MonotonicClock.nanoseconds + Self.patience)
+                self.prepare(mayLoad: false)
+            },
             threadLocalGuards: { self.origin?.threadLocalGuards },
             uncountedLock: uncountedLock(_:)
         )
@@ -70,9 +78,22 @@ package final class CodeInspector: Sendable {
     ///
     /// - Parameter logger: Where to log; nil if the process before has done so.
     package func warmUp(logger: Logger?) {
-        // What every fault needs comes first.
-        prepare()
+        // First what every fault needs.
+        prepare(mayLoad: true)
+        // For another attempt, on the crash thread.
+        if origin == nil { DebugLibrary.load() }
+        isWarm.store(1, ordering: .releasing)
+        Futex.wakeOne(waitingOn: isWarm)
         lock.withLock { _ in unsafe frames?.warmUp() }
+        if let problem = DebugLibrary.problem {
+            logger?.warning(
+                """
+                no fault will be resumed, and reports have no lines: the program has debug information, and libdw cannot be loaded to \
+                read it (\(problem)); install libdw1
+                """
+            )
+            return
+        }
         guard let origin else {
             logger?.warning(
                 """
@@ -92,12 +113,12 @@ package final class CodeInspector: Sendable {
         }
     }
 
-    /// Looks up where functions come from, unless that has been done; if the file cannot be read, the next fault tries again.
-    private func prepare() {
+    /// Reads where functions come from, unless that has been done; what cannot be read now is tried again at the next fault.
+    private func prepare(mayLoad: Bool) {
         lock.withLock { _ in
             guard origins.load(ordering: .acquiring) == 0 else { return }
             guard let program = unsafe program, let file = unsafe file else { return }
-            let read = FunctionOrigins(of: program, from: file, trusting: trusted)
+            let read = FunctionOrigins(of: program, from: file, trusting: trusted, mayLoad: mayLoad)
             guard !read.isUnread else { return }
             origins.store(UInt(bitPattern: unsafe Unmanaged.passRetained(read).toOpaque()), ordering: .releasing)
         }

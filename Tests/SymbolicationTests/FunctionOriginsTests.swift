@@ -31,7 +31,8 @@ import Testing
     /// The program's functions by name, as it was built.
     private static let functions: [(name: String, start: UInt64, end: UInt64)] = {
         guard let path = try? BuiltProduct.path(of: "recovery-probe"), let file = ELFFile(path: path) else { return [] }
-        return SymbolList(of: file).functions.map { ($0.name(), $0.start - file.linkedBase + base, $0.end - $0.start) }
+        let list = SymbolTable(of: file)
+        return list.functions.map { (list.name(of: $0), $0.start - file.linkedBase + base, $0.end - $0.start) }
     }()
 
     private func count(

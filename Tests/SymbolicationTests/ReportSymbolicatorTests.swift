@@ -75,6 +75,40 @@ import Testing
         #expect(report.id == bare.id && report.images == bare.images && report.notes == bare.notes)
     }
 
+    @Test func `Where libdw cannot be loaded, functions are named by symbols, and it is said why there are no lines`()
+        throws
+    {
+        let crashreport = try BuiltProduct.path(of: "crashreport")
+        let needed = try ProgramRun.run("/usr/bin/env", ["readelf", "-d", crashreport]).output
+        #expect(needed.contains("libswiftCore.so"))
+        #expect(!needed.contains("libdw.so") && !needed.contains("libelf.so"))
+
+        let folder = try TemporaryFolder()
+        // What is no library in the place of one: the dynamic linker looks no further.
+        _ = try folder.write("no library", to: "libdw.so.1")
+        let path = folder.path + "/report.json"
+        try Data(try bareReport().json()).write(to: URL(fileURLWithPath: path))
+        func named(_ environment: [String: String]) throws -> (report: CrashReport, output: String, errors: String) {
+            let arguments = ["symbolicate", path, "--binary", program.built, "--output", path + ".named"]
+            let run = try ProgramRun.run(crashreport, arguments, environment: environment)
+            #expect(run.end == .exited(0), "\(run.errors)")
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: path + ".named"))
+            return (try CrashReport(json: Array(bytes)), run.output, run.errors)
+        }
+        let whole = try named([:])
+        #expect(whole.report.thread.frames.contains { $0.line != nil })
+        #expect(whole.output.contains("functions and lines, from"))
+        #expect(whole.errors == "")
+
+        let bare = try named(["LD_LIBRARY_PATH": folder.path])
+        #expect(bare.report.thread.frames.allSatisfy { $0.function != nil && $0.line == nil })
+        let physical = whole.report.thread.frames.filter { !$0.inlined }
+        #expect(bare.report.thread.frames.map(\.rawName) == physical.map(\.rawName))
+        #expect(bare.output.contains("functions, from"))
+        #expect(bare.errors.contains("no lines: libdw cannot be loaded"))
+        #expect(bare.errors.contains("libdw.so.1"))
+    }
+
     @Test func `A report that has its names stays as it is`() {
         let symbolicator = ReportSymbolicator(search: symbols)
         let named = symbolicator.symbolicate(bareReport()).report

@@ -1,4 +1,3 @@
-internal import CElfutils
 internal import Glibc
 internal import LinuxSystem
 internal import Symbolication
@@ -36,16 +35,17 @@ final class LockCalls {
         var places: [UInt64: HeldLocks.Effect] = [:]
         var tables: [Section] = []
         var functionTable: Section?
-        unsafe file.forEachSection { section, header, name in
+        for section in file.sections {
+            let header = section.header
             if header.sh_type == UInt32(SHT_RELA) {
-                unsafe places.merge(Self.places(in: section, header, of: file)) { first, _ in first }
+                places.merge(Self.places(in: section, of: file)) { first, _ in first }
             }
             let (end, overflow) = header.sh_addr.addingReportingOverflow(header.sh_size)
-            guard !overflow, header.sh_type == UInt32(SHT_PROGBITS) || name == ".eh_frame_hdr" else { return }
+            guard !overflow, header.sh_type == UInt32(SHT_PROGBITS) || section.name == ".eh_frame_hdr" else { continue }
             let part = Section(addresses: header.sh_addr..<end, offset: header.sh_offset)
-            if name == ".eh_frame_hdr", header.sh_size <= Self.largestTable { functionTable = part }
-            guard header.sh_flags & UInt64(SHF_EXECINSTR) != 0 else { return }
-            if name.hasPrefix(".plt") { tables.append(part) } else { code.append(part) }
+            if section.name == ".eh_frame_hdr", header.sh_size <= Self.largestTable { functionTable = part }
+            guard header.sh_flags & UInt64(SHF_EXECINSTR) != 0 else { continue }
+            if section.name.hasPrefix(".plt") { tables.append(part) } else { code.append(part) }
         }
         self.code = code
         self.places = places
@@ -168,28 +168,17 @@ final class LockCalls {
         return (0..<count).compactMap { functions.start(UInt64($0), load) }.sorted()
     }
 
-    private static func places(
-        in section: OpaquePointer,
-        _ header: GElf_Shdr,
-        of file: ELFFile
-    ) -> [UInt64: HeldLocks.Effect] {
-        var symbolHeader = GElf_Shdr()
-        guard let table = unsafe elf_getscn(file.handle, Int(header.sh_link)),
-            unsafe gelf_getshdr(table, &symbolHeader) != nil,
-            let symbols = unsafe elf_getdata(table, nil), let relocations = unsafe elf_getdata(section, nil)
-        else { return [:] }
+    private static func places(in section: ELFFile.Section, of file: ELFFile) -> [UInt64: HeldLocks.Effect] {
+        guard let table = file.linked(from: section) else { return [:] }
+        let symbols = file.contents(of: table)
+        let names = ELFNames(file.contents(linkedFrom: table))
         var places: [UInt64: HeldLocks.Effect] = [:]
-        for index in 0..<min(unsafe relocations.pointee.d_size / MemoryLayout<Elf64_Rela>.size, 1 << 20) {
-            var relocation = GElf_Rela()
-            guard unsafe gelf_getrela(relocations, CInt(index), &relocation) != nil else { break }
+        file.contents(of: section).forEach(Elf64_Rela.self, atMost: 1 << 20) { relocation in
             let type = CInt(truncatingIfNeeded: relocation.r_info & 0xffff_ffff)
-            guard type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT else { continue }
-            var symbol = GElf_Sym()
-            guard unsafe gelf_getsym(symbols, CInt(truncatingIfNeeded: relocation.r_info >> 32), &symbol) != nil,
-                let name = unsafe elf_strptr(file.handle, Int(symbolHeader.sh_link), Int(symbol.st_name)),
-                let effect = unsafe effect(ofSlowPath: String(cString: name))
-            else { continue }
-            places[relocation.r_offset] = effect
+            guard type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT else { return }
+            let place = Int(relocation.r_info >> 32) * MemoryLayout<Elf64_Sym>.size
+            guard let symbol = symbols.value(Elf64_Sym.self, at: place) else { return }
+            places[relocation.r_offset] = effect(ofSlowPath: names[Int(symbol.st_name)])
         }
         return places
     }

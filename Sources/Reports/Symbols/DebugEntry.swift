@@ -13,24 +13,24 @@ struct DebugEntry {
 
     /// The tag, or 0 for a damaged entry.
     var tag: CInt {
-        mutating get { unsafe dwarf_tag(&die) }
+        mutating get { unsafe libdw.pointee.dwarf_tag(&die) }
     }
 
     /// The first entry inside this one.
     mutating func firstChild() -> DebugEntry? {
         var child = unsafe Dwarf_Die()
-        return unsafe dwarf_child(&die, &child) == 0 ? DebugEntry(child) : nil
+        return unsafe libdw.pointee.dwarf_child(&die, &child) == 0 ? DebugEntry(child) : nil
     }
 
     /// The entry that follows this one inside the same parent.
     mutating func nextSibling() -> DebugEntry? {
         var sibling = unsafe Dwarf_Die()
-        return unsafe dwarf_siblingof(&die, &sibling) == 0 ? DebugEntry(sibling) : nil
+        return unsafe libdw.pointee.dwarf_siblingof(&die, &sibling) == 0 ? DebugEntry(sibling) : nil
     }
 
     /// Whether the entry's code contains an address.
     mutating func contains(_ address: UInt64) -> Bool {
-        unsafe dwarf_haspc(&die, address) == 1
+        unsafe libdw.pointee.dwarf_haspc(&die, address) == 1
     }
 
     /// The address ranges of the entry's code, at most so many.
@@ -38,7 +38,7 @@ struct DebugEntry {
         var found: [Range<UInt64>] = []
         var (offset, base, start, end) = (0, UInt64(0), UInt64(0), UInt64(0))
         while found.count < limit {
-            offset = unsafe dwarf_ranges(&die, offset, &base, &start, &end)
+            offset = unsafe libdw.pointee.dwarf_ranges(&die, offset, &base, &start, &end)
             guard offset > 0 else { break }
             if start < end {
                 found.append(start..<end)
@@ -49,27 +49,7 @@ struct DebugEntry {
 
     /// The function's name for linkers, or its plain name, where it or the declaration that it came from has one.
     mutating func functionName() -> String? {
-        for name in [DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name] {
-            if let text = text(name) {
-                return text
-            }
-        }
-        return nil
-    }
-
-    /// The name that stands there, which for a unit at its root is the path of its source file.
-    mutating func plainName() -> String? {
-        text(DW_AT_name)
-    }
-
-    /// The source language of the unit with this entry at its root, as DWARF numbers it; nil where it does not say.
-    mutating func language() -> Int? {
-        number(DW_AT_language)
-    }
-
-    /// The directory that the unit with this entry at its root was compiled in.
-    mutating func compilationDirectory() -> String? {
-        text(DW_AT_comp_dir)
+        text(DW_AT_linkage_name) ?? text(DW_AT_MIPS_linkage_name) ?? text(DW_AT_name)
     }
 
     /// Where an inlined function was called, read from its entry.
@@ -91,10 +71,13 @@ struct DebugEntry {
     /// The entry that this one is a copy of.
     mutating func origin() -> Origin {
         var attribute = unsafe Dwarf_Attribute()
-        guard unsafe dwarf_attr(&die, UInt32(DW_AT_abstract_origin), &attribute) != nil else { return .here }
+        guard unsafe libdw.pointee.dwarf_attr(&die, UInt32(DW_AT_abstract_origin), &attribute) != nil else {
+            return .here
+        }
         guard Self.pointsElsewhere(form: unsafe attribute.form) else { return .here }
         var origin = unsafe Dwarf_Die()
-        return unsafe dwarf_formref_die(&attribute, &origin) != nil ? .elsewhere(DebugEntry(origin)) : .unreadable
+        return unsafe libdw.pointee.dwarf_formref_die(&attribute, &origin) != nil
+            ? .elsewhere(DebugEntry(origin)) : .unreadable
     }
 
     /// Whether the unit with this entry at its root may have inlined calls of other units' functions, by the kinds of its entries.
@@ -103,13 +86,15 @@ struct DebugEntry {
         while true {
             var length = 0
             // Of a damaged table the entries tell.
-            guard let abbreviation = unsafe dwarf_getabbrev(&die, offset, &length) else { return true }
+            guard let abbreviation = unsafe libdw.pointee.dwarf_getabbrev(&die, offset, &length) else { return true }
             // `DWARF_END_ABBREV`.
             if Int(bitPattern: abbreviation) == -1 { return false }
             offset += Dwarf_Off(length)
-            guard unsafe dwarf_getabbrevtag(abbreviation) == UInt32(DW_TAG_inlined_subroutine) else { continue }
+            guard unsafe libdw.pointee.dwarf_getabbrevtag(abbreviation) == UInt32(DW_TAG_inlined_subroutine) else {
+                continue
+            }
             var (index, name, form) = (0, UInt32(0), UInt32(0))
-            while unsafe dwarf_getabbrevattr(abbreviation, index, &name, &form, nil) == 0 {
+            while unsafe libdw.pointee.dwarf_getabbrevattr(abbreviation, index, &name, &form, nil) == 0 {
                 if name == UInt32(DW_AT_abstract_origin), Self.pointsElsewhere(form: form) { return true }
                 index += 1
             }
@@ -127,19 +112,19 @@ struct DebugEntry {
     /// The entry at the root of the unit that this one is in.
     mutating func unitRoot() -> DebugEntry? {
         var root = unsafe Dwarf_Die()
-        return unsafe dwarf_diecu(&die, &root, nil, nil) != nil ? DebugEntry(root) : nil
+        return unsafe libdw.pointee.dwarf_diecu(&die, &root, nil, nil) != nil ? DebugEntry(root) : nil
     }
 
     /// The path of the file that declares the entry.
     mutating func declarationFile() -> String? {
-        unsafe dwarf_decl_file(&die).map { unsafe String(cString: $0) }
+        unsafe libdw.pointee.dwarf_decl_file(&die).map { unsafe String(cString: $0) }
     }
 
     /// The table of source files of the unit that has this entry at its root.
     mutating func sourceFiles() -> SourceFiles {
         var files: OpaquePointer?
         var count = 0
-        let status = unsafe dwarf_getsrcfiles(&die, &files, &count)
+        let status = unsafe libdw.pointee.dwarf_getsrcfiles(&die, &files, &count)
         return unsafe SourceFiles(files: status == 0 ? files : nil, count: status == 0 ? count : 0)
     }
 
@@ -147,25 +132,29 @@ struct DebugEntry {
     mutating func lineTable() -> LineTable {
         var lines: OpaquePointer?
         var count = 0
-        let status = unsafe dwarf_getsrclines(&die, &lines, &count)
+        let status = unsafe libdw.pointee.dwarf_getsrclines(&die, &lines, &count)
         return unsafe LineTable(lines: status == 0 ? lines : nil, count: status == 0 ? count : 0)
     }
 
     /// Where in the debug information the entry is: the same for the same entry.
     var offset: UInt64 {
-        mutating get { unsafe dwarf_dieoffset(&die) }
+        mutating get { unsafe libdw.pointee.dwarf_dieoffset(&die) }
     }
 
-    private mutating func text(_ name: Int) -> String? {
+    /// An attribute that is a text: of a unit at its root `DW_AT_name` is the path of its source file, and `DW_AT_comp_dir` where it was
+    /// compiled.
+    mutating func text(_ name: Int) -> String? {
         var attribute = unsafe Dwarf_Attribute()
-        guard unsafe dwarf_attr_integrate(&die, UInt32(name), &attribute) != nil else { return nil }
-        return unsafe dwarf_formstring(&attribute).map { unsafe String(cString: $0) }
+        guard unsafe libdw.pointee.dwarf_attr_integrate(&die, UInt32(name), &attribute) != nil else { return nil }
+        return unsafe libdw.pointee.dwarf_formstring(&attribute).map { unsafe String(cString: $0) }
     }
 
-    private mutating func number(_ name: Int) -> Int? {
+    /// An attribute that is a number.
+    mutating func number(_ name: Int) -> Int? {
         var attribute = unsafe Dwarf_Attribute()
         var value: Dwarf_Word = 0
-        guard unsafe dwarf_attr(&die, UInt32(name), &attribute) != nil, unsafe dwarf_formudata(&attribute, &value) == 0
+        guard unsafe libdw.pointee.dwarf_attr(&die, UInt32(name), &attribute) != nil,
+            unsafe libdw.pointee.dwarf_formudata(&attribute, &value) == 0
         else { return nil }
         return Int(exactly: value)
     }
@@ -179,6 +168,6 @@ struct SourceFiles {
 
     func path(at index: Int) -> String? {
         guard let files = unsafe files, index >= 0, index < count else { return nil }
-        return unsafe dwarf_filesrc(files, index, nil, nil).map { unsafe String(cString: $0) }
+        return unsafe libdw.pointee.dwarf_filesrc(files, index, nil, nil).map { unsafe String(cString: $0) }
     }
 }

@@ -1,4 +1,38 @@
 internal import CElfutils
+internal import LinuxSystem
+internal import Synchronization
+
+/// libdw, which few processes need: it is loaded when the first debug information is read.
+///
+/// Not by the crash thread, nor for it while a verdict waits: the dynamic linker allocates, and takes locks.
+package enum DebugLibrary {
+    private static let wasTried = Atomic<Bool>(false)
+    private static nonisolated(unsafe) var foundProblem: String?
+
+    /// The functions, once for all; nil where they are not there.
+    fileprivate static nonisolated(unsafe) let functions: UnsafePointer<HFLibdw>? = {
+        var problem: UnsafePointer<CChar>?
+        let functions = unsafe hf_libdw_load(&problem)
+        if unsafe functions == nil { unsafe foundProblem = problem.map { unsafe String(cString: $0) } ?? "libdw.so.1" }
+        wasTried.store(true, ordering: .releasing)
+        return unsafe functions
+    }()
+
+    /// Loads it unless that was tried before.
+    ///
+    /// - Returns: Whether it is there.
+    @discardableResult
+    package static func load() -> Bool { unsafe functions != nil }
+
+    /// Whether it was tried to load it, so that to ask for it loads nothing.
+    static var isSettled: Bool { wasTried.load(ordering: .acquiring) }
+
+    /// Why it could not be loaded, in the words of the dynamic linker; nil as long as nobody needed it, or where it is there.
+    package static var problem: String? { isSettled ? unsafe foundProblem : nil }
+}
+
+/// For who has debug information open, so that the library is there.
+var libdw: UnsafePointer<HFLibdw> { unsafe DebugLibrary.functions.unsafelyUnwrapped }
 
 /// The DWARF debug information of a file: which compilation unit knows an address.
 @safe
@@ -7,28 +41,30 @@ final class DebugInformation {
     private static let mostUnits = 1 << 16
 
     private let handle: OpaquePointer
-    /// Kept so that it is closed after the debug information, which refers to it.
+    private let elf: OpaquePointer
+    /// Kept so that its descriptor is closed after the debug information, which reads by it.
     private let file: ELFFile
     /// What `dwz` took out of several files.
     private let alternate: DebugInformation?
     private let units: AddressTable<DebugUnit>
 
-    /// Reads the headers of all units; nil when the file has no debug information.
+    /// Reads the headers of all units; nil when the file has no debug information, or libdw is not there.
     ///
     /// - Parameters:
     ///   - file: The file.
     ///   - finder: Finds the file that this one refers to, if it does.
     init?(of file: ELFFile, finder: DebugFileFinder) {
-        guard let handle = unsafe dwarf_begin_elf(file.handle, DWARF_C_READ, nil) else { return nil }
+        guard let (elf, handle) = unsafe Self.open(file) else { return nil }
         let alternate: DebugInformation?
         switch unsafe Self.alternate(of: handle, file, finder) {
         case .none: alternate = nil
         case .found(let information): alternate = information
         case .missing:
             // The library would look for it by itself, and open whatever the file says.
-            unsafe dwarf_end(handle)
+            unsafe Self.close(elf, handle)
             return nil
         }
+        unsafe self.elf = elf
         unsafe self.handle = handle
         self.file = file
         self.alternate = alternate
@@ -37,16 +73,33 @@ final class DebugInformation {
 
     /// An alternate file: its units are reached from the others.
     private init?(alternate file: ELFFile) {
-        guard let handle = unsafe dwarf_begin_elf(file.handle, DWARF_C_READ, nil) else { return nil }
+        guard let (elf, handle) = unsafe Self.open(file) else { return nil }
         // No alternate file has one of its own (DWARF 5, 7.3.6).
-        guard unsafe dwelf_dwarf_gnu_debugaltlink(handle, nil, nil) == 0 else {
-            unsafe dwarf_end(handle)
+        guard unsafe libdw.pointee.dwelf_dwarf_gnu_debugaltlink(handle, nil, nil) == 0 else {
+            unsafe Self.close(elf, handle)
             return nil
         }
+        unsafe self.elf = elf
         unsafe self.handle = handle
         self.file = file
         self.alternate = nil
         self.units = AddressTable([])
+    }
+
+    private static func open(_ file: ELFFile) -> (elf: OpaquePointer, handle: OpaquePointer)? {
+        guard file.hasDebugInformation, DebugLibrary.load() else { return nil }
+        _ = unsafe libdw.pointee.elf_version(UInt32(EV_CURRENT))
+        guard let elf = unsafe libdw.pointee.elf_begin(file.descriptor, ELF_C_READ, nil) else { return nil }
+        guard let handle = unsafe libdw.pointee.dwarf_begin_elf(elf, DWARF_C_READ, nil) else {
+            _ = unsafe libdw.pointee.elf_end(elf)
+            return nil
+        }
+        return unsafe (elf, handle)
+    }
+
+    private static func close(_ elf: OpaquePointer, _ handle: OpaquePointer) {
+        _ = unsafe libdw.pointee.dwarf_end(handle)
+        _ = unsafe libdw.pointee.elf_end(elf)
     }
 
     private enum Alternate {
@@ -58,22 +111,22 @@ final class DebugInformation {
     private static func alternate(of handle: OpaquePointer, _ file: ELFFile, _ finder: DebugFileFinder) -> Alternate {
         var name: UnsafePointer<CChar>?
         var identifier: UnsafeRawPointer?
-        let count = unsafe dwelf_dwarf_gnu_debugaltlink(handle, &name, &identifier)
+        let count = unsafe libdw.pointee.dwelf_dwarf_gnu_debugaltlink(handle, &name, &identifier)
         guard count != 0 else { return .none }
         guard count > 0, let name = unsafe name, let identifier = unsafe identifier else { return .missing }
-        let buildID = unsafe ELFFile.hexadecimal(UnsafeRawBufferPointer(start: identifier, count: count))
+        let buildID = unsafe HexDigits.text(Array(UnsafeRawBufferPointer(start: identifier, count: count)))
         let alternate = unsafe finder.alternateFile(
             buildID: buildID,
             name: String(cString: name),
             namedBy: file.path
         )
         guard let alternate, let information = DebugInformation(alternate: alternate) else { return .missing }
-        unsafe dwarf_setalt(handle, information.handle)
+        unsafe libdw.pointee.dwarf_setalt(handle, information.handle)
         return .found(information)
     }
 
     deinit {
-        unsafe dwarf_end(handle)
+        unsafe Self.close(elf, handle)
     }
 
     /// The units that claim an address; damaged or discarded ones may claim too much.
@@ -110,7 +163,7 @@ final class DebugInformation {
         for _ in 0..<mostUnits {
             var kind: UInt8 = 0
             var root = unsafe Dwarf_Die()
-            guard unsafe dwarf_get_units(handle, unit, &unit, nil, &kind, &root, nil) == 0 else { break }
+            guard unsafe libdw.pointee.dwarf_get_units(handle, unit, &unit, nil, &kind, &root, nil) == 0 else { break }
             // Units of other kinds hold no code, or refer to another file, which the library would open.
             guard Int(kind) == DW_UT_compile else { continue }
             var entry = unsafe DebugEntry(root)

@@ -12,10 +12,10 @@ final class DebugUnit {
     private lazy var functions = AddressTable(collectFunctions())
     private lazy var files = root.sourceFiles()
     private lazy var lines = root.lineTable()
-    private lazy var directory = root.compilationDirectory()
+    private lazy var directory = root.text(DW_AT_comp_dir)
 
     /// Whether it was compiled from Swift.
-    private(set) lazy var isSwift = root.language() == Int(DW_LANG_Swift)
+    private(set) lazy var isSwift = root.number(DW_AT_language) == Int(DW_LANG_Swift)
     /// The last answer about code that somebody vouches for: it is asked for each function, of one program.
     private var trust: (code: TrustedCode, answer: Bool)?
 
@@ -53,7 +53,7 @@ final class DebugUnit {
     /// Whether somebody vouches for the module that it was compiled from.
     func isTrusted(by code: TrustedCode) -> Bool {
         if let trust, trust.code == code { return trust.answer }
-        let answer = root.plainName().map { code.hasModule(ofFile: $0, compiledIn: directory) } ?? false
+        let answer = root.text(DW_AT_name).map { code.hasModule(ofFile: $0, compiledIn: directory) } ?? false
         trust = (code, answer)
         return answer
     }
@@ -63,7 +63,7 @@ final class DebugUnit {
     /// What Swift imports from headers is in one unit that has no file (`<swift-imported-modules>`); there the function's own tells.
     func isTrusted(by code: TrustedCode, at address: UInt64) -> Bool {
         if isTrusted(by: code) { return true }
-        guard !code.modules.isEmpty, root.plainName()?.hasPrefix("<") == true,
+        guard !code.modules.isEmpty, root.text(DW_AT_name)?.hasPrefix("<") == true,
             var function = functions.entries(containing: address).first?.value
         else { return false }
         return function.declarationFile().map { code.hasModule(ofFile: $0, compiledIn: directory) } ?? false

@@ -14,12 +14,11 @@ package enum Demangler {
     package static func demangle(_ name: String) -> String {
         guard name.utf8.count <= longestName else { return name }
         if swiftPrefixes.contains(where: name.hasPrefix) {
-            return demangleSwift(name) ?? name
+            return unsafe take(name) { unsafe swiftDemangle($0, UInt($1), nil, nil, 0) } ?? name
         }
-        if name.hasPrefix("_Z") {
-            return demangleCxx(name) ?? name
-        }
-        return name
+        guard name.hasPrefix("_Z"), let function = unsafe cxxDemangle else { return name }
+        var status: CInt = 0
+        return unsafe take(name) { text, _ in unsafe function(text, nil, nil, &status) } ?? name
     }
 
     /// Demangles a name as briefly as a stack is read: without modules, return types and generic arguments.
@@ -34,14 +33,7 @@ package enum Demangler {
         guard name.utf8.count <= longestName, swiftPrefixes.contains(where: name.hasPrefix),
             let function = unsafe backtraceDemangle
         else { return demangle(name) }
-        var copy = name
-        let text = copy.withUTF8 { bytes in
-            unsafe takeString(
-                bytes.withMemoryRebound(to: CChar.self) {
-                    unsafe function($0.baseAddress, UInt($0.count), nil, nil)
-                }
-            )
-        }
+        let text = unsafe take(name) { unsafe function($0, UInt($1), nil, nil) }
         guard let text, text != name else { return demangle(name) }
         // What a closure of top-level code is written in is its module, which is left out here.
         return text.hasSuffix(" in ") ? String(text.dropLast(4)) : text
@@ -68,28 +60,16 @@ package enum Demangler {
 
     private static let thunkSuffixes = ["TA", "Ta", "To", "TO", "TR", "Tr", "TW", "Tj", "TV", "Tc"]
 
-    private static func demangleSwift(_ name: String) -> String? {
-        var name = name
-        return name.withUTF8 { bytes in
-            unsafe takeString(
-                bytes.withMemoryRebound(to: CChar.self) {
-                    unsafe swiftDemangle($0.baseAddress, UInt($0.count), nil, nil, 0)
-                }
-            )
+    /// Calls a demangler, which allocates what it returns, and frees that.
+    private static func take(
+        _ name: String,
+        _ function: (UnsafePointer<CChar>, Int) -> UnsafeMutablePointer<CChar>?
+    ) -> String? {
+        unsafe name.withCString { text in
+            guard let allocated = unsafe function(text, name.utf8.count) else { return nil }
+            defer { unsafe free(allocated) }
+            return unsafe String(cString: allocated)
         }
-    }
-
-    private static func demangleCxx(_ name: String) -> String? {
-        guard let function = unsafe cxxDemangle else { return nil }
-        var status: CInt = 0
-        return unsafe takeString(function(name, nil, nil, &status))
-    }
-
-    /// Copies a string that was allocated for the caller, and frees it.
-    private static func takeString(_ allocated: UnsafeMutablePointer<CChar>?) -> String? {
-        guard let allocated = unsafe allocated else { return nil }
-        defer { unsafe free(allocated) }
-        return unsafe String(cString: allocated)
     }
 }
 

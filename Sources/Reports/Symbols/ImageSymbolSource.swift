@@ -25,7 +25,7 @@ package enum ImageSymbolSource: Sendable, Hashable {
             self = files.mismatch.map { .mismatched(path: $0) } ?? .missing
         } else {
             let detail: Detail =
-                if used.contains(where: \.hasDebugInformation) {
+                if used.contains(where: \.hasDebugInformation), DebugLibrary.problem == nil {
                     .debugInformation
                 } else if used.contains(where: \.hasSymbols) {
                     .symbols

@@ -50,11 +50,11 @@ final class ImageSymbols {
             var physical = scopes.removeFirst()
             let name = physical.functionName() ?? symbol?.name
             return inlinedFrames(scopes, in: unit, innermost: unitLocation) { outermost in
-                SymbolicatedFrame(rawName: name, functionOffset: offset, location: outermost, inlined: false)
+                SymbolicatedFrame(rawName: name, functionOffset: offset, location: outermost)
             }
         }
         guard let symbol else { return [] }
-        var frame = SymbolicatedFrame(rawName: symbol.name, functionOffset: offset, location: location, inlined: false)
+        var frame = SymbolicatedFrame(rawName: symbol.name, functionOffset: offset, location: location)
         frame.isData = symbol.isData
         return [frame]
     }
@@ -82,14 +82,7 @@ final class ImageSymbols {
         var frames: [SymbolicatedFrame] = []
         var location = innermost
         for var scope in scopes.reversed() {
-            frames.append(
-                SymbolicatedFrame(
-                    rawName: scope.functionName(),
-                    functionOffset: nil,
-                    location: location,
-                    inlined: true
-                )
-            )
+            frames.append(SymbolicatedFrame(rawName: scope.functionName(), location: location, inlined: true))
             location = unit.callSite(of: scope)
         }
         return frames + [physical(location)]

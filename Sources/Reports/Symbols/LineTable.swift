@@ -32,14 +32,16 @@ struct LineTable {
     /// The address that a row begins at, as linked.
     func address(row: Int) -> UInt64 {
         var address: Dwarf_Addr = 0
-        guard let line = unsafe line(row), unsafe dwarf_lineaddr(line, &address) == 0 else { return 0 }
+        guard let line = unsafe line(row), unsafe libdw.pointee.dwarf_lineaddr(line, &address) == 0 else { return 0 }
         return address
     }
 
     /// Whether a row is only the end of the rows before it.
     func endsSequence(row: Int) -> Bool {
         var ends = false
-        guard let line = unsafe line(row), unsafe dwarf_lineendsequence(line, &ends) == 0 else { return true }
+        guard let line = unsafe line(row), unsafe libdw.pointee.dwarf_lineendsequence(line, &ends) == 0 else {
+            return true
+        }
         return ends
     }
 
@@ -47,14 +49,14 @@ struct LineTable {
     func location(row: Int) -> SourceLocation {
         guard let row = unsafe line(row) else { return .unknown }
         var (line, column) = (CInt(0), CInt(0))
-        unsafe dwarf_lineno(row, &line)
-        unsafe dwarf_linecol(row, &column)
-        let file = unsafe dwarf_linesrc(row, nil, nil).map { unsafe String(cString: $0) }
+        _ = unsafe libdw.pointee.dwarf_lineno(row, &line)
+        _ = unsafe libdw.pointee.dwarf_linecol(row, &column)
+        let file = unsafe libdw.pointee.dwarf_linesrc(row, nil, nil).map { unsafe String(cString: $0) }
         return SourceLocation(file: file, line: Int(line), column: Int(column))
     }
 
     private func line(_ row: Int) -> OpaquePointer? {
         guard let lines = unsafe lines else { return nil }
-        return unsafe dwarf_onesrcline(lines, row)
+        return unsafe libdw.pointee.dwarf_onesrcline(lines, row)
     }
 }

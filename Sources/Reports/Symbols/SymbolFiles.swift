@@ -25,14 +25,10 @@ package final class SymbolFiles {
         }
     }
 
-    private enum Cached {
-        case unreadable
-        case open(ImageSymbols)
-    }
-
     private let finder: DebugFileFinder
     private let budget: Budget
-    private var opened: [Key: Cached] = [:]
+    /// Nil for an image whose files cannot be read.
+    private var opened: [Key: ImageSymbols?] = [:]
     private var sources: [Key: ImageSymbolSource] = [:]
     private var debugBytes: UInt64 = 0
 
@@ -44,11 +40,7 @@ package final class SymbolFiles {
 
     /// What the files of an image know; nil when there are none.
     func symbols(of image: SymbolImage) -> ImageSymbols? {
-        switch opened[Key(image)] {
-        case .open(let symbols): symbols
-        case .unreadable: nil
-        case nil: open(image)
-        }
+        opened[Key(image)] ?? open(image)
     }
 
     /// Where the names in an image come from; nil when it was not asked for any.
@@ -56,22 +48,21 @@ package final class SymbolFiles {
         sources[Key(image)]
     }
 
-    /// Closes all files; they are opened again when they are needed.
-    func close() {
-        opened.removeAll()
-        debugBytes = 0
-    }
-
     private func open(_ image: SymbolImage) -> ImageSymbols? {
         let key = Key(image)
         let files = finder.files(of: image)
+        let symbols = ImageSymbols(files, finder: finder, mostDebugBytes: budget.imageBytes)
+        // Only now it is known whether libdw is there.
         sources[key] = ImageSymbolSource(files)
-        guard let symbols = ImageSymbols(files, finder: finder, mostDebugBytes: budget.imageBytes) else {
-            opened[key] = .unreadable
+        guard let symbols else {
+            opened[key] = .some(nil)
             return nil
         }
-        if debugBytes + symbols.debugBytes > budget.totalBytes { close() }
-        opened[key] = .open(symbols)
+        if debugBytes + symbols.debugBytes > budget.totalBytes {
+            opened.removeAll()
+            debugBytes = 0
+        }
+        opened[key] = symbols
         debugBytes += symbols.debugBytes
         return symbols
     }

@@ -1,4 +1,3 @@
-internal import CElfutils
 internal import Glibc
 
 /// The functions and data that a file's symbol table names, by address as linked.
@@ -9,32 +8,55 @@ struct SymbolTable {
         var isData: Bool
     }
 
-    private struct Name {
+    fileprivate struct Name {
         var offset: UInt32
         var isGlobal: Bool
         var isData: Bool
     }
 
-    private let file: ELFFile
+    /// A function, by address as linked.
+    struct Function {
+        var start: UInt64
+        var end: UInt64
+        fileprivate var name: Name
+    }
+
     private let table: AddressTable<Name>
-    private let strings: Int
+    private let names: ELFNames
 
     /// Reads the static symbol table, or the dynamic one if the file has been stripped.
     ///
     /// - Parameter file: The file.
     init(of file: ELFFile) {
-        self.file = file
         var entries: [AddressTable<Name>.Entry] = []
-        strings =
-            file.forEachSymbol { symbol, type, end in
-                // Data, too: a jump through a bad pointer can end there.
-                let isData = type == STT_OBJECT
-                guard isData || type == STT_FUNC || type == STT_GNU_IFUNC else { return }
-                let isGlobal = CInt(symbol.st_info >> 4) == STB_GLOBAL
-                let name = Name(offset: symbol.st_name, isGlobal: isGlobal, isData: isData)
-                entries.append(.init(start: symbol.st_value, end: end, value: name))
-            } ?? 0
+        names = file.forEachSymbol { symbol, type, end in
+            // Data, too: a jump through a bad pointer can end there.
+            let isData = type == STT_OBJECT
+            guard isData || type == STT_FUNC || type == STT_GNU_IFUNC else { return }
+            let isGlobal = CInt(symbol.st_info >> 4) == STB_GLOBAL
+            let name = Name(offset: symbol.st_name, isGlobal: isGlobal, isData: isData)
+            entries.append(.init(start: symbol.st_value, end: end, value: name))
+        }
         table = AddressTable(entries)
+    }
+
+    /// The functions, by start.
+    var functions: [Function] {
+        table.all.filter { !$0.value.isData }.map { Function(start: $0.start, end: $0.end, name: $0.value) }
+    }
+
+    /// The name of one of its functions; "" where that cannot be read.
+    func name(of function: Function) -> String { names[Int(function.name.offset)] }
+
+    private static let swiftStarts = ["$s", "$S", "$e", "_T0", "__swift_"]
+
+    /// Whether a symbol begins as those of Swift do: mangled names (swift/docs/ABI/Mangling.rst, "Globals"), and helpers of the
+    /// compiler's own (`__swift_memcpy16_8`).
+    static func isSwift(_ name: String) -> Bool { swiftStarts.contains(where: name.hasPrefix) }
+
+    /// The same of one of its functions.
+    func isSwift(_ function: Function) -> Bool {
+        names.begins(at: Int(function.name.offset), withOneOf: Self.swiftStarts)
     }
 
     /// The innermost symbol whose extent contains an address: of a function, or else of data.
@@ -46,10 +68,8 @@ struct SymbolTable {
         let functions = all.filter { !$0.value.isData }
         let entries = functions.isEmpty ? all : functions
         guard let start = entries.first?.start else { return nil }
-        let candidates = entries.filter { $0.start == start }.compactMap { entry -> (name: String, isGlobal: Bool)? in
-            guard let name = unsafe elf_strptr(file.handle, strings, Int(entry.value.offset)) else { return nil }
-            return (unsafe String(cString: name), entry.value.isGlobal)
-        }
+        let candidates = entries.filter { $0.start == start }
+            .map { (name: names[Int($0.value.offset)], isGlobal: $0.value.isGlobal) }
         let best = candidates.filter { !$0.name.isEmpty }.min { rank($0) < rank($1) }
         return best.map { Symbol(name: $0.name, start: start, isData: functions.isEmpty) }
     }

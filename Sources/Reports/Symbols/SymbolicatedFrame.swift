@@ -36,7 +36,12 @@ package struct SymbolicatedFrame: Sendable, Equatable {
     ///   - functionOffset: Bytes from the start of the function, for a physical one.
     ///   - location: Where in the source the frame is.
     ///   - inlined: Whether the function was inlined into the one of the next frame.
-    init(rawName: String?, functionOffset: UInt64?, location: SourceLocation, inlined: Bool) {
+    init(
+        rawName: String?,
+        functionOffset: UInt64? = nil,
+        location: SourceLocation = .unknown,
+        inlined: Bool = false
+    ) {
         self.function = rawName.map(Demangler.brief)
         self.rawName = rawName
         self.functionOffset = functionOffset
@@ -54,20 +59,10 @@ extension SymbolicatedFrame {
     package static let runtimeFailurePrefix = "Swift runtime failure: "
 
     /// An address of which nothing is known.
-    package static let unknown = SymbolicatedFrame(
-        rawName: nil,
-        functionOffset: nil,
-        location: .unknown,
-        inlined: false
-    )
+    package static let unknown = SymbolicatedFrame(rawName: nil)
 
     /// What a signal handler returns to, as the C library calls it.
-    static let signalReturn = SymbolicatedFrame(
-        rawName: "__restore_rt",
-        functionOffset: 0,
-        location: .unknown,
-        inlined: false
-    )
+    static let signalReturn = SymbolicatedFrame(rawName: "__restore_rt", functionOffset: 0)
 }
 
 /// A place in the source; zero lines and columns, the compiler's way to say none, are nil.

@@ -65,12 +65,6 @@ package final class Symbolicator {
         return symbols.isSignalReturn(at: address &- image.base &+ symbols.linkedBase)
     }
 
-    /// Forgets all frames and closes all files; they are opened again when they are needed.
-    package func releaseCaches() {
-        remembered.removeAll()
-        files.close()
-    }
-
     /// Where the names in an image come from, by its place in the list; nil for one that no name was asked of.
     package func source(ofImage index: Int) -> ImageSymbolSource? {
         files.source(of: images[index])

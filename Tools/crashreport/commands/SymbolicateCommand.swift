@@ -83,6 +83,11 @@ struct SymbolicateCommand: ParsableCommand {
                 files: binaries
             )
         )
+        defer {
+            if let problem = DebugLibrary.problem {
+                Output.complain("no lines: libdw cannot be loaded (\(problem)); install libdw1")
+            }
+        }
         if all { return try symbolicateAll(symbolicator) }
         for id in ids { try symbolicate(ReportReference(id), id, symbolicator) }
     }

@@ -77,11 +77,13 @@ package final class FunctionOrigins: Sendable {
     ///   - executable: The file as it was mapped.
     ///   - program: The same, open; nil to open it by its path.
     ///   - trusted: Code that somebody vouches for.
+    ///   - mayLoad: Whether libdw may be loaded now, for debug information: on the crash thread it may not.
     ///   - search: Where debug files are looked for.
     package init(
         of executable: SymbolImage,
         from program: ProgramFile? = nil,
         trusting trusted: TrustedCode,
+        mayLoad: Bool = true,
         search: DebugFileSearch = .standard
     ) {
         let finder = DebugFileFinder(search)
@@ -93,14 +95,19 @@ package final class FunctionOrigins: Sendable {
         isStripped = symbols?.hasSymbols != true
         let informed = candidates.first(where: \.hasDebugInformation)
         let isAffordable = (informed?.debugInformationBytes() ?? 0) <= SymbolFiles.Budget.agent.imageBytes
-        let information = isAffordable ? informed.flatMap { DebugInformation(of: $0, finder: finder) } : nil
+        let isWanted = informed != nil && isAffordable
+        // What would be told of inlined code is not known then: nothing is cleared.
+        let isLibraryAbsent = isWanted && !((mayLoad || DebugLibrary.isSettled) && DebugLibrary.load())
+        let information =
+            isWanted && !isLibraryAbsent ? informed.flatMap { DebugInformation(of: $0, finder: finder) } : nil
         image = executable
         linkedBase = candidates.first?.linkedBase ?? 0
-        let list = symbols.map { SymbolList(of: $0) }
+        let list = symbols.map { SymbolTable(of: $0) }
+        let functions = list?.functions ?? []
         isUnread =
-            candidates.isEmpty || !isStripped && list?.functions.isEmpty == true
-            || informed == nil && finder.metUnreadable
-        var pieces = list.map { Self.pieces(of: $0, information, trusted) } ?? []
+            candidates.isEmpty || !isStripped && functions.isEmpty
+            || informed == nil && finder.metUnreadable || isLibraryAbsent
+        var pieces = list.map { Self.pieces(of: functions, in: $0, information, trusted) } ?? []
         if !isStripped { pieces = Self.withoutGaps(pieces) }
         if let informed, let information {
             let inlined = InlinedCode(from: informed.lowestCode, trusting: trusted)
@@ -141,20 +148,24 @@ package final class FunctionOrigins: Sendable {
     private static let mostPadding: UInt64 = 15
 
     private static func pieces(
-        of symbols: SymbolList,
+        of functions: [SymbolTable.Function],
+        in symbols: SymbolTable,
         _ information: DebugInformation?,
         _ trusted: TrustedCode
     ) -> [Piece] {
         var pieces: [Piece] = []
         var unit: DebugUnit?
         var covered: Range<UInt64> = 0..<0
-        for symbol in symbols.functions {
+        for symbol in functions {
             if !covered.contains(symbol.start) {
                 let found = information?.claim(at: symbol.start)
                 unit = found?.unit
                 covered = found?.range ?? 0..<0
             }
-            add(Piece(start: symbol.start, end: symbol.end, origin: origin(of: symbol, unit, trusted)), to: &pieces)
+            add(
+                Piece(start: symbol.start, end: symbol.end, origin: origin(of: symbol, in: symbols, unit, trusted)),
+                to: &pieces
+            )
         }
         guard let information else { return pieces }
         let unnamed = unnamedPieces(between: pieces, information, trusted)
@@ -228,17 +239,18 @@ package final class FunctionOrigins: Sendable {
     }
 
     private static func origin(
-        of symbol: SymbolList.Function,
+        of symbol: SymbolTable.Function,
+        in symbols: SymbolTable,
         _ unit: DebugUnit?,
         _ trusted: TrustedCode
     ) -> FunctionOrigin {
         if let unit {
             if unit.isSwift { return .swift }
             if unit.isTrusted(by: trusted, at: symbol.start) { return .trusted }
-        } else if symbol.isSwift {
+        } else if symbols.isSwift(symbol) {
             return .swift
         }
-        return !trusted.functions.isEmpty && trusted.hasFunction(symbol.name()) ? .trusted : .native
+        return !trusted.functions.isEmpty && trusted.hasFunction(symbols.name(of: symbol)) ? .trusted : .native
     }
 
     /// Adds a piece behind those that begin earlier; where two claim the same code, the one that allows less has it.

@@ -111,7 +111,7 @@ final class InlinedCode {
     private func origin(ofFunction function: inout DebugEntry) -> FunctionOrigin {
         guard var root = function.unitRoot() else { return .native }
         let place = root.offset
-        let language = languages[place] ?? root.language()
+        let language = languages[place] ?? root.number(DW_AT_language)
         languages[place] = language
         if language == Int(DW_LANG_Swift) { return .swift }
         let name = function.functionName() ?? ""
@@ -119,12 +119,12 @@ final class InlinedCode {
         if language == nil, Self.isSwift(name) { return .swift }
         if trusted.hasFunction(name) { return .trusted }
         guard !trusted.modules.isEmpty, let file = function.declarationFile() else { return .native }
-        return trusted.hasModule(ofFile: file, compiledIn: root.compilationDirectory()) ? .trusted : .native
+        return trusted.hasModule(ofFile: file, compiledIn: root.text(DW_AT_comp_dir)) ? .trusted : .native
     }
 
     /// Swift's functions, and the checks that the compiler puts in, which have no symbol.
     private static func isSwift(_ name: String) -> Bool {
-        unsafe SymbolList.isSwift(name) || name.hasPrefix("Swift runtime failure: ")
+        SymbolTable.isSwift(name) || name.hasPrefix("Swift runtime failure: ")
     }
 
     private static func joined(_ pieces: [FunctionOrigins.Piece], as origin: FunctionOrigin) -> [FunctionOrigins.Piece]

@@ -1,4 +1,3 @@
-internal import CElfutils
 internal import Glibc
 
 /// The guards of an executable's thread-local variables of C++: bytes that say, for each thread, whether the variables are made.
@@ -32,7 +31,7 @@ package struct ThreadLocalGuards: Sendable {
         var guards: [Int32] = []
         var isNamed = false
         var places: [(name: Int, offset: Int32)] = []
-        let strings = file.forEachSymbol { symbol, type, _ in
+        let names = file.forEachSymbol { symbol, type, _ in
             guard type == STT_TLS, symbol.st_value < storage.p_memsz else { return }
             // Guards of files are local, and programs may be stripped of what is.
             if CInt(symbol.st_info >> 4) == STB_LOCAL { isNamed = true }
@@ -42,9 +41,8 @@ package struct ThreadLocalGuards: Sendable {
             guard !overflow, let offset = Int32(exactly: below) else { return }
             places.append((Int(symbol.st_name), -offset))
         }
-        for (place, offset) in places {
-            guard let name = unsafe elf_strptr(file.handle, strings ?? 0, place) else { continue }
-            if unsafe strcmp(name, "__tls_guard") == 0 || strncmp(name, "_ZGV", 4) == 0 { guards.append(offset) }
+        for (place, offset) in places where names[place] == "__tls_guard" || names[place].hasPrefix("_ZGV") {
+            guards.append(offset)
         }
         self.init(offsets: isNamed ? guards : nil)
     }

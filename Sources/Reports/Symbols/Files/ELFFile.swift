@@ -1,13 +1,19 @@
-package import CElfutils
-internal import Glibc
+package import Glibc
+internal import LinuxSystem
 
-/// An open ELF file of this machine's kind, read into memory piece by piece and never mapped.
+/// An open ELF file of this machine's kind (elf(5)), read into memory piece by piece and never mapped.
 ///
-/// A mapped file that somebody truncates kills the reader with SIGBUS; a read one only gives an error.
-@safe
+/// A mapped file that somebody truncates kills the reader with SIGBUS; a read one only gives an error. Without libelf: the crash thread
+/// reads such files, and may not load a library.
 package final class ELFFile {
-    /// The library's handle, alive as long as this object.
-    package let handle: OpaquePointer
+    /// A section, by its name.
+    package struct Section {
+        package var name: String
+        package var header: Elf64_Shdr
+    }
+
+    /// The sections, in the order of their headers.
+    package let sections: [Section]
 
     /// The address of the first loadable segment's first page, as linked.
     package let linkedBase: UInt64
@@ -18,22 +24,12 @@ package final class ELFFile {
     /// The path that it was opened by.
     package let path: String
 
-    /// Whether it has the code, rather than being a separate debug file.
-    let hasCode: Bool
-
     /// The segment that each thread has a copy of, if there is one.
-    let threadStorage: GElf_Phdr?
-
-    /// Whether it has debug information.
-    let hasDebugInformation: Bool
-
-    /// Whether it has a static symbol table.
-    let hasSymbols: Bool
+    let threadStorage: Elf64_Phdr?
 
     private let file: OpenedFile
-    private var descriptor: CInt { file.descriptor }
     /// What is mapped and executable.
-    private let segments: [GElf_Phdr]
+    private let segments: [Elf64_Phdr]
 
     /// Opens a file; nil when that fails or it is not an x86-64 ELF file with a loadable segment.
     ///
@@ -52,74 +48,68 @@ package final class ELFFile {
     ///   - path: Its path.
     ///   - isLoadable: Whether it must have such a segment.
     package init?(_ file: OpenedFile, path: String, isLoadable: Bool = true) {
-        _ = elf_version(UInt32(EV_CURRENT))
-        guard let handle = unsafe elf_begin(file.descriptor, ELF_C_READ, nil) else { return nil }
-        let base = unsafe Self.linkedBase(of: handle)
-        guard unsafe Self.isNative(handle), let linkedBase = base ?? (isLoadable ? nil : 0) else {
-            unsafe elf_end(handle)
-            return nil
-        }
+        guard let header = file.bytes(at: 0, count: MemoryLayout<Elf64_Ehdr>.size).value(Elf64_Ehdr.self, at: 0),
+            Self.isNative(header),
+            let sections = Self.sections(of: file, header)
+        else { return nil }
+        let size = MemoryLayout<Elf64_Phdr>.size
+        let programHeaders = file.bytes(at: header.e_phoff, count: min(Int(header.e_phnum), 512) * size)
+            .values(Elf64_Phdr.self)
+        let base = programHeaders.first { $0.p_type == UInt32(PT_LOAD) }.map { $0.p_vaddr & ~4095 }
+        guard let linkedBase = base ?? (isLoadable ? nil : 0) else { return nil }
         self.file = file
         self.path = path
-        unsafe self.handle = handle
         self.linkedBase = linkedBase
-        self.buildID = unsafe Self.buildID(of: handle)
-        let headers = unsafe Self.programHeaders(of: handle)
-        threadStorage = headers.first { $0.p_type == UInt32(PT_TLS) }
-        segments = headers.filter { $0.p_type == UInt32(PT_LOAD) && $0.p_flags & UInt32(PF_X) != 0 }
-        (hasCode, hasDebugInformation, hasSymbols) = unsafe Self.contents(of: handle)
-    }
-
-    deinit {
-        unsafe elf_end(handle)
+        self.sections = sections
+        buildID = Self.buildID(of: file, sections, programHeaders)
+        threadStorage = programHeaders.first { $0.p_type == UInt32(PT_TLS) }
+        segments = programHeaders.filter { $0.p_type == UInt32(PT_LOAD) && $0.p_flags & UInt32(PF_X) != 0 }
     }
 
     /// Whether the file is still the one that was opened, so that what is read of it is its own.
     package var isIntact: Bool { file.isIntact }
 
-    /// Calls a function with each section and its header.
-    ///
-    /// - Parameter body: Gets the section, its header and its name.
-    package func forEachSection(_ body: (OpaquePointer, GElf_Shdr, String) -> Void) {
-        unsafe Self.forEachSection(of: handle, body)
-    }
+    /// For libdw, which reads by it; open as long as this object.
+    var descriptor: CInt { file.descriptor }
 
-    private static func forEachSection(of handle: OpaquePointer, _ body: (OpaquePointer, GElf_Shdr, String) -> Void) {
-        var names = 0
-        guard unsafe elf_getshdrstrndx(handle, &names) == 0 else { return }
-        var section = unsafe elf_nextscn(handle, nil)
-        while let current = unsafe section {
-            var header = GElf_Shdr()
-            if unsafe gelf_getshdr(current, &header) != nil {
-                let name = unsafe elf_strptr(handle, names, Int(header.sh_name)).map { unsafe String(cString: $0) }
-                unsafe body(current, header, name ?? "")
-            }
-            unsafe section = elf_nextscn(handle, current)
-        }
+    // MARK: What there is
+
+    /// Whether it has the code, rather than being a separate debug file: that has headers of code, but no code.
+    var hasCode: Bool { hasContents { $0.header.sh_flags & UInt64(SHF_EXECINSTR) != 0 } }
+
+    /// Whether it has debug information.
+    private(set) lazy var hasDebugInformation = hasContents { $0.name == ".debug_info" || $0.name == ".zdebug_info" }
+
+    /// Whether it has a static symbol table.
+    private(set) lazy var hasSymbols = hasContents { $0.header.sh_type == UInt32(SHT_SYMTAB) }
+
+    private func hasContents(_ isWanted: (Section) -> Bool) -> Bool {
+        sections.contains { $0.header.sh_type != UInt32(SHT_NOBITS) && isWanted($0) }
     }
 
     /// Where its code begins, as linked; 0 in a file without section headers.
-    package var lowestCode: UInt64 {
-        var lowest = UInt64.max
-        unsafe forEachSection { _, header, _ in
-            if header.sh_flags & UInt64(SHF_EXECINSTR) != 0, header.sh_addr > 0 { lowest = min(lowest, header.sh_addr) }
-        }
-        return lowest == .max ? 0 : lowest
+    var lowestCode: UInt64 {
+        sections.map(\.header).filter { $0.sh_flags & UInt64(SHF_EXECINSTR) != 0 && $0.sh_addr > 0 }
+            .map(\.sh_addr).min() ?? 0
     }
 
-    /// How many bytes the file has.
-    var size: UInt64? {
-        var status = stat()
-        return unsafe fstat(descriptor, &status) == 0 ? UInt64(clamping: status.st_size) : nil
+    /// Bytes of memory that the debug information needs, decompressed.
+    func debugInformationBytes() -> UInt64 {
+        var total: UInt64 = 0
+        for section in sections where section.name.hasPrefix(".debug_") || section.name.hasPrefix(".zdebug_") {
+            let isCompressed = section.header.sh_flags & UInt64(SHF_COMPRESSED) != 0
+            let head = isCompressed ? bytes(at: section.header.sh_offset, count: MemoryLayout<Elf64_Chdr>.size) : []
+            let bytes = head.value(Elf64_Chdr.self, at: 0)?.ch_size ?? section.header.sh_size
+            total = total.addingReportingOverflow(bytes).overflow ? .max : total + bytes
+        }
+        return total
     }
+
+    // MARK: Contents
 
     /// Reads a part of the file; empty where there is none.
     package func bytes(at offset: UInt64, count: Int) -> [UInt8] {
-        guard offset < UInt64(Int64.max), count > 0 else { return [] }
-        return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-            let got = unsafe pread(descriptor, buffer.baseAddress, count, off_t(offset))
-            initialized = max(0, got)
-        }
+        file.bytes(at: offset, count: count)
     }
 
     /// Reads what is mapped at an address; empty where the file has nothing for it.
@@ -135,63 +125,219 @@ package final class ELFFile {
         return []
     }
 
-    /// Bytes of memory that the debug information needs, decompressed.
-    func debugInformationBytes() -> UInt64 {
-        var total: UInt64 = 0
-        unsafe forEachSection { section, header, name in
-            guard name.hasPrefix(".debug_") || name.hasPrefix(".zdebug_") else { return }
-            var compressed = GElf_Chdr()
-            let isCompressed = header.sh_flags & UInt64(SHF_COMPRESSED) != 0
-            let known = unsafe isCompressed && gelf_getchdr(section, &compressed) != nil
-            let bytes = known ? compressed.ch_size : header.sh_size
-            total = total.addingReportingOverflow(bytes).overflow ? .max : total + bytes
+    /// Reads a section; empty where it has nothing in the file, or not all of it is there.
+    package func contents(of section: Section) -> [UInt8] {
+        file.contents(of: section.header)
+    }
+
+    /// Reads the section that another one refers to, such as the names of symbols.
+    package func contents(linkedFrom section: Section) -> [UInt8] {
+        linked(from: section).map(contents(of:)) ?? []
+    }
+
+    /// The section that another one refers to.
+    package func linked(from section: Section) -> Section? {
+        let place = Int(section.header.sh_link)
+        return sections.indices.contains(place) ? sections[place] : nil
+    }
+
+    /// More symbols than any program has; the rest of a larger table is not read.
+    private static let mostSymbols = 4 << 20
+
+    /// Calls a function with each symbol that covers a place in the file, of the static symbol table, or of the dynamic one if the file
+    /// has been stripped.
+    ///
+    /// One without a size covers nothing: to name an address after it would be a guess.
+    ///
+    /// - Parameter body: Gets the symbol, its type (elf(5), `STT_…`), and where it ends.
+    /// - Returns: Their names; none in a file without symbols.
+    func forEachSymbol(_ body: (_ symbol: Elf64_Sym, _ type: CInt, _ end: UInt64) -> Void) -> ELFNames {
+        let tables = [SHT_SYMTAB, SHT_DYNSYM].lazy.map { type in
+            self.sections.first { $0.header.sh_type == UInt32(type) }
         }
-        return total
+        guard let table = tables.compactMap(\.self).first else { return ELFNames([]) }
+        contents(of: table).forEach(Elf64_Sym.self, atMost: Self.mostSymbols) { symbol in
+            let (end, overflow) = symbol.st_value.addingReportingOverflow(symbol.st_size)
+            guard symbol.st_shndx != UInt16(SHN_UNDEF), symbol.st_size > 0, !overflow else { return }
+            body(symbol, CInt(symbol.st_info & 0xf), end)
+        }
+        return ELFNames(contents(linkedFrom: table))
+    }
+
+    // MARK: The debug file's name
+
+    /// The name of a separate debug file, and the CRC-32 of its bytes.
+    struct DebugLink {
+        var name: String
+        var checksum: UInt32
+    }
+
+    /// What the section `.gnu_debuglink` says; nil without one, and when it names anything but a file.
+    var debugLink: DebugLink? {
+        guard let section = sections.first(where: { $0.name == ".gnu_debuglink" }) else { return nil }
+        let bytes = contents(of: section)
+        let name = ELFNames(bytes)[0]
+        // Behind the name and its NUL, at a multiple of four.
+        guard let checksum = bytes.value(UInt32.self, at: (name.utf8.count + 4) & ~3),
+            !name.isEmpty, !name.contains("/"), name != ".", name != ".."
+        else { return nil }
+        return DebugLink(name: name, checksum: checksum)
+    }
+
+    /// The CRC-32 of the file's bytes, as `.gnu_debuglink` has it; nil when they cannot be read or are too many.
+    func checksum() -> UInt32? {
+        guard let size = file.size, size <= Self.mostChecksummedBytes else { return nil }
+        var checksum = UInt32.max
+        var offset: UInt64 = 0
+        while offset < size {
+            let chunk = bytes(at: offset, count: 1 << 20)
+            guard !chunk.isEmpty else { return nil }
+            for byte in chunk {
+                checksum = Self.checksums[Int((checksum ^ UInt32(byte)) & 0xff)] ^ checksum >> 8
+            }
+            offset += UInt64(chunk.count)
+        }
+        return ~checksum
+    }
+
+    /// Larger files need a build id.
+    private static let mostChecksummedBytes: UInt64 = 1 << 30
+
+    /// The remainders of the polynomial that zlib and gdb use (gdb manual, "Debugging Information in Separate Files").
+    private static let checksums: [UInt32] = (0..<256).map { byte in
+        (0..<8).reduce(UInt32(byte)) { value, _ in value & 1 == 0 ? value >> 1 : value >> 1 ^ 0xedb8_8320 }
+    }
+
+    // MARK: Headers
+
+    private static func isNative(_ header: Elf64_Ehdr) -> Bool {
+        let identity = header.e_ident
+        return (identity.0, identity.1, identity.2, identity.3) == (0x7f, 0x45, 0x4c, 0x46)
+            && identity.4 == UInt8(ELFCLASS64) && identity.5 == UInt8(ELFDATA2LSB)
+            && header.e_machine == UInt16(EM_X86_64)
+    }
+
+    /// Nil where not all headers are there: the file was cut short.
+    private static func sections(of file: OpenedFile, _ header: Elf64_Ehdr) -> [Section]? {
+        guard header.e_shoff > 0 else { return [] }
+        let size = MemoryLayout<Elf64_Shdr>.size
+        // What does not fit in the file's header is in the first section's.
+        guard let first = file.bytes(at: header.e_shoff, count: size).value(Elf64_Shdr.self, at: 0) else { return nil }
+        let count = header.e_shnum > 0 ? UInt64(header.e_shnum) : first.sh_size
+        guard count <= 1 << 20 else { return nil }
+        let headers = file.bytes(at: header.e_shoff, count: Int(count) * size).values(Elf64_Shdr.self)
+        guard headers.count == Int(count) else { return nil }
+        let place = header.e_shstrndx == UInt16(SHN_XINDEX) ? Int(first.sh_link) : Int(header.e_shstrndx)
+        let names = ELFNames(headers.indices.contains(place) ? file.contents(of: headers[place]) : [])
+        return headers.map { Section(name: names[Int($0.sh_name)], header: $0) }
+    }
+
+    /// Looks through the sections; in a file without any through the segments, whose offsets are wrong in a debug file.
+    private static func buildID(of file: OpenedFile, _ sections: [Section], _ segments: [Elf64_Phdr]) -> String? {
+        let notes =
+            sections.isEmpty
+            ? segments.filter { $0.p_type == UInt32(PT_NOTE) }.map { ($0.p_offset, $0.p_filesz, $0.p_align) }
+            : sections.map(\.header).filter { $0.sh_type == UInt32(SHT_NOTE) }
+                .map { ($0.sh_offset, $0.sh_size, $0.sh_addralign) }
+        for (offset, size, alignment) in notes where size <= 1 << 20 {
+            let bytes = file.bytes(at: offset, count: Int(size))
+            let mask = alignment == 8 ? 7 : 3
+            var start = 0
+            while let note = bytes.value(Elf64_Nhdr.self, at: start) {
+                let name = start + MemoryLayout<Elf64_Nhdr>.size
+                let description = (name + Int(note.n_namesz) + mask) & ~mask
+                let end = description + Int(note.n_descsz)
+                guard end <= bytes.count else { break }
+                if note.n_type == UInt32(NT_GNU_BUILD_ID), ELFNames(bytes)[name] == "GNU", description < end {
+                    return HexDigits.text(Array(bytes[description..<end]))
+                }
+                start = (end + mask) & ~mask
+            }
+        }
+        return nil
     }
 }
 
-extension ELFFile {
-    private static func isNative(_ handle: OpaquePointer) -> Bool {
-        var header = GElf_Ehdr()
-        guard unsafe elf_kind(handle) == ELF_K_ELF, unsafe gelf_getehdr(handle, &header) != nil else { return false }
-        return unsafe gelf_getclass(handle) == ELFCLASS64 && header.e_machine == UInt16(EM_X86_64)
+/// A section of texts that others refer to by their offsets.
+package struct ELFNames {
+    private let bytes: [UInt8]
+
+    package init(_ bytes: [UInt8]) {
+        self.bytes = bytes
     }
 
-    private static func programHeaders(of handle: OpaquePointer) -> [GElf_Phdr] {
-        var count = 0
-        guard unsafe elf_getphdrnum(handle, &count) == 0 else { return [] }
-        return (0..<min(count, 512)).compactMap { index in
-            var header = GElf_Phdr()
-            return unsafe gelf_getphdr(handle, CInt(index), &header) == nil ? nil : header
+    /// The text at an offset; "" where there is none.
+    package subscript(offset: Int) -> String {
+        guard bytes.indices.contains(offset), let end = bytes[offset...].firstIndex(of: 0) else { return "" }
+        return String(decoding: bytes[offset..<end], as: UTF8.self)
+    }
+
+    /// Whether one of some beginnings is there.
+    func begins(at offset: Int, withOneOf beginnings: [String]) -> Bool {
+        unsafe bytes.withUnsafeBytes { bytes in
+            guard offset >= 0, offset < bytes.count, let start = bytes.baseAddress else { return false }
+            return beginnings.contains { beginning in
+                let count = beginning.utf8.count
+                return unsafe count <= bytes.count - offset && memcmp(start + offset, beginning, count) == 0
+            }
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Reads a value of C's; nil where not all of it is there.
+    package func value<Value: BitwiseCopyable>(_ type: Value.Type, at offset: Int) -> Value? {
+        guard offset >= 0, offset <= count - MemoryLayout<Value>.size else { return nil }
+        return unsafe withUnsafeBytes { unsafe $0.loadUnaligned(fromByteOffset: offset, as: type) }
+    }
+
+    /// Calls a function with the values of an array of C's.
+    package func forEach<Value: BitwiseCopyable>(
+        _ type: Value.Type,
+        atMost most: Int = .max,
+        _ body: (Value) -> Void
+    ) {
+        unsafe withUnsafeBytes { bytes in
+            for index in 0..<Swift.min(bytes.count / MemoryLayout<Value>.size, most) {
+                body(unsafe bytes.loadUnaligned(fromByteOffset: index * MemoryLayout<Value>.size, as: type))
+            }
         }
     }
 
-    private static func linkedBase(of handle: OpaquePointer) -> UInt64? {
-        let loadable = unsafe programHeaders(of: handle).first { $0.p_type == UInt32(PT_LOAD) }
-        return loadable.map { $0.p_vaddr & ~4095 }
+    /// Reads an array of C's.
+    package func values<Value: BitwiseCopyable>(_ type: Value.Type) -> [Value] {
+        var values: [Value] = []
+        forEach(type) { values.append($0) }
+        return values
+    }
+}
+
+extension OpenedFile {
+    /// How many bytes the file has.
+    fileprivate var size: UInt64? {
+        var status = stat()
+        return unsafe fstat(descriptor, &status) == 0 ? UInt64(clamping: status.st_size) : nil
     }
 
-    private static func buildID(of handle: OpaquePointer) -> String? {
-        var bytes: UnsafeRawPointer?
-        let count = unsafe dwelf_elf_gnu_build_id(handle, &bytes)
-        guard count > 0, let bytes = unsafe bytes else { return nil }
-        return unsafe hexadecimal(UnsafeRawBufferPointer(start: bytes, count: count))
-    }
+    /// Larger sections are not read as a whole.
+    private static let mostBytes: UInt64 = 1 << 30
 
-    /// What there is, by the headers of the sections: a debug file has headers of code, but no code.
-    private static func contents(of handle: OpaquePointer) -> (code: Bool, debugInformation: Bool, symbols: Bool) {
-        var (code, debugInformation, symbols) = (false, false, false)
-        unsafe forEachSection(of: handle) { _, header, name in
-            guard header.sh_type != UInt32(SHT_NOBITS) else { return }
-            if header.sh_flags & UInt64(SHF_EXECINSTR) != 0 { code = true }
-            if name == ".debug_info" || name == ".zdebug_info" { debugInformation = true }
-            if header.sh_type == UInt32(SHT_SYMTAB) { symbols = true }
+    /// Reads a part of the file; empty where there is none.
+    fileprivate func bytes(at offset: UInt64, count: Int) -> [UInt8] {
+        guard offset < UInt64(Int64.max), count > 0 else { return [] }
+        return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            let got = unsafe pread(descriptor, buffer.baseAddress, count, off_t(offset))
+            initialized = max(0, got)
         }
-        return (code, debugInformation, symbols)
     }
 
-    static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
-        let digits = Array("0123456789abcdef".utf8)
-        return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    /// Reads a section; empty where it has nothing in the file, or not all of it is there.
+    fileprivate func contents(of header: Elf64_Shdr) -> [UInt8] {
+        // The size first: memory is taken for no more than there is.
+        guard header.sh_type != UInt32(SHT_NOBITS), header.sh_size <= Self.mostBytes, let size,
+            header.sh_offset <= size, header.sh_size <= size - header.sh_offset
+        else { return [] }
+        let bytes = bytes(at: header.sh_offset, count: Int(header.sh_size))
+        return bytes.count == Int(header.sh_size) ? bytes : []
     }
 }
