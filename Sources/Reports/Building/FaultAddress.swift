@@ -2,9 +2,9 @@ internal import Glibc
 
 /// What a record's address is, and how it was accessed: pure reading of signal, code and registers (x86-64).
 struct FaultAddress {
-    let address: HexAddress?
-    let access: CrashReport.Fault.Access
-    let kind: CrashReport.Fault.AddressKind?
+    private(set) var address: HexAddress?
+    private(set) var access: CrashReport.Fault.Access = .none
+    private(set) var kind: CrashReport.Fault.AddressKind?
 
     /// Page-fault error code (Intel SDM vol.
     ///
@@ -18,29 +18,12 @@ struct FaultAddress {
 
     init(_ record: FaultRecord) {
         let signal = CInt(clamping: record.signal)
-        guard record.code > 0 else {
-            address = nil
-            access = .none
-            kind = nil
-            return
-        }
-        guard signal != SIGXCPU else {
-            // The union has no address there.
-            address = nil
-            access = .none
-            kind = nil
-            return
-        }
-        guard signal == SIGSEGV || signal == SIGBUS else {
-            address = HexAddress(record.address)
-            access = .none
-            kind = nil
-            return
-        }
-        access = Self.access(record)
-        if record.code == Self.kernelCode {
-            // A general protection fault comes without an address.
-            address = nil
+        // Of the processor time's limit, the union has no address.
+        guard record.code > 0, signal != SIGXCPU else { return }
+        let isOfMemory = signal == SIGSEGV || signal == SIGBUS
+        if isOfMemory { access = Self.access(record) }
+        // A general protection fault comes without an address.
+        if isOfMemory, record.code == Self.kernelCode {
             // Registers may hold anything where it was the instruction that was refused.
             let isPrivileged = PrivilegedInstruction.begins(record.codeBytes.from)
             kind =
@@ -49,7 +32,9 @@ struct FaultAddress {
             return
         }
         address = HexAddress(record.address)
-        kind = signal == SIGBUS ? Self.busKind(record) : Self.kind(record, access)
+        if signal == SIGSEGV { kind = Self.kind(record, access) }
+        // BUS_ADRERR
+        if signal == SIGBUS, record.code == 2 { kind = .pastEndOfFile }
     }
 
     private static func access(_ record: FaultRecord) -> CrashReport.Fault.Access {
@@ -72,11 +57,6 @@ struct FaultAddress {
         case .execute: return .notExecutable
         default: return .inaccessible
         }
-    }
-
-    private static func busKind(_ record: FaultRecord) -> CrashReport.Fault.AddressKind? {
-        // BUS_ADRERR
-        record.code == 2 ? .pastEndOfFile : nil
     }
 
     private static func isPointer(_ register: String) -> Bool {

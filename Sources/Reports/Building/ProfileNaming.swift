@@ -79,21 +79,10 @@ struct ProfileNaming {
         depth: Int
     ) -> CrashReport.Stall.Call {
         let image = images.firstIndex { $0.base <= old.address && old.address < $0.end }
-        let frame = CrashReport.Frame(
-            symbol,
-            index: 0,
-            address: old.address,
-            kind: .returnAddress,
-            image: image,
-            of: images
-        )
         var call = old
-        call.depth = depth
-        call.function = frame.function
-        call.file = frame.file
-        call.lines = (frame.line ?? 0) > 0 ? [.init(line: frame.line ?? 0, seconds: old.seconds)] : []
-        call.inlined = frame.inlined
-        call.isUserCode = frame.isUserCode
+        (call.depth, call.function, call.file, call.inlined) = (depth, symbol.function, symbol.file, symbol.inlined)
+        call.lines = symbol.line.map { [.init(line: $0, seconds: old.seconds)] } ?? []
+        call.isUserCode = image == 0 && UserCode.contains(symbol)
         return call
     }
 }

@@ -22,7 +22,7 @@ extension CrashReport {
         /// How many threads the process had.
         public var threadCount: Int?
         /// The limits of the process, by name as in `/proc/PID/limits`, such as `Max open files`.
-        public var limits: [String: Limit] = [:]
+        package var limits: [String: Limit] = [:]
         /// The container or the control group that the process ran in.
         public var container: Container?
     }
@@ -52,11 +52,11 @@ extension CrashReport.Context {
     }
 
     /// A limit of the process (getrlimit(2)); nil is unlimited.
-    public struct Limit: Codable, Sendable, Hashable {
+    package struct Limit: Codable, Sendable, Hashable {
         /// What holds.
-        public var soft: Int?
+        package var soft: Int?
         /// What it may be raised to.
-        public var hard: Int?
+        package var hard: Int?
     }
 
     /// The container or the control group that a process ran in.
@@ -77,6 +77,8 @@ extension CrashReport.Context {
 extension CrashReport {
     /// Something that happened before a fault: an event of the loop, or a note of the user's.
     public struct Breadcrumb: Codable, Sendable, Hashable {
+        package typealias Kind = CrashReport.Word
+
         /// When it happened.
         public var time: Timestamp
         /// What it is.
@@ -88,9 +90,4 @@ extension CrashReport {
         /// How a note was logged, such as `warning`; nil for an event of the loop.
         public var level: String?
     }
-}
-
-extension CrashReport.Breadcrumb {
-    /// What a breadcrumb is of.
-    package typealias Kind = CrashReport.Word
 }

@@ -59,6 +59,8 @@ extension CrashReport {
         case other(Kind)
     }
 
+    package typealias Kind = Word
+
     /// What the report is about, in a word.
     public var kind: CrashReport.Word {
         switch subject {
@@ -93,34 +95,11 @@ extension CrashReport {
     }
 }
 
-extension CrashReport {
-    /// What a report is about, in a word.
-    package typealias Kind = CrashReport.Word
-}
-
 extension CrashReport: Codable {
     private enum CodingKeys: String, CodingKey {
-        case schemaVersion
-        case id
-        case kind
-        case reason
-        case diagnosis
-        case timestamp
-        case fingerprint
-        case occurrences
-        case process
-        case host
-        case runtime
-        case fault
-        case loop
-        case threads
-        case threadsOmitted
-        case context
-        case images
-        case verdict
-        case recovery
-        case stall
-        case notes
+        case schemaVersion, id, kind, reason, diagnosis, timestamp, fingerprint, occurrences, process, host, runtime,
+            fault, loop
+        case threads, threadsOmitted, context, images, verdict, recovery, stall, notes
     }
 
     /// Reads a report.

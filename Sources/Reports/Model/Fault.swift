@@ -14,7 +14,7 @@ extension CrashReport {
         /// What lies at the address, if that is known.
         public var addressKind: CrashReport.Word?
         /// What is mapped at the address or next to it, if that was looked at.
-        public var mapping: Mapping?
+        package var mapping: Mapping?
         /// What the runtime said: the text of a fatal error or of an abort, if there was one.
         public var message: String?
         /// Who sent the signal, if it was sent rather than raised by the kernel.
@@ -24,9 +24,9 @@ extension CrashReport {
         /// How long the callout might run, in seconds, if nothing faulted but it was interrupted for that; else nil.
         public var deadlineSeconds: Double?
         /// The bytes at the program counter, if they could be read.
-        public var instructions: CrashReport.MemoryBytes?
+        package var instructions: CrashReport.MemoryBytes?
         /// Other memory, where the process asked for it: none by default, for it may hold secrets.
-        public var memory: [CrashReport.MemoryBytes]?
+        package var memory: [CrashReport.MemoryBytes]?
     }
 }
 
@@ -56,9 +56,7 @@ extension CrashReport.Fault {
             NumberedName(number: number, name: SignalNames.code(number, ofSignal: signal))
         }
     }
-}
 
-extension CrashReport.Fault {
     /// The process that sent a signal.
     public struct Sender: Codable, Sendable, Hashable {
         /// Its process identifier.
@@ -68,19 +66,10 @@ extension CrashReport.Fault {
         /// Its name, as in `/proc/PID/comm`, if it was still there to be asked.
         public var name: String?
     }
-}
 
-extension CrashReport.Fault {
-    /// What an access to memory was for.
     package typealias Access = CrashReport.Word
-}
-
-extension CrashReport.Fault {
-    /// What lies at an address, in words.
     package typealias AddressKind = CrashReport.Word
-}
 
-extension CrashReport.Fault {
     /// A C++ exception that nobody caught.
     public struct Exception: Codable, Sendable, Hashable {
         /// Its type, demangled, such as `std::out_of_range`.
@@ -88,9 +77,24 @@ extension CrashReport.Fault {
         /// What it says of itself, if it says anything.
         public var message: String?
         /// The type, and what the exception says of itself after it.
-        package var text: String {
-            message.map { "\(type): \($0)" } ?? type
-        }
+        package var text: String { message.map { "\(type): \($0)" } ?? type }
+    }
+
+    /// A piece of the address space: what a fault's address lies in, or next to.
+    package struct Mapping: Codable, Sendable, Hashable {
+        /// Where the address is.
+        package var place: CrashReport.Word
+        /// How many bytes from the start of the mapping if it is inside, else how far away; the byte behind the end is 0 bytes past it.
+        package var distance: Int
+        /// The path of the file that is mapped, or what `/proc/PID/maps` has in its place, such as `[heap]`; empty for memory
+        /// of no name.
+        package var name: String
+        /// The address of the first byte.
+        package var start: HexAddress
+        /// The address after the last byte.
+        package var end: HexAddress
+        /// What may be done with it, as in `/proc/PID/maps`, such as `rw-p`.
+        package var permissions: String
     }
 }
 
@@ -103,27 +107,7 @@ extension CrashReport.Fault.Exception {
     }
 }
 
-extension CrashReport.Fault {
-    /// A piece of the address space: what a fault's address lies in, or next to.
-    public struct Mapping: Codable, Sendable, Hashable {
-        /// Where the address is.
-        public var place: CrashReport.Word
-        /// How many bytes from the start of the mapping if it is inside, else how far away; the byte behind the end is 0 bytes past it.
-        public var distance: Int
-        /// The path of the file that is mapped, or what `/proc/PID/maps` has in its place, such as `[heap]`; empty for memory
-        /// of no name.
-        public var name: String
-        /// The address of the first byte.
-        public var start: HexAddress
-        /// The address after the last byte.
-        public var end: HexAddress
-        /// What may be done with it, as in `/proc/PID/maps`, such as `rw-p`.
-        public var permissions: String
-    }
-}
-
 extension CrashReport.Fault.Mapping {
-    /// Where an address is, as seen from a mapping.
     package typealias Place = CrashReport.Word
 
     /// What it is, such as `the writable data of /usr/lib/x.so`.
@@ -155,12 +139,12 @@ extension CrashReport.Fault.Mapping {
 
 extension CrashReport {
     /// A piece of memory, as it was at the fault.
-    public struct MemoryBytes: Codable, Sendable, Hashable {
+    package struct MemoryBytes: Codable, Sendable, Hashable {
         /// The address of the first byte.
-        public var address: HexAddress
+        package var address: HexAddress
         /// The bytes as hexadecimal digits, two each.
-        public var bytes: String
+        package var bytes: String
         /// Why it was taken, such as `code`, `stack` or the name of a register.
-        public var about: String
+        package var about: String
     }
 }

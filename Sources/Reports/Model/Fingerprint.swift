@@ -1,3 +1,5 @@
+internal import LinuxSystem
+
 /// What faults of the same cause have in common, such as `v2-9f86d081884c7d65`.
 ///
 /// It is made of names only, so that it survives a rebuild that moves code, and a restart that loads it elsewhere.
@@ -21,8 +23,7 @@ public struct Fingerprint: RawRepresentable, Codable, Sendable, Hashable, Custom
     }
 
     init(fields: [String]) {
-        let digits = String(Self.hash(fields), radix: 16)
-        rawValue = "v2-" + String(repeating: "0", count: 16 - digits.count) + digits
+        rawValue = "v2-" + HexDigits.text(Self.hash(fields), count: 16)
     }
 
     /// The text.

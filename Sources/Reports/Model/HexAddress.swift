@@ -1,3 +1,5 @@
+internal import LinuxSystem
+
 /// An address in the process that faulted, written as `"0x…"` in JSON.
 ///
 /// Intentionally not a pointer: what it names is not in this process, or no longer there.
@@ -41,8 +43,5 @@ extension HexAddress: TextCoded {
     public var description: String { "0x" + String(rawValue, radix: 16) }
 
     /// The address as `0x` and 16 digits, so that a column of them lines up.
-    package var padded: String {
-        let digits = String(rawValue, radix: 16)
-        return "0x" + String(repeating: "0", count: 16 - digits.count) + digits
-    }
+    package var padded: String { "0x" + HexDigits.text(rawValue, count: 16) }
 }

@@ -1,12 +1,12 @@
 extension CrashReport {
     /// How often something took how long, in steps of 1, 2 and 5.
-    public struct Histogram: Codable, Sendable, Hashable {
+    package struct Histogram: Codable, Sendable, Hashable {
         /// How often it was in one step.
-        public struct Step: Codable, Sendable, Hashable {
+        package struct Step: Codable, Sendable, Hashable {
             /// The upper bound of the step in seconds, which belongs to it; nil for what is longer than all bounds.
-            public var upTo: Double?
+            package var upTo: Double?
             /// How often.
-            public var count: Int
+            package var count: Int
 
             /// Makes a step.
             ///
@@ -27,7 +27,7 @@ extension CrashReport {
         }
 
         /// The steps that were met, the shortest first.
-        public private(set) var steps: [Step]
+        package private(set) var steps: [Step]
 
         /// Makes one of steps.
         ///
@@ -40,7 +40,7 @@ extension CrashReport {
         ///
         /// - Parameter decoder: Gives a list of steps.
         /// - Throws: `DecodingError`.
-        public init(from decoder: any Decoder) throws {
+        package init(from decoder: any Decoder) throws {
             self.init(steps: try [Step](from: decoder))
         }
 
@@ -48,18 +48,18 @@ extension CrashReport {
         ///
         /// - Parameter encoder: Takes the list.
         /// - Throws: Errors of the encoder.
-        public func encode(to encoder: any Encoder) throws {
+        package func encode(to encoder: any Encoder) throws {
             try steps.encode(to: encoder)
         }
 
         /// How many entries there are.
-        public var count: Int { steps.reduce(0) { $0.addingClamped($1.count) } }
+        package var count: Int { steps.reduce(0) { $0.addingClamped($1.count) } }
 
         /// Adds an entry.
         ///
         /// - Parameter seconds: How long it took.
         package mutating func add(seconds: Double) {
-            add(Step(upTo: Self.bounds.first { seconds <= $0 }, count: 1))
+            steps = Self.merged(steps + [Step(upTo: Self.bounds.first { seconds <= $0 }, count: 1)])
         }
 
         /// Adds all entries of another.
@@ -80,54 +80,26 @@ extension CrashReport {
                 }
             }
         }
-
-        private mutating func add(_ step: Step) {
-            guard step.count > 0 else { return }
-            let bound = step.upTo ?? .infinity
-            let place = steps.firstIndex { ($0.upTo ?? .infinity) >= bound } ?? steps.endIndex
-            if steps.indices.contains(place), steps[place].upTo == step.upTo {
-                steps[place].count = steps[place].count.addingClamped(step.count)
-            } else {
-                steps.insert(step, at: place)
-            }
-        }
     }
 }
 
 extension CrashReport.Stall {
     /// How regularly a loop ticked.
-    public struct Ticks: Codable, Sendable, Hashable {
+    package struct Ticks: Codable, Sendable, Hashable {
         /// Ticks that came.
-        public var count: Int
+        package var count = 0
         /// Ticks that did not come, because the one before was too late.
-        public var missed: Int
+        package var missed = 0
         /// How late they came.
-        public var lateness: CrashReport.Histogram
+        package var lateness = CrashReport.Histogram()
         /// Which part of the ticks came, from 0 to 1: 1 is smooth.
-        public var smoothness: Double
+        package var smoothness = 0.0
         /// For how many milliseconds of each second the loop held ticks up.
-        public var hitchRatio: Double
-
-        /// Makes a measurement.
-        ///
-        /// - Parameters:
-        ///   - count: Ticks that came.
-        ///   - missed: Ticks that did not come.
-        ///   - lateness: How late they came.
-        ///   - smoothness: Which part of the ticks came.
-        ///   - hitchRatio: For how many milliseconds of each second the loop held ticks up.
-        package init(
-            count: Int,
-            missed: Int,
-            lateness: CrashReport.Histogram,
-            smoothness: Double,
-            hitchRatio: Double
-        ) {
-            self.count = count
-            self.missed = missed
-            self.lateness = lateness
-            self.smoothness = smoothness
-            self.hitchRatio = hitchRatio
-        }
+        package var hitchRatio = 0.0
     }
+}
+
+extension CrashReport.Stall.Ticks {
+    /// Nothing was measured.
+    package static var unmeasured: Self { Self() }
 }

@@ -17,6 +17,8 @@ extension CrashReport {
 extension CrashReport.LoopState {
     /// A call from the loop into user code.
     public struct Callout: Codable, Sendable, Hashable {
+        package typealias Kind = CrashReport.Word
+
         /// What was called.
         public var kind: CrashReport.Word
         /// The label the user gave it, or an empty string.
@@ -27,9 +29,4 @@ extension CrashReport.LoopState {
         /// without it; nil says that it was not, or is not known.
         public var isFromStart: Bool?
     }
-}
-
-extension CrashReport.LoopState.Callout {
-    /// What the loop was calling.
-    package typealias Kind = CrashReport.Word
 }

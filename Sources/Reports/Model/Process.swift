@@ -1,6 +1,8 @@
 extension CrashReport {
     /// The process that faulted.
     public struct Process: Codable, Sendable, Hashable {
+        package typealias Phase = CrashReport.Word
+
         /// The name of the process, as in `/proc/PID/comm`.
         public var name: String
         /// The process identifier.
@@ -26,14 +28,7 @@ extension CrashReport {
         /// How far it had come; nil if that is not known.
         public var phase: CrashReport.Word?
     }
-}
 
-extension CrashReport.Process {
-    /// How far a process has come.
-    package typealias Phase = CrashReport.Word
-}
-
-extension CrashReport {
     /// The machine it ran on.
     public struct Host: Codable, Sendable, Hashable {
         /// The name of the host.
@@ -47,9 +42,7 @@ extension CrashReport {
         /// The number of processors that were online.
         public var processors: Int
     }
-}
 
-extension CrashReport {
     /// Versions of what the process was built with and ran on.
     public struct Runtime: Codable, Sendable, Hashable {
         /// The version of Holdfast.

@@ -1,3 +1,5 @@
+internal import LinuxSystem
+
 /// The name of a report: 32 lowercase hexadecimal digits that sort by time.
 ///
 /// The first 12 digits are the Unix time in milliseconds, the other 20 tell apart. Because nothing else gets in, an
@@ -38,7 +40,7 @@ public struct ReportID: RawRepresentable, Codable, Sendable, Hashable, Comparabl
     package init(time: Timestamp, using generator: inout some RandomNumberGenerator) {
         let random = UInt64.random(in: .min ... .max, using: &generator)
         let more = UInt64.random(in: 0...0xffff, using: &generator)
-        rawValue = Self.timeDigits(time) + Self.digits(random, 16) + Self.digits(more, 4)
+        rawValue = Self.timeDigits(time) + HexDigits.text(random, count: 16) + HexDigits.text(more, count: 4)
     }
 
     /// The digits.
@@ -61,11 +63,6 @@ public struct ReportID: RawRepresentable, Codable, Sendable, Hashable, Comparabl
     /// What the identifiers of a millisecond begin with.
     static func timeDigits(_ time: Timestamp) -> String {
         // 48 bits of milliseconds last until the year 10889.
-        digits(UInt64(time.microsecondsSinceEpoch / 1000), 12)
-    }
-
-    private static func digits(_ value: UInt64, _ count: Int) -> String {
-        let text = String(value, radix: 16)
-        return String(repeating: "0", count: max(0, count - text.count)) + text
+        HexDigits.text(UInt64(time.microsecondsSinceEpoch / 1000), count: 12)
     }
 }

@@ -20,7 +20,7 @@ extension CrashReport {
         /// What became of it.
         public var end: CrashReport.Word
         /// What its thread did meanwhile, what took longest first.
-        public var activities: [ActivityTime]
+        public var activities: [ActivityTime] = []
         /// How long its thread was on a processor since the first sample, in seconds; nil if that is not known.
         public var processorSeconds: Double?
         /// How long its thread was ready and waited for a processor since the first sample, in seconds; nil if that is not known.
@@ -28,69 +28,29 @@ extension CrashReport {
         /// Where its thread was meanwhile; nil if nobody could look.
         public var profile: Profile?
         /// How long the stalls took that were counted in the report; without those whose end is not known.
-        public var lengths: Histogram
+        package var lengths = Histogram()
         /// How regularly the loop ticked until then, if that was measured.
-        public var ticks: Ticks?
-
-        /// Makes the description of a stall.
-        ///
-        /// - Parameters:
-        ///   - number: Which stall of its process it was, counted from 1.
-        ///   - subject: What stalled.
-        ///   - label: What the one who watches it calls it.
-        ///   - threshold: What lasts at least this long is a stall, in seconds.
-        ///   - begin: When it was first seen.
-        ///   - length: How long it took, or has lasted, in seconds.
-        ///   - end: What became of it.
-        ///   - activities: What its thread did meanwhile.
-        ///   - processorSeconds: How long its thread was on a processor.
-        ///   - waitedForProcessorSeconds: How long its thread waited for a processor.
-        ///   - profile: Where its thread was meanwhile.
-        ///   - lengths: How long the stalls took that were counted in the report.
-        ///   - ticks: How regularly the loop ticked until then.
-        package init(
-            number: Int,
-            subject: Subject,
-            label: String? = nil,
-            threshold: Double,
-            begin: Timestamp,
-            length: Double,
-            end: End,
-            activities: [ActivityTime] = [],
-            processorSeconds: Double? = nil,
-            waitedForProcessorSeconds: Double? = nil,
-            profile: Profile? = nil,
-            lengths: Histogram = Histogram(),
-            ticks: Ticks? = nil
-        ) {
-            self.number = number
-            self.subject = subject
-            self.label = label
-            self.threshold = threshold
-            self.begin = begin
-            self.length = length
-            self.end = end
-            self.activities = activities
-            self.processorSeconds = processorSeconds
-            self.waitedForProcessorSeconds = waitedForProcessorSeconds
-            self.profile = profile
-            self.lengths = lengths
-            self.ticks = ticks
-        }
+        package var ticks: Ticks?
     }
 }
 
 extension CrashReport.Stall {
-    /// What stalled.
     package typealias Subject = CrashReport.Word
-
-    /// What became of a stall.
     package typealias End = CrashReport.Word
-}
-
-extension CrashReport.Stall {
-    /// What a thread does that does not go on.
     package typealias Activity = CrashReport.Word
+
+    /// Makes the description of one that may last still; what was seen of it comes later.
+    package init(number: Int, subject: Subject, label: String?, threshold: Double, begin: Timestamp, length: Double) {
+        self.init(
+            number: number,
+            subject: subject,
+            label: label,
+            threshold: threshold,
+            begin: begin,
+            length: length,
+            end: .never
+        )
+    }
 
     /// How long a thread did something.
     public struct ActivityTime: Codable, Sendable, Hashable {
@@ -123,9 +83,7 @@ extension CrashReport.Stall {
             return "in \(systemCall)"
         }
     }
-}
 
-extension CrashReport.Stall {
     /// Where a thread was during a stall: the stacks of all samples, merged from the outermost call on.
     public struct Profile: Codable, Sendable, Hashable {
         /// How many samples were taken.
@@ -157,7 +115,7 @@ extension CrashReport.Stall {
         /// The path of the source file.
         public var file: String?
         /// The lines that were seen in it, the one that took longest first.
-        public var lines: [LineTime] = []
+        package var lines: [LineTime] = []
         /// Whether it was inlined into the call before it in depth.
         public var inlined: Bool = false
         /// Whether it belongs to the program rather than to the system or a runtime.
@@ -179,10 +137,10 @@ extension CrashReport.Stall {
     }
 
     /// How long a thread was at a line.
-    public struct LineTime: Codable, Sendable, Hashable {
+    package struct LineTime: Codable, Sendable, Hashable {
         /// The line, counted from 1.
-        public var line: Int
+        package var line: Int
         /// How long, in seconds.
-        public var seconds: Double
+        package var seconds: Double
     }
 }

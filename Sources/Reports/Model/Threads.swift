@@ -1,6 +1,8 @@
 extension CrashReport {
     /// One thread: the one that faulted, or another.
     public struct Thread: Codable, Sendable, Hashable {
+        package typealias State = CrashReport.Word
+
         /// The thread identifier, as `gettid` gives it.
         public var id: Int
         /// Its name, if it has one of its own.
@@ -22,16 +24,11 @@ extension CrashReport {
         /// How long after the fault its stack was taken, in seconds; nil for the thread that faulted.
         public var sampledAfter: Double?
     }
-}
 
-extension CrashReport.Thread {
-    /// What a thread was doing, as the kernel sees it (proc_pid_stat(5)).
-    package typealias State = CrashReport.Word
-}
-
-extension CrashReport {
     /// One call on a stack.
     public struct Frame: Codable, Sendable, Hashable {
+        package typealias Kind = CrashReport.Word
+
         /// Its place, counted from 0, the innermost.
         public var index: Int
         /// The address of the instruction.
@@ -61,14 +58,7 @@ extension CrashReport {
         /// Whether it belongs to the program rather than to the system or a runtime.
         public var isUserCode: Bool
     }
-}
 
-extension CrashReport.Frame {
-    /// What the address of a frame is.
-    package typealias Kind = CrashReport.Word
-}
-
-extension CrashReport {
     /// A file that was mapped as code.
     public struct Image: Codable, Sendable, Hashable {
         /// The last part of its path.
@@ -82,9 +72,7 @@ extension CrashReport {
         /// Its build identifier as hexadecimal digits, if it has one.
         public var buildID: String?
     }
-}
 
-extension CrashReport {
     /// Where the fault happened: the innermost frame of user code, else the innermost frame.
     ///
     /// It reads `function (File.swift:12)`, with the image and the offset where the function is not known. Of a stall, it is the
@@ -96,8 +84,13 @@ extension CrashReport {
     }
 
     /// What the runtime checked when the fault happened, such as `arithmetic overflow`, if debug information says so.
-    package var runtimeFailure: String? {
-        thread.frames.prefix { $0.inlined || $0.index == 0 }.lazy.compactMap(\.runtimeFailure).first
+    package var runtimeFailure: String? { thread.frames.runtimeFailure }
+}
+
+extension [CrashReport.Frame] {
+    /// What the runtime checked at the innermost address.
+    var runtimeFailure: String? {
+        prefix { $0.inlined || $0.index == 0 }.lazy.compactMap(\.runtimeFailure).first
     }
 }
 

@@ -1,19 +1,14 @@
 extension CrashReport {
     /// What was decided about the process.
     public struct Verdict: Codable, Sendable, Hashable {
+        package typealias Decision = CrashReport.Word
+
         /// The decision.
         public var decision: CrashReport.Word
         /// Why, in one plain line.
         public var reason: String
     }
-}
 
-extension CrashReport.Verdict {
-    /// What happens to the process after a fault or in a stall.
-    package typealias Decision = CrashReport.Word
-}
-
-extension CrashReport {
     /// What was done around the verdict, and what the callout left behind as far as that is known.
     public struct Recovery: Codable, Sendable, Hashable {
         /// Whether the process finished what was healthy before it was restarted.
@@ -27,9 +22,7 @@ extension CrashReport {
         /// The names of what the callout was working on, as it marked them, the innermost first.
         public var touched: [String] = []
     }
-}
 
-extension CrashReport {
     /// What is probably wrong, in plain words.
     public struct Diagnosis: Codable, Sendable, Hashable {
         /// What is wrong, in one line.

@@ -13,10 +13,8 @@ struct RedactionName {
         var isBetween = false
         var wasASCII = true
         for byte in name {
-            let isUpper = (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
-            let isLower =
-                (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
-                || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+            let isUpper = RedactionScanner.folded(byte) != byte
+            let isLower = !isUpper && RedactionScanner.isAlphanumeric(byte)
             let isASCII = byte < 0x80
             guard isUpper || isLower || !isASCII else {
                 isBetween = true
@@ -24,7 +22,7 @@ struct RedactionName {
                 continue
             }
             if !bytes.isEmpty, isBetween || (isUpper && wasLower) || isASCII != wasASCII { starts.append(bytes.count) }
-            bytes.append(isUpper ? byte | 0x20 : byte)
+            bytes.append(RedactionScanner.folded(byte))
             isBetween = false
             wasLower = isLower
             wasASCII = isASCII
@@ -34,10 +32,7 @@ struct RedactionName {
     /// Whether the letters of a word stand in it, across its own words.
     func contains(_ word: [UInt8]) -> Bool {
         guard let first = word.first, word.count <= bytes.count else { return false }
-        for start in 0...(bytes.count - word.count) where bytes[start] == first {
-            if matches(word, at: start) { return true }
-        }
-        return false
+        return (0...(bytes.count - word.count)).contains { bytes[$0] == first && matches(word, at: $0) }
     }
 
     /// Whether it has a word by itself.
@@ -51,7 +46,6 @@ struct RedactionName {
     }
 
     private func matches(_ word: [UInt8], at start: Int) -> Bool {
-        for (offset, byte) in word.enumerated() where bytes[start + offset] != byte { return false }
-        return true
+        bytes[start..<start + word.count].elementsEqual(word)
     }
 }

@@ -18,7 +18,7 @@ struct TextPattern: Hashable {
         var isLiteral = false
         for byte in text.utf8 {
             if isLiteral {
-                parts.append(.byte(Self.folded(byte)))
+                parts.append(.byte(RedactionScanner.folded(byte)))
                 isLiteral = false
                 continue
             }
@@ -28,14 +28,10 @@ struct TextPattern: Hashable {
             case UInt8(ascii: "?"): parts.append(.one)
             // Two are one.
             case UInt8(ascii: "*"): if parts.last != .many { parts.append(.many) }
-            default: parts.append(.byte(Self.folded(byte)))
+            default: parts.append(.byte(RedactionScanner.folded(byte)))
             }
         }
         self.parts = parts
-    }
-
-    private static func folded(_ byte: UInt8) -> UInt8 {
-        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
     }
 
     /// Whether it would find something everywhere: nothing but `*` and `?`.
@@ -83,8 +79,8 @@ struct TextPattern: Hashable {
 
     private func matches(_ part: Part, _ byte: UInt8) -> Bool {
         switch part {
-        case .byte(let own): own == Self.folded(byte)
-        case .digit: (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+        case .byte(let own): own == RedactionScanner.folded(byte)
+        case .digit: RedactionScanner.isDigit(byte)
         case .one, .many: !Self.isSpace(byte)
         }
     }

@@ -36,9 +36,7 @@ struct Circumstances {
     private var repetition: String? {
         let occurrences = report.occurrences
         guard occurrences.count > 1 else { return nil }
-        let whom = report.loop?.callout.map { callout in
-            " from the \(callout.kind.words)" + (callout.label.isEmpty ? "" : " \(callout.label.quotedBriefly)")
-        }
+        let whom = report.loop?.callout.map { " from the \($0.words)" }
         return "It happened \(occurrences.count) times from \(occurrences.first) to \(occurrences.last)\(whom ?? ""): "
             + "whatever sets it off comes again and again."
     }
@@ -68,9 +66,7 @@ struct Circumstances {
 
     private var quarantine: String? {
         guard report.recovery?.quarantined == true else { return nil }
-        let item = report.loop?.callout.map { callout in
-            "the \(callout.kind.words)" + (callout.label.isEmpty ? "" : " \(callout.label.quotedBriefly)")
-        }
+        let item = report.loop?.callout.map { "the \($0.words)" }
         return
             "It happened too often: \(item ?? "what faulted") is not called for a while (quarantine), then tried again."
     }

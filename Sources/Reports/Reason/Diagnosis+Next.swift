@@ -1,11 +1,8 @@
 /// What to look at next, for every class of fault.
 extension FaultPlace {
     func next(after fault: FaultClass) -> [String] {
-        stallNext(after: fault) ?? usualNext(fault)
-    }
-
-    private func usualNext(_ fault: FaultClass) -> [String] {
-        switch fault {
+        if let stall = report.stall { return next(after: stall) }
+        return switch fault {
         case .nilUnwrap:
             [
                 "Open \(line) and find the `!`: which value was missing, and where does it come from?",

@@ -91,16 +91,15 @@ struct FaultPlace {
 
     /// Whose stack the thread was on.
     var stack: String {
-        if let callout = report.loop?.callout {
-            let label = callout.label.isEmpty ? "" : " \(callout.label.quotedBriefly)"
-            return "the callout stack of the \(callout.kind.words)\(label)"
-        }
+        if let callout = report.loop?.callout { return "the callout stack of the \(callout.words)" }
         if report.thread.isMain { return "the main thread's stack" }
         return "the stack of thread \(report.thread.id)" + (report.thread.name.map { " \($0.quotedBriefly)" } ?? "")
     }
 }
 
-extension CrashReport.LoopState.Callout.Kind {
-    /// The kind as it stands in a sentence.
-    var words: String { self == .mainQueue ? "main queue's job" : rawValue }
+extension CrashReport.LoopState.Callout {
+    /// What it is as it stands in a sentence, with its label: `timer “retry queue”`.
+    var words: String {
+        (kind == .mainQueue ? "main queue's job" : kind.rawValue) + (label.isEmpty ? "" : " \(label.quotedBriefly)")
+    }
 }

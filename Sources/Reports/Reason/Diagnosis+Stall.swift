@@ -1,16 +1,13 @@
 /// The words for what did not go on.
 extension FaultPlace {
-    /// Nil for what is no stall.
-    func stallSummary(of fault: FaultClass) -> String? {
-        guard fault == .stall, let stall = report.stall else { return nil }
+    /// One line of what happened.
+    func summary(of stall: CrashReport.Stall) -> String {
         let time = CrashReport.Stall.text(seconds: stall.length)
         let took = stall.end == .never ? "had not ended after \(time)" : "took \(time)"
         guard stall.subject != .ping else {
             return "\(stall.label?.quotedBriefly ?? "What was asked") did not answer for \(time)\(doing(stall))."
         }
-        let callout = report.loop?.callout.map { callout in
-            "The \(callout.kind.words)" + (callout.label.isEmpty ? "" : " \(callout.label.quotedBriefly)")
-        }
+        let callout = report.loop?.callout.map { "The \($0.words)" }
         return
             "\(callout ?? "What the loop did") \(took), and nothing else was served meanwhile\(doing(stall)), \(inFunction)."
     }
@@ -28,9 +25,8 @@ extension FaultPlace {
         }
     }
 
-    /// Nil for what is no stall.
-    func stallNext(after fault: FaultClass) -> [String]? {
-        guard fault == .stall, let stall = report.stall else { return nil }
+    /// What to look at next.
+    func next(after stall: CrashReport.Stall) -> [String] {
         let line = stall.profile?.culprit.map { call in call.location } ?? location
         guard stall.subject != .ping || stall.profile != nil else {
             return ["Look at the other threads: one of them holds what did not answer, or has work that is too long."]

@@ -1,11 +1,8 @@
 /// One line for every class of fault.
 extension FaultPlace {
     func summary(of fault: FaultClass) -> String {
-        stallSummary(of: fault) ?? usualSummary(fault)
-    }
-
-    private func usualSummary(_ fault: FaultClass) -> String {
-        switch fault {
+        if let stall = report.stall { return summary(of: stall) }
+        return switch fault {
         case .nilUnwrap: "A value that the code takes for granted was missing (an optional was nil), \(inFunction)."
         case .indexOutOfRange: "The code asked a collection for an element that it does not have, \(inFunction)."
         case .overflow: "A calculation gave a number that is too large or too small for its type, \(inFunction)."
@@ -87,10 +84,7 @@ extension FaultPlace {
 
     private var codeName: String { report.fault?.code.name ?? "" }
 
-    private var calloutName: String {
-        guard let callout = report.loop?.callout else { return "" }
-        return " of the \(callout.kind.words)" + (callout.label.isEmpty ? "" : " \(callout.label.quotedBriefly)")
-    }
+    private var calloutName: String { report.loop?.callout.map { " of the \($0.words)" } ?? "" }
 
     /// What the code said, if anything.
     private func said(_ text: String) -> String {

@@ -4,23 +4,14 @@
 /// diagnosis are made from this.
 enum FaultClass: Hashable, Sendable {
     // Checks of Swift
-    case nilUnwrap
-    case indexOutOfRange
-    case overflow
-    case divisionByZero
-    case conversion
-    case invalidRange
-    case duplicateKey
+    case nilUnwrap, indexOutOfRange, overflow, divisionByZero, conversion, invalidRange, duplicateKey
     case failedCast(from: String, to: String)
     case tryBang(error: String)
-    case unownedReference
-    case escapedDeinit
-    case exclusivity
+    case unownedReference, escapedDeinit, exclusivity
     case precondition(String)
     case assertion(String)
     case fatalError(String)
-    case wrongExecutor
-    case continuationMisuse
+    case wrongExecutor, continuationMisuse
     /// A check of the compiler or of the runtime that has no class of its own.
     case check(String)
     /// A trap of which nothing was said.
@@ -28,39 +19,17 @@ enum FaultClass: Hashable, Sendable {
 
     // Libraries
     case cAssertion(String)
-    case doubleFree
-    case heapCorruption
-    case stackSmash
-    case bufferOverflow
+    case doubleFree, heapCorruption, stackSmash, bufferOverflow
     case cxxException(String)
-    case cxxTerminate
-    case pureVirtual
-    case dispatchMisuse
-    case outOfMemory
+    case cxxTerminate, pureVirtual, dispatchMisuse, outOfMemory
     case abort(String)
 
     // Memory
-    case nullPointer
-    case nullCall
-    case badJump
-    case stackOverflow
-    case badStackPointer
-    case badObject
-    case nonCanonical
-    case readOnly
-    case badAddress
-    case pastEndOfFile
-    case misaligned
-    case hardwareMemory
+    case nullPointer, nullCall, badJump, stackOverflow, badStackPointer, badObject, nonCanonical, readOnly, badAddress
+    case pastEndOfFile, misaligned, hardwareMemory
 
     // The processor and the system
-    case illegalInstruction
-    case privilegedInstruction
-    case breakpoint
-    case arithmetic
-    case forbiddenSystemCall
-    case processorTime
-    case fileSize
+    case illegalInstruction, privilegedInstruction, breakpoint, arithmetic, forbiddenSystemCall, processorTime, fileSize
     /// Nothing faulted: a callout took too long.
     case deadline
     case sent(signal: String)

@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import LinuxSystem
 
 /// The way JSON is written here.
 package enum JSONText {
@@ -32,31 +33,24 @@ package enum JSONText {
 
     /// Makes what the encoder wrote fit for a terminal, and closes empty brackets.
     ///
-    /// It escapes only the controls below U+0020, and writes the brackets of what is empty with an empty line in between. Bytes, for a
-    /// report has tens of thousands of them, nearly all of which stay.
-    private static func finished(_ json: some Sequence<UInt8>) -> [UInt8] {
-        let json = Array(json)
+    /// It escapes only the controls below U+0020, and writes the brackets of what is empty with an empty line in between.
+    private static func finished(_ json: some Collection<UInt8>) -> [UInt8] {
         var result: [UInt8] = []
-        result.reserveCapacity(json.count + 1)
-        var index = 0
-        while index < json.count {
-            let byte = json[index]
-            if byte >= UInt8(ascii: " "), byte < 0x7f {
-                result.append(byte)
-                index += 1
-            } else if byte == newline {
+        var isEmptyLine = false
+        for scalar in String(decoding: json, as: UTF8.self).unicodeScalars {
+            if scalar == "\n", result.last == newline {
                 // Line breaks inside of strings are escaped, so an empty line means just this.
-                let isEmptyLine = index + 1 < json.count && json[index + 1] == newline
-                index += isEmptyLine ? 2 : 1
-                guard isEmptyLine else {
-                    result.append(byte)
-                    continue
-                }
-                while index < json.count, json[index] == UInt8(ascii: " ") { index += 1 }
+                result.removeLast()
+                isEmptyLine = true
+            } else if isEmptyLine, scalar == " " {
+                continue
+            } else if scalar == "\n" || !TerminalText.isUnsafe(scalar) {
+                isEmptyLine = false
+                result += UTF8.encode(scalar) ?? .init()
             } else {
-                let end = min(index + length(ofScalarAt: byte), json.count)
-                append(json[index..<end], to: &result)
-                index = end
+                for unit in UTF16.encode(scalar) ?? .init() {
+                    result += Array("\\u\(HexDigits.text(UInt64(unit), count: 4))".utf8)
+                }
             }
         }
         result.append(newline)
@@ -64,27 +58,4 @@ package enum JSONText {
     }
 
     private static let newline = UInt8(ascii: "\n")
-
-    /// How many bytes a scalar has that begins so (RFC 3629, section 3).
-    private static func length(ofScalarAt byte: UInt8) -> Int {
-        switch byte {
-        case 0xc0..<0xe0: 2
-        case 0xe0..<0xf0: 3
-        case 0xf0...: 4
-        default: 1
-        }
-    }
-
-    private static func append(_ bytes: ArraySlice<UInt8>, to result: inout [UInt8]) {
-        for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {
-            guard TerminalText.isUnsafe(scalar) else {
-                result += Array(String(scalar).utf8)
-                continue
-            }
-            for unit in UTF16.encode(scalar) ?? .init() {
-                let digits = String(unit, radix: 16)
-                result += Array(("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8)
-            }
-        }
-    }
 }

@@ -36,10 +36,12 @@ package enum TerminalText {
 
     /// Tells whether a character does more than show a glyph.
     static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
+        // Most of any text: its properties are looked up in tables.
+        if (0x20..<0x7f).contains(scalar.value) { return false }
         switch scalar.properties.generalCategory {
         // C0, DEL and C1; bidirectional overrides, joiners and tags; line and paragraph separators.
-        case .control, .format, .lineSeparator, .paragraphSeparator: true
-        default: false
+        case .control, .format, .lineSeparator, .paragraphSeparator: return true
+        default: return false
         }
     }
 }

@@ -52,8 +52,6 @@ extension StallSamples {
 extension CrashReport.Stall {
     /// Takes what the monitor tells.
     init(_ stall: Stall, begin: Timestamp, length: Double, isOver: Bool) {
-        var lengths = CrashReport.Histogram()
-        if isOver { lengths.add(seconds: length) }
         let (subject, label): (Subject, String?) =
             switch stall.subject {
             case .loop: (.loop, nil)
@@ -65,10 +63,11 @@ extension CrashReport.Stall {
             label: label,
             threshold: stall.rule.threshold / .seconds(1),
             begin: begin,
-            length: length,
-            end: isOver ? .wentOn : .never,
-            lengths: lengths
+            length: length
         )
+        guard isOver else { return }
+        end = .wentOn
+        lengths.add(seconds: length)
     }
 }
 
@@ -78,12 +77,8 @@ extension CrashReport.Stall.Ticks {
         let lateness = zip(DurationHistogram.bounds.map(Optional.some) + [nil], statistics.lateness.counts).map {
             CrashReport.Histogram.Step(upTo: $0.map { $0 / .seconds(1) }, count: $1)
         }
-        self.init(
-            count: statistics.ticks,
-            missed: statistics.missed,
-            lateness: CrashReport.Histogram(steps: lateness),
-            smoothness: statistics.smoothness,
-            hitchRatio: statistics.hitchRatio
-        )
+        self = .unmeasured
+        (count, missed, self.lateness) = (statistics.ticks, statistics.missed, CrashReport.Histogram(steps: lateness))
+        (smoothness, hitchRatio) = (statistics.smoothness, statistics.hitchRatio)
     }
 }
