@@ -34,6 +34,29 @@ import Testing
         #expect(reports.filter { $0.location.contains("faultWildPointer") }.count == count)
     }
 
+    @Test func `Without libdw the agent serves, resumes nothing, and its reports name functions without lines`() throws
+    {
+        let folder = try TemporaryFolder()
+        // What is no library in the place of one: the dynamic linker looks no further.
+        _ = try folder.write("no library", to: "libdw.so.1")
+        let agent = try AgentProcess(environment: ["LD_LIBRARY_PATH": folder.path])
+        // A process that is restarted before it has said so says it no more.
+        let warning = "no fault will be resumed, and reports have no lines"
+        let deadline = Deadline()
+        while !agent.process.errors.contains(warning), !deadline.hasPassed { usleep(10_000) }
+        try agent.connect().send("FAULT null-write\n")
+        try agent.waitForRestart()
+        try agent.store.waitForReports(1)
+        #expect(try agent.stop() == .exited(0))
+        let report = try #require(try agent.store.reports().first)
+        #expect(report.verdict.decision == .restart)
+        #expect(report.location.contains("faultNullWrite"), "\(report.location)")
+        #expect(report.thread.frames.allSatisfy { $0.line == nil })
+        #expect(report.notes.contains { $0.hasPrefix("no lines: libdw cannot be loaded") }, "\(report.notes)")
+        let errors = agent.process.errors
+        #expect(errors.ranges(of: warning).count == 1, "\(errors)")
+    }
+
     @Test func `Hard faults one after the other never keep the default from serving`() throws {
         let agent = try AgentProcess()
         let witness = try agent.connect()

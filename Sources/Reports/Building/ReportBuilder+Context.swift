@@ -3,15 +3,15 @@ extension ReportBuilder {
     /// More breadcrumbs than these are left out, the oldest ones first.
     private static var maximumBreadcrumbs: Int { 128 }
 
-    func context(of record: FaultRecord) -> CrashReport.Context? {
+    func context(_ kept: FaultContext?, at time: Timestamp, uptimeNanoseconds: Int64) -> CrashReport.Context? {
         let surroundings = process.surroundings
         let redaction = surroundings.redaction
         var context = CrashReport.Context()
         // The process left out what a secret's name had, but for variables that it was told to tell by their whole names.
         context.environment = surroundings.environment.mapValues(redaction.redact)
         context.container = surroundings.container
-        if let kept = record.context {
-            (context.breadcrumbs, context.breadcrumbsLost) = breadcrumbs(of: kept, record)
+        if let kept {
+            (context.breadcrumbs, context.breadcrumbsLost) = breadcrumbs(of: kept, at: time, uptimeNanoseconds)
             context.annotations = kept.annotations.mapValues(redaction.redact)
             context.tags = kept.tags.mapValues(redaction.redact)
             context.memory = kept.system?.memory
@@ -26,9 +26,13 @@ extension ReportBuilder {
     }
 
     /// What happened up to the fault, by time, and how much of it is missing.
-    private func breadcrumbs(of context: FaultContext, _ record: FaultRecord) -> ([CrashReport.Breadcrumb], Int) {
+    private func breadcrumbs(
+        of context: FaultContext,
+        at time: Timestamp,
+        _ uptimeNanoseconds: Int64
+    ) -> ([CrashReport.Breadcrumb], Int) {
         // The clock of the events, at the fault: a change of the date since the start does not count.
-        let (end, overflow) = process.startMonotonicNanoseconds.addingReportingOverflow(record.uptimeNanoseconds)
+        let (end, overflow) = process.startMonotonicNanoseconds.addingReportingOverflow(uptimeNanoseconds)
         guard !overflow else { return ([], 0) }
         let notes = context.notes.filter { $0.time <= end }
         let allEvents = context.events.filter { $0.time <= end }
@@ -38,7 +42,7 @@ extension ReportBuilder {
             let age = end.subtractingReportingOverflow(event.time)
             return CrashReport.Breadcrumb(
                 time: Timestamp(
-                    microsecondsSinceEpoch: time(of: record).microsecondsSinceEpoch
+                    microsecondsSinceEpoch: time.microsecondsSinceEpoch
                         &- (age.overflow ? 0 : age.partialValue / 1000)
                 ),
                 kind: event.kind,
@@ -77,8 +81,7 @@ extension ReportBuilder {
 
     /// Says that the context could not be kept, where that is worth a word.
     func contextNotes(on record: FaultRecord) -> [String] {
-        guard process.surroundings.hasContexts, record.context == nil, !record.isOfStall,
-            record.stage != .incomplete,
+        guard process.surroundings.hasContexts, record.context == nil, record.stage != .incomplete,
             !record.facts.contains(.forkedChild)
         else { return [] }
         return ["there was no room to keep what the process was doing: many faults came at once"]

@@ -3,20 +3,17 @@ internal import LinuxSystem
 /// The parts of a report that are about other threads and about memory.
 extension ReportBuilder {
     /// The other threads, in the order in which the kernel lists them.
-    func otherThreads(of record: FaultRecord) -> [CrashReport.Thread] {
-        (record.threads?.threads ?? []).map { thread in
-            var runtimeFailure: String?
-            let frames = frames(
-                at: thread.frames,
-                headCount: thread.headFrameCount,
-                omitted: thread.framesOmitted,
-                runtimeFailure: &runtimeFailure
-            )
-            return CrashReport.Thread(
+    func threads(_ threads: [ThreadSnapshot.Thread], in pid: Int) -> [CrashReport.Thread] {
+        threads.map { thread in
+            CrashReport.Thread(
                 id: thread.id,
                 name: thread.name.isEmpty ? nil : thread.name,
-                isMain: thread.id == pid(of: record),
-                frames: frames,
+                isMain: thread.id == pid,
+                frames: frames(
+                    at: thread.frames,
+                    headCount: thread.headFrameCount,
+                    omitted: thread.framesOmitted
+                ),
                 framesOmitted: thread.framesOmitted,
                 framesTruncated: thread.outcome != .walked,
                 registers: registers(of: thread),

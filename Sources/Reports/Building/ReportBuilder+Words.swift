@@ -1,24 +1,31 @@
 internal import Glibc
+internal import Symbolication
 
 /// The parts of a report that are said in words.
 extension ReportBuilder {
-    func process(of record: FaultRecord, buildID: String?) -> CrashReport.Process {
-        let isChild = record.facts.contains(.forkedChild)
-        let pid = pid(of: record)
-        return CrashReport.Process(
+    func process(uptimeNanoseconds: Int64, buildID: String?) -> CrashReport.Process {
+        CrashReport.Process(
             name: process.name,
-            pid: pid,
-            // A child's record may be in the spool file of its parent, or in one of its own.
-            parentPid: isChild && pid != process.pid ? process.pid : process.parentPid,
+            pid: process.pid,
+            parentPid: process.parentPid,
             executable: process.executable,
             arguments: process.arguments,
             buildID: buildID,
             startTime: process.startTime,
-            uptimeSeconds: max(0, record.uptimeSeconds),
-            restarts: process.restarts,
-            isForkedChild: isChild ? true : nil,
-            phase: record.isOfStall ? nil : record.phase
+            uptimeSeconds: max(0, Double(uptimeNanoseconds) / 1e9),
+            restarts: process.restarts
         )
+    }
+
+    func process(of record: FaultRecord, buildID: String?) -> CrashReport.Process {
+        var process = process(uptimeNanoseconds: record.uptimeNanoseconds, buildID: buildID)
+        process.phase = record.phase
+        guard record.facts.contains(.forkedChild) else { return process }
+        process.isForkedChild = true
+        process.pid = pid(of: record)
+        // A child's record may be in the spool file of its parent, or in one of its own.
+        if process.pid != self.process.pid { process.parentPid = self.process.pid }
+        return process
     }
 
     /// The process that faulted.
@@ -129,11 +136,16 @@ extension ReportBuilder {
         case .decided where record.isCutOff: notes.append("the record is damaged: parts of it are missing")
         case .decided: break
         }
-        notes += notesOnThreads(of: record)
-        if process.faultsLost > 0 {
-            notes.append("\(process.faultsLost) more faults of this process found no room for a record")
-        }
-        return notes
+        return notes + notesOnThreads(of: record) + self.notes
+    }
+
+    /// What holds for all reports of the process.
+    var notes: [String] {
+        let lost = process.faultsLost
+        return [
+            DebugLibrary.problem.map { "no lines: libdw cannot be loaded (\($0))" },
+            lost > 0 ? "\(lost) more faults of this process found no room for a record" : nil,
+        ].compactMap(\.self)
     }
 }
 
@@ -142,9 +154,6 @@ extension FaultRecord {
     ///
     /// No fault has a program counter, a stack pointer and flags of zero.
     var isCutOff: Bool {
-        // A stall has no handler, and no registers.
-        guard !isOfStall else { return false }
-        return stage == .incomplete
-            || ["rip", "rsp", "eflags"].allSatisfy { registers[$0] ?? 0 == 0 }
+        stage == .incomplete || ["rip", "rsp", "eflags"].allSatisfy { registers[$0] ?? 0 == 0 }
     }
 }

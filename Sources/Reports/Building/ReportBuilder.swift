@@ -37,12 +37,15 @@ package final class ReportBuilder {
     package func report(of record: FaultRecord, images: [CrashReport.Image], notes: [String] = []) -> CrashReport {
         let record = redacted(record)
         use(images)
-        var runtimeFailure: String?
-        let frames = frames(of: record, runtimeFailure: &runtimeFailure)
-        let (fault, reason) = fault(of: record, runtimeFailure: runtimeFailure)
+        let frames = frames(
+            at: record.frames.isEmpty ? place(of: record) : record.frames,
+            headCount: record.headFrameCount,
+            omitted: record.framesOmitted
+        )
+        let (fault, reason) = fault(of: record, runtimeFailure: frames.runtimeFailure)
         let time = time(of: record)
         var report = CrashReport(
-            id: id(of: record),
+            id: id(of: record.number, in: pid(of: record), at: time),
             subject: .fault(fault),
             reason: reason,
             timestamp: time,
@@ -66,9 +69,9 @@ package final class ReportBuilder {
                 framesTruncated: record.facts.contains(.walkBroken) || record.stage != .decided,
                 registers: record.registers.mapValues(HexAddress.init(_:))
             ),
-            otherThreads: otherThreads(of: record),
+            otherThreads: threads(record.threads?.threads ?? [], in: pid(of: record)),
             threadsOmitted: record.threads?.omitted ?? 0,
-            context: context(of: record),
+            context: context(record.context, at: time, uptimeNanoseconds: record.uptimeNanoseconds),
             images: images,
             verdict: verdict(of: record),
             recovery: recovery(of: record),
@@ -80,15 +83,63 @@ package final class ReportBuilder {
 
     /// The same for the same fault, so that a report that is made twice (because the process ended between writing it and
     /// releasing its record) is one file.
-    private func id(of record: FaultRecord) -> ReportID {
+    ///
+    /// Faults and stalls are both counted from 1, and a fault may come in the millisecond in which a stall began.
+    private func id(of number: Int, in pid: Int, at time: Timestamp, isStall: Bool = false) -> ReportID {
         var generator = RecordGenerator(
-            number: record.number,
-            seed: UInt64(truncatingIfNeeded: pid(of: record)) << 32 ^ UInt64(truncatingIfNeeded: record.number)
-                ^ UInt64(bitPattern: process.startTime.microsecondsSinceEpoch) << 16
-                // Both are counted from 1, and the fault may come in the millisecond in which the stall began.
-                ^ (record.isOfStall ? 1 << 63 : 0)
+            number: number,
+            seed: UInt64(truncatingIfNeeded: pid) << 32 ^ UInt64(truncatingIfNeeded: number)
+                ^ UInt64(bitPattern: process.startTime.microsecondsSinceEpoch) << 16 ^ (isStall ? 1 << 63 : 0)
         )
-        return ReportID(time: time(of: record), using: &generator)
+        return ReportID(time: time, using: &generator)
+    }
+
+    // MARK: Stalls
+
+    /// Makes the report of a stall.
+    ///
+    /// - Parameters:
+    ///   - sighting: What was seen of it so far.
+    ///   - images: The images of the process at that time.
+    ///   - notes: What else the reader should know.
+    /// - Returns: A report with the same id for the same stall, counted once.
+    package func report(of sighting: StallSighting, images: [CrashReport.Image], notes: [String]) -> CrashReport {
+        use(images)
+        let (stall, seen) = (sighting.stall, sighting.thread)
+        let frames = frames(at: seen.frames, headCount: seen.headFrameCount, omitted: seen.framesOmitted)
+        var report = CrashReport(
+            id: id(of: stall.number, in: process.pid, at: stall.begin, isStall: true),
+            subject: .stall(stall),
+            reason: stall.reason,
+            timestamp: stall.begin,
+            // Made of the whole report, below.
+            fingerprint: Fingerprint(rawValue: ""),
+            occurrences: CrashReport.Occurrences(count: 1, first: stall.begin, last: stall.begin),
+            process: process(uptimeNanoseconds: sighting.uptimeNanoseconds, buildID: images.first?.buildID),
+            host: process.host,
+            runtime: process.runtime,
+            loop: sighting.loop,
+            thread: CrashReport.Thread(
+                id: seen.id,
+                name: seen.name.isEmpty ? nil : seen.name,
+                isMain: seen.id == process.pid,
+                frames: frames,
+                framesOmitted: seen.framesOmitted,
+                framesTruncated: seen.outcome == .broken || seen.outcome == .silent
+            ),
+            otherThreads: threads(sighting.others, in: process.pid),
+            threadsOmitted: sighting.othersOmitted,
+            context: context(
+                sighting.context,
+                at: stall.begin,
+                uptimeNanoseconds: sighting.uptimeNanoseconds
+            ),
+            images: images,
+            verdict: CrashReport.Verdict(decision: .wait, reason: "nothing is done about it: it may end by itself"),
+            notes: notes + self.notes
+        )
+        report.explain()
+        return report
     }
 
     func use(_ images: [CrashReport.Image]) {
@@ -105,22 +156,26 @@ package final class ReportBuilder {
 
     // MARK: Frames
 
-    private func frames(of record: FaultRecord, runtimeFailure: inout String?) -> [CrashReport.Frame] {
-        frames(
-            at: record.frames.isEmpty ? place(of: record) : record.frames,
-            headCount: record.headFrameCount,
-            omitted: record.framesOmitted,
-            runtimeFailure: &runtimeFailure
-        )
-    }
-
-    /// The frames behind program counters, of which `omitted` are left out behind the first `headCount`.
-    func frames(
+    /// The calls of a stack that was seen.
+    ///
+    /// - Parameters:
+    ///   - addresses: Program counters, innermost first: the first one exact, the rest return addresses.
+    ///   - headCount: How many of them are the innermost ones.
+    ///   - omitted: How many lie between these and the rest.
+    ///   - images: The images of the process.
+    /// - Returns: A frame for each, and those that were inlined there.
+    package func frames(
         at addresses: [UInt64],
         headCount: Int,
         omitted: Int,
-        runtimeFailure: inout String?
+        images: [CrashReport.Image]
     ) -> [CrashReport.Frame] {
+        use(images)
+        return frames(at: addresses, headCount: headCount, omitted: omitted)
+    }
+
+    /// The same, with the images that are in use.
+    func frames(at addresses: [UInt64], headCount: Int, omitted: Int) -> [CrashReport.Frame] {
         var frames: [CrashReport.Frame] = []
         var wasInterrupted = true
         for (position, address) in addresses.enumerated() {
@@ -129,11 +184,6 @@ package final class ReportBuilder {
             let gap = position >= headCount && position > 0 ? omitted : 0
             let image = images.firstIndex { address >= $0.base.rawValue && address < $0.end.rawValue }
             let symbols = symbolicator.symbolicate(address: address, isReturnAddress: isReturnAddress)
-            if position == 0, let failure = symbols.first(where: \.isRuntimeFailure)?.function {
-                runtimeFailure =
-                    failure.hasPrefix(SymbolicatedFrame.runtimeFailurePrefix)
-                    ? String(failure.dropFirst(SymbolicatedFrame.runtimeFailurePrefix.count)) : failure
-            }
             for symbol in symbols.isEmpty ? [SymbolicatedFrame.unknown] : symbols {
                 frames.append(
                     CrashReport.Frame(
@@ -153,8 +203,6 @@ package final class ReportBuilder {
     /// Without a walk there is at least the place itself; in a record that was cut off, a zero is none.
     private func place(of record: FaultRecord) -> [UInt64] {
         let place = record.registers["rip"] ?? 0
-        // Of a stall, nothing is known but the frames that were seen.
-        if record.isOfStall { return [] }
         return place == 0 && record.isCutOff ? [] : [place]
     }
 }

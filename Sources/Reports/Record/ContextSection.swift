@@ -88,23 +88,26 @@ struct ContextSection {
             count: head.clamped(\.snapshot_count, atMost: Self.maximumSnapshots)
         )
         for snapshot in snapshots {
-            if let context = FaultContext(snapshot.storage), context.fault == record.number { return context }
+            if Int(snapshot.fault) == record.number, let context = FaultContext(snapshot.storage) { return context }
         }
         guard record.facts.isDisjoint(with: .forkedChild) else { return nil }
-        return liveContext(of: record, startedAt: start)
+        let end = start.addingReportingOverflow(record.uptimeNanoseconds)
+        return liveContext(ofThread: record.thread, in: record.pid, before: end)
     }
 
     /// What the process left as it ended, without what came after the fault.
-    func liveContext(of record: FaultRecord, startedAt start: Int64) -> FaultContext? {
-        let time = start.addingReportingOverflow(record.uptimeNanoseconds)
+    func liveContext(
+        ofThread thread: Int,
+        in pid: Int? = nil,
+        before time: (partialValue: Int64, overflow: Bool)
+    ) -> FaultContext? {
         guard !time.overflow else { return nil }
         var events: [FaultContext.Event] = []
         var lost = 0
         let rings = rings
         // As the handler chooses it: the thread's own, or that of the first thread, whose id is the pid.
-        let pid = record.pid ?? 0
-        if let ring = rings.first(where: { Int($0.thread) == record.thread })
-            ?? rings.first(where: { pid > 0 && Int($0.thread) == pid })
+        if let ring = rings.first(where: { Int($0.thread) == thread })
+            ?? rings.first(where: { $0.thread > 0 && Int($0.thread) == pid })
         {
             events = FaultContext.events(ring.parts(\.events, of: HFLoopEvent.self), thread: Int(ring.thread))
             lost = max(0, Int(clamping: ring.count) - events.count)
@@ -115,7 +118,6 @@ struct ContextSection {
             entries(of: HFValue.self, at: head.value_offset, count: HF_VALUE_COUNT).enumerated().map { ($0, $1) }
         )
         let context = FaultContext(
-            fault: record.number,
             events: events,
             notes: notes,
             lost: lost,

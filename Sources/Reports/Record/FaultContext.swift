@@ -18,8 +18,6 @@ package struct FaultContext: Sendable, Hashable {
         package var number: UInt64
     }
 
-    /// The number of the fault.
-    package var fault: Int
     /// What the loop did, the oldest first.
     package var events: [Event]
     /// What was logged, resumed and delivered, the oldest first.
@@ -56,7 +54,6 @@ extension FaultContext {
         )
         let total = snapshot.events_total.addingReportingOverflow(snapshot.notes_total)
         self.init(
-            fault: Int(snapshot.fault),
             events: events,
             notes: notes,
             lost: total.overflow ? 0 : max(0, Int(clamping: total.partialValue) - events.count - notes.count),

@@ -156,11 +156,13 @@ package struct SpoolContents: Sendable {
     /// What the process is doing and has told of itself, of which no handler kept a copy: for a stall.
     ///
     /// - Parameters:
-    ///   - record: Says which thread, and up to when.
+    ///   - thread: The thread.
+    ///   - uptimeNanoseconds: How long the process had run then: what came later is left out.
     ///   - bytes: The spool file of this process.
     /// - Returns: Nil if there is nothing to tell.
-    package func liveContext(of record: FaultRecord, in bytes: [UInt8]) -> FaultContext? {
-        ContextSection(RecordBytes(bytes[...]))?.liveContext(of: record, startedAt: process.startMonotonicNanoseconds)
+    package func liveContext(ofThread thread: Int, uptimeNanoseconds: Int64, in bytes: [UInt8]) -> FaultContext? {
+        let end = process.startMonotonicNanoseconds.addingReportingOverflow(uptimeNanoseconds)
+        return ContextSection(RecordBytes(bytes[...]))?.liveContext(ofThread: thread, before: end)
     }
 }
 

@@ -76,25 +76,28 @@ package struct ThreadSnapshot: Sendable, Hashable {
         /// The thread's id.
         package var id: Int
         /// Its name, "" for none.
-        package var name: String
+        package var name = ""
         /// What is known of its stack.
-        package var outcome: Outcome
+        package var outcome = Outcome.notAsked
         /// The letter of its state (proc_pid_stat(5)), nil if that is not known.
         package var kernelState: Unicode.Scalar?
         /// The number of the system call that it was in.
         package var systemCall: Int?
         /// How long after the fault this was taken, in seconds.
-        package var sampledAfter: Double
+        package var sampledAfter = 0.0
         /// Its registers, 0 where they are not known.
-        package var stackPointer: UInt64
+        package var stackPointer: UInt64 = 0
         /// See `stackPointer`.
-        package var framePointer: UInt64
+        package var framePointer: UInt64 = 0
         /// Program counters, innermost first.
-        package var frames: [UInt64]
+        package var frames: [UInt64] = []
         /// How many of `frames` are the innermost ones; the rest are the outermost.
-        package var headFrameCount: Int
+        package var headFrameCount = 0
         /// How many frames lie between the head and the tail.
-        package var framesOmitted: Int
+        package var framesOmitted = 0
+
+        /// A thread that nobody has looked at.
+        package init(id: Int) { self.id = id }
     }
 
     /// The fault that it is of.

@@ -11,8 +11,12 @@ internal import Symbolication
 struct OngoingStall {
     /// The stall as it was told first.
     let stall: Stall
-    /// Its report: the same name as long as it lasts.
-    private(set) var record: FaultRecord
+    /// The thread that stalled, as gettid(2) has it; 0 if it is not known.
+    private let thread: CInt
+    /// How long the process had run when it was found.
+    private let uptimeNanoseconds: Int64
+    /// Where its loop was, as the first look in a callout saw it.
+    private var loop: CrashReport.LoopState?
     /// Whether it ended because its callout was abandoned.
     var isAbandoned = false
     /// The process when it was found.
@@ -62,18 +66,10 @@ struct OngoingStall {
         self.process = process
         let age = stall.begin.duration(to: now)
         beginTime = Timestamp.now.adding(seconds: -(age / .seconds(1)))
-        let thread = stall.look?.thread ?? stall.thread() ?? 0
-        var record = FaultRecord(
-            stall: Int(clamping: stall.number),
-            time: beginTime,
-            uptimeNanoseconds: now.nanoseconds - process.process.startMonotonicNanoseconds,
-            thread: Int(thread),
-            isMainThread: thread == getpid()
-        )
-        if let callout = stall.look?.callout { record.loop = CrashReport.LoopState(callout) }
-        context = process.liveContext(of: record, in: bytes)
-        record.context = context
-        self.record = record
+        thread = stall.look?.thread ?? stall.thread() ?? 0
+        uptimeNanoseconds = now.nanoseconds - process.process.startMonotonicNanoseconds
+        loop = stall.look?.callout.flatMap { CrashReport.LoopState($0) }
+        context = process.liveContext(ofThread: Int(thread), uptimeNanoseconds: uptimeNanoseconds, in: bytes)
         interval = min(max(stall.rule.threshold / 4, .milliseconds(5)), .milliseconds(20))
         found = running
         lastSample = running
@@ -90,7 +86,7 @@ struct OngoingStall {
     func length(at time: Int64) -> Duration { stall.length + .nanoseconds(max(0, time - found)) }
 
     /// The item whose callout stalls, if that is known.
-    var item: UInt64? { record.loop?.callout.flatMap { UInt64(exactly: $0.item) } }
+    var item: UInt64? { loop?.callout.flatMap { UInt64(exactly: $0.item) } }
 
     // MARK: Samples
 
@@ -112,7 +108,7 @@ struct OngoingStall {
         } else if let look = stall.lookNow() {
             samples.add(look, activity, seconds: seconds)
             // The first look may have found nobody who answers: the machine is busy, or faults were more urgent.
-            if record.loop == nil, let callout = look.callout { record.loop = CrashReport.LoopState(callout) }
+            if loop == nil { loop = look.callout.flatMap { CrashReport.LoopState($0) } }
             show(look)
             noteSleep(after: look)
         }
@@ -147,7 +143,7 @@ struct OngoingStall {
 
     /// Looks at all other threads of the process once, but for one.
     mutating func sampleOthers(but own: CInt) {
-        let list = OtherThreads.list(but: [own, CInt(truncatingIfNeeded: record.thread)])
+        let list = OtherThreads.list(but: [own, thread])
         let end = HostRunLoop.Instant.now.advanced(by: OtherThreads.patience)
         // Some may not answer, and the stall itself is to be sampled on.
         for thread in list.prefix(OtherThreads.most) {
@@ -178,15 +174,6 @@ struct OngoingStall {
         images: [CrashReport.Image],
         ticks: CrashReport.Stall.Ticks?
     ) -> CrashReport {
-        var record = record
-        if let look = shown {
-            record.frames = look.frames
-            record.headFrameCount = look.headFrameCount
-            record.framesOmitted = look.framesOmitted
-            record.threadName = look.name
-            record.facts.formSymmetricDifference(look.isWalkComplete ? [] : [.walkComplete, .walkBroken])
-        }
-        if !others.isEmpty { record.attach(threads: others, omitted: othersOmitted) }
         let length = over?.length ?? length(at: lastSample)
         var description = CrashReport.Stall(stall, begin: beginTime, length: length / .seconds(1), isOver: over != nil)
         description.threshold = threshold / .seconds(1)
@@ -197,11 +184,20 @@ struct OngoingStall {
         description.processorSeconds = samples.processorSeconds
         description.waitedForProcessorSeconds = samples.waitedForProcessorSeconds
         description.ticks = ticks
-        return builder.report(of: description, record, images: images, notes: notes)
+        let sighting = StallSighting(
+            description,
+            uptimeNanoseconds: uptimeNanoseconds,
+            thread: shown.map { ThreadSnapshot.Thread($0, after: .zero) } ?? ThreadSnapshot.Thread(id: Int(thread)),
+            loop: loop,
+            context: context,
+            others: others,
+            othersOmitted: others.isEmpty ? 0 : othersOmitted
+        )
+        return builder.report(of: sighting, images: images, notes: notes)
     }
 
     private var notes: [String] {
-        guard record.thread != 0 else {
+        guard thread != 0 else {
             return remarks + ["which thread should have answered is not known: the other threads are here"]
         }
         return remarks + (shown?.frames.isEmpty == false ? [] : ["the thread could not be sampled"])

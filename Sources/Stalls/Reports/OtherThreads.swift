@@ -27,17 +27,13 @@ extension ThreadSnapshot.Thread {
     ///   - look: What was seen.
     ///   - time: How long the stall had lasted then.
     init(_ look: ThreadLook, after time: Duration) {
-        self.init(
-            id: Int(look.thread),
-            name: look.name,
-            outcome: look.isWalkComplete ? .walked : look.frames.isEmpty ? .silent : .broken,
-            kernelState: look.state?.unicodeScalars.first,
-            systemCall: look.systemCall,
-            sampledAfter: time / .seconds(1),
-            frames: look.frames,
-            headFrameCount: look.headFrameCount,
-            framesOmitted: look.framesOmitted
-        )
+        self.init(id: Int(look.thread))
+        name = look.name
+        outcome = look.isWalkComplete ? .walked : look.frames.isEmpty ? .silent : .broken
+        kernelState = look.state?.unicodeScalars.first
+        systemCall = look.systemCall
+        sampledAfter = time / .seconds(1)
+        (frames, headFrameCount, framesOmitted) = (look.frames, look.headFrameCount, look.framesOmitted)
     }
 }
 

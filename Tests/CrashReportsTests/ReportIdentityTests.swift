@@ -9,13 +9,6 @@ import Testing
         let process = try SpoolContents(bytes: SpoolBytes().bytes).process
         let builder = ReportBuilder(process: process, namesFunctions: false)
         let fault = try #require(FaultRecord(bytes: SpoolBytes.record(number: 1)))
-        let standing = FaultRecord(
-            stall: 1,
-            time: fault.time,
-            uptimeNanoseconds: fault.uptimeNanoseconds,
-            thread: fault.thread,
-            isMainThread: true
-        )
         let stall = CrashReport.Stall(
             number: 1,
             subject: .loop,
@@ -24,10 +17,17 @@ import Testing
             length: 1,
             end: .never
         )
+        let sighting = StallSighting(
+            stall,
+            uptimeNanoseconds: fault.uptimeNanoseconds,
+            thread: ThreadSnapshot.Thread(id: fault.thread),
+            loop: nil,
+            context: nil
+        )
         let ofFault = builder.report(of: fault, images: []).id
-        let ofStall = builder.report(of: stall, standing, images: []).id
+        let ofStall = builder.report(of: sighting, images: [], notes: []).id
         #expect(ofFault != ofStall)
         #expect(builder.report(of: fault, images: []).id == ofFault, "made twice, it is one file")
-        #expect(builder.report(of: stall, standing, images: []).id == ofStall)
+        #expect(builder.report(of: sighting, images: [], notes: []).id == ofStall)
     }
 }
