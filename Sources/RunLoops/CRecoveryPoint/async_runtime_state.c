@@ -1,4 +1,4 @@
-// What the runtimes keep for a thread, as a handler sees it. Safe to call from a signal handler: a few loads.
+// What the runtimes keep for a thread, for handlers. Safe to call from a signal handler: a few loads.
 
 #include "runtime_state.h"
 
@@ -12,10 +12,11 @@ bool hf_async_can_restore_runtime_state(void) {
     if (!places->are_known || places->hides_task_locals) {
         return false;
     }
-    // A storage is freed with its last value: one that was there would be there still, if all that was bound was unbound once.
+    // The storage from the beginning must still be there. It is freed with its last value, so if all values were unbound once, it is
+    // another one.
     if (hf_runtime_state.task_locals != 0 && *places->task_locals != hf_runtime_state.task_locals) {
         return false;
     }
-    // An exception that a catch clause around the run has counts its clauses itself: those of the callout would remain.
+    // If the run is inside a catch clause, its exception counts the clauses itself: those of the callout would stay counted.
     return hf_runtime_state.caught_exceptions == 0;
 }

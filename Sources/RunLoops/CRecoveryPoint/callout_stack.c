@@ -1,10 +1,9 @@
-// Stacks for callouts: mapped, guarded, and kept in part for ever once something was abandoned on them.
+// Stacks for callouts: mapped, guarded, and partly kept for ever once something was abandoned on them.
 //
-// What is kept must not cost a mapping each (vm.max_map_count is 65,530). So after the first fault stacks are laid out in
-// lanes: ranges of reserved addresses with one stack at a time. The next stack begins directly below the pages that the last
-// one keeps, with the same protection and flags, so that the kernel merges them into one mapping (vma_merge() in mm/mmap.c)
-// and their page tables are dense. A lane is reserved, and not found anew below the kept pages each time, because the kernel
-// gives out addresses from the top down: other mappings would soon stand there.
+// Kept pages must not cost a mapping each (vm.max_map_count is 65,530). So after the first fault stacks are laid out in lanes: ranges of
+// reserved addresses with one stack at a time. The next stack begins directly below the pages that the last one keeps, with the same
+// protection and flags. So the kernel merges them into one mapping (vma_merge() in mm/mmap.c), and their page tables are dense. A lane is
+// reserved because the kernel gives out addresses from the top down: other mappings would soon lie below the kept pages.
 //
 // Life of a lane: reserved -> has a stack -> buried: free for the next stack, or used up -> its rest is unmapped.
 
@@ -16,20 +15,20 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// A frame larger than the guard could step over it (measured: a 1 MB frame does with a 4 KiB guard); 64 KiB stops every frame
-// for which the compiler emits no probe loop of its own.
+// A frame larger than the guard could step over it (measured: a 1 MB frame does with a 4 KiB guard). 64 KiB stops every frame for which the
+// compiler emits no probe loop.
 enum { guard_size = 64 * 1024 };
 
 // What the kernel and a leaf function may still use below the stack pointer: the ABI's red zone, and a page to spare.
 enum { red_zone = 128 };
 
-// Addresses only: a few thousand abandoned callouts for each lane.
+// Only addresses: enough for a few thousand abandoned callouts in each lane.
 static const size_t lane_size = (size_t)64 << 20;
 
-// More than loops fault at the same time; what is beyond is unmapped.
+// More loops than that do not fault at the same time; further lanes are unmapped.
 enum { maximum_free_lanes = 16 };
 
-// More than loops fault before they sleep again; what is beyond is settled at once.
+// More loops than that do not fault before they sleep again; further stacks are settled at once.
 enum { maximum_unsettled = 16 };
 
 typedef struct Lane {
@@ -38,17 +37,17 @@ typedef struct Lane {
     uintptr_t high;
 } Lane;
 
-// Taken for a few instructions. Whoever does not get it goes on without lanes: in a child of fork(2) another thread of the
-// parent may hold it for ever.
+// Held for a few instructions. A thread that does not get it goes on without lanes: in a child of fork(2), another thread of the parent may
+// hold it for ever.
 static atomic_flag lock = ATOMIC_FLAG_INIT;
 enum { attempts = 10000 };
 
 // Protected by `lock`.
 static Lane free_lanes[maximum_free_lanes];
 static int free_lane_count;
-/// How many stacks or lanes were left to the dead for which no lane was reserved yet.
+/// How many stacks or lanes were buried for which no lane was reserved yet.
 static int wanted_lanes;
-/// Stacks that were buried in name only: the kernel is told when there is time, or before the next one is made.
+/// Buried stacks that the kernel was not told of yet: it is when there is time, or before the next stack is made.
 static HFCalloutStack *unsettled[maximum_unsettled];
 static int unsettled_count;
 
@@ -68,7 +67,7 @@ static bool try_lock(void) {
 
 static void unlock(void) { atomic_flag_clear_explicit(&lock, memory_order_release); }
 
-/// Takes a free lane that has room, the one that was used last. Called with the lock held.
+/// Takes the free lane with room that was used last. Called with the lock held.
 static bool take_lane(size_t size, Lane *lane) {
     for (int i = free_lane_count - 1; i >= 0; i -= 1) {
         if (free_lanes[i].high - free_lanes[i].low >= size) {
@@ -81,7 +80,7 @@ static bool take_lane(size_t size, Lane *lane) {
     return false;
 }
 
-/// Keeps a lane for the next stack, and says whether there is a place for it.
+/// Keeps a lane for the next stack; returns whether there is a place for it.
 static bool keep_lane(Lane lane) {
     if (!try_lock()) {
         return false;
@@ -95,8 +94,8 @@ static bool keep_lane(Lane lane) {
     return is_kept;
 }
 
-/// Maps addresses without access to them. MAP_NORESERVE: most of a stack is never touched, so it must not count against
-/// overcommit when it is made accessible. MAP_STACK: no huge pages, where the kernel heeds it.
+/// Maps addresses without access to them. MAP_NORESERVE: most of a stack is never touched, so it must not count against overcommit when it
+/// is made accessible. MAP_STACK: no huge pages, if the kernel honours it.
 static void *reserve(void *address, size_t size, int flags) {
     return mmap(address, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE | flags, -1, 0);
 }
@@ -115,7 +114,7 @@ static bool make_lane(size_t size, Lane *lane) {
             return true;
         }
     }
-    // Before the first fault, and where addresses are scarce (RLIMIT_AS), room for one stack.
+    // Before the first fault, and if addresses are scarce (RLIMIT_AS), there is room for one stack.
     size_t room = is_wanted && size <= lane_size / 4 ? lane_size : size;
     void *mapping = reserve(NULL, room, 0);
     if (mapping == MAP_FAILED && room > size) {
@@ -131,7 +130,7 @@ static bool make_lane(size_t size, Lane *lane) {
 }
 
 HFCalloutStack *hf_callout_stack_create(size_t size) {
-    // Their lanes are for this one.
+    // Frees their lanes for this stack.
     hf_callout_stack_settle();
     uintptr_t page = page_size();
     if (size < 4 * page || size > SIZE_MAX / 2) {
@@ -164,11 +163,11 @@ HFCalloutStack *hf_callout_stack_create(size_t size) {
     return stack;
 }
 
-/// Gives the part of a stack's lane that ends at `end` back: to the next stack if there is room for one, or to the kernel.
-/// Says whether the lane lives on.
+/// Gives back the part of a stack's lane that ends at `end`: to the next stack if there is room for one, or to the kernel. Returns whether
+/// the lane lives on.
 static bool give_back(const HFCalloutStack *stack, uintptr_t end) {
     size_t size = stack->high - stack->low + guard_size;
-    // The pages go, and the addresses stay ours all the while.
+    // The pages go; the addresses stay ours.
     if (end - stack->mapping >= size && stack->high - stack->mapping > size
         && reserve((void *)stack->low, end - stack->low, MAP_FIXED) != MAP_FAILED
         && keep_lane((Lane){.low = stack->mapping, .high = end})) {
@@ -187,7 +186,7 @@ void hf_callout_stack_destroy(HFCalloutStack *stack) {
     free(stack);
 }
 
-/// Where the part begins that an abandoned callout keeps.
+/// The lowest address of the part that an abandoned callout keeps.
 static uintptr_t kept_low(const HFCalloutStack *stack) {
     uintptr_t stack_pointer = stack->abandoned_at;
     if (stack_pointer > stack->low + red_zone && stack_pointer <= stack->high) {

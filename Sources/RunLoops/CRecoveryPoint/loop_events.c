@@ -1,4 +1,4 @@
-// The rings of loop events: who has which, and what is too rare to be inlined. Ordinary code.
+// The rings of loop events: who has which, and the calls that are too rare to be inlined. Ordinary code.
 
 #include "loop_events.h"
 
@@ -27,7 +27,7 @@ void hf_loop_events_claim(void) {
         uint32_t nobody = 0;
         if (__atomic_load_n(&rings[i].owner, __ATOMIC_RELAXED) == 0 &&
             __atomic_compare_exchange_n(&rings[i].owner, &nobody, thread, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-            // The numbers go on: what another thread left would be taken for this one's otherwise.
+            // Cleared, because the numbers go on: the events of another thread would look like this one's.
             for (uint32_t k = 0; k < HF_EVENT_COUNT; k += 1) {
                 __atomic_store_n(&rings[i].events[k].number, 0, __ATOMIC_RELAXED);
             }
@@ -60,7 +60,7 @@ static int64_t monotonic_time(void) {
 }
 
 void hf_loop_events_read_clock(HFEventRing *ring) {
-    // The file that it lies in was cut: it is the calling thread's all the same.
+    // The owner reads as 0 if the file was cut. The ring is the calling thread's all the same.
     if (__atomic_load_n(&ring->owner, __ATOMIC_RELAXED) == 0) {
         ring->thread = (int32_t)gettid();
         __atomic_store_n(&ring->owner, (uint32_t)ring->thread, __ATOMIC_RELEASE);

@@ -1,4 +1,4 @@
-// What a guarded call needs that is not in recovery_switch.S: the thread's variables, and the end of an abandoned one.
+// The parts of a guarded call that are not in recovery_switch.S: the thread's variables, and the end of an abandoned call.
 
 #include "recovery_point.h"
 #include "loop_events.h"
@@ -67,10 +67,10 @@ void hf_recovery_end_run(HFOuterRun outer) {
 // MXCSR in bits 7 to 12 and in 13 and 14.
 enum { x87_masks = 0x3f, x87_rounding = 0xc00, masks_shift = 7, rounding_shift = 3 };
 
-/// Restores MXCSR, given the words that were noted and the x87 word at the call.
+/// Restores MXCSR from the words that were noted and the x87 word at the call.
 ///
-/// What has changed between the two in the x87 word has changed in MXCSR, too: the C library changes rounding and masks in both alike
-/// (fesetround(3), fesetenv(3), feenableexcept(3)). Nothing noted is zeros, with which all that is set has changed.
+/// Bits that have changed in the x87 word between the two have changed in MXCSR, too: the C library changes rounding and masks in both
+/// (fesetround(3), fesetenv(3), feenableexcept(3)). If nothing was noted, the words are zeros, and all bits that are set count as changed.
 static void restore_mxcsr(HFControlWords noted, uint32_t x87) {
     uint32_t changed = x87 ^ noted.x87;
     uint32_t rounding = (changed & x87_rounding) != 0 ? (uint32_t)x87_rounding << rounding_shift : 0;
@@ -85,7 +85,7 @@ void hf_recovery_abandoned(HFRecoveryPoint *point) __attribute__((visibility("hi
 
 void hf_recovery_abandoned(HFRecoveryPoint *point) {
     restore_mxcsr(point->control_words, point->x87);
-    // Whoever noted others inside may not have come to note these again.
+    // Calls inside may have noted others, and were not able to restore these.
     hf_control_words = point->control_words;
     hf_current_recovery_point = point->previous;
     // The list still runs through the abandoned frames, which are intact: cut it where the body began.

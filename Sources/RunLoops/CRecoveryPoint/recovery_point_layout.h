@@ -1,5 +1,5 @@
-// Where recovery_switch.S finds the members of the structures, which recovery_point.c asserts, and the thread's variables, which it
-// asserts itself.
+// The offsets of the structures' members for recovery_switch.S, which recovery_point.c asserts, and of the thread's variables, which
+// recovery_switch.S asserts itself.
 
 #ifndef HF_RECOVERY_POINT_LAYOUT_H
 #define HF_RECOVERY_POINT_LAYOUT_H
@@ -21,7 +21,7 @@
 
 #define HF_STACK_HIGH 8
 
-// From hf_current_recovery_point: what is read at every call lies side by side, so that it is found once.
+// Relative to hf_current_recovery_point: variables that are read at every call lie side by side, so that they are found together.
 #define HF_THREAD_CRITICAL_DEPTH 8
 #define HF_THREAD_HELD_LOCKS 12
 #define HF_THREAD_CONTROL_WORDS 16

@@ -1,7 +1,7 @@
-// What the runtimes keep for a thread: found in the thread-local storage of their libraries, noted, and put back.
+// The state of the runtimes for a thread: finding it in the thread-local storage of their libraries, noting it, and putting it back.
 //
-// What an abandoned callout leaves there belongs to it: the next callout would have its task-local values, and its exceptions. It is
-// cut off, and not released: no `deinit` of an abandoned frame is called either.
+// An abandoned callout leaves task-local values and exceptions, which the next callout must not have. They are cut off, not released: no
+// `deinit` of an abandoned frame is called either.
 
 #include "runtime_state.h"
 
@@ -23,7 +23,7 @@ typedef struct LibraryStorage {
     size_t words;
 } LibraryStorage;
 
-/// Where a word is in such a storage: not looked for yet, or not found.
+/// The offset of a word in such a storage: not looked for yet, or not found.
 enum { unknown = -1, nowhere = -2 };
 
 static int find_size(struct dl_phdr_info *info, size_t size, void *result) {
@@ -42,7 +42,7 @@ static int find_size(struct dl_phdr_info *info, size_t size, void *result) {
 
 /// Finds the calling thread's storage of the library that an address lies in.
 ///
-/// Returns false where the library has none. Allocates, and takes the loader's lock.
+/// Returns false if the library has none. Allocates, and takes the loader's lock.
 static bool find_library_storage(const void *address, LibraryStorage *storage) {
     Dl_info library;
     if (dladdr(address, &library) == 0) {
@@ -62,19 +62,19 @@ static bool find_library_storage(const void *address, LibraryStorage *storage) {
 
 // MARK: Exclusivity accesses
 
-// Where the Swift runtime keeps the head of a thread's list of them.
+// Where the Swift runtime keeps the head of a thread's list of accesses.
 //
-// swift_task_enterThreadLocalContext() with an empty state only reads that head, and the call costs as much as all the rest of
-// a recovery point. So its address is looked for once per thread: in the thread-local storage of the runtime's library, by
-// entering a context whose only access is ours. It is read there and never written: cutting the list is left to the runtime. If
-// it is not found exactly once, or is not what the runtime's functions say, every callout calls the runtime.
+// swift_task_enterThreadLocalContext() with an empty state only reads that head, and the call costs as much as all the rest of a recovery
+// point. So its address is looked for once per thread: by entering a context whose only access is ours, and searching the thread-local
+// storage of the runtime's library for it. The word is read and never written: cutting the list is left to the runtime. If it is not found
+// exactly once, or differs from what the runtime's functions say, every callout calls the runtime.
 
 enum { state_words = 2 };
 
 /// Where in the library's thread-local storage the head is: the same for all threads.
 static _Atomic ptrdiff_t head_offset = unknown;
 
-/// An access as the runtime has it (swift/include/swift/Runtime/Exclusivity.h): the third word is the next one.
+/// An access in the runtime's form (swift/include/swift/Runtime/Exclusivity.h): the third word is the next one.
 typedef struct Access {
     uintptr_t words[3];
 } Access;
@@ -119,8 +119,8 @@ void hf_access_list_note(uintptr_t *state) {
 
 // MARK: Task-local values and exceptions
 
-// Exported by libswift_Concurrency and public, but for where it keeps them (swift/stdlib/public/Concurrency/TaskLocal.cpp). Weak: a
-// program may have no concurrency, and then no such values.
+// Exported by libswift_Concurrency and public; only the place of the values is not (swift/stdlib/public/Concurrency/TaskLocal.cpp). Weak: a
+// program without concurrency has no such values.
 extern void swift_task_localValuePush(const void *key, void *value, const void *type)
     __attribute__((weak, swiftcall));
 extern void swift_task_localValuePop(void) __attribute__((weak, swiftcall));
@@ -141,9 +141,8 @@ static bool push(const void *key) {
     return swift_task_localValueGet(key) != NULL;
 }
 
-/// Finds the pointer, by binding two values for a moment: it is the word that is NULL without values, and the first word of what it
-/// points to changes with each value. Only outside of a task, which has
-/// a storage of its own.
+/// Finds the pointer by binding two values for a moment: it is the word that is NULL without values and points to a word that changes with
+/// each value. Only outside of a task, which has a storage of its own.
 static ptrdiff_t find_task_locals(const LibraryStorage *storage) {
     static const char keys[2];
     volatile uintptr_t *words = storage->first;
@@ -174,7 +173,7 @@ static ptrdiff_t find_task_locals(const LibraryStorage *storage) {
     return is_place ? found : nowhere;
 }
 
-/// Before main no value is bound: where one is, its storage cannot be told from other words.
+/// Before main no value is bound. If one were, its storage could not be told from other words.
 __attribute__((constructor)) static void find_place_of_task_locals(void) {
     LibraryStorage storage;
     if (swift_task_localValuePush == NULL) {

@@ -48,7 +48,7 @@ extension HostRunLoop {
         package let pass: UInt64
         /// The stage of the run.
         package let activity: Activity
-        /// The names of what it was changing, by `withValue` or `touch`; what was touched last comes first.
+        /// The names of what it was changing, by `withValue` or `touch`, the latest first.
         package let touched: [String]
         /// Whether it was a cleanup of an abandoned callout of the item.
         package let isCleanup: Bool
@@ -56,7 +56,7 @@ extension HostRunLoop {
         package let stack: AbandonedStack
     }
 
-    /// A callout stack on which something was abandoned: evidence, and never run on again.
+    /// A callout stack on which something was abandoned: evidence, and never used again.
     package final class AbandonedStack: Sendable {
         /// The address of the description; 0 once it was buried.
         private let address: Atomic<UInt>
@@ -64,7 +64,7 @@ extension HostRunLoop {
         package let low: UInt
         /// One past the highest address of the stack.
         package let high: UInt
-        /// What the fault handler left with it: a number of that handler's making.
+        /// The facts that the fault handler left with it: a number of the handler's choice.
         package let faultFacts: UInt32
 
         init(_ stack: UnsafeMutablePointer<HFCalloutStack>) {
@@ -87,42 +87,41 @@ extension HostRunLoop {
     }
 }
 
-/// What is told of abandoned callouts.
+/// The handlers of abandoned callouts.
 extension HostRunLoop {
-    /// Sets what is called after a callout of this loop was abandoned, on the loop's thread, outside every callout.
+    /// Sets the handler that is called after a callout of this loop was abandoned, on the loop's thread, outside every callout.
     ///
-    /// Without one it is the default handler, and without that either the abandoned stack is buried. The handler should
-    /// return soon; it may add, remove, withdraw and invalidate, but not run the loop. A fault in it is not resumed. The
-    /// cleanups of the callout run when it has returned. It may refer to the loop: it is released when the loop's thread
-    /// ends, and one that is set later is not kept. Callable from any thread.
+    /// Without one the default handler is called, and without that either the abandoned stack is buried. The handler should return soon. It
+    /// may add, remove, withdraw and invalidate, but not run the loop. A fault in it is not resumed. The cleanups of the callout run when
+    /// it has returned. It may refer to the loop: it is released when the loop's thread ends, and a later one is not kept. Callable from
+    /// any thread.
     ///
     /// - Parameter handler: The handler, or `nil` for the default one.
     package func setAbandonHandler(_ handler: (@Sendable (AbandonedCallout) -> Void)?) {
         abandonHandler.set(handler)
     }
 
-    /// Sets what is called after a callout of a loop without a handler of its own was abandoned, on that loop's thread.
+    /// Sets the handler for loops that have none of their own, called on the thread of the loop.
     ///
-    /// It is for the loops of all threads, those that are made later among them: `AbandonedCallout.loop` says which one it
-    /// was. What holds for a loop's own handler holds for this one. It may be called on several threads at a time. Callable
-    /// from any thread.
+    /// It serves the loops of all threads, even later ones: `AbandonedCallout.loop` says which one it was. The rules for a loop's own
+    /// handler hold for this one. Several threads may call it at a time. Callable from any thread.
     ///
     /// - Parameter handler: The handler, or `nil` to bury the stacks.
     package static func setDefaultAbandonHandler(_ handler: (@Sendable (AbandonedCallout) -> Void)?) {
         AbandonHandler.byDefault.set(handler)
     }
 
-    /// Sets what is called after a callout of any loop was abandoned, before the handler, whichever that is.
+    /// Sets a witness that is called after a callout of any loop was abandoned, before the handler, whichever that is.
     ///
-    /// For the host of the process, whose bookkeeping must not depend on whether a loop has a handler of its own. What holds
-    /// for a handler holds for it; what it buries is buried. Callable from any thread.
+    /// For the host of the process, whose bookkeeping must not depend on whether a loop has a handler of its own. The rules for a handler
+    /// hold for it; a stack that it buries is buried. Callable from any thread.
     ///
     /// - Parameter witness: The witness, or `nil` for none.
     package static func setAbandonWitness(_ witness: (@Sendable (AbandonedCallout) -> Void)?) {
         AbandonHandler.witness.set(witness)
     }
 
-    /// Tells whoever is to be told of an abandoned callout of this loop.
+    /// Calls the witness and the handler of an abandoned callout of this loop.
     func tell(of callout: AbandonedCallout) {
         AbandonHandler.witness.present?(callout)
         if let handler = abandonHandler.present ?? AbandonHandler.byDefault.present {
@@ -133,7 +132,7 @@ extension HostRunLoop {
     }
 }
 
-/// Who is told of abandoned callouts: of one loop's, of those of all loops without a handler of their own, or of all.
+/// A handler of abandoned callouts: of one loop's, of those of all loops without a handler of their own, or of all.
 final class AbandonHandler: @unchecked Sendable {
     /// That of all loops that have none of their own.
     static let byDefault = AbandonHandler()
@@ -141,7 +140,7 @@ final class AbandonHandler: @unchecked Sendable {
 
     typealias Handler = @Sendable (HostRunLoop.AbandonedCallout) -> Void
 
-    /// Nothing is taken while it is held.
+    /// Under it no other lock is taken.
     private let lock = CriticalLock()
     // Protected by `lock`.
     private var handler: Handler?
@@ -159,6 +158,6 @@ final class AbandonHandler: @unchecked Sendable {
         _ = old
     }
 
-    /// Keeps the handler, and takes no other: the loop's thread ends.
+    /// Keeps the handler, and accepts no other, because the loop's thread ends.
     func close() { lock.withLock { isClosed = true } }
 }

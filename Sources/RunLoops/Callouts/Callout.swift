@@ -6,8 +6,8 @@ import Synchronization
 extension HostRunLoop {
     /// Calls `body(argument)` on a callout stack above a recovery point.
     ///
-    /// Returns when the call returned or was abandoned; what is to be done afterwards is the same for both. Called on the
-    /// loop's thread, without a lock. The caller keeps the item, and with it the label, alive.
+    /// Returns when the call has returned or was abandoned; the caller does the same afterwards in both cases. Called on the loop's thread,
+    /// without a lock. The caller keeps the item, and with it the label, alive.
     @inline(__always)
     private func callOut(
         _ kind: CalloutKind,
@@ -61,9 +61,9 @@ extension HostRunLoop {
         serviceWitness?(item == 0)
     }
 
-    /// Calls `body(argument)` without a recovery point: there is no memory for a callout stack.
+    /// Calls `body(argument)` without a recovery point, because there is no memory for a callout stack.
     private func callOutWithoutStack(_ argument: UnsafeMutableRawPointer?, _ body: HFBody) {
-        // The one that may be current belongs to another callout.
+        // A current recovery point belongs to another callout.
         let suspended = unsafe hf_recovery_suspend()
         unsafe body(argument)
         unsafe hf_recovery_restore(suspended)
@@ -81,12 +81,12 @@ extension HostRunLoop {
         isCleanup: Bool,
         _ stack: UnsafeMutablePointer<HFCalloutStack>
     ) {
-        // What comes next is not of a time before the fault.
+        // The next events must not have a time before the fault.
         hf_loop_events_refresh()
         stackPool.noteLoss()
-        // First: what the handler does with the stack frees its description.
+        // Taken first, because the handler may free the stack's description.
         let attachments = unsafe CalloutAttachment.takeAll(of: stack)
-        // Not at the recovery point of a callout around this one: a `cancel` closure is called inside one.
+        // Disarms the recovery point of a callout around this one: a `cancel` closure is called inside one.
         let suspended = unsafe hf_recovery_suspend()
         defer { unsafe hf_recovery_restore(suspended) }
         if unsafe jobs.isRunningJob(on: stack) { endJob() }
@@ -219,7 +219,7 @@ extension HostRunLoop {
 
     /// Calls a source's `schedule` or `cancel` closure.
     ///
-    /// On another thread than the loop's, a callout of that thread's loop, if there is one around it, or an ordinary call.
+    /// On another thread than the loop's, this is a callout of that thread's loop, if one is running, or else an ordinary call.
     func callOut(
         to closure: (@Sendable (HostRunLoop, Mode) -> Void)?,
         of source: Source,
@@ -230,7 +230,7 @@ extension HostRunLoop {
             closure(self, mode.name)
             return
         }
-        // There may be no run, which would have noted the thread's state; or a callout that has changed it for a while.
+        // There may be no run that has noted the thread's state, or a callout may have changed it for a while.
         let outerRun = hf_recovery_begin_run()
         defer {
             hf_recovery_end_run(outerRun)

@@ -1,17 +1,17 @@
 import CRecoveryPoint
 
-/// What a running callout has registered for the case that it is abandoned, in a list per callout, the newest first.
+/// What a running callout has registered in case it is abandoned, in a list per callout, the newest first.
 ///
-/// The list begins in the callout's stack, so that a callout without any pays for a look at one word. Life cycle: attached
-/// to the innermost callout of the thread -> detached, or dropped when the callout returns, or taken when it is abandoned,
-/// and then run. Touched on the thread of the callout only.
+/// The list begins in the callout's stack, so a callout without any pays for a look at one word. Life cycle: attached to the innermost
+/// callout of the thread -> detached, or dropped when the callout returns, or taken when it is abandoned, and then run. Only the thread of
+/// the callout touches it.
 @safe
 final class CalloutAttachment {
     private let action: () -> Void
     /// What a fault handler puts on record while it is attached.
     private let note: UnsafeMutablePointer<HFCalloutNote>?
 
-    /// The callout that it belongs to: its recovery point stays where it is until the callout has ended.
+    /// The recovery point of its callout, which stays where it is until the callout has ended.
     private var point: UnsafeMutablePointer<HFRecoveryPoint>?
     private var older: CalloutAttachment?
     private unowned(unsafe) var newer: CalloutAttachment?
@@ -41,7 +41,7 @@ final class CalloutAttachment {
     /// What it names as touched.
     var name: String? { unsafe note.map { unsafe String(cString: $0.pointee.text) } }
 
-    /// Whether a callout runs that it belongs to.
+    /// Whether its callout is still running.
     var isAttached: Bool { unsafe point != nil }
 
     /// Runs the action.
@@ -53,7 +53,7 @@ final class CalloutAttachment {
     func attach() {
         assert(!isAttached)
         guard let point = unsafe hf_recovery_current() else { return }
-        // Whoever is interrupted in the middle of it is not abandoned there.
+        // A thread that is interrupted in the middle of the change is not abandoned there.
         hf_critical_enter()
         defer { hf_critical_leave() }
         let stack = unsafe point.pointee.stack
@@ -70,7 +70,7 @@ final class CalloutAttachment {
         }
     }
 
-    /// Takes it back; nothing happens if its callout has ended.
+    /// Detaches it; nothing happens if its callout has ended.
     func detach() {
         guard let point = unsafe self.point else { return }
         hf_critical_enter()
@@ -106,7 +106,7 @@ final class CalloutAttachment {
         }
     }
 
-    /// Takes everything from a callout that has ended, the newest first.
+    /// Takes all attachments of a callout that has ended, the newest first.
     static func takeAll(of stack: UnsafeMutablePointer<HFCalloutStack>) -> [CalloutAttachment] {
         guard let first = unsafe stack.pointee.attachments else { return [] }
         unsafe stack.pointee.attachments = nil
@@ -122,10 +122,10 @@ final class CalloutAttachment {
         return all
     }
 
-    /// Releases, unrun, what a callout that returned has left.
+    /// Releases, without running them, the attachments of a callout that returned.
     @inline(never)
     static func dropAll(of stack: UnsafeMutablePointer<HFCalloutStack>) {
-        // Releasing runs code of the user's, which must not end at the recovery point of a callout around this one.
+        // Releasing runs the user's code. If that faults, it must not end at the recovery point of a callout around this one.
         let suspended = unsafe hf_recovery_suspend()
         _ = unsafe takeAll(of: stack)
         unsafe hf_recovery_restore(suspended)
@@ -133,7 +133,7 @@ final class CalloutAttachment {
 }
 
 extension HostRunLoop {
-    /// What is to be done if the callout that registered it faults and is abandoned: LLVM's `CrashRecoveryContextCleanup`.
+    /// An action that runs if the callout that registered it is abandoned, like LLVM's `CrashRecoveryContextCleanup`.
     ///
     /// In an abandoned callout nothing is unwound: neither `defer` nor `deinit` runs. A cleanup gives back what would be lost
     /// otherwise: a descriptor, a place in a table, a lock file. It belongs to the innermost callout of the thread that
@@ -141,27 +141,26 @@ extension HostRunLoop {
     /// newest first, on the loop's thread, after the abandon handler and before any other item is served. Each is a callout
     /// of its own: one that faults costs only itself.
     ///
-    /// A cleanup finds what it works on as the fault left it: it should touch little. To be used on the thread of the
-    /// callout.
+    /// A cleanup finds everything as the fault left it, so it should touch little. Use it on the thread of the callout.
     public struct Cleanup {
         fileprivate let attachment: CalloutAttachment
 
         /// Whether it is registered with a callout that still runs.
         package var isRegistered: Bool { attachment.isAttached }
 
-        /// Takes it back, so that it does not run.
+        /// Cancels the cleanup, so that it does not run.
         ///
-        /// Nothing happens when its callout has ended.
+        /// Nothing happens if its callout has ended.
         public func cancel() { attachment.detach() }
     }
 
-    /// Registers what is to be done if the running callout is abandoned.
+    /// Registers an action that runs if the running callout is abandoned.
     ///
-    /// To be called in a callout, on its thread. Elsewhere nothing can be abandoned, and what is returned never runs: it is
-    /// not registered. Costs an allocation or two.
+    /// Call it in a callout, on its thread. Elsewhere nothing can be abandoned: then the cleanup is not registered, and never runs. Costs
+    /// an allocation or two.
     ///
-    /// - Parameter action: What is to be done: called on the loop's thread, once at most.
-    /// - Returns: A token to take it back, which need not be kept.
+    /// - Parameter action: The action: called on the loop's thread, once at most.
+    /// - Returns: A token to cancel it, which need not be kept.
     @discardableResult
     public static func addCleanup(_ action: @escaping () -> Void) -> Cleanup {
         register(CalloutAttachment(action))
@@ -169,14 +168,14 @@ extension HostRunLoop {
 
     /// Puts on record that the running callout is about to change something that a fault may leave half changed.
     ///
-    /// The name stands in the crash record and in `AbandonedCallout.touched` if the callout is abandoned before the mark is
-    /// cancelled, and `poison` runs as a cleanup does: it should make the thing unusable. `Poisonable` does all of this for a
-    /// value. To be called in a callout, on its thread; elsewhere the mark is not registered.
+    /// If the callout is abandoned before the mark is cancelled, the crash record and `AbandonedCallout.touched` have the name, and
+    /// `poison` runs like a cleanup: it should make the thing unusable. `Poisonable` does all of this for a value. Call it in a callout, on
+    /// its thread; elsewhere the mark is not registered.
     ///
     /// - Parameters:
-    ///   - name: What is about to be changed.
-    ///   - poison: Makes it unusable: called on the loop's thread, once at most.
-    /// - Returns: The mark: to be cancelled when the change is complete.
+    ///   - name: The name of the thing.
+    ///   - poison: Makes the thing unusable: called on the loop's thread, once at most.
+    /// - Returns: The mark. Cancel it when the change is complete.
     package static func touch(_ name: String, poison: @escaping () -> Void) -> Cleanup {
         register(CalloutAttachment(name: name, poison))
     }

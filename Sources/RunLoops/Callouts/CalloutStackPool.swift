@@ -2,10 +2,10 @@ import CRecoveryPoint
 
 /// The callout stacks of one loop that are not in use.
 ///
-/// Touched by the loop's thread only.
+/// Only the loop's thread touches it.
 @safe
 struct CalloutStackPool {
-    /// More than the deepest nesting of callouts that is common: a stack beyond that is given back to the kernel.
+    /// More than the usual nesting of callouts; a stack beyond that is given back to the kernel.
     private static var capacity: Int { 8 }
 
     /// The one that was used last: its pages are in the cache.
@@ -14,7 +14,7 @@ struct CalloutStackPool {
     /// Whether a stack was lost to an abandoned callout since the last `replenish`.
     private(set) var isShort = false
 
-    /// Takes a healthy stack, or makes one; `nil` when there is no memory for one.
+    /// Takes a healthy stack, or makes one; `nil` if there is no memory for one.
     @inline(__always)
     mutating func take(size: Int) -> UnsafeMutablePointer<HFCalloutStack>? {
         if let stack = unsafe first, unsafe Int(stack.pointee.high - stack.pointee.low) >= size {
@@ -51,7 +51,7 @@ struct CalloutStackPool {
         isShort = true
     }
 
-    /// Makes a spare stack, so that the next fault does not wait for the kernel to do it.
+    /// Makes a spare stack, so that the next fault does not wait for the kernel.
     mutating func replenish(size: Int) {
         isShort = false
         hf_callout_stack_settle()

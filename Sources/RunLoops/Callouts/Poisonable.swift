@@ -1,18 +1,17 @@
 /// A value that nobody can use any more once a fault may have left it half changed.
 ///
-/// A fault in `dictionary[key]!.mutate()` leaves a dictionary behind that looks well and is not. So whatever outlives a
-/// callout and is changed in callouts belongs into one of these: while `withValue` runs, the value counts as touched, and if
-/// the callout is abandoned there, the box is *poisoned*: every later access throws `PoisonedError`, until `replace(with:)`
-/// puts a new value in its place. The name stands in the crash report.
+/// A fault in `dictionary[key]!.mutate()` leaves a dictionary that looks intact and is not. So put a value that outlives callouts, and is
+/// changed in them, into one of these. While `withValue` runs, the value counts as touched. If the callout is abandoned there, the box is
+/// *poisoned*: every later access throws `PoisonedError`, until `replace(with:)` gives it a new value. The crash report has the name.
 ///
-/// A body that throws leaves the value as the body left it, unpoisoned, as everywhere in Swift.
+/// If the body throws, the value stays as the body left it, unpoisoned, as everywhere in Swift.
 ///
-/// Not `Sendable`: it belongs to one thread, or one actor on that thread, and has no lock. Off every callout it works, but
-/// nothing is abandoned there. An access inside a `withValue` of the same box breaks the law of exclusivity and ends with a
-/// trap, also from a callout of a nested run.
+/// Not `Sendable`: it belongs to one thread, or one actor on that thread, and has no lock. It works outside of callouts, too, but nothing
+/// is abandoned there. An access inside a `withValue` of the same box breaks the law of exclusivity and traps, even from a callout of a
+/// nested run.
 @safe
 public final class Poisonable<Value> {
-    /// What records and errors call it.
+    /// The name in records and errors.
     package let name: String
     private let cell: PoisonableCell<Value>
     private let mark: CalloutAttachment
@@ -21,18 +20,18 @@ public final class Poisonable<Value> {
     ///
     /// - Parameters:
     ///   - value: The value.
-    ///   - name: What records and errors call it.
+    ///   - name: The name in records and errors.
     public init(_ value: Value, name: String) {
         self.name = name
         let cell = PoisonableCell(value)
         self.cell = cell
-        // It outlives the box if the callout is abandoned that held the last reference.
+        // The cell outlives the box if the abandoned callout held the last reference.
         mark = CalloutAttachment(name: name) { cell.poison() }
     }
 
-    /// Whether a callout was abandoned while it changed the value, and nobody replaced it since.
+    /// Whether a callout was abandoned while it changed the value, and the value was not replaced since.
     ///
-    /// True from the moment on at which the callout was abandoned: also for the abandon handler and for cleanups.
+    /// True as soon as the callout is abandoned, even for the abandon handler and for cleanups.
     public var isPoisoned: Bool {
         // A mark whose callout has been abandoned is not attached any more.
         cell.state == .poisoned || (cell.state == .marked && !mark.isAttached)
@@ -66,9 +65,9 @@ public final class Poisonable<Value> {
         return try unsafe body(&cell.storage.pointee)
     }
 
-    /// Puts a new value in the place of the present one, and heals the box if it is poisoned.
+    /// Replaces the value, and heals the box if it is poisoned.
     ///
-    /// A value that was poisoned is never released: there may be nothing left of it that can be.
+    /// A poisoned value is never released: there may be nothing left of it that can be.
     ///
     /// - Parameter new: The new value.
     public func replace(with new: Value) {
@@ -103,7 +102,7 @@ private final class PoisonableCell<Value> {
     }
 
     var state = State.usable
-    /// Not the value itself: it is leaked when it is poisoned.
+    /// Outside of the object: the value is leaked when it is poisoned.
     private(set) var storage: UnsafeMutablePointer<Value>
 
     init(_ value: Value) {
@@ -133,7 +132,7 @@ private final class PoisonableCell<Value> {
     }
 }
 
-/// A value was asked for that a fault may have left half changed.
+/// An access to a value that a fault may have left half changed.
 public struct PoisonedError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The name of the `Poisonable`.
     package let name: String

@@ -2,7 +2,7 @@ import LinuxSystem
 import Synchronization
 
 extension HostRunLoop {
-    /// What a loop was at one moment: plain values, which keep nothing alive.
+    /// The state of a loop at one moment, as plain values, which keep nothing alive.
     public struct Snapshot: Hashable, Sendable {
         /// The moment.
         package let date: Instant
@@ -137,8 +137,8 @@ extension HostRunLoop {
 extension HostRunLoop {
     /// Describes the loop and everything in it at this moment.
     ///
-    /// Callable from any thread, also while the loop runs. The cost grows with the number of items, and the loop cannot add
-    /// or remove anything meanwhile: a tool for looking, not for every pass.
+    /// Callable from any thread, even while the loop runs. The cost grows with the number of items, and the loop cannot add or remove
+    /// anything meanwhile: do not call it in every pass.
     ///
     /// - Returns: The description.
     public func snapshot() -> Snapshot {
@@ -194,7 +194,7 @@ extension HostRunLoop.Snapshot.ModeState {
         mode.ports.visitAll {
             ports.append(.init(item: .init($0), descriptor: $0.number, interest: $0.interest))
         }
-        // With what they are sorted by: a timer that fires, or is about to, has no place in the heap and comes first.
+        // The timers with their sort keys: a timer that fires, or is about to, has no place in the heap and comes first.
         var timers: [(key: TimerHeap<HostRunLoop.Timer>.Key, state: HostRunLoop.Snapshot.TimerState)] = []
         var scheduled: Set<UInt64> = []
         mode.timers.visit(notAfter: .max) { timer, key in

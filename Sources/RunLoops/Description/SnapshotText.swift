@@ -1,4 +1,4 @@
-/// The two ways to write a snapshot. Both are made of the same members, so that they say the same.
+/// The two ways to write a snapshot. Both are made from the same members, so that they say the same.
 extension HostRunLoop.Snapshot: CustomStringConvertible {
     /// The snapshot as JSON: one object in one line, with integers of up to 64 bits.
     ///
@@ -224,9 +224,9 @@ enum DescriptionText {
     }
 }
 
-/// What a description consists of, and how it is written as JSON.
+/// The parts of a description, and how they are written as JSON.
 ///
-/// Foundation's writer is not for this target: a loop does not link Foundation.
+/// Foundation's writer cannot be used: a loop does not link Foundation.
 indirect enum JSONValue: Hashable, Sendable {
     case null
     case bool(Bool)

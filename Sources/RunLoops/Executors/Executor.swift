@@ -7,17 +7,17 @@ import Synchronization
 /// - As a `SerialExecutor`: an actor whose `unownedExecutor` is `loop.asUnownedSerialExecutor()`. An unowned reference does
 ///   not keep the loop alive: keep a strong one in the actor.
 ///
-/// Every job is a callout of its own among the blocks of the common modes, in the order in which jobs came; it wakes the loop.
-/// While the loop does not run in a common mode, jobs wait. They do not count as sources, and like other blocks they
-/// keep a mode from being empty only while they are queued: a loop that tasks use needs something that keeps it running.
+/// Every job is a callout of its own among the blocks of the common modes, in the order in which jobs came. It wakes the loop. While the
+/// loop does not run in a common mode, jobs wait. They do not count as sources, and like other blocks they keep a mode from being empty
+/// only while they are queued: a loop that tasks use needs something that keeps it running.
 ///
-/// A run that is nested in a job serves no jobs, for the same reason for which one that is nested in a main-queue block
-/// does not serve the main queue: an actor's synchronous code is not to be interrupted by the actor's own jobs.
+/// A run that is nested in a job serves no jobs, because an actor's own jobs must not interrupt its synchronous code. For the same reason a
+/// run that is nested in a main-queue block does not serve the main queue.
 ///
-/// Jobs have no priorities among each other: an escalation changes nothing.
+/// Jobs have no priorities, so an escalation changes nothing.
 ///
-/// A job that comes when the loop's thread has ended, or that is left over then, ends the process with a message: it could
-/// only be lost, and then its task would wait for ever. So keep the thread until its tasks have finished.
+/// If a job comes after the loop's thread has ended, or is left over then, the process ends with a message: otherwise its task would wait
+/// for ever. So keep the thread until its tasks have finished.
 ///
 /// The main thread's loop needs none of this for `MainActor`, which it serves with the main dispatch queue.
 extension HostRunLoop: SerialExecutor, TaskExecutor {
@@ -59,7 +59,7 @@ extension HostRunLoop: SerialExecutor, TaskExecutor {
         }
     }
 
-    /// Says whether the caller is on the loop's thread: whatever runs there is isolated to the loop.
+    /// Whether the caller is on the loop's thread: code there is isolated to the loop.
     ///
     /// Callable from any thread. Called by the Swift runtime.
     ///
@@ -96,15 +96,15 @@ extension HostRunLoop: SerialExecutor, TaskExecutor {
         let missed = jobs.endJob()
         guard missed > 0 else { return }
         for _ in 0..<missed { offerJobTurn() }
-        // The blocks of this pass may be over.
+        // This pass may run no more blocks.
         wakeUp()
     }
 }
 
 /// The jobs of Swift concurrency that wait for a loop, oldest first.
 ///
-/// Any thread appends; the rest is for the loop's thread. A job that is in here is in nobody else's hands: one that is
-/// dropped is a task that never ends.
+/// Any thread appends; only the loop's thread does the rest. Nobody else has a reference to a job in here: if one is dropped, its task
+/// never ends.
 @safe
 final class JobQueue: @unchecked Sendable {
     private let lock = CriticalLock()
@@ -130,7 +130,7 @@ final class JobQueue: @unchecked Sendable {
 
     /// Whether a job waits.
     ///
-    /// A run that ends inside another asks: it may have had the wake-up that was for the job.
+    /// A run that ends inside another one asks this: it may have consumed the wake-up for the job.
     var hasJobs: Bool { count.load(ordering: .sequentiallyConsistent) > 0 }
 
     /// Takes the oldest job.

@@ -1,11 +1,11 @@
-// What a loop did last: a ring of plain structures for each thread that runs one, in memory that somebody else provides.
+// What a loop did last: a ring of plain structures for each thread that runs one, in memory that a reader provides.
 //
-// The loop writes it and never reads it. Whoever wants to read provides the memory with hf_loop_events_provide(), for example in a
-// file that outlives the process; without it, hf_event_ring is NULL and an event costs a load and a branch.
+// The loop writes it and never reads it. A reader provides the memory with hf_loop_events_provide(), for example in a file that outlives
+// the process. Without it, hf_event_ring is NULL and an event costs a load and a branch.
 //
-// A ring has one writer, its thread. An event is a few stores: no lock, no atomic operation that the bus sees, no system call, and a
-// reading of the clock at every sixteenth event at most. The number of an event is 0 while it is written, so that a reader who looks
-// at it before and after copying knows a torn one.
+// A ring has one writer, its thread. An event is a few stores: no lock, no locked instruction, no system call, and a reading of the clock
+// at every sixteenth event at most. The number of an event is 0 while it is written. A reader looks at it before and after copying, and so
+// recognises a torn event.
 
 #ifndef HF_LOOP_EVENTS_H
 #define HF_LOOP_EVENTS_H
@@ -20,15 +20,15 @@
 extern "C" {
 #endif
 
-/// Events that may pass before the clock is read again.
+/// How many events may pass before the clock is read again.
 enum { HF_EVENTS_PER_READING = 16 };
 
 /// The running thread's ring, or NULL.
 extern _Thread_local HFEventRing *_Nullable hf_event_ring __attribute__((tls_model("initial-exec")));
 
-/// Provides rings, all of them zero, for the loops that run from now on; NULL ends that for loops that have none yet.
+/// Provides rings, all of them zero, for the loops that run from now on. NULL ends that for loops that have none yet.
 ///
-/// The memory stays valid as long as a thread uses a ring of it. Not safe to call from a signal handler.
+/// The memory must stay valid while a thread uses a ring of it. Not safe to call from a signal handler.
 void hf_loop_events_provide(HFEventRing *_Nullable rings, uint32_t count);
 
 /// Gives the calling thread a ring, if it has none and one is free; called at the start of every run.
@@ -36,10 +36,10 @@ void hf_loop_events_provide(HFEventRing *_Nullable rings, uint32_t count);
 /// Safe to call from a signal handler.
 void hf_loop_events_claim(void);
 
-/// Gives the calling thread's ring back: for its end. What is in it stays, until another thread takes it.
+/// Gives the calling thread's ring back, for its end. The events stay until another thread takes the ring.
 void hf_loop_events_release(void);
 
-/// Forgets the rings: for a forked child, whose memory they may not be in.
+/// Forgets the rings, for a forked child, which may not have their memory.
 void hf_loop_events_forget(void);
 
 /// Reads the clock for the events that follow. Not safe to call from a signal handler.
@@ -80,7 +80,7 @@ static inline HFLoopEvent *_Nonnull hf_loop_event_begin(
     return event;
 }
 
-/// Ends an event: from now on it counts.
+/// Ends an event: from now on readers see it.
 static inline void hf_loop_event_end(HFEventRing *_Nonnull ring, HFLoopEvent *_Nonnull event) {
     ring->count += 1;
     __atomic_store_n(&event->number, ring->count, __ATOMIC_RELEASE);
@@ -97,8 +97,8 @@ static inline void hf_loop_event_callout(const HFCalloutInfo *_Nonnull info) {
     bool is_short = info->label == (const char *)info->short_label;
     HFLoopEvent *event = hf_loop_event_begin(ring, info->kind | (is_short ? HF_EVENT_SHORT_LABEL : 0), info->nesting);
     if (is_short) {
-        // Word by word, as they were stored a moment ago: one load of both would wait until the stores are in the cache, which
-        // costs 5 ns (measured).
+        // Word by word, as they were stored a moment ago: one load of both would wait until the stores are in the cache, which costs 5 ns
+        // (measured).
         uint64_t first = __atomic_load_n(&info->short_label[0], __ATOMIC_RELAXED);
         uint64_t second = __atomic_load_n(&info->short_label[1], __ATOMIC_RELAXED);
         memcpy(event->label, &first, sizeof first);
@@ -112,7 +112,7 @@ static inline void hf_loop_event_callout(const HFCalloutInfo *_Nonnull info) {
 /// Notes that a run begins or ends: HF_EVENT_ENTRY or HF_EVENT_EXIT, in a mode.
 void hf_loop_event_run(uint32_t kind, uint32_t nesting, const char *_Nonnull mode);
 
-/// Notes that the loop falls asleep, and reads the clock. What it returns is for hf_loop_event_awake().
+/// Notes that the loop falls asleep, and reads the clock. Pass the result to hf_loop_event_awake().
 HFLoopEvent *_Nullable hf_loop_event_sleep(uint32_t nesting);
 
 /// Notes that the loop woke, and reads the clock.

@@ -1,9 +1,9 @@
-// Run a function on a stack of its own, and come back here if it faults.
+// Running a function on a stack of its own, and coming back here if it faults.
 //
-// Life cycle of a guarded call: hf_recovery_run() makes a recovery point current for this thread and
-// switches to the callout stack -> the body runs -> it returns (HF_RETURNED), or a fault handler sends the
-// thread to hf_recovery_landing with the point's registers (HF_ABANDONED). An abandoned callout stack is
-// never run on again: its frames are evidence, and other threads may still point into them.
+// Life cycle of a guarded call: hf_recovery_run() makes a recovery point current for this thread and switches to the callout stack -> the
+// body runs -> it returns (HFOutcomeReturned), or a fault handler sends the thread to hf_recovery_landing with the point's registers
+// (HFOutcomeAbandoned). An abandoned callout stack is never used again: its frames are evidence, and other threads may still point into
+// them.
 
 #ifndef HF_RECOVERY_POINT_H
 #define HF_RECOVERY_POINT_H
@@ -22,13 +22,13 @@ extern "C" {
 #error "Holdfast runs on Linux x86-64: CRecoveryPoint's switch has no other port yet"
 #endif
 
-/// What else there is to know of an item, as bits of HFCalloutInfo.traits.
+/// More about an item, as bits of HFCalloutInfo.traits.
 enum {
-    /// A port whose input comes from many peers, who have nothing to do with each other.
+    /// A port with input from many peers, which have nothing to do with each other.
     HF_TRAIT_SHARED = 1u << 0,
 };
 
-/// What the loop is doing while a callout runs, in a form that a signal handler can read.
+/// The description of a running callout, in a form that a signal handler can read.
 typedef struct HFCalloutInfo {
     /// The mode's name, NUL-terminated UTF-8. Must outlive the guarded call.
     const char *_Nullable mode;
@@ -38,7 +38,7 @@ typedef struct HFCalloutInfo {
     uint64_t item;
     /// The number of the loop's pass, counted from 1 over the life of the loop.
     uint64_t pass;
-    /// What kind of item it is.
+    /// The kind of the item.
     HFCalloutKind kind;
     /// The CFRunLoop activity bit of the phase that the loop is in.
     uint32_t activity;
@@ -46,7 +46,7 @@ typedef struct HFCalloutInfo {
     uint32_t nesting;
     /// HF_TRAIT_…
     uint32_t traits;
-    /// Room for a label of up to fifteen bytes, to which `label` may point.
+    /// Room for a label of up to fifteen bytes; `label` may point here.
     uint64_t short_label[2];
 } HFCalloutInfo;
 
@@ -56,17 +56,17 @@ typedef struct HFCalloutStack {
     uintptr_t low;
     /// One past the highest usable address, 16-byte aligned.
     uintptr_t high;
-    /// The lowest address that belongs to it: without access from here to `low`, which is the guard.
+    /// The lowest address of its mapping. From here to `low` is the guard, without access.
     uintptr_t mapping;
     /// The stack pointer at the fault, written by the fault handler before it abandons a callout; 0 until then.
     uintptr_t abandoned_at;
     /// The signal mask of the thread before the callout changed it; see HF_POINT_HAS_SIGNAL_MASK.
     uint64_t signal_mask;
-    /// What else the fault handler has to say of the fault: a number of its own making; 0 until then.
+    /// Further facts about the fault, as a number that the fault handler chooses; 0 until then.
     uint32_t fault_facts;
-    /// What the callout that runs on it registered for the case that it is abandoned: the loop's own, NULL for nothing.
+    /// What its callout has registered in case it is abandoned: the loop's own data, NULL for nothing.
     void *_Nullable attachments;
-    /// Set once a callout was abandoned on it: never to be used again.
+    /// Set once a callout was abandoned on it: it must never be used again.
     bool abandoned;
 } HFCalloutStack;
 
@@ -77,7 +77,7 @@ typedef struct HFCalloutNote {
     const struct HFCalloutNote *_Nullable next;
 } HFCalloutNote;
 
-/// How many of the lowest bits of hf_held_locks are a number of locks; more than that many nobody holds.
+/// How many of the lowest bits of hf_held_locks count the locks. No thread holds more than they can count.
 enum { HF_LOCK_COUNT_BITS = 10 };
 
 /// The control words of a thread's floating-point units.
@@ -94,7 +94,7 @@ typedef struct HFControlWords {
 typedef struct HFRecoveryPoint {
     /// The callout stack that the body runs on.
     HFCalloutStack *_Nonnull stack;
-    /// What the loop is doing.
+    /// The description of the callout.
     const HFCalloutInfo *_Nullable info;
     /// The recovery point that was current before, or NULL.
     struct HFRecoveryPoint *_Nullable previous;
@@ -104,19 +104,19 @@ typedef struct HFRecoveryPoint {
     uint32_t held_locks;
     /// The Swift runtime's exclusivity accesses at entry: swift_task_enterThreadLocalContext() keeps them here.
     uintptr_t exclusivity[2];
-    /// What the callout has touched, by name.
+    /// The names of objects that the callout has touched.
     const HFCalloutNote *_Nullable notes;
-    /// The control words of the floating-point units, as they were noted last.
+    /// The control words of the floating-point units, as last noted.
     HFControlWords control_words;
     /// The x87 control word at entry.
     uint16_t x87;
     uint16_t reserved;
-    /// HF_POINT_…: what the callout has done.
+    /// What the callout has done: HF_POINT_….
     uint32_t flags;
 } HFRecoveryPoint;
 
 enum {
-    /// It has changed the thread's signal mask: the one before is in `stack`.
+    /// The callout has changed the thread's signal mask: the former mask is in `stack`.
     HF_POINT_HAS_SIGNAL_MASK = 1,
 };
 
@@ -146,11 +146,11 @@ typedef void (*HFBody)(void *_Nullable argument);
 extern _Thread_local HFRecoveryPoint *_Nullable hf_current_recovery_point
     __attribute__((tls_model("initial-exec")));
 
-/// How many critical sections the running thread is in: while it is not that of the recovery point, nothing is abandoned.
+/// How many critical sections the running thread is in. While this differs from the recovery point's number, nothing is abandoned.
 extern _Thread_local uint32_t hf_critical_depth __attribute__((tls_model("initial-exec")));
 
-/// Which locks the running thread holds, as far as they are counted: the sum of a number for each. While it is not that of the recovery
-/// point, nothing is abandoned. The lowest HF_LOCK_COUNT_BITS bits say how many, the others tell one lock from another.
+/// Which locks the running thread holds, as far as they are counted: the sum of a number for each. While this differs from the recovery
+/// point's sum, nothing is abandoned. The lowest HF_LOCK_COUNT_BITS bits count them, the others distinguish them.
 extern _Thread_local uint32_t hf_held_locks __attribute__((tls_model("initial-exec")));
 
 /// Whether a Swift task was current when the running thread began its innermost run: see hf_recovery_begin_run().
@@ -161,12 +161,12 @@ typedef struct HFRuntimeState {
     /// The storage of task-local values that are bound outside of a task, and the newest value in it.
     uintptr_t task_locals;
     uintptr_t newest_task_local;
-    /// The C++ exceptions that catch clauses have, and how many are on their way up.
+    /// The exceptions that are being handled by catch clauses, and how many are on their way up.
     uintptr_t caught_exceptions;
     uint32_t uncaught_exceptions;
 } HFRuntimeState;
 
-/// What was noted for the run around another one.
+/// The notes of the run around another one.
 typedef struct HFOuterRun {
     HFControlWords control_words;
     HFRuntimeState runtime_state;
@@ -175,38 +175,38 @@ typedef struct HFOuterRun {
 
 /// Notes the control words of the running thread's floating-point units, MXCSR and that of the x87, for its guarded calls.
 ///
-/// To be called now and then by whoever makes guarded calls, as after a wait: storing MXCSR at each of them would double their
-/// price (measured: 2.5 ns more). See hf_recovery_run(). Returns what was noted before. Not for a signal handler, which has words
-/// of its own.
+/// Whoever makes guarded calls calls this now and then, for example after a wait: storing MXCSR at each of them would double their price
+/// (measured: 2.5 ns more). See hf_recovery_run(). Returns the former notes. Not for a signal handler, which has words of its own.
 HFControlWords hf_recovery_note_control_words(void);
 
-/// Notes again what hf_recovery_note_control_words() returned: after guarded calls in the middle of a callout, which may have changed
-/// the words for a while. Safe to call from a signal handler.
+/// Restores the notes that hf_recovery_note_control_words() returned: after guarded calls in the middle of a callout, which may have
+/// changed the words for a while. Safe to call from a signal handler.
 void hf_recovery_restore_control_words(HFControlWords before);
 
-/// Notes whether a Swift task is current, the control words, and what the runtimes keep for the thread; to be called at the start of
-/// every run of a loop, and before guarded calls outside of one.
+/// Notes whether a Swift task is current, the control words, and what the runtimes keep for the thread. Called at the start of every run of
+/// a loop, and before guarded calls outside of one.
 ///
-/// A fault handler cannot ask: swift_task_getCurrent() may allocate its thread-local storage (measured: a handler that waited
-/// for the heap for ever). A task that begins later, inside a callout, has a frame of the concurrency runtime on the stack.
-/// Returns what to give to hf_recovery_end_run(). Not safe to call from a signal handler.
+/// A fault handler cannot ask: swift_task_getCurrent() may allocate its thread-local storage (measured: a handler that waited for the heap
+/// for ever). A task that begins later, inside a callout, has a frame of the concurrency runtime on the stack. Returns the argument for
+/// hf_recovery_end_run(). Not safe to call from a signal handler.
 HFOuterRun hf_recovery_begin_run(void);
 
-/// Goes back to what held for the run around the one that ends. Safe to call from a signal handler.
+/// Restores the notes of the run around the one that ends. Safe to call from a signal handler.
 void hf_recovery_end_run(HFOuterRun outer);
 
-/// Whether what the runtimes keep for the running thread can be put back to what it was when its innermost run began: task-local values
-/// and C++ exceptions. To be asked in a callout of that run. Safe to call from a signal handler.
+/// Whether the state of the runtimes for the running thread can be put back to what it was when its innermost run began: task-local values
+/// and C++ exceptions. Called in a callout of that run. Safe to call from a signal handler.
 bool hf_async_can_restore_runtime_state(void);
 
-/// Runs `body(argument)` on `stack` above a recovery point and says how that ended.
+/// Runs `body(argument)` on `stack` above a recovery point; returns how that ended.
 ///
-/// `info` and `stack` must stay valid until it returns. After an abandoned call the Swift runtime's list of exclusivity accesses
-/// and the x87 control word are what they were at the call. MXCSR is what hf_recovery_note_control_words() noted last, but for
-/// rounding and masks that were changed since in the x87 word, too, as fesetround(3) and feenableexcept(3) do. Makes no system
-/// call, apart from a thread's first call, which finds out where the list is. Task-local
-/// values and C++ exceptions are those that hf_recovery_begin_run() noted. Guarded calls nest, each on a stack of its own. Not safe to call
-/// from a signal handler.
+/// `info` and `stack` must stay valid until it returns. After an abandoned call, the Swift runtime's list of exclusivity accesses and the
+/// x87 control word are what they were at the call. Task-local values and C++ exceptions are those that hf_recovery_begin_run() noted.
+/// MXCSR is what hf_recovery_note_control_words() noted last, except rounding and masks that were since changed in the x87 word, too, as
+/// fesetround(3) and feenableexcept(3) do.
+///
+/// Makes no system call, except at a thread's first call, which finds out where the list is. Guarded calls nest, each on a stack of its
+/// own. Not safe to call from a signal handler.
 HFOutcome hf_recovery_run(
     HFCalloutStack *_Nonnull stack,
     const HFCalloutInfo *_Nullable info,
@@ -236,8 +236,8 @@ static inline bool hf_recovery_is_armed(void) { return hf_current_recovery_point
 /// hf_current_recovery_point. Safe to call from a signal handler.
 static inline HFRecoveryPoint *_Nullable hf_recovery_current(void) { return hf_current_recovery_point; }
 
-/// Disarms the recovery points of this thread while the loop's own code runs inside a callout, and returns what to
-/// give to hf_recovery_restore().
+/// Disarms the recovery points of this thread while the loop's own code runs inside a callout; returns the argument for
+/// hf_recovery_restore().
 static inline HFRecoveryPoint *_Nullable hf_recovery_suspend(void) {
     HFRecoveryPoint *point = hf_current_recovery_point;
     hf_current_recovery_point = NULL;
@@ -265,20 +265,19 @@ static inline void hf_critical_leave(void) {
     hf_critical_depth -= 1;
 }
 
-/// Maps a callout stack of at least `size` bytes with a guard below it, after a fault next to what other stacks keep.
+/// Maps a callout stack of at least `size` bytes with a guard below it. After a fault it lies next to the pages that other stacks keep.
 ///
-/// Returns NULL with `errno` set when there is no memory or no mapping left. Not safe to call from a signal
-/// handler: allocates.
+/// Returns NULL with `errno` set if there is no memory or no mapping left. Not safe to call from a signal handler: allocates.
 HFCalloutStack *_Nullable hf_callout_stack_create(size_t size);
 
-/// Gives a stack on which nothing was abandoned back.
+/// Unmaps a stack on which nothing was abandoned.
 void hf_callout_stack_destroy(HFCalloutStack *_Nonnull stack);
 
-/// Gives the part of an abandoned stack that no frame uses back to the kernel and frees the description; the frames
-/// stay mapped for ever. Returns the number of bytes that stay mapped.
+/// Gives the part of an abandoned stack that no frame uses back to the kernel and frees the description. The frames stay mapped for ever.
+/// Returns the number of bytes that stay mapped.
 ///
-/// The kernel may be told only later: by hf_callout_stack_settle(), or by whoever makes the next stack. It takes two system
-/// calls, for which a loop that goes on after a fault has more time before it sleeps.
+/// The kernel may be told only later: by hf_callout_stack_settle(), or when the next stack is made. It takes two system calls, for which a
+/// loop has more time before it sleeps.
 size_t hf_callout_stack_bury(HFCalloutStack *_Nonnull stack);
 
 /// Finishes what hf_callout_stack_bury() began. Safe from any thread, not from a signal handler.
@@ -287,8 +286,7 @@ void hf_callout_stack_settle(void);
 /// Has the kernel provide the memory that the first frames of a stack need, before it is used.
 void hf_callout_stack_touch(HFCalloutStack *_Nonnull stack);
 
-/// Whether the runtime functions are there that keep Swift's exclusivity accesses apart; without them nothing may be
-/// abandoned.
+/// Whether the runtime has the functions that keep Swift's exclusivity accesses apart. Without them nothing may be abandoned.
 bool hf_recovery_tracks_exclusivity(void);
 
 #ifdef __cplusplus
