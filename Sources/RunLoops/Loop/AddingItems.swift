@@ -6,10 +6,10 @@ extension HostRunLoop {
     /// Adds an item to a mode.
     ///
     /// Timers and ports are served even if the loop is asleep now. A source and an observer do not wake it, unless commands wait. The
-    /// `schedule` closure of a source is called once for every mode that the source is new in. Callable from any thread.
+    /// `schedule` closure of a source is called once for every mode in which the source is new. Callable from any thread.
     ///
-    /// Ends the process if the item's closure belongs to an actor whose code does not run on the loop's thread: to the main actor, if
-    /// the loop is not the main one.
+    /// Ends the process if the item's closure belongs to an actor whose code does not run on the loop's thread, such as the main actor on
+    /// another loop than the main one.
     ///
     /// - Parameters:
     ///   - item: The item; nothing happens if it is invalid or in the mode already.
@@ -24,22 +24,22 @@ extension HostRunLoop {
         }
     }
 
-    /// Adds a port source to a mode, as it is done with other items, or throws what the kernel says.
+    /// Adds a port source to a mode, like other items, or throws the kernel's error.
     ///
-    /// A socket is looked at now, whether many peers share it: have it listening, or connected, before. Callable from any thread.
+    /// This call checks whether a socket is shared by many peers: call `listen` or `connect` before. Callable from any thread.
     ///
     /// - Parameters:
     ///   - port: The port source; nothing happens if it is invalid or in the mode already.
     ///   - mode: The mode, which is made if it is new, or `.common`.
     /// - Returns: Whether it was added, or why not.
-    /// - Throws: `RunLoopError` if the kernel cannot wait for the descriptor: it is a regular file, closed, or in the
-    ///   mode already with another source.
+    /// - Throws: `RunLoopError` if the kernel cannot wait for the descriptor: it is a regular file, closed, or in the mode already with
+    ///   another source.
     @discardableResult
     public func add(_ port: PortSource, to mode: Mode = .default) throws(RunLoopError) -> AddResult {
         try port.join(self, in: mode)
     }
 
-    /// Adds a message port to a mode, as it is done with other items, or throws what the kernel says.
+    /// Adds a message port to a mode, like other items, or throws the kernel's error.
     ///
     /// Callable from any thread.
     ///
@@ -55,8 +55,8 @@ extension HostRunLoop {
 
     /// Removes an item from a mode; it stays valid and can be added again.
     ///
-    /// The `cancel` closure of a source is called once for every mode that the source leaves. What waits in a port or a command source
-    /// goes on waiting. Callable from any thread.
+    /// The `cancel` closure of a source is called once for every mode that the source leaves. Input of a port and commands of a command
+    /// source wait further. Callable from any thread.
     ///
     /// - Parameters:
     ///   - item: The item.
@@ -65,7 +65,7 @@ extension HostRunLoop {
         item.part(from: self, in: mode)
     }
 
-    /// Says whether an item is in a mode.
+    /// Whether an item is in a mode.
     ///
     /// Callable from any thread.
     ///
@@ -81,14 +81,14 @@ extension HostRunLoop {
 
     /// Adds an item to a mode, or to all common ones.
     ///
-    /// - Returns: What came of it, and the modes in which it was not before.
+    /// - Returns: The result, and the modes in which the item is new.
     func insert<Item: LoopItem>(
         _ item: Item,
         into mode: Mode
     ) throws(RunLoopError) -> (result: AddResult, entered: [LoopMode]) {
         requireOwnProcess(to: "add an item to")
         require(item.isolation, for: item.label)
-        // Not a closure: adding a timer is fifty nanoseconds' work.
+        // No closure here: adding a timer takes fifty nanoseconds.
         lock.lock()
         defer { lock.unlock() }
         guard !modes.isClosed else { return (.loopEnded, []) }
@@ -134,7 +134,7 @@ extension HostRunLoop {
             throw error
         }
         if entered.isEmpty, !item.isValid {
-            // Invalidated meanwhile, by somebody who did not find it here.
+            // Another thread has invalidated it meanwhile, and did not find it here.
             _ = takeOutOfCommonItems(item)
             return (.invalidItem, [])
         }
@@ -176,7 +176,7 @@ extension HostRunLoop {
         }
     }
 
-    /// Says whether an item is in a mode, or was added to the common ones.
+    /// Whether an item is in a mode, or was added to the common ones.
     func holds<Item: LoopItem>(_ item: Item, in mode: Mode) -> Bool {
         lock.withLock {
             guard mode != .common else { return modes.commonItem(item.identifier) != nil }
@@ -187,11 +187,11 @@ extension HostRunLoop {
 
     /// Declares a mode common and adds all common items to it.
     ///
-    /// There is no way back. Callable from any thread.
+    /// This cannot be undone. Callable from any thread.
     ///
     /// - Parameter mode: The mode.
-    /// - Returns: The common items that are not in the mode: port sources whose descriptor the kernel refused, or is in the mode
-    ///   with another source already. In the other common modes they stay.
+    /// - Returns: The common items that are not in the mode: port sources whose descriptor the kernel refused, or whose descriptor is in
+    ///   the mode already. They stay in the other common modes.
     @discardableResult
     public func addCommonMode(_ mode: Mode) -> [Item] {
         guard mode != .common else { return [] }
@@ -225,12 +225,12 @@ extension HostRunLoop {
     func loopMode(creating name: Mode) -> LoopMode {
         if let mode = modes.find(name) { return mode }
         let mode = modes.make(name)
-        // Somebody may wait for it without having known it.
+        // A thread may wait for a mode of this name.
         interruptSleep(ifLaterThan: .min)
         return mode
     }
 
-    /// Takes an item out of a mode and says whether it was there.
+    /// Takes an item out of a mode; returns whether it was there.
     ///
     /// Called with the lock held.
     func take(_ item: some LoopItem, outOf mode: LoopMode) -> Bool {
@@ -241,7 +241,7 @@ extension HostRunLoop {
         }
     }
 
-    /// Takes an item out of the common ones and says whether it was one of them; in the modes it stays.
+    /// Takes an item out of the common ones, but not out of its modes; returns whether it was one of them.
     ///
     /// Called with the lock held; the caller keeps the item alive.
     private func takeOutOfCommonItems(_ item: some LoopItem) -> Bool {
@@ -250,7 +250,7 @@ extension HostRunLoop {
         return true
     }
 
-    /// Puts an item into a mode and says whether it is new there.
+    /// Puts an item into a mode; returns whether it is new there.
     ///
     /// Called with the lock held.
     @inline(__always)
@@ -264,7 +264,7 @@ extension HostRunLoop {
         return true
     }
 
-    /// Says whether an item may be in this loop: timers and observers belong to one loop at most.
+    /// Whether an item may be in this loop: timers and observers belong to one loop at most.
     func canTake(_ item: some LoopItem) -> Bool {
         item.withItemLock { isHome(to: item) }
     }
@@ -300,25 +300,25 @@ extension HostRunLoop {
 }
 
 extension HostRunLoop {
-    /// What came of adding an item to a mode.
+    /// The result of adding an item to a mode.
     public enum AddResult: Sendable, Hashable {
-        /// It is in the mode now, or among the common items and in all common modes.
+        /// The item is now in the mode, or is a common item and in all common modes.
         case added
-        /// It was there before, and nothing changed.
+        /// The item was there already; nothing changed.
         case alreadyThere
-        /// It was invalidated before, which is for ever, and nothing changed.
+        /// The item was invalidated, which is for ever; nothing changed.
         case invalidItem
-        /// It is a timer or an observer in another loop, and nothing changed.
+        /// The item is a timer or an observer of another loop; nothing changed.
         ///
-        /// Such an item belongs to one loop at a time: remove it from every mode of the other one first.
+        /// Such an item belongs to one loop at a time: first remove it from every mode of the other one.
         case inAnotherLoop
-        /// The host has taken it out because of its faults, or keeps its label out: the mode was recorded, and it is not served.
+        /// The host has taken the item out, or keeps its label out: the mode was recorded, and the item is not served.
         case withheld
-        /// The loop's thread has ended, and nothing changed.
+        /// The loop's thread has ended; nothing changed.
         case loopEnded
-        /// The kernel refused the descriptor of a port, and nothing changed.
+        /// The kernel refused the descriptor of a port; nothing changed.
         ///
-        /// Only said of a port that is given as a plain `Item`: for one that is known to be a port, `add` throws.
+        /// Only for a port that is given as a plain `Item`. Given as a port, `add` throws instead.
         case refused(RunLoopError)
     }
 }

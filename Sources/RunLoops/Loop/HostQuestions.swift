@@ -1,7 +1,7 @@
 extension HostRunLoop {
-    /// Something of a loop that would be lost if the process ended now.
+    /// Work of a loop that would be lost if the process ended now.
     package enum OpenWork: Sendable {
-        /// A port source that somebody says is open work.
+        /// A port source that the caller considers open work.
         case port(PortSource)
         /// A source that was signalled and not performed yet, by its label.
         case source(label: String)
@@ -11,12 +11,14 @@ extension HostRunLoop {
         case job
     }
 
-    /// Looks for something that would be lost, in all modes and among what was withdrawn; dates of timers are none.
+    /// Looks for work that would be lost, in all modes and among withdrawn items.
+    ///
+    /// Dates of timers do not count.
     ///
     /// Callable from any thread. The cost grows with the number of ports and sources.
     ///
-    /// - Parameter isOpenWork: Says of a port source whether it is; called with no lock held.
-    /// - Returns: What was found first; nil for nothing.
+    /// - Parameter isOpenWork: Whether a port source is open work; called with no lock held.
+    /// - Returns: The first that was found; nil for nothing.
     package func firstOpenWork(isOpenWork: (PortSource) -> Bool) -> OpenWork? {
         if jobs.hasJobs { return .job }
         var ports: [PortSource] = []
@@ -41,18 +43,18 @@ extension HostRunLoop {
 }
 
 extension HostRunLoop.PortSource {
-    /// Whether it is in a mode of any loop.
+    /// Whether the item is in a mode of any loop.
     ///
     /// Callable from any thread.
     package var isInLoop: Bool { withItemLock { !memberships.isEmpty } }
 }
 
-/// What a host looks at before its first run: which items the next process could do without.
+/// The questions of a host before its first run: which items could the next process leave out?
 extension HostRunLoop {
-    /// The items of this loop that have a label which no other has, by label; those that are withdrawn or withheld among them.
+    /// The items of this loop whose label no other item has, by label; even if they are withdrawn or withheld.
     ///
-    /// They can be told apart in the next process, too. The host's own are not among them, nor is an item without a label, nor ports
-    /// of sockets, which are never left out. Callable from any thread; looks through all items.
+    /// They can be recognised in the next process. Not among them are the host's own items, items without a label, and ports of sockets,
+    /// which are never left out. Callable from any thread; looks through all items.
     package var itemsThatCanBeLeftOut: [String: UInt64] {
         let items = lock.withLock {
             var items = modes.commonItemsInOrder.map(\.value) + withdrawals.all.map(\.item)

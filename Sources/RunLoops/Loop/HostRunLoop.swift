@@ -10,8 +10,8 @@ import Synchronization
 /// `run(in:for:returnAfterSourceHandled:)` belongs to the loop's thread; everything else is callable from any thread unless
 /// it says otherwise.
 public final class HostRunLoop: @unchecked Sendable {
-    // A part keeps its state to itself and says by which rule it is protected. The lock, or the thread, keeps accesses apart:
-    // the runtime's own checks would find nothing.
+    // A part keeps its state to itself and says what protects it. The lock, or the thread, keeps accesses apart, so the runtime's own
+    // checks would find nothing.
 
     // MARK: Protected by `lock`
 
@@ -27,9 +27,9 @@ public final class HostRunLoop: @unchecked Sendable {
     let mainQueue = MainQueue()
     /// The jobs of tasks and actors that run on this loop.
     let jobs = JobQueue()
-    /// What is told of its abandoned callouts.
+    /// The handler of its abandoned callouts.
     let abandonHandler = AbandonHandler()
-    /// How far the loop has come: for who watches it.
+    /// How far the loop has come, for watchers.
     package let progress = Progress()
     private let stackSize = Atomic<Int>(1 << 20)
     private let isStrict = Atomic<Bool>(false)
@@ -47,7 +47,9 @@ public final class HostRunLoop: @unchecked Sendable {
 
     /// Whether this is the main thread's loop.
     let isMain: Bool
-    /// The number of forks when it was made: at another number it belongs to the parent.
+    /// The number of forks when the loop was made.
+    ///
+    /// At another number, it belongs to the parent.
     let madeAtFork: UInt32
 
     init(isMain: Bool) {
@@ -65,7 +67,7 @@ public final class HostRunLoop: @unchecked Sendable {
     /// All modes that anything was ever added to, and the default mode.
     public var allModes: Set<Mode> { lock.withLock { modes.names } }
 
-    /// The modes that a run was asked for at least once while they existed, and those of the common modes that exist.
+    /// The modes in which a run was asked for while they existed, and the common modes that exist.
     package var usedModes: Set<Mode> {
         lock.withLock {
             let used = modes.all.filter { $0.wasRun || modes.isCommon($0.name) }
@@ -92,15 +94,15 @@ public final class HostRunLoop: @unchecked Sendable {
 
     /// Whether the loop copies a flaw of CFRunLoop that can lose an event, for a program that depends on it.
     ///
-    /// In a batch of signalled sources CFRunLoop takes the last one for all: if an earlier one invalidated it, the pass goes
-    /// to sleep as if no source had been handled, and a run that was to return after a source does not (CFRunLoop.c:2265).
-    /// False unless set. Callable from any thread.
+    /// In a batch of signalled sources, CFRunLoop lets the last one stand for all. If an earlier one has invalidated it, the pass goes to
+    /// sleep as if no source had been handled, and a run that was to return after a source does not (CFRunLoop.c:2265). False unless set.
+    /// Callable from any thread.
     package var strictCF: Bool {
         get { isStrict.load(ordering: .relaxed) }
         set { isStrict.store(newValue, ordering: .relaxed) }
     }
 
-    /// Says whether a run of a mode would end at once because there is nothing in it.
+    /// Whether a run of a mode would end at once because there is nothing in it.
     ///
     /// Observers do not count; queued blocks do. A common mode of the main loop is never empty in a process with libdispatch,
     /// which every Swift program has that uses tasks, except inside the callout of the main dispatch queue.
@@ -120,14 +122,14 @@ public final class HostRunLoop: @unchecked Sendable {
 
     /// Wakes the loop if it sleeps, or makes its next wait return at once.
     ///
-    /// Any number of calls before that are one. The call is dropped while the loop does not run, and between its wake and
-    /// the next pass, as in CFRunLoop.
+    /// Several calls before that have the effect of one. The call is dropped while the loop does not run, and between its wake and the next
+    /// pass, as in CFRunLoop.
     public func wakeUp() {
-        // This thread's own are dropped without trace, as CFRunLoop does it.
+        // The loop's own thread leaves no trace of a dropped wake-up, as in CFRunLoop.
         if !isInheritedByFork { waker.wakeUp(isRemembered: !isCurrent) }
     }
 
-    /// Notes what another thread leaves for the loop, after it was left: a nested run may take the wake-up for it.
+    /// Notes that another thread has left work for the loop: a nested run may consume the wake-up for it.
     @inline(__always)
     func noteForeignWork() { waker.noteForeignWork(unless: isCurrent) }
 
@@ -141,7 +143,7 @@ public final class HostRunLoop: @unchecked Sendable {
         }
     }
 
-    /// Makes a sleeping loop compute the length of its sleep again if that would end after a new deadline.
+    /// If the loop's sleep would end after a new deadline, makes it compute the length of the sleep again.
     func interruptSleep(ifLaterThan deadline: @autoclosure () -> Int64) {
         if waker.sleepsBeyond(deadline()), !isInheritedByFork { waker.recheckSleep() }
     }

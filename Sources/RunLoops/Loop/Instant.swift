@@ -21,7 +21,7 @@ extension HostRunLoop {
         /// A point that is never reached.
         public static let distantFuture = Instant(nanoseconds: .max)
 
-        /// A point that is over.
+        /// A point in the past.
         public static let distantPast = Instant(nanoseconds: .min)
 
         /// Returns the point that lies some time later; it saturates instead of overflowing.
@@ -34,7 +34,7 @@ extension HostRunLoop {
             return Instant(nanoseconds: duration < .zero ? .min : .max)
         }
 
-        /// Returns the time from this point to another; it saturates instead of overflowing.
+        /// Returns the time from this point to another; saturates instead of overflowing.
         ///
         /// - Parameter other: The other point.
         /// - Returns: The time; negative when the other point is earlier.
@@ -44,7 +44,7 @@ extension HostRunLoop {
             return .nanoseconds(other.nanoseconds < nanoseconds ? Int64.min : Int64.max)
         }
 
-        /// Says whether one point comes before another.
+        /// Whether one point comes before another.
         ///
         /// - Parameters:
         ///   - left: One point.
@@ -60,7 +60,7 @@ extension HostRunLoop {
 }
 
 extension Duration {
-    /// Makes a duration from seconds, where `Duration.seconds(_:)` would end the process on a number that is not finite.
+    /// Makes a duration from seconds.
     ///
     /// It is rounded to nanoseconds. 292 years either way stand for anything longer.
     ///
@@ -75,7 +75,7 @@ extension Duration {
     /// Whole nanoseconds, clamped to 292 years either way.
     package var saturatingNanoseconds: Int64 {
         let attoseconds = attoseconds
-        // Up to nine seconds one machine division is enough: the general one is ten times slower.
+        // Up to nine seconds one machine division is enough; the general one is ten times slower.
         if let few = Int64(exactly: attoseconds) { return few / 1_000_000_000 }
         return Int64(clamping: attoseconds / 1_000_000_000)
     }

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// Something that is never true of a loop between two callouts.
+/// A contradiction in the structures of a loop between two callouts.
 struct InvariantViolation: Hashable, CustomStringConvertible {
-    /// The mode it is about, if it is about one.
+    /// The mode concerned, if any.
     let mode: HostRunLoop.Mode?
     /// What is wrong, as a sentence.
     let explanation: String
@@ -14,13 +14,13 @@ struct InvariantViolation: Hashable, CustomStringConvertible {
 }
 
 extension HostRunLoop {
-    /// How many items are checked in every pass; with more, fewer passes are checked.
+    /// How many items are checked in every pass; with more items, fewer passes are checked.
     private static var itemsPerCheck: Int { 64 }
 
     /// Ends a debug build if the loop's structures contradict each other.
     ///
-    /// Called by the loop's thread at the end of a pass, with no lock held. Costs the same per pass, however many items
-    /// there are: a loop of a thousand times `itemsPerCheck` is checked in every thousandth pass.
+    /// Called by the loop's thread at the end of a pass, with no lock held. The cost per pass does not depend on the number of items: a
+    /// loop with a thousand times `itemsPerCheck` is checked in every thousandth pass.
     @inline(__always)
     func checkInvariants() {
         #if DEBUG
@@ -43,7 +43,7 @@ extension HostRunLoop {
         lock.withLock {
             var findings = InvariantFindings()
             let depth = runs.depth
-            // A run has none while its observers of `entry` and `exit` are called, which may run the loop.
+            // A run has no deadline while its observers of `entry` and `exit` are called, which may run the loop.
             findings.expect(nil, runs.deadlineCount <= depth, "it has more deadlines than runs")
             findings.expect(nil, (runs.mode != nil) == (depth > 0), "the current mode does not tell whether it runs")
             findings.expect(nil, blocks.isCountRight, "the count of blocks is wrong")
@@ -61,7 +61,7 @@ extension HostRunLoop {
                 findings.expect(mode, mode.name == name, "it is known under another name")
                 findings.check(mode, of: self)
             }
-            // From the items back to the modes: an item that any mode or the common items know.
+            // From the items back to the modes: every item that a mode or the common items know.
             for item in Array(findings.items.values) + commonItems.map(\.value) {
                 findings.checkMemberships(of: item, in: self)
             }
@@ -127,8 +127,8 @@ private struct InvariantFindings {
         let earliest = mode.timers.earliestDeadline ?? .max
         let published = mode.nextDeadline
         expect(mode, published == earliest, "its next deadline is \(published) and not \(earliest)")
-        // One that another thread is invalidating stays parked until it has left, and one that its own callout brought from
-        // another loop until that is over.
+        // A timer that another thread is invalidating stays parked until it has left. A timer that its own callout brought from another
+        // loop stays parked until the callout is over.
         let parked = timers.count { timer in
             let slot = timer.withItemLock { () -> Int? in
                 guard timer.isValid, !timer.isFiringElsewhere(than: loop) else { return nil }
@@ -136,7 +136,7 @@ private struct InvariantFindings {
             }
             return slot.map { !mode.timers.isScheduled($0) } ?? false
         }
-        // One may be firing in each run around this one: only their callouts can have led here.
+        // Each run around this one may be firing a timer: only their callouts can have led here.
         expect(mode, parked < max(loop.runs.deadlineCount, 1), "a timer is firing, and its callout is over")
     }
 
@@ -157,7 +157,7 @@ private struct InvariantFindings {
 
     /// Checks that an item is where it thinks it is.
     mutating func checkMemberships(of item: any LoopItem, in loop: HostRunLoop) {
-        // Not kept beyond the item's lock: another loop of a source may end.
+        // Not kept beyond the item's lock, because another loop of a source may end.
         let (isSharing, modes) = item.withItemLock {
             let all = item.memberships.all
             let modes = all.filter { $0.loop === loop }.map { $0.mode }

@@ -2,26 +2,26 @@ import Glibc
 import LinuxSystem
 import Synchronization
 
-/// What a run loop says when it is used in a way that cannot work.
+/// The messages of a run loop that is used in a way that cannot work.
 ///
 /// The table of all cases is in Documentation/RunLoop.md.
 enum Misuse {
     private static let isCommonModesRunNoted = Atomic<Bool>(false)
 
-    /// Writes a line to standard error, the first time in the process; CFRunLoop does it, too (CFRunLoop.c:3306).
+    /// Writes a line to standard error, once per process, as CFRunLoop does (CFRunLoop.c:3306).
     static func noteRunInCommonModes() {
         guard !isCommonModesRunNoted.exchange(true, ordering: .relaxed) else { return }
         let line =
             "RunLoops: a run in the common modes ends at once: they are a set of modes. "
             + "Run in one of them, such as .default. (Said once.)\n"
         let bytes = Array(line.utf8)
-        // Nobody to tell when that fails.
+        // If that fails, there is nobody to tell.
         _ = try? SystemCall.checked { unsafe write(STDERR_FILENO, bytes, bytes.count) }
     }
 
     /// Ends the process because a forked child uses a loop of its parent.
     ///
-    /// A `fatalError`, and no `precondition`: that has no message in release builds.
+    /// By `fatalError`, because `precondition` has no message in release builds.
     static func endProcessForInheritedLoop(_ use: StaticString) -> Never {
         fatalError(
             "a forked child cannot \(use) a run loop of its parent: exec first, "

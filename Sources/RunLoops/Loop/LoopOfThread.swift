@@ -10,7 +10,7 @@ extension HostRunLoop {
         let error = unsafe pthread_key_create(&key) { pointer in
             guard let pointer = unsafe pointer else { return }
             let unmanaged = unsafe Unmanaged<HostRunLoop>.fromOpaque(pointer)
-            // In a forked child, items of the parent may still refer to it: it is not released.
+            // Not released in a forked child: items of the parent may still refer to it.
             guard unsafe !unmanaged.takeUnretainedValue().isInheritedByFork else { return }
             let loop = unsafe unmanaged.takeRetainedValue()
             loop.tearDownAtThreadExit()
@@ -44,25 +44,25 @@ extension HostRunLoop {
         return isMain && ThreadIdentity.isMain
     }
 
-    /// Takes the calling thread's loop down now rather than at the end of the thread.
+    /// Takes the calling thread's loop down now, rather than at the end of the thread.
     static func tearDownCurrent() {
         guard let pointer = unsafe pthread_getspecific(key) else { return }
         unsafe Unmanaged<HostRunLoop>.fromOpaque(pointer).takeRetainedValue().tearDownAtThreadExit()
     }
 
     private func tearDownAtThreadExit() {
-        // `cancel` closures may ask for the current loop: that is still this one.
+        // `cancel` closures may ask for the current loop, which is still this one.
         unsafe pthread_setspecific(Self.key, Unmanaged.passUnretained(self).toOpaque())
         _ = progress.begin()
         removeEverything()
-        // The last callouts are over. It may refer to the loop, which would never go.
+        // No callout will follow. The handler may refer to the loop, which would then never be freed.
         abandonHandler.set(nil)
         progress.endForEver()
         pthread_setspecific(Self.key, nil)
         hf_loop_events_release()
     }
 
-    /// Removes all items: sources are told, timers and observers stay valid, blocks are released unrun.
+    /// Removes all items: sources are told, timers and observers stay valid, blocks are released without being run.
     private func removeEverything() {
         var released: [any LoopItem] = []
         var droppedBlocks: [BlockEntry] = []
@@ -85,7 +85,7 @@ extension HostRunLoop {
             }
             return left
         }
-        // First: a `cancel` closure may wait for a thread that waits for one of them.
+        // Done first: a `cancel` closure may wait for a thread that waits for one of them.
         for block in droppedBlocks {
             block.drop()
         }
@@ -101,12 +101,12 @@ extension HostRunLoop {
     }
 }
 
-/// What a loop does in a child of `fork` that did not exec.
+/// The behaviour of a loop in a child of `fork` that has not called exec.
 ///
-/// The child has copies of the descriptors, but they name the same epoll instances and the same eventfd: what it did with
-/// them would reach the parent. And it has one thread: a lock that another one held is never released. So a loop that was
-/// made before the fork serves nobody in the child. What would use it ends in an error that says so; what would only take
-/// something down does nothing. `HostRunLoop.current` and `HostRunLoop.main` are new loops there.
+/// The child has copies of the descriptors, but they name the same epoll instances and the same eventfd: whatever it did with them would
+/// reach the parent. And the child has one thread: a lock that another thread held is never released. So a loop that was made before the
+/// fork does not work in the child. Calls that would use it end the process with a message; calls that only take something down do nothing.
+/// `HostRunLoop.current` and `HostRunLoop.main` are new loops there.
 extension HostRunLoop {
     /// Whether the loop was made before this process was forked off.
     ///
@@ -117,7 +117,7 @@ extension HostRunLoop {
 
     /// Ends the process if the loop belongs to the parent.
     ///
-    /// - Parameter use: What was to be done with the loop, as a verb.
+    /// - Parameter use: The use of the loop, as a verb.
     @inline(__always)
     func requireOwnProcess(to use: StaticString) {
         if isInheritedByFork {
@@ -125,11 +125,11 @@ extension HostRunLoop {
         }
     }
 
-    /// The loop of the main thread in the process that began.
+    /// The main thread's loop in the process that was not forked.
     private static let original = HostRunLoop(isMain: true)
-    /// The address of the loop of the main thread in a forked child, which is never released.
+    /// The address of the main thread's loop in a forked child, which is never released.
     ///
-    /// No lock: one that another thread held during the fork is held for ever.
+    /// Not protected by a lock: one that another thread held during the fork is held for ever.
     private static let ofChild = Atomic<UInt>(0)
 
     /// The main thread's loop in this process.

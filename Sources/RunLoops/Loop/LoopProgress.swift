@@ -2,15 +2,14 @@ import LinuxSystem
 import Synchronization
 
 extension HostRunLoop {
-    /// How far a loop has come, for whoever watches it from another thread.
+    /// How far a loop has come, for watchers on another thread.
     ///
-    /// Between two looks for events a loop serves nothing but what it found at the first of them: that is a *busy period*, and one
-    /// that lasts is a stall. A loop looks in phase 10 of every pass, one that only polls and one of a nested run among them, and in
-    /// phase 8 where the main dispatch queue is asked. The loop's thread writes one word for it, without a lock, a reading of the
-    /// clock or a system call; but a watched loop that wakes while the watcher sleeps wakes the watcher (futex(2)). The object
-    /// may outlive the loop. Callable from any thread.
+    /// Between two looks for events a loop serves only what it found at the first. That is a *busy period*, and one that lasts is a stall.
+    /// A loop looks in phase 10 of every pass, even of one that only polls or of a nested run, and in phase 8 if it asks the main dispatch
+    /// queue. The loop's thread writes one word for each look, without a lock, a reading of the clock or a system call. But when a watched
+    /// loop wakes while the watcher sleeps, it wakes the watcher (futex(2)). The object may outlive the loop. Callable from any thread.
     package final class Progress: Sendable {
-        /// What a loop does.
+        /// What a loop is doing.
         package enum State: UInt64, Sendable, Hashable {
             /// It does not run.
             case idle = 0
@@ -29,7 +28,7 @@ extension HostRunLoop {
             /// What the loop did.
             package var state: State { State(rawValue: word & (1 << Self.stateBits - 1)) ?? .idle }
 
-            /// Which busy period, wait or rest of the loop it was, counted from 0: another number is another one.
+            /// The number of the busy period, wait or rest of the loop, counted from 0.
             package var number: UInt64 { word >> Self.stateBits }
 
             fileprivate func next(_ state: State) -> Reading {
@@ -39,13 +38,15 @@ extension HostRunLoop {
 
         /// Written by the loop's thread.
         let word = Atomic<UInt64>(0)
-        /// How often a callout began or ended, and whose runs: written by the loop's thread (see `CalloutReading`).
+        /// How often callouts began or ended, in all runs: written by the loop's thread (see `CalloutReading`).
         let callouts = Atomic<UInt64>(0)
         let calledItem = Atomic<UInt64>(0)
         private let threadID = Atomic<Int32>(0)
         /// How many watch it.
         private let watchers = Atomic<Int>(0)
-        /// The reading whose end is to be timed, 0 for none: written by the watcher, cleared by the loop.
+        /// The reading whose end is to be timed, 0 for none.
+        ///
+        /// Written by the watcher, cleared by the loop.
         private let timed = Atomic<UInt64>(0)
         /// The reading whose end was timed last, and that time.
         private let ended = Atomic<UInt64>(0)
@@ -56,12 +57,12 @@ extension HostRunLoop {
         /// The present state.
         package var reading: Reading { Reading(word: word.load(ordering: .sequentiallyConsistent)) }
 
-        /// The thread that runs the loop, as gettid(2) has it; 0 if it never ran, or has ended.
+        /// The id of the thread that runs the loop (gettid(2)); 0 if it never ran, or has ended.
         package var thread: Int32 { threadID.load(ordering: .acquiring) }
 
         // MARK: The loop's thread
 
-        /// A run begins, or a callout outside of runs; says whether the loop did nothing before, and `end()` must follow.
+        /// Notes that a run begins, or a callout outside of runs; returns whether the loop did nothing before, so that `end()` must follow.
         func begin() -> Bool {
             guard reading.state == .idle else { return false }
             if threadID.load(ordering: .relaxed) == 0 { threadID.store(ThreadIdentity.id, ordering: .releasing) }
@@ -69,14 +70,14 @@ extension HostRunLoop {
             return true
         }
 
-        /// What `begin()` said yes to has ended.
+        /// Notes the end of what `begin()` has begun.
         func end() { move(to: .idle) }
 
-        /// The loop looks for events, and is busy with what it finds.
+        /// Notes that the loop looks for events, and is busy with what it finds.
         @inline(__always)
         func look() { move(to: .busy) }
 
-        /// The loop is about to wait; returns what it did before.
+        /// Notes that the loop is about to wait; returns the former reading.
         @inline(__always)
         func beginWait() -> State {
             let before = Reading(word: word.load(ordering: .relaxed)).state
@@ -84,13 +85,13 @@ extension HostRunLoop {
             return before
         }
 
-        /// The wait is over, and the loop goes on with what it did before.
+        /// Notes that the wait is over, and that the loop goes on with what it did before.
         @inline(__always)
         func endWait(backTo state: State) {
             if state == .busy { becomeBusy() } else { end() }
         }
 
-        /// The thread ends: it will never run the loop again, and another one may get its number.
+        /// Notes that the thread ends: it will never run the loop again, and another thread may get its id.
         func endForEver() {
             threadID.store(0, ordering: .releasing)
             end()
@@ -105,7 +106,8 @@ extension HostRunLoop {
 
         private func becomeBusy() {
             let old = Reading(word: word.load(ordering: .relaxed))
-            // Sequentially consistent, here and in `WatcherBell`: either the watcher sees this, or this sees that it sleeps.
+            // Sequentially consistent, here and in `WatcherBell`: either the watcher sees this change, or this thread sees that the watcher
+            // sleeps.
             word.store(old.next(.busy).word, ordering: .sequentiallyConsistent)
             if watchers.load(ordering: .relaxed) > 0 { WatcherBell.ring() }
         }
@@ -119,7 +121,9 @@ extension HostRunLoop {
 
         // MARK: The watcher
 
-        /// Has the loop ring for its watcher from now on; to be followed by a first look, and by `stopRinging()`.
+        /// Has the loop ring for its watcher from now on.
+        ///
+        /// Look at the loop once afterwards, and call `stopRinging()` at the end.
         package func startRinging() { watchers.add(1, ordering: .sequentiallyConsistent) }
 
         /// Undoes `startRinging()`.
@@ -132,7 +136,7 @@ extension HostRunLoop {
             timed.store(reading.word, ordering: .sequentiallyConsistent)
         }
 
-        /// When a busy period ended whose end was asked for; nil if the loop had no occasion to note it.
+        /// When a busy period ended that was to be timed; nil if the loop did not note it.
         package func end(of reading: Reading) -> Instant? {
             guard ended.load(ordering: .acquiring) == reading.word else { return nil }
             return Instant(nanoseconds: endTime.load(ordering: .relaxed))
@@ -140,16 +144,16 @@ extension HostRunLoop {
     }
 }
 
-/// Which callout runs, for who watches how long one takes.
+/// Which callout runs, for watchers that time callouts.
 ///
-/// The loop's thread writes it before and after each, without a lock, a reading of the clock or a system call. Between two callouts,
-/// and while a callout runs the loop's own code, there is none: whoever finds the same words twice knows that the callout has neither
-/// ended nor begun another one meanwhile, and that no run inside it has looked for events.
+/// The loop's thread writes it before and after each callout, without a lock, a reading of the clock or a system call. Between two
+/// callouts, and while a callout runs the loop's own code, it says that none runs. If a watcher finds the same words twice, the callout has
+/// neither ended nor begun another one meanwhile, and no run inside it has looked for events.
 extension HostRunLoop.Progress {
-    /// Stands for the main dispatch queue, which is no item.
+    /// Stands for the main dispatch queue, which is not an item.
     package static var mainQueueItem: UInt64 { .max }
 
-    /// What a loop was calling at a time.
+    /// The callout of a loop at a time.
     package struct CalloutReading: Sendable, Hashable {
         /// The state of the loop.
         package var loop: HostRunLoop.Progress.Reading
@@ -157,14 +161,14 @@ extension HostRunLoop.Progress {
         package var callouts: UInt64
         /// The identity of the item; 0 outside of callouts.
         package var item: UInt64
-        /// The three as the loop writes them.
+        /// The three words in the form that the loop writes.
         package var words: (UInt64, UInt64, UInt64) { (loop.word, callouts, item) }
 
-        /// Whether a callout runs that does not wait in a run of its own.
+        /// Whether a callout runs, and does not wait in a run of its own.
         package var isInCallout: Bool { item != 0 && loop.state == .busy }
     }
 
-    /// What the loop is calling; nil if that changed while it was read.
+    /// The running callout; nil if it changed while it was read.
     package var callout: CalloutReading? {
         let before = callouts.load(ordering: .acquiring)
         let item = calledItem.load(ordering: .acquiring)
@@ -190,29 +194,29 @@ extension HostRunLoop.Progress {
 
     // MARK: The loop's thread
 
-    /// The loop is about to call out; returns what it was calling before, for `endCallout`.
+    /// Notes that the loop is about to call out; returns the former item, for `endCallout`.
     @inline(__always)
     func prepareCallout() -> UInt64 {
         let outer = calledItem.load(ordering: .relaxed)
-        // In this order for a handler on this thread: while the count is new, nobody is called.
+        // In this order for a handler on this thread: while the count is new, no item is called.
         calledItem.store(0, ordering: .relaxed)
         callouts.store(callouts.load(ordering: .relaxed) &+ 1, ordering: .releasing)
         return outer
     }
 
-    /// The callout begins.
+    /// Notes that the callout begins.
     @inline(__always)
     func beginCallout(_ item: UInt64) {
         calledItem.store(item, ordering: .releasing)
     }
 
-    /// The callout has returned or was abandoned; what comes is the loop's own code.
+    /// Notes that the callout has returned or was abandoned; the loop's own code follows.
     @inline(__always)
     func leaveCallout() {
         calledItem.store(0, ordering: .relaxed)
     }
 
-    /// The loop is done with it, and goes on with what it was calling before.
+    /// Notes that the loop has finished the callout, and goes on with the former one.
     @inline(__always)
     func endCallout(backTo outer: UInt64) {
         callouts.store(callouts.load(ordering: .relaxed) &+ 1, ordering: .releasing)
@@ -221,28 +225,27 @@ extension HostRunLoop.Progress {
 }
 
 extension HostRunLoop.Progress {
-    /// Where the one who watches loops sleeps while there is nothing to see.
+    /// Where the watcher of loops sleeps while there is nothing to see.
     ///
-    /// A process has one watcher. A watched loop pays for it each time it wakes: one load from memory, and a system call if the
-    /// watcher sleeps.
+    /// A process has one watcher. A watched loop pays one load from memory each time it wakes, and a system call if the watcher sleeps.
     package enum WatcherBell {
         /// 1 while the watcher is about to sleep, or sleeps, until a loop becomes busy.
         private static let word = Atomic<UInt32>(0)
 
-        /// Sleeps until a loop becomes busy, `ring()` is called, or the time has come; may return for no reason.
+        /// Sleeps until a loop becomes busy, `ring()` is called, or the time has come; may return without a reason.
         ///
         /// For the watcher's thread.
         ///
         /// - Parameters:
         ///   - deadline: Nanoseconds on the monotonic clock; `Int64.max` for never.
-        ///   - isNeeded: Whether there is something to see all the same, asked when loops ring already.
+        ///   - isNeeded: Whether there is something to see already. Called when loops ring.
         package static func sleep(before deadline: Int64 = .max, unless isNeeded: () -> Bool) {
             word.store(1, ordering: .sequentiallyConsistent)
             if !isNeeded() { Futex.wait(on: word, while: 1, before: deadline) }
             word.store(0, ordering: .relaxed)
         }
 
-        /// Ends the watcher's sleep, if it sleeps until a loop becomes busy.
+        /// Ends the watcher's sleep, if it sleeps.
         package static func ring() {
             guard word.load(ordering: .sequentiallyConsistent) != 0,
                 word.exchange(0, ordering: .acquiringAndReleasing) != 0

@@ -1,7 +1,7 @@
 import LinuxSystem
 import Synchronization
 
-/// The main dispatch queue, as far as a loop serves it: only the main thread's does.
+/// The main dispatch queue for a loop; only the main thread's loop serves it.
 struct MainQueue: ~Copyable, Sendable {
     private let rawDescriptor = Atomic<CInt>(-1)
     private let callout = Atomic<Bool>(false)
@@ -19,12 +19,12 @@ struct MainQueue: ~Copyable, Sendable {
     /// Whether it has work.
     var isReady: Bool { !Readiness.now(of: descriptor, for: .readable).isEmpty }
 
-    /// Makes the queue this loop's, if that is possible now, and says whether it is.
+    /// Makes the queue this loop's, if that is possible now; returns whether it is.
     ///
     /// Called on the main thread.
     func host() -> Bool {
         guard descriptor < 0 else { return true }
-        // libdispatch ends the process where it gets no eventfd; the next run tries again.
+        // If libdispatch gets no eventfd, it ends the process. So wait for the next run.
         guard MainDispatchQueue.isPresent, isDescriptorLeft, let new = MainDispatchQueue.handle() else { return false }
         rawDescriptor.store(new, ordering: .releasing)
         return true
@@ -52,28 +52,28 @@ struct MainQueue: ~Copyable, Sendable {
 
 /// Serving the main dispatch queue in the common modes of the main thread's loop.
 extension HostRunLoop {
-    /// Says whether the main dispatch queue is served in a mode now (CFRunLoop.c:2948).
+    /// Whether the main dispatch queue is served in a mode now (CFRunLoop.c:2948).
     ///
-    /// Not from inside its own callout: draining is not re-entrant.
+    /// Not inside its own callout: draining is not re-entrant.
     func hostsMainQueue(in mode: LoopMode) -> Bool {
         guard isMain, mainQueue.descriptor >= 0, !mainQueue.isInCallout else { return false }
         return lock.withLock { modes.isCommon(mode.name) }
     }
 
-    /// Says whether the next run in a mode would make the main dispatch queue this loop's, and serve it there.
+    /// Whether the next run in a mode would make the main dispatch queue this loop's, and serve it there.
     func willHostMainQueue(in mode: LoopMode) -> Bool {
         guard isMain, madeAtFork == 0, mainQueue.descriptor < 0 else { return false }
         return MainDispatchQueue.isPresent && lock.withLock { modes.isCommon(mode.name) }
     }
 
-    /// Makes the main dispatch queue's descriptor end a mode's waits exactly while it may be served there.
+    /// Lets the main dispatch queue's descriptor end a mode's waits exactly while the queue may be served there.
     func prepareMainQueue(for mode: LoopMode) {
-        // After a fork without exec, libdispatch is that of the parent.
+        // After a fork without exec, libdispatch belongs to the parent.
         guard isMain, madeAtFork == 0, mainQueue.host() else { return }
         mode.watchMainQueue(mainQueue.descriptor, hostsMainQueue(in: mode))
     }
 
-    /// Says whether the main dispatch queue is to be served in a mode that has no epoll instance to harvest that from.
+    /// An event if the main dispatch queue is to be served in a mode without an epoll instance that could report it.
     func mainQueueEventWithoutPoller(in mode: LoopMode) -> LoopEvent? {
         mode.poller == nil && hostsMainQueue(in: mode) && mainQueue.isReady ? .mainQueue : nil
     }

@@ -1,8 +1,7 @@
 import LinuxSystem
 import Synchronization
 
-/// What a pass does with each kind of item. Every function leaves the same state behind whether its callouts return or are
-/// abandoned.
+/// The steps of a pass for each kind of item. Every function leaves the same state, whether its callouts return or are abandoned.
 extension HostRunLoop {
     // MARK: Observers
 
@@ -10,8 +9,7 @@ extension HostRunLoop {
     func notify(_ activity: Activity, in mode: LoopMode) {
         runs.reach(activity)
         guard mode.observedActivities & activity.rawValue != 0 else { return }
-        // A snapshot: one that is removed now is still called, one that is added now is not, one that is invalidated now
-        // is not.
+        // A snapshot: an observer that is removed now is still called, one that is added or invalidated now is not.
         let observers = lock.withLock { mode.observers }
         for observer in observers where observer.activities.contains(activity) {
             // A run that is nested in the observer's own callout does not call it again.
@@ -32,7 +30,7 @@ extension HostRunLoop {
         let signalNumber: UInt64
     }
 
-    /// Performs the sources that are signalled now and says whether there were any (CFRunLoop.c:2141).
+    /// Performs the sources that are signalled now; returns whether there were any (CFRunLoop.c:2141).
     func performSources(in mode: LoopMode, stopAfterFirst: Bool) -> Bool {
         guard mode.takeSignals() else { return false }
         var batch = spareSources.take()
@@ -47,15 +45,15 @@ extension HostRunLoop {
         if batch.count > 1 {
             // Last first: they are taken from the end.
             batch.sort { ($0.source.order, $0.signalNumber) > ($1.source.order, $1.signalNumber) }
-            // What this batch does not get to is for a nested run, or the next one.
+            // The rest of this batch is left to a nested run, or to the next one.
             mode.noteSignal()
         }
         let isStrict = strictCF
         var handled = false
         while let next = batch.popLast() {
-            // It keeps its signal, for when it is put back.
+            // The signal stays, for when the source is put back.
             if isWithdrawn(next.source) { continue }
-            // A source that a nested run performed meanwhile has no signal any more.
+            // If a nested run has performed the source meanwhile, it has no signal any more.
             guard next.source.takeSignal() else {
                 if isStrict { handled = false }
                 continue
@@ -94,7 +92,7 @@ extension HostRunLoop {
 
     // MARK: Ports
 
-    /// Tells a port source that its descriptor is ready, and says whether it was still there.
+    /// Tells a port source that its descriptor is ready; returns whether it was still there.
     func servePort(_ port: ReadyPort, in mode: LoopMode) -> Bool {
         // An `afterWaiting` observer, or another thread, may have removed it.
         guard port.source.isValid else { return false }
@@ -118,7 +116,7 @@ extension HostRunLoop {
         return port.readiness.isEmpty ? nil : port
     }
 
-    /// The same, for an event that may be old news: asks the kernel again.
+    /// The same for an event that may be outdated: asks the kernel again.
     func readyPortNow(_ token: UInt64, _ events: Epoll.Events, in mode: LoopMode) -> ReadyPort? {
         guard let port = readyPort(token, events, in: mode) else { return nil }
         return readyPort(token, Readiness.now(of: port.source.number, for: events), in: mode)

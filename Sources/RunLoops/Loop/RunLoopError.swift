@@ -1,6 +1,6 @@
 package import SystemPackage
 
-/// Why a run loop refused an item.
+/// Why a run loop refused an item or a date.
 public struct RunLoopError: Error, Hashable, CustomStringConvertible {
     /// The kinds of failure.
     public struct Code: Hashable, Sendable {

@@ -1,7 +1,7 @@
 import LinuxSystem
 import Synchronization
 
-/// The runs of a loop, one inside the other: in which mode each is, when it ends, and whether it was told to.
+/// The runs of a loop, one inside the other: the mode of each, its end, and whether it was told to stop.
 final class RunStack: @unchecked Sendable {
     // Written with the loop's lock held.
     /// The mode of the innermost run.
@@ -19,7 +19,7 @@ final class RunStack: @unchecked Sendable {
     private let passes = Atomic<UInt64>(0)
     /// The stage that the innermost run is in.
     @safe @exclusivity(unchecked) private(set) var stage: Activity = []
-    /// Counts the beginnings and ends of runs: tells whether harvested events are of this run.
+    /// Counts the beginnings and ends of runs; it shows whether harvested events belong to this run.
     @safe @exclusivity(unchecked) private(set) var number: UInt64 = 0
     /// The deadlines of all runs on the stack.
     @safe @exclusivity(unchecked) private var deadlines: [RunDeadline] = []
@@ -43,17 +43,18 @@ final class RunStack: @unchecked Sendable {
 
     /// Whether the innermost run was told to stop.
     ///
-    /// Sequentially consistent, as is `stop`: whoever stops wakes afterwards, and a pass looks after it has begun to take wake-ups.
+    /// Sequentially consistent, like `stop`: a thread that stops the run wakes the loop afterwards, and a pass looks here after it has
+    /// begun to accept wake-ups.
     var isStopped: Bool { stopped.load(ordering: .sequentiallyConsistent) }
 
-    /// Whether the thread is about to end: no run goes on after its present pass.
+    /// Whether the thread is about to end, so that no run goes on after its present pass.
     @inline(__always)
     var areAllEnding: Bool { allEnd.load(ordering: .acquiring) }
 
-    /// Until when requests may wait for their answers then: nanoseconds on the monotonic clock.
+    /// How long requests may then wait for their answers: nanoseconds on the monotonic clock.
     var endOfRequests: Int64 { requestEnd.load(ordering: .relaxed) }
 
-    /// Notes that all runs are to end, now and later; only the first call says until when requests may wait.
+    /// Ends all runs, now and later; only the first call says how long requests may wait.
     func endAll(requestsBefore end: Int64) {
         _ = requestEnd.compareExchange(expected: .max, desired: end, ordering: .relaxed)
         allEnd.store(true, ordering: .sequentiallyConsistent)
@@ -64,14 +65,14 @@ final class RunStack: @unchecked Sendable {
     /// The mode of the innermost run, or `nil` while the loop does not run.
     var mode: LoopMode? { innermost }
 
-    /// Tells the innermost run to stop, and says whether there is one.
+    /// Tells the innermost run to stop; returns whether there is one.
     func stop() -> Bool {
         guard innermost != nil else { return false }
         stopped.store(true, ordering: .sequentiallyConsistent)
         return true
     }
 
-    /// A run begins in a mode.
+    /// Notes that a run begins in a mode.
     func enter(_ mode: LoopMode) -> Outer {
         let outer = Outer(mode: innermost, isStopped: stopped.load(ordering: .relaxed), stage: stage)
         innermost = mode
@@ -80,7 +81,7 @@ final class RunStack: @unchecked Sendable {
         return outer
     }
 
-    /// The innermost run ends; returns the mode of the one around it.
+    /// Notes that the innermost run ends; returns the mode of the run around it.
     func leave(to outer: Outer) -> LoopMode? {
         innermost = outer.mode
         stopped.store(outer.isStopped, ordering: .relaxed)
@@ -91,29 +92,31 @@ final class RunStack: @unchecked Sendable {
 
     // MARK: The loop's thread
 
-    /// A run begins or ends: what was harvested before is old news.
+    /// Notes that a run begins or ends: earlier harvested events may be outdated.
     func countBoundary() { number += 1 }
 
-    /// The innermost run is in a stage.
+    /// Notes the stage of the innermost run.
     @inline(__always)
     func reach(_ stage: Activity) { self.stage = stage }
 
-    /// A pass begins.
+    /// Counts a pass that begins.
     @inline(__always)
     func countPass() {
         // Only this thread writes it.
         passes.store(passes.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
     }
 
-    /// Whether a run is inside another one; for posters on any thread a hint.
+    /// Whether a run is inside another one.
+    ///
+    /// On other threads only a hint.
     @inline(__always)
     var isNested: Bool { count.load(ordering: .relaxed) > 1 }
 
-    /// How many runs are active, as descriptions of callouts and events of the loop have it.
+    /// How many runs are active, in the form of callout descriptions and loop events.
     @inline(__always)
     var nesting: UInt32 { UInt32(truncatingIfNeeded: count.load(ordering: .relaxed)) }
 
-    /// Takes the order to stop the innermost run, if there is one.
+    /// Takes the order to stop the innermost run; returns whether there was one.
     @inline(__always)
     func takeStop() -> Bool {
         guard stopped.load(ordering: .acquiring) else { return false }
@@ -130,10 +133,10 @@ final class RunStack: @unchecked Sendable {
     /// How many runs have a deadline.
     var deadlineCount: Int { deadlines.count }
 
-    /// Notes when the innermost run ends for want of time.
+    /// Notes when the time of the innermost run is over.
     func pushDeadline(_ limit: Duration) -> RunDeadline {
         if !deadlines.isEmpty {
-            // Those that have passed by now have had their wake-up.
+            // Deadlines that have passed by now have had their wake-up.
             markOverdue()
         }
         let deadline = RunDeadline(limit: limit)
@@ -144,7 +147,7 @@ final class RunStack: @unchecked Sendable {
     /// Undoes `pushDeadline`.
     func popDeadline() { deadlines.removeLast() }
 
-    /// The deadline of the innermost run, or that of a run around it that is earlier and has not ended a wait yet.
+    /// The deadline of the innermost run, or an earlier one of a run around it that has not ended a wait yet.
     @inline(__always)
     var earliestDeadline: Int64 {
         var earliest = deadlines.last?.time ?? .max
@@ -154,7 +157,7 @@ final class RunStack: @unchecked Sendable {
         return earliest
     }
 
-    /// Marks the deadlines that have come, and says whether the innermost run is over or another one was marked now.
+    /// Marks the deadlines that have come; returns whether the innermost run is over or another one was marked now.
     ///
     /// CFRunLoop's helper timer wakes the loop once, whichever run it belongs to (run-loop item 63).
     @discardableResult
@@ -170,15 +173,15 @@ final class RunStack: @unchecked Sendable {
 
     // MARK: Damage
 
-    /// Counts a run that is none: `InvariantTests` proves by it that the check can see something.
+    /// Counts a run that does not exist: `InvariantTests` shows by it that the check can see something.
     func damageCount() { count.add(1, ordering: .relaxed) }
 }
 
-/// When a run ends for want of time.
+/// When the time of a run is over.
 struct RunDeadline: Equatable {
     /// Nanoseconds on the monotonic clock: `Int64.max` for never, `Int64.min` for a run of one pass that does not wait.
     let time: Int64
-    /// Whether it has interrupted a wait: it does that once, also for runs that are nested in its own.
+    /// Whether it has interrupted a wait; it does so once, even for runs that are nested in its own.
     fileprivate(set) var hasWoken = false
 
     /// A run of one pass that does not wait.

@@ -54,7 +54,7 @@ extension HostRunLoop {
     ) -> RunResult {
         requireOwnProcess(to: "run")
         guard isCurrent else { Misuse.endProcessForWrongThread() }
-        // Inside a callout, the loop's own code must not be resumed at that callout's recovery point.
+        // Inside a callout, a fault of the loop's own code must not be resumed at that callout's recovery point.
         let suspended = unsafe hf_recovery_suspend()
         let outerRun = hf_recovery_begin_run()
         defer {
@@ -95,7 +95,7 @@ extension HostRunLoop {
             waker.state.accept()
             if runs.isOutermost { waker.forgetForeignWork() }
             if runs.isStopped {
-                // Since the end of the last pass, when its wake-up was dropped: it ends this one.
+                // A stop between two passes, when its wake-up was dropped, ends this pass.
                 _ = waker.state.requestWake(isRemembered: false)
             }
             // 2.
@@ -191,13 +191,13 @@ extension HostRunLoop {
         if outer.wasIdle { progress.end() }
         timers.endRun(outer.dueTimers)
         if let outerMode {
-            // This run may have been where the main queue is not served.
+            // This run may have been in a mode where the main queue is not served.
             prepareMainQueue(for: outerMode)
         }
         if outer.ignoredWakeUps {
             waker.state.ignore()
         } else {
-            // The outer run may be past its blocks and sources.
+            // The outer run may already be past its blocks and sources.
             waker.state.acceptMissed()
             if jobs.hasJobs || runs.areAllEnding || hasForeignWork(for: outerMode) {
                 _ = waker.state.requestWake(isRemembered: false)
@@ -205,7 +205,7 @@ extension HostRunLoop {
         }
     }
 
-    /// Says whether another thread left something for an outer run, whose wake-up a nested run in another mode has served.
+    /// Whether another thread left work for an outer run, whose wake-up a nested run in another mode has consumed.
     private func hasForeignWork(for mode: LoopMode?) -> Bool {
         guard let mode, waker.hasForeignWork else { return false }
         return hasBlocks(for: mode) || mode.hasSignals
@@ -226,13 +226,12 @@ extension HostRunLoop {
     }
 }
 
-/// The runs of Foundation's RunLoop, which are made of the one of CFRunLoop (run-loop item 64).
+/// The runs of Foundation's RunLoop, made from CFRunLoop's (run-loop item 64).
 extension HostRunLoop {
     /// Runs the loop in the default mode until a point of time, or until the mode is empty.
     ///
-    /// As in Foundation, it is a row of runs that each end after one source was handled, and `stop()` ends only the
-    /// innermost of these: the row goes on. A point that is over means one pass that does not wait. To be called on the
-    /// loop's own thread.
+    /// As in Foundation, it is a series of runs that each end after one source was handled. `stop()` ends only the innermost of these, and
+    /// the series goes on. A point in the past means one pass that does not wait. Call it on the loop's own thread.
     ///
     /// - Parameter date: The point of time.
     @available(*, noasync, message: "a task must not block its thread: run a loop in a synchronous function")
@@ -243,28 +242,27 @@ extension HostRunLoop {
 
     /// Runs the loop in a mode until one source or port was handled, it is stopped, or a point of time.
     ///
-    /// Timers and blocks do not end it, save for the last item of the mode. To be called on the loop's own thread.
+    /// Timers and blocks do not end it, except the last item of the mode. Call it on the loop's own thread.
     ///
     /// - Parameters:
     ///   - mode: The mode; nothing runs in `.common`.
-    ///   - date: The point of time; one that is over means one pass that does not wait.
-    /// - Returns: Whether it could be run, however that ended; `false` when the mode is empty or does not exist.
+    ///   - date: The point of time; one in the past means one pass that does not wait.
+    /// - Returns: Whether the mode could be run; `false` if it is empty or does not exist.
     @available(*, noasync, message: "a task must not block its thread: run a loop in a synchronous function")
     @discardableResult
     public func run(in mode: Mode, before date: Instant) -> Bool {
         guard isRunnable(mode) else { return false }
-        // From the earliest point to the present is more than a duration holds: that saturates.
+        // The time from the earliest point to the present saturates, because a duration cannot hold it.
         run(in: mode, for: Instant.now.duration(to: date), returnAfterSourceHandled: true)
         return true
     }
 
-    /// Runs one pass of a mode that does not wait, and says until when a run of it would sleep.
+    /// Runs one pass of a mode that does not wait; returns until when a run of it would sleep.
     ///
-    /// That pass fires timers that are due and may handle a source, as in Foundation. To be called on the loop's own
-    /// thread.
+    /// The pass fires due timers and may handle a source, as in Foundation. Call it on the loop's own thread.
     ///
     /// - Parameter mode: The mode; nothing runs in `.common`.
-    /// - Returns: When its next timer fires, `.distantFuture` if it has none, or `nil` if it is empty or does not exist.
+    /// - Returns: When its next timer fires, `.distantFuture` if it has none, or `nil` if the mode is empty or does not exist.
     @available(*, noasync, message: "a task must not block its thread: run a loop in a synchronous function")
     public func limitDate(in mode: Mode) -> Instant? {
         run(in: mode, for: .zero, returnAfterSourceHandled: true)
@@ -272,7 +270,7 @@ extension HostRunLoop {
         return nextTimerFireDate(in: mode) ?? .distantFuture
     }
 
-    /// Says whether a run of a mode would not end at once.
+    /// Whether a run of a mode would not end at once.
     private func isRunnable(_ name: Mode) -> Bool {
         requireOwnProcess(to: "run")
         guard isCurrent else { Misuse.endProcessForWrongThread() }
@@ -284,21 +282,21 @@ extension HostRunLoop {
     }
 }
 
-/// Ending every run of a loop, for a thread that is about to end.
+/// Ends every run of a loop whose thread is about to end.
 extension HostRunLoop {
-    /// How long a request may go on when its thread was told to end: an answer that is under way is received.
+    /// How long a request may go on after its thread was told to end, so that an answer under way is received.
     private static var requestGrace: Duration { .milliseconds(200) }
 
     /// Ends all runs, each at the end of its present pass, and every later run after one pass.
     ///
-    /// There is no way back. Not lost when the loop does not run yet. Callable from any thread.
+    /// This cannot be undone. It is not lost if the loop does not run yet. Callable from any thread.
     func endAllRuns() {
         // Before the stop: a loop that drops its wake-up looks at this again before it sleeps.
         runs.endAll(requestsBefore: Instant.now.advanced(by: Self.requestGrace).nanoseconds)
         stop()
     }
 
-    /// Stops the innermost run if all are to end: `stop()` reaches one level only, and this is where every level passes.
+    /// Stops the innermost run if all are to end: `stop()` reaches one level only, and every level passes here.
     @inline(__always)
     func stopIfAllRunsEnd() {
         if runs.areAllEnding {

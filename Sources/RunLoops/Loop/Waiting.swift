@@ -5,10 +5,10 @@ import SystemPackage
 
 /// Phase 10 of a pass: finding the one thing to serve.
 extension HostRunLoop {
-    /// Returns what is to be served in this pass, and sleeps until there is something unless the pass only polls.
+    /// Returns the event to serve in this pass; sleeps until there is one, unless the pass only polls.
     ///
-    /// What is ready at the same time takes turns, so that neither a timer that is always due nor a loop that wakes itself
-    /// keeps a port from being served.
+    /// Kinds of events that are ready together take turns. So neither a timer that is always due nor a loop that wakes itself keeps a port
+    /// from being served.
     func nextEvent(in mode: LoopMode, polls: Bool) -> LoopEvent {
         progress.look()
         var isTimeOver = false
@@ -51,25 +51,25 @@ extension HostRunLoop {
         }
     }
 
-    /// Says whether a timer of a mode is due.
+    /// Whether a timer of a mode is due.
     func hasDueTimers(in mode: LoopMode) -> Bool {
         let deadline = mode.nextDeadline
         return deadline != .max && (deadline <= timers.lastTime || deadline <= currentTime())
     }
 
-    /// Reads the clock, and remembers it: what was due then is due.
+    /// Reads the clock, and remembers the time: timers that were due then are due.
     func currentTime() -> Int64 {
         let now = timers.readClock()
         hf_loop_events_note_time(now)
         return now
     }
 
-    /// Takes harvested events until one is of something that is still there.
+    /// Takes harvested events until one belongs to an item that is still there.
     func takePortEvent(in mode: LoopMode) -> LoopEvent? {
         while let (token, events) = mode.nextEvent() {
             switch token {
             case PortTable.wakeToken, PortTable.timerToken:
-                // They only end a sleep: what is to be done is in the wake state and on the clock.
+                // The loop's own descriptors only end a sleep: the work is in the wake state and on the clock.
                 continue
             case PortTable.mainQueueToken:
                 if hostsMainQueue(in: mode), mainQueue.isReady { return .mainQueue }
@@ -84,13 +84,13 @@ extension HostRunLoop {
         return nil
     }
 
-    /// Returns what is left of an event after another run.
+    /// Returns the event, or what is left of it after another run.
     func presentEvent(_ event: LoopEvent, in mode: LoopMode) -> LoopEvent {
         guard case .port(let port) = event else { return event }
         return readyPortNow(port.token, port.events, in: mode).map { .port($0) } ?? .none
     }
 
-    /// Asks the kernel for events of a mode, all earlier ones being taken.
+    /// Asks the kernel for events of a mode, when all earlier ones are taken.
     func harvest(_ mode: LoopMode, blocks: Bool) {
         // A callout of this pass may have forked, and returned in the child.
         requireOwnProcess(to: "go on with")
@@ -102,19 +102,19 @@ extension HostRunLoop {
     /// The same for a run.
     private func harvestInRun(_ mode: LoopMode, blocks: Bool) {
         harvest(mode, blocks: blocks)
-        // Beside a system call it costs nothing.
+        // Next to a system call it costs nothing.
         _ = hf_recovery_note_control_words()
     }
 
-    /// Sleeps until something is ready, and says whether the time of a run is over.
+    /// Sleeps until something is ready; returns whether the time of a run is over.
     private func sleep(in mode: LoopMode) -> Bool {
-        // Before the timer is armed: a forked child has the same one.
+        // Before the timer is armed, which a forked child shares with its parent.
         requireOwnProcess(to: "go on with")
-        // Nothing is ready: now is the time for what a fault left to be done.
+        // Nothing is ready: do the work that a fault has put off.
         if stackPool.isShort { stackPool.replenish(size: calloutStackSize) }
         if mode.poller == nil { prepareToSleepWithoutPoller(in: mode) }
         guard waker.state.prepareToSleep() else { return false }
-        // After announcing the sleep: whoever brings a deadline forward now sees it and interrupts it.
+        // Read after announcing the sleep: a thread that brings a deadline forward now sees the sleep and interrupts it.
         let limit = runs.earliestDeadline
         let end = min(timerDeadline(of: mode), limit == .max ? limit : limit + 1)
         block(until: end) {
@@ -132,9 +132,9 @@ extension HostRunLoop {
         return lock.withLock { mode.coalescedDeadline }
     }
 
-    /// Ends the announced sleep after `wait`, which is to block unless the time has come already.
+    /// Ends the announced sleep after `wait`, which blocks unless the time has come already.
     func block(until end: Int64, _ wait: (_ blocks: Bool) -> Void) {
-        // A deadline that has come is never armed: it would cost a system call, and the kernel some thirty microseconds.
+        // A deadline that has come is never armed: that would cost a system call, and the kernel some thirty microseconds.
         let isOver = end != .max && end <= currentTime()
         var before: Progress.State?
         if !isOver {
@@ -149,12 +149,12 @@ extension HostRunLoop {
     }
 }
 
-/// The descriptors of a loop, and what it does without them.
+/// The descriptors of a loop, and how it works without them.
 ///
-/// A loop needs an eventfd and a timerfd, and an epoll instance for each mode. A process that has none left can make loops and
-/// modes all the same: they are used without, until there are some again. Only what is a descriptor itself is refused.
+/// A loop needs an eventfd and a timerfd, and an epoll instance for each mode. If a process has no descriptor left, it can make loops and
+/// modes all the same, and they work without theirs until there are some again. Only adding a port is refused.
 extension HostRunLoop {
-    /// How long a loop sleeps at most that nobody can wake: the time by which a wake-up may come late.
+    /// How long a loop without an eventfd sleeps at most, so how late a wake-up may come.
     private static var slice: Int64 { 5_000_000 }
 
     /// How many descriptors the port sources of the default mode watch.
@@ -164,7 +164,7 @@ extension HostRunLoop {
         lock.withLock { modes[.default]?.ports.descriptorCount ?? 0 }
     }
 
-    /// Makes what the loop sleeps with in the default mode, if it is not there.
+    /// Makes the descriptors for sleeping in the default mode, if they are missing.
     ///
     /// - Throws: The error of the call that failed: `EMFILE`, `ENFILE` or `ENOMEM`.
     func requireDescriptors() throws(Errno) {
@@ -173,9 +173,11 @@ extension HostRunLoop {
 
     // MARK: On the loop's thread, in a mode that has no epoll instance
 
-    /// Tries again to get the mode's epoll instance; without one, makes the eventfd unreadable until it is written again.
+    /// Tries again to make the mode's epoll instance.
     ///
-    /// To be called before the sleep is announced: who wakes the loop after that writes.
+    /// Without one, makes the eventfd unreadable until it is written again.
+    ///
+    /// Called before the sleep is announced: a thread that wakes the loop after that writes to the eventfd.
     func prepareToSleepWithoutPoller(in mode: LoopMode) {
         do throws(Errno) {
             _ = try mode.requiredPoller()
@@ -185,9 +187,9 @@ extension HostRunLoop {
         }
     }
 
-    /// Sleeps until the loop is woken, the time has come that the loop has published, or the main dispatch queue has work.
+    /// Sleeps until the loop is woken, its published deadline has come, or the main dispatch queue has work.
     ///
-    /// The mode has no other descriptor: adding one needs an epoll instance. May end for no reason.
+    /// The mode has no other descriptor, because adding one needs an epoll instance. May end without a reason.
     func waitWithoutPoller(in mode: LoopMode) {
         guard let pair = waker.descriptors.present else {
             return waitInSlices(servingMainQueue: hostsMainQueue(in: mode))
@@ -207,19 +209,19 @@ extension HostRunLoop {
 
 /// Waiting for several modes at once.
 ///
-/// By poll(2) on the epoll instances of the modes, and not by one that holds them all: it takes no descriptor, so that the way
-/// back after a fault works in a process that has none left.
+/// By poll(2) on the epoll instances of the modes. An epoll instance around them all would take a descriptor, and the sweep after a fault
+/// must work in a process that has none left.
 extension HostRunLoop {
     /// Sleeps until a run in one of some modes would have something to do, or the loop is woken.
     ///
-    /// That is a port that is ready, a timer that is due, a source that is signalled or a block that is queued. Serves
-    /// nothing and calls no observer. To be called on the loop's own thread, between runs.
+    /// That is a ready port, a due timer, a signalled source or a queued block. Serves nothing and calls no observer. Call it on the loop's
+    /// own thread, between runs.
     ///
     /// - Parameters:
-    ///   - names: The modes; `.common` is left out. One that does not exist counts from the time on when it does: until
-    ///     then, only the limit and a wake-up end the wait for it.
+    ///   - names: The modes, without `.common`. A mode that does not exist counts as soon as it does. Until then, only the limit and a
+    ///     wake-up end the wait for it.
     ///   - limit: How long at most; zero or less does not wait.
-    /// - Returns: Whether there is something to do; `false` when the time was over.
+    /// - Returns: Whether there is something to do; `false` if the time was over.
     package func waitUntilAnyModeIsReady(_ names: [Mode], for limit: Duration) -> Bool {
         let end = limit <= .zero ? .min : Instant.now.advanced(by: limit).nanoseconds
         return waitUntilReady(names, until: end, endsAtWakeUp: true)
@@ -230,7 +232,7 @@ extension HostRunLoop {
     /// - Parameters:
     ///   - names: The modes.
     ///   - end: The time, in nanoseconds.
-    ///   - endsAtWakeUp: Whether a wake-up ends it. If not, the run around it gets those that come meanwhile.
+    ///   - endsAtWakeUp: Whether a wake-up ends it. If not, wake-ups that come meanwhile go to the run around it.
     /// - Returns: Whether there is something to do.
     func waitUntilReady(_ names: [Mode], until end: Int64, endsAtWakeUp: Bool) -> Bool {
         requireOwnProcess(to: "wait for")
@@ -250,11 +252,11 @@ extension HostRunLoop {
             if candidates.contains(where: isReady) { return true }
             if end <= MonotonicClock.nanoseconds { return false }
             requireOwnProcess(to: "go on with")
-            // What poll(2) looks at is a level, unlike what the modes have of it. Before the sleep is announced: who wakes the
-            // loop after that writes it again.
+            // For poll(2) the eventfd is level-triggered, unlike in the modes. So it is cleared before the sleep is announced: a thread
+            // that wakes the loop after that writes to it again.
             waker.descriptors.present?.wake.clear()
             guard waker.state.prepareToSleep() else { continue }
-            // After the announcement: a mode that is made now ends the sleep.
+            // Checked after the announcement: a mode that is made from now on ends the sleep.
             guard existingModes(names).count == candidates.count else {
                 waker.state.endSleep()
                 continue
@@ -265,7 +267,7 @@ extension HostRunLoop {
         }
     }
 
-    /// Returns those of some modes that anything was ever added to, with the main dispatch queue in its place.
+    /// The modes among these to which anything was ever added, with the main dispatch queue in its place.
     private func existingModes(_ names: [Mode]) -> [LoopMode] {
         let existing = lock.withLock { () -> [LoopMode] in
             var seen: Set<Mode> = [.common]
@@ -277,7 +279,7 @@ extension HostRunLoop {
         return existing
     }
 
-    /// Sleeps until something is ready in one of some modes, or the announced sleep is ended; may end for no reason.
+    /// Sleeps until something is ready in one of some modes, or the announced sleep is ended; may end without a reason.
     private func waitWithoutHarvest(for modes: [LoopMode]) {
         guard let pair = waker.descriptors.present else {
             waitInSlices(servingMainQueue: modes.contains(where: hostsMainQueue))
@@ -304,7 +306,7 @@ extension HostRunLoop {
         }
     }
 
-    /// Harvests a mode's events and says whether they are of anything but the loop's own descriptors.
+    /// Harvests a mode's events; returns whether any is not of the loop's own descriptors.
     private func hasReadyPort(_ mode: LoopMode) -> Bool {
         if mainQueueEventWithoutPoller(in: mode) != nil { return true }
         if mode.hasNoEvents {
