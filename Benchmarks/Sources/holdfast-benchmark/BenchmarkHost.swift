@@ -32,6 +32,6 @@ enum BenchmarkHost {
     static func end() {
         made?.close()
         made = nil
-        FaultBenchmark.remove(storePath)
+        ProcFile.remove(storePath)
     }
 }

@@ -64,9 +64,7 @@ struct CompareCommand: ParsableCommand {
             }
         }
         if ServingBenchmark.names.contains(where: filter.wants) {
-            for row in try servingRows() where filter.wants(row.name) {
-                table.add(row)
-            }
+            for row in try servingRows() where filter.wants(row.name) { table.add(row) }
         }
         // First of those in this process: before a host has handlers.
         if FaultBenchmark.names.contains(where: filter.wants) {

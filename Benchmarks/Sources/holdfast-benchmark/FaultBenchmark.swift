@@ -87,27 +87,6 @@ struct FaultBenchmark {
         }
         return rows + [Row(names[2 * samples.count], restarts.inPlace.median, peers: [restart])]
     }
-
-    nonisolated static func remove(_ folder: String) {
-        for name in ["reports", "spool"] {
-            let path = folder + "/" + name
-            empty(path)
-            _ = unsafe rmdir(path)
-        }
-        _ = unsafe rmdir(folder)
-    }
-
-    /// Removes the files in a folder.
-    nonisolated static func empty(_ folder: String) {
-        guard let entries = unsafe opendir(folder) else { return }
-        while let entry = unsafe readdir(entries) {
-            let file = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            _ = unsafe unlink(folder + "/" + file)
-        }
-        unsafe closedir(entries)
-    }
 }
 
 /// When the last fault began.

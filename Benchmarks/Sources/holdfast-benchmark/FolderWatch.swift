@@ -13,9 +13,7 @@ struct FolderWatch: ~Copyable {
         }
     }
 
-    deinit {
-        close(descriptor)
-    }
+    deinit { close(descriptor) }
 
     /// Waits until a name with this end is there; false if none is in ten seconds.
     func await(suffix: String) -> Bool {

@@ -19,9 +19,7 @@ struct LoopBenchmark {
             Progress.say(group.rows[0].name)
             measure(group, into: &table)
         }
-        if filter.wants(LoopRows.idle.time) || filter.wants(LoopRows.idle.wakeUps) {
-            measureIdle(into: &table)
-        }
+        if filter.wants(LoopRows.idle.time) || filter.wants(LoopRows.idle.wakeUps) { measureIdle(into: &table) }
         for (program, name) in LoopRows.systemCalls where filter.wants(name) {
             Progress.say(name)
             countSystemCalls(program, name, into: &table)
@@ -54,9 +52,7 @@ struct LoopBenchmark {
                 // Each goes first as often as the others.
                 let index = (offset + round) % programs.count
                 guard failures[index] == nil, let values = run(index, count) else { continue }
-                for (name, value) in values {
-                    samples[index][name, default: []].append(value)
-                }
+                for (name, value) in values { samples[index][name, default: []].append(value) }
             }
         }
         for (value, name) in group.rows where filter.wants(name) {
@@ -124,11 +120,48 @@ struct LoopBenchmark {
         to table: inout Table
     ) {
         for (program, failure) in zip(programs, failures) {
-            if let failure {
-                table.add(note: "\(name), \(program.name): not measured: \(failure)")
-            }
+            if let failure { table.add(note: "\(name), \(program.name): not measured: \(failure)") }
         }
         let peers = zip(peers, values.dropFirst()).map { Row.Peer(name: $0.name, value: $1) }
         table.add(Row(name, unit: unit, values[0], peers: peers))
     }
+}
+
+/// A program that measures one event loop, one row per process.
+struct LoopProgram {
+    let name: String
+    let path: String
+
+    /// What a process found out.
+    struct Output {
+        var values: [String: Double] = [:]
+        var notes: [String] = []
+    }
+
+    /// Measures a row.
+    ///
+    /// - Parameters:
+    ///   - row: The program's name of it.
+    ///   - count: How many operations.
+    ///   - extra: The row's own argument.
+    ///   - cpus: The CPUs that the program may use, as taskset(1) takes them.
+    /// - Returns: The values, by the program's names of them.
+    /// - Throws: What the program complained about.
+    func measure(_ row: String, _ count: Int, _ extra: Int, cpus: String) throws(MeasurementError) -> Output {
+        let process = try ChildProcess(["taskset", "-c", cpus] + command(row, count, extra))
+        var output = Output()
+        for line in try process.finish().split(separator: "\n") {
+            if line.hasPrefix("note: ") {
+                output.notes.append(String(line.dropFirst("note: ".count)))
+                continue
+            }
+            let words = line.split(separator: " ")
+            guard words.count == 2, let value = Double(words[1]) else { throw MeasurementError("said \(line)") }
+            output.values[String(words[0])] = value
+        }
+        return output
+    }
+
+    /// The command line of a row.
+    func command(_ row: String, _ count: Int, _ extra: Int) -> [String] { [path, row, "\(count)", "\(extra)"] }
 }

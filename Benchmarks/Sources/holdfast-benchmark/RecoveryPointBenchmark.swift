@@ -37,9 +37,7 @@ struct RecoveryPointBenchmark {
     }
 
     @inline(never)
-    private func hide(_ pointer: UnsafeMutableRawPointer) {
-        unsafe hidden = pointer
-    }
+    private func hide(_ pointer: UnsafeMutableRawPointer) { unsafe hidden = pointer }
 }
 
 /// What the measured body changes.

@@ -54,7 +54,7 @@ struct ReportBenchmark {
     }
 
     /// After each measurement: the 33rd report of a fault would only be counted in another.
-    private static func empty() { FaultBenchmark.empty(BenchmarkHost.storePath + "/reports") }
+    private static func empty() { ProcFile.empty(BenchmarkHost.storePath + "/reports") }
 
     private func fault(label: String, on host: EventHost) {
         let mode: HostRunLoop.Mode = "benchmark"

@@ -39,7 +39,7 @@ struct ReportsCommand: ParsableCommand {
             count: reports,
             rounds: rounds
         )
-        defer { FaultBenchmark.remove(folder) }
+        defer { ProcFile.remove(folder) }
         var table = Table(columns: [])
         Progress.say("a fault")
         let typical = try MainActor.assumeIsolated { try TypicalReport(in: folder) }
@@ -48,7 +48,7 @@ struct ReportsCommand: ParsableCommand {
         print(table.text)
         if let json { try table.write(to: json) }
         // The host's handlers stay in place to the end; nothing after this may fault.
-        FaultBenchmark.remove(folder)
+        ProcFile.remove(folder)
         Glibc.exit(0)
     }
 }

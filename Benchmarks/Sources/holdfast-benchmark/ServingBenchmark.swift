@@ -73,7 +73,7 @@ struct ServingBenchmark {
         let left = client.finish(within: 5e9)
         let counts = client.counts
         guard left == 0, counts.wrong == 0, counts.faultsAnswered == 0, counts.asked == counts.answered else {
-            throw AgentError(description: "\(mode.title): \(left) requests without an answer, \(counts)")
+            throw MeasurementError("\(mode.title): \(left) requests without an answer, \(counts)")
         }
         result.faults += count
         result.lost += counts.lost

@@ -56,7 +56,7 @@ struct SoakCommand: ParsableCommand {
             guard during.agent.pid == before.agent.pid, during.agent.restarts == 0 else {
                 Progress.end()
                 print(table.text)
-                throw AgentError(description: "the agent was restarted before fault \(number)")
+                throw MeasurementError("the agent was restarted before fault \(number)")
             }
             table.add(during, faults: number, answered: client.counts.answered)
         }
@@ -75,7 +75,7 @@ struct SoakCommand: ParsableCommand {
         client.commit(fault.rawValue, on: 0)
         let end = now() + 30e9
         while !client.isThrough(0) {
-            guard now() < end else { throw AgentError(description: "the connection of \(fault) was not ended") }
+            guard now() < end else { throw MeasurementError("the connection of \(fault) was not ended") }
             client.step(until: now() + 1e7)
         }
     }
@@ -109,7 +109,7 @@ struct SoakCommand: ParsableCommand {
             complaints.append("files with symbols were left open")
         }
         if after.held.threads > before.held.threads { complaints.append("threads were left behind") }
-        guard complaints.isEmpty else { throw AgentError(description: complaints.joined(separator: "; ")) }
+        guard complaints.isEmpty else { throw MeasurementError(complaints.joined(separator: "; ")) }
         print("All \(counts.answered) requests that were no faults were answered, by the agent that was started.")
     }
 
@@ -137,14 +137,66 @@ struct SoakCommand: ParsableCommand {
         }
         guard let pid = number("pid"), let restarts = number("restarts"), let resumed = number("faultsResumed"),
             let buried = number("buriedStackBytes")
-        else { throw AgentError(description: "the agent answered \(answer)") }
+        else { throw MeasurementError("the agent answered \(answer)") }
         // Until it has noticed that the connection is gone, and has all others.
         let end = now() + 30e9
         repeat { client.run(for: 0.2e9) } while !client.isWhole && now() < end
-        guard let held = ProcessSample(pid: pid) else { throw AgentError(description: "the agent is gone") }
+        guard let held = ProcessSample(pid: pid) else { throw MeasurementError("the agent is gone") }
         return Sample(
             agent: .init(pid: pid, restarts: restarts, resumed: resumed, buriedBytes: buried),
             held: held
         )
+    }
+}
+
+/// What an agent held in the course of a soak.
+struct SoakTable {
+    private var lines: [String] = []
+    private static let titles = [
+        "faults", "answered", "descriptors", "symbol files", "threads", "mappings", "resident", "abandoned stacks",
+    ]
+
+    init() {
+        lines.append(Self.line(Self.titles))
+    }
+
+    mutating func add(_ sample: SoakCommand.Sample, faults: Int, answered: Int) {
+        lines.append(
+            Self.line([
+                "\(faults)", "\(answered)", "\(sample.held.descriptors)", "\(sample.held.symbolFiles)",
+                "\(sample.held.threads)", "\(sample.held.mappings)", Self.amount(sample.held.residentMemory),
+                Self.amount(sample.agent.buriedBytes),
+            ])
+        )
+    }
+
+    var text: String { lines.joined(separator: "\n") }
+
+    /// What each fault left behind.
+    func perFault(
+        from before: SoakCommand.Sample,
+        to after: SoakCommand.Sample,
+        faults: Int,
+        seconds: Double
+    ) -> String {
+        func share(_ amount: Int) -> String { Self.decimal(Double(amount) / Double(faults)) }
+        return """
+
+            A fault left \(share(after.held.residentMemory - before.held.residentMemory)) bytes of resident memory, of which \
+            \(share(after.agent.buriedBytes - before.agent.buriedBytes)) bytes are its stack, and \
+            \(share(after.held.mappings - before.held.mappings)) mappings.
+            \(faults) faults took \(Self.decimal(seconds)) s, \(Self.decimal(Double(faults) / seconds)) a second.
+            """
+    }
+
+    private static func amount(_ bytes: Int) -> String { decimal(Double(bytes) / 1_048_576) + " MiB" }
+
+    private static func decimal(_ value: Double) -> String {
+        let rounded = (value * 100).rounded() / 100
+        return rounded == rounded.rounded() ? "\(Int(rounded))" : "\(rounded)"
+    }
+
+    private static func line(_ cells: [String]) -> String {
+        cells.map { String(repeating: " ", count: max(0, 17 - $0.count)) + $0 }.joined()
     }
 }

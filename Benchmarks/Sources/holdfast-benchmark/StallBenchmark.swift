@@ -101,7 +101,7 @@ struct StallBenchmark {
         let told = Atomic<Int64>(0)
         let monitor = StallMonitor(rule: .once(after: Self.threshold)) { stall in
             guard stall.phase == .lasting else { return }
-            told.store(HostRunLoop.Instant.now.nanoseconds, ordering: .releasing)
+            told.store(Int64(now()), ordering: .releasing)
         }
         let thread = try HostRunLoop.LoopThread(name: "stalls")
         try monitor.watch(thread.loop)
@@ -152,11 +152,85 @@ struct StallBenchmark {
     /// How often the watcher has gone to sleep so far.
     private static func switches() -> Int {
         for thread in ProcFile.names(in: "/proc/self/task") {
-            let lines = ProcFile.lines(of: "/proc/self/task/\(thread)/status")
-            guard lines.first == "Name:\tholdfast-stalls" else { continue }
-            let line = lines.first { $0.hasPrefix("voluntary_ctxt_switches:") }
-            return line?.split(whereSeparator: \.isWhitespace).last.flatMap { Int($0) } ?? 0
+            let folder = "/proc/self/task/\(thread)"
+            guard ProcFile.lines(of: folder + "/comm") == ["holdfast-stalls"] else { continue }
+            return ProcFile.numbers(of: folder + "/status")["voluntary_ctxt_switches"] ?? 0
         }
         return 0
+    }
+}
+
+/// How soon the report of a stall is on the disk.
+@MainActor
+struct StallReportBenchmark {
+    let stalls: Int
+
+    private static let threshold = Duration.milliseconds(40)
+    /// What the report of a stall has, about.
+    private static let reportBytes = 64 << 10
+
+    func rows() throws -> [Row] {
+        Progress.say("reports")
+        let host = try BenchmarkHost.host(stalls: StallPolicy(rule: .once(after: Self.threshold)))
+        defer { BenchmarkHost.end() }
+        let thread = try HostRunLoop.LoopThread(name: "stalls")
+        try host.watch(thread.loop)
+        defer {
+            thread.stop()
+            thread.join()
+        }
+        let first = try delay(thread.loop)
+        var delays: [Double] = []
+        for number in 0..<stalls {
+            Progress.say("report \(number + 1) of \(stalls)")
+            delays.append(try delay(thread.loop))
+        }
+        let bytes = [UInt8](repeating: 0x20, count: Self.reportBytes)
+        let writes = try DurableWrite.measure(bytes, in: BenchmarkHost.storePath, count: stalls)
+        let alone = ("as many bytes alone, as durable", writes.median)
+        return [
+            Row("threshold to report on disk, p50", Sample(delays).median, peer: alone),
+            Row("threshold to report on disk, p99", Sample(delays).percentile(99), peer: alone),
+            Row("threshold to the first report of a process", first, peer: alone),
+        ]
+    }
+
+    /// From the moment when a callout has lasted as long as the threshold to that when its report has its name, in nanoseconds.
+    private func delay(_ loop: HostRunLoop) throws -> Double {
+        // The end of the stall before is in the store by then.
+        BenchmarkHost.settle()
+        let begin = try loop.performAndWait {
+            guard let watch = FolderWatch(BenchmarkHost.storePath + "/reports") else { return nil as (Double, Double)? }
+            let begin = now()
+            return watch.await(suffix: ".json") ? (begin, now()) : nil
+        }
+        guard let (begin, end) = begin else { throw MeasurementError("a stall had no report") }
+        return end - begin - Self.threshold / .nanoseconds(1)
+    }
+}
+
+/// The least that a durable file costs: write, fsync, rename, fsync of the folder.
+enum DurableWrite {
+    /// Writes bytes again and again, and removes them in the end.
+    static func measure(_ bytes: [UInt8], in directory: String, count: Int) throws -> Sample {
+        let path = directory + "/plain"
+        let folder = unsafe open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        defer {
+            close(folder)
+            unsafe unlink(path)
+        }
+        var times: [Double] = []
+        for _ in 0..<count {
+            let begin = now()
+            let file = unsafe open(path + ".tmp", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+            let written = unsafe bytes.withUnsafeBytes { unsafe write(file, $0.baseAddress, $0.count) }
+            let isDone = written == bytes.count && fsync(file) == 0
+            close(file)
+            guard isDone, unsafe rename(path + ".tmp", path) == 0, fsync(folder) == 0 else {
+                throw MeasurementError("cannot write \(path)")
+            }
+            times.append(now() - begin)
+        }
+        return Sample(times)
     }
 }

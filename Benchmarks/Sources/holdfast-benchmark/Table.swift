@@ -1,5 +1,52 @@
 import FoundationEssentials
 
+/// One line of the table: what was measured, and what others take for the same.
+struct Row {
+    /// A program or a way of doing it, with its value.
+    struct Peer {
+        let name: String
+        /// In the unit of the row; `nil` if it could not be measured.
+        let value: Double?
+    }
+
+    let name: String
+    /// `ns`, `us`, `calls` or `wake-ups`; lower is better in all.
+    let unit: String
+    /// What Holdfast takes; `nil` if it could not be measured.
+    let value: Double?
+    let peers: [Peer]
+
+    init(_ name: String, unit: String = "ns", _ value: Double?, peers: [Peer] = []) {
+        self.name = name
+        self.unit = unit
+        self.value = value
+        self.peers = peers
+    }
+
+    /// A row in nanoseconds with one peer that only it has.
+    init(_ name: String, _ value: Double, peer: (name: String, value: Double)) {
+        self.init(name, value, peers: [Peer(name: peer.name, value: peer.value)])
+    }
+}
+
+/// Which rows are wanted.
+struct RowFilter {
+    private let pattern: String?
+
+    /// - Parameter pattern: A part of the names, or a regular expression that finds one; `nil` for all rows.
+    init(_ pattern: String?) {
+        self.pattern = pattern?.lowercased()
+    }
+
+    func wants(_ name: String) -> Bool {
+        guard let pattern else { return true }
+        let name = name.lowercased()
+        if name.contains(pattern) { return true }
+        guard let expression = try? Regex(pattern) else { return false }
+        return name.contains(expression)
+    }
+}
+
 /// Rows as people and as programs read them.
 struct Table {
     /// The peers that have a column of their own.
@@ -12,15 +59,11 @@ struct Table {
         self.columns = columns
     }
 
-    mutating func add(_ row: Row) {
-        rows.append(row)
-    }
+    mutating func add(_ row: Row) { rows.append(row) }
 
     /// Adds a sentence, once.
     mutating func add(note: String) {
-        if !notes.contains(note) {
-            notes.append(note)
-        }
+        if !notes.contains(note) { notes.append(note) }
     }
 
     // MARK: For people
@@ -88,18 +131,13 @@ struct Table {
     func write(to path: String) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        let data = try encoder.encode(rows.map(JSONRow.init))
+        let data = try encoder.encode(rows)
         try data.write(to: URL(filePath: path), options: .atomic)
     }
 }
 
 /// A row in the JSON file: a value that was not measured is null there, never missing.
-private struct JSONRow: Encodable {
-    let row: String
-    let unit: String
-    let holdfast: Double?
-    let peers: [String: Double?]
-
+extension Row: Encodable {
     private enum Key: CodingKey {
         case row
         case unit
@@ -107,19 +145,12 @@ private struct JSONRow: Encodable {
         case peers
     }
 
-    init(_ row: Row) {
-        self.row = row.name
-        unit = row.unit
-        holdfast = row.value
-        peers = Dictionary(uniqueKeysWithValues: row.peers.map { ($0.name, $0.value) })
-    }
-
     func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Key.self)
-        try container.encode(row, forKey: .row)
+        try container.encode(name, forKey: .row)
         try container.encode(unit, forKey: .unit)
         // `encode` writes null, which `encodeIfPresent` would leave out.
-        try container.encode(holdfast, forKey: .holdfast)
-        try container.encode(peers, forKey: .peers)
+        try container.encode(value, forKey: .holdfast)
+        try container.encode(Dictionary(uniqueKeysWithValues: peers.map { ($0.name, $0.value) }), forKey: .peers)
     }
 }

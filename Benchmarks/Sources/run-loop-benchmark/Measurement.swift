@@ -26,9 +26,7 @@ final class Measurement: @unchecked Sendable {
     }
 
     /// Counts a callout.
-    func count() {
-        calls += 1
-    }
+    func count() { calls += 1 }
 
     /// Runs until the last callout and reports the time of each.
     func runAndReport(_ name: StaticString) {

@@ -31,17 +31,13 @@ enum PortRows {
                 read_event(descriptor)
                 if measurement.calls == warmUp { measurement.start = now() }
                 guard measurement.goesOn(), measurement.calls % activeCount == 0 else { return }
-                for descriptor in active {
-                    write_event(descriptor)
-                }
+                for descriptor in active { write_event(descriptor) }
             }
         }
         measurement.loop.run(for: .seconds(10_000_000_000))
         let end = now()
         expect_count(measurement.calls, warmUp + count)
         tell("descriptors", Double(end - measurement.start) / Double(count))
-        for source in sources {
-            source.invalidate()
-        }
+        for source in sources { source.invalidate() }
     }
 }

@@ -7,42 +7,44 @@ enum TimerRows {
 
     /// Adding timers whose dates are random.
     static func adding(_ count: Int, _: Int) {
-        let dates = randomNumbers(count, below: 1000 * second)
-        let loop = HostRunLoop.current
-        var time: Int64 = 0
-        for cycle in 0..<timer_cycles(count) {
-            let timers = makeTimers(dates, from: now() + 1000 * second) { _ in }
+        each(count, "add") { loop, timers in
             let start = now()
-            for timer in timers {
-                loop.add(timer)
-            }
-            time += cycle_time(start, cycle, count)
-            check(loop.contains(timers[count - 1]), "a timer was not added")
-            for timer in timers {
-                timer.invalidate()
-            }
+            for timer in timers { loop.add(timer) }
+            return start
+        } check: { loop, last in
+            check(loop.contains(last), "a timer was not added")
         }
-        tell("add", Double(time) / Double(timed_operations(count)))
     }
 
     /// Cancelling timers whose dates are random, the oldest first.
     static func cancelling(_ count: Int, _: Int) {
+        each(count, "cancel") { loop, timers in
+            for timer in timers { loop.add(timer) }
+            let start = now()
+            for timer in timers { timer.invalidate() }
+            return start
+        } check: { loop, last in
+            check(!loop.contains(last), "a timer was not cancelled")
+        }
+    }
+
+    /// Does something with timers again and again, from a start that it gives.
+    private static func each(
+        _ count: Int,
+        _ name: StaticString,
+        _ body: (HostRunLoop, [HostRunLoop.Timer]) -> Int64,
+        check: (HostRunLoop, HostRunLoop.Timer) -> Void
+    ) {
         let dates = randomNumbers(count, below: 1000 * second)
         let loop = HostRunLoop.current
         var time: Int64 = 0
         for cycle in 0..<timer_cycles(count) {
             let timers = makeTimers(dates, from: now() + 1000 * second) { _ in }
-            for timer in timers {
-                loop.add(timer)
-            }
-            let start = now()
-            for timer in timers {
-                timer.invalidate()
-            }
-            time += cycle_time(start, cycle, count)
-            check(!loop.contains(timers[count - 1]), "a timer was not cancelled")
+            time += cycle_time(body(loop, timers), cycle, count)
+            check(loop, timers[count - 1])
+            for timer in timers { timer.invalidate() }
         }
-        tell("cancel", Double(time) / Double(timed_operations(count)))
+        tell(name, Double(time) / Double(timed_operations(count)))
     }
 
     /// Timers with random dates, all of which have passed.
@@ -54,12 +56,8 @@ enum TimerRows {
             // A date that has passed when the timer is made would become the time at which it is made.
             let first = now() + timer_lead(count)
             let timers = makeTimers(dates, from: first) { _ in measurement.goesOn() }
-            if now() > first {
-                unsafe note("some dates had passed before the timers were made")
-            }
-            for timer in timers {
-                measurement.loop.add(timer)
-            }
+            if now() > first { unsafe note("some dates had passed before the timers were made") }
+            for timer in timers { measurement.loop.add(timer) }
             wait_until(first + timer_spread(count))
             let start = now()
             measurement.loop.run(for: .seconds(10_000_000_000))
@@ -113,13 +111,9 @@ enum TimerRows {
             let time = now()
             var next = expected.value ?? 0
             // A date that came after the loop had looked at the clock, and before this, was taken for a missed one here.
-            while time < next - 3000 {
-                next -= millisecond
-            }
+            while time < next - 3000 { next -= millisecond }
             lateness.value?.append(time - next)
-            while next <= time {
-                next += millisecond
-            }
+            while next <= time { next += millisecond }
             expected.value = next
             measurement.goesOn()
         }

@@ -28,9 +28,7 @@ enum IdleLoops {
         let before = processes.map { $0.map { Usage(of: $0.pid) } }
         sleep(CUnsignedInt(seconds))
         let after = processes.map { $0.map { Usage(of: $0.pid) } }
-        for process in processes {
-            try? process.get().kill()
-        }
+        for process in processes { try? process.get().kill() }
         return zip(before, after)
             .map { before, after in
                 Result { () throws(MeasurementError) in
@@ -59,16 +57,47 @@ enum IdleLoops {
             for thread in ProcFile.names(in: folder) {
                 // "time on a CPU, time waiting for one, slices": proc(5)
                 let times = ProcFile.lines(of: "\(folder)/\(thread)/schedstat").first?.split(separator: " ") ?? []
-                let line = ProcFile.lines(of: "\(folder)/\(thread)/status")
-                    .first { $0.hasPrefix("voluntary_ctxt_switches:") }
-                guard
-                    let time = times.first.flatMap({ Int($0) }),
-                    let switches = line?.split(whereSeparator: \.isWhitespace).last.flatMap({ Int($0) })
+                let numbers = ProcFile.numbers(of: "\(folder)/\(thread)/status")
+                guard let time = times.first.flatMap({ Int($0) }), let switches = numbers["voluntary_ctxt_switches"]
                 else { continue }
                 threads += 1
                 self.time += time
                 self.switches += switches
             }
         }
+    }
+}
+
+/// System calls, counted by strace(1).
+enum SystemCalls {
+    /// Returns how many system calls an operation costs, in all threads of the program.
+    ///
+    /// The difference between a run and one of twice as many operations: what a program does once is in both.
+    static func perOperation(
+        of loop: LoopProgram,
+        _ row: String,
+        count: Int,
+        cpu: String
+    ) throws(MeasurementError) -> Double {
+        let once = try total(loop.command(row, count, 0), cpu: cpu)
+        let twice = try total(loop.command(row, 2 * count, 0), cpu: cpu)
+        // A hundredth is what a growing heap or a lock that was held makes, not the operation.
+        return (Double(twice - once) * 100 / Double(count)).rounded(.towardZero) / 100 + 0
+    }
+
+    private static func total(_ command: [String], cpu: String) throws(MeasurementError) -> Int {
+        let file = "/tmp/holdfast-benchmark-strace-\(getpid())"
+        defer { unsafe unlink(file) }
+        let process = try ChildProcess(["taskset", "-c", cpu, "strace", "-f", "-c", "-o", file] + command)
+        _ = try process.finish()
+        // "% time  seconds  usecs/call  calls  [errors]  syscall"
+        let counts = ProcFile.lines(of: file)
+            .compactMap { line -> Int? in
+                let words = line.split(separator: " ")
+                guard words.count >= 5, words.last != "total" else { return nil }
+                return Int(words[3])
+            }
+        guard !counts.isEmpty else { throw MeasurementError("strace counted nothing") }
+        return counts.reduce(0, +)
     }
 }
