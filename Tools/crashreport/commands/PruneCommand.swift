@@ -27,15 +27,15 @@ struct PruneCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp("Remove what did not happen again for so long, such as 30d or 12h.", valueName: "age"),
-        transform: AgeChoice.init(text:)
+        transform: PruneCommand.age
     )
-    var olderThan: AgeChoice?
+    var olderThan: Duration?
 
     @Option(
         help: ArgumentHelp("How many bytes all reports may have, such as 50M or 1GiB.", valueName: "bytes"),
-        transform: SizeChoice.init(text:)
+        transform: PruneCommand.size
     )
-    var maxBytes: SizeChoice?
+    var maxBytes: Int?
 
     @Flag(name: [.customShort("n"), .long], help: "Only say what would be removed.")
     var dryRun = false
@@ -50,7 +50,7 @@ struct PruneCommand: ParsableCommand {
     func run() throws {
         let store = try options.openExisting()
         options.finish(store)
-        let given = ReportStore.Limits(reports: keep, bytes: maxBytes?.bytes, age: olderThan?.duration)
+        let given = ReportStore.Limits(reports: keep, bytes: maxBytes, age: olderThan)
         // Without any limit, those of agents: nobody types prune to have nothing removed.
         let limits = given == .unlimited ? ReportStore.Limits.default : given
         let outcome = try Progress.shown("reading reports") { progress in
@@ -63,6 +63,18 @@ struct PruneCommand: ParsableCommand {
             try Output.write(Self.text(of: outcome, isDryRun: dryRun))
         }
         if !outcome.problems.isEmpty { throw ExitStatus.cannotChange }
+    }
+
+    /// A length of time, as a user types it.
+    private static func age(_ text: String) throws -> Duration {
+        if let seconds = TimeExpression.seconds(text), seconds < 1e11 { return .seconds(seconds) }
+        throw ValidationError("a length of time is such as 30d, 12h or 1w3d")
+    }
+
+    /// A number of bytes, as a user types it.
+    private static func size(_ text: String) throws -> Int {
+        if let bytes = ByteCount.bytes(text) { return bytes }
+        throw ValidationError("a number of bytes is such as 50M, 1GiB or 1000000")
     }
 
     private static func text(of outcome: PruneOutcome, isDryRun: Bool) -> String {
@@ -104,29 +116,5 @@ private struct PruneAnswer: Encodable {
         keptReports = outcome.keptReports
         keptBytes = outcome.keptBytes
         problems = outcome.problems.map(\.description)
-    }
-}
-
-/// A length of time, as a user types it.
-struct AgeChoice {
-    let duration: Duration
-
-    init(text: String) throws {
-        guard let seconds = TimeExpression.seconds(text), seconds < 1e11 else {
-            throw ValidationError("a length of time is such as 30d, 12h or 1w3d")
-        }
-        duration = .seconds(seconds)
-    }
-}
-
-/// A number of bytes, as a user types it.
-struct SizeChoice {
-    let bytes: Int
-
-    init(text: String) throws {
-        guard let bytes = ByteCount.bytes(text) else {
-            throw ValidationError("a number of bytes is such as 50M, 1GiB or 1000000")
-        }
-        self.bytes = bytes
     }
 }

@@ -2,45 +2,29 @@ internal import CrashReports
 
 extension HTMLReportPage {
     /// What the timeline and the lists need of a report.
-    struct Entry: Sendable, Hashable {
-        let id: ReportID
-        let time: Timestamp
-        let last: Timestamp
-        let started: Timestamp
-        let host: String
-        let count: Int
-        let fingerprint: String
-        let process: String
-        let pid: Int
-        let build: String?
-        let kind: CrashReport.Kind
-        let signal: String
-        let reason: String
-        let location: String
-        let decision: CrashReport.Verdict.Decision
-        let isQuarantined: Bool
+    struct Entry: Sendable {
+        let summary: ReportSummary
 
-        init(_ summary: ReportSummary) {
-            id = summary.id
-            time = summary.timestamp
-            last = max(summary.timestamp, summary.occurrences.last)
-            started = summary.started
-            host = summary.host.limited(to: 80)
-            // A count may be anything; this many can be added up without overflow.
-            count = min(max(1, summary.occurrences.count), 1 << 40)
-            fingerprint = summary.fingerprint.rawValue.limited(to: 80)
-            process = summary.process.limited(to: 80)
-            pid = summary.pid
-            build = (summary.tags?["release"] ?? summary.buildID).map { $0.limited(to: 40) }
-            kind = summary.kind
-            signal = summary.subject.limited(to: 40)
-            // The page says how often by itself.
+        var id: ReportID { summary.id }
+        var time: Timestamp { summary.timestamp }
+        var last: Timestamp { max(summary.timestamp, summary.occurrences.last) }
+        var host: String { summary.host.limited(to: 80) }
+        /// A count may be anything; this many can be added up without overflow.
+        var count: Int { min(max(1, summary.occurrences.count), 1 << 40) }
+        var fingerprint: String { summary.fingerprint.rawValue.limited(to: 80) }
+        var process: String { summary.process.limited(to: 80) }
+        var pid: Int { summary.pid }
+        var build: String? { (summary.tags?["release"] ?? summary.buildID).map { $0.limited(to: 40) } }
+        var kind: CrashReport.Kind { summary.kind }
+        var location: String { summary.location.limited(to: 500) }
+        var decision: CrashReport.Verdict.Decision { summary.verdict }
+        var isQuarantined: Bool { summary.quarantined ?? false }
+
+        /// The page says how often by itself.
+        var reason: String {
             let suffix = " (\(summary.occurrences.count) times)"
             let hasSuffix = summary.occurrences.count > 1 && summary.reason.hasSuffix(suffix)
-            reason = String(summary.reason.dropLast(hasSuffix ? suffix.count : 0)).limited(to: 500)
-            location = summary.location.limited(to: 500)
-            decision = summary.verdict
-            isQuarantined = summary.quarantined ?? false
+            return String(summary.reason.dropLast(hasSuffix ? suffix.count : 0)).limited(to: 500)
         }
     }
 

@@ -54,7 +54,9 @@ extension HTMLReportPage {
                 html.element("p.where") { $0.element("code") { $0.name(newest.location, limit: 300) } }
                 html.element("p.chips") { html in
                     for (decision, count) in Self.decisions(of: group.entries) { addChip(decision, count, to: &html) }
-                    if newest.kind != .stall { html.element("span.quiet", text: newest.signal) }
+                    if newest.kind != .stall {
+                        html.element("span.quiet", text: newest.summary.subject.limited(to: 40))
+                    }
                     if times.map(group.isNew) == true { html.element("span.chip new", text: "new") }
                     if newest.isQuarantined { html.element("span.quiet", text: "quarantined") }
                 }

@@ -53,7 +53,7 @@ package struct HTMLReportPage: Sendable {
         zone: DisplayZone = .utc,
         nonce: String = HTMLReportPage.randomNonce()
     ) {
-        entries = summaries.map(Entry.init).sorted { ($0.time, $0.id.rawValue) > ($1.time, $1.id.rawValue) }
+        entries = summaries.map { Entry(summary: $0) }.sorted { ($0.time, $0.id.rawValue) > ($1.time, $1.id.rawValue) }
         groups = Group.groups(of: entries)
         times = Self.times(of: entries)
         self.origin = origin

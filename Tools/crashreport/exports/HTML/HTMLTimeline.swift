@@ -218,7 +218,7 @@ extension HTMLReportPage {
 private struct Lane {
     var entries: [HTMLReportPage.Entry]
     /// When it started.
-    var start: Timestamp { entries.map { min($0.started, $0.time) }.min() ?? newest.time }
+    var start: Timestamp { entries.map { min($0.summary.started, $0.time) }.min() ?? newest.time }
     /// Whether it was there after its last fault: a restart in place keeps the process.
     var wentOn: Bool { [.resume, .restart, .wait].contains(newest.decision) }
     var newest: HTMLReportPage.Entry { entries[0] }
