@@ -76,15 +76,10 @@ struct ChildPipes: ~Copyable {
         for descriptor in childsEnds + ours where descriptor >= 0 { _ = close(descriptor) }
     }
 
-    /// The connection to one of its descriptors; `nil` where there is no pipe.
-    mutating func takeConnection(
-        _ number: Int,
-        _ label: String,
-        _ loop: HostRunLoop
-    ) throws(IOError) -> Connection? {
+    /// Our end of the pipe to one of its descriptors; `nil` where there is none. It is the caller's to close.
+    mutating func takeEnd(_ number: Int) -> CInt? {
         guard ours[number] >= 0 else { return nil }
-        let connection = try Connection(FileDescriptor(rawValue: ours[number]), label: label, on: loop)
-        ours[number] = -1
-        return connection
+        defer { ours[number] = -1 }
+        return ours[number]
     }
 }

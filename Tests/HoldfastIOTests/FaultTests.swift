@@ -43,6 +43,30 @@ import Testing
         #expect(try server.stop() == .exited(0))
     }
 
+    @Test func `A child that is kept goes on with its pipes, whatever faults`() throws {
+        let server = try ProbeServer("child")
+        let client = try server.connect()
+        try client.send("child one\n")
+        let words = try #require(server.process.output.next()).split(separator: " ")
+        let pid = try #require(words.dropFirst().first)
+        #expect(words == ["one", pid, "false"])
+        // Resumed: the callout of the line is abandoned, and the pipe is not closed.
+        try client.send("child nil-unwrap\nchild two\n")
+        #expect(try server.process.output.next() == "two \(pid) false")
+        // A planned restart, and one by a fault in the callout of a line.
+        try client.send("restart\n")
+        for fault in ["", "wild-pointer"] {
+            if !fault.isEmpty { try server.connect().send("child \(fault)\n") }
+            #expect(try server.process.output.next()?.hasPrefix("listening ") == true)
+            try server.connect().send("child three\n")
+            #expect(try server.process.output.next() == "three \(pid) true")
+        }
+        let number = try #require(pid_t(String(pid)))
+        #expect(kill(number, SIGTERM) == 0)
+        #expect(try server.process.output.next() == "ended: signalled(15)")
+        #expect(try server.process.wait() == .exited(0), "\(server.process.errors)")
+    }
+
     @Test func `What a peer has not taken is sent by the next process`() throws {
         let server = try ProbeServer("lines")
         let slow = try server.connect(receiveBuffer: 4096)

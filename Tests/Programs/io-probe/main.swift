@@ -14,11 +14,33 @@ let endpoint: Endpoint =
         ? .abstract(String(place.dropFirst()))
         : .tcp(host: place, port: 0)
 
+/// A child that says again what it hears, in the mode "child".
+var child: ChildProcess?
+
+@MainActor func startChild() throws {
+    var command = ChildProcess.Command("cat")
+    command.input = .pipe
+    command.output = .pipe
+    let found = try ChildProcess(command, keptBy: host, as: "cat")
+    child = found
+    found.output?.onLine { _, line in
+        if let fault = Fault(rawValue: line) { fault.commit() }
+        print("\(line) \(found.pid) \(found.isTakenOver)")
+        fflush(nil)
+    }
+    found.onExit { _, status in
+        print("ended: \(status)")
+        fflush(nil)
+        host.stop()
+    }
+}
+
 @MainActor func answer(_ connection: Connection, _ line: String) {
     let words = line.split(separator: " ", maxSplits: 1)
     switch words.first ?? "" {
     case "fault": Fault(rawValue: String(words[1]))?.commit()
     case "restart": host.restart()
+    case "child": child?.input?.send("\(words[1])\n")
     case "set": connection.state = Array(words[1].utf8)
     case "get": connection.send("\(String(decoding: connection.state, as: UTF8.self)) \(connection.isTakenOver)\n")
     case "big": connection.send(String(repeating: "x", count: Int(words[1]) ?? 0) + "\n")
@@ -85,6 +107,7 @@ if mode == "plain" {
 } else {
     listener = try Listener(endpoint, name: "probe", keptBy: host)
 }
+if mode == "child" { try startChild() }
 if mode == "idle" { listener.limits.idle = .milliseconds(200) }
 if mode == "unsent" { listener.limits.unsent = 1 << 20 }
 if mode == "tasks" {
