@@ -178,12 +178,12 @@ final class ReportWriter: Sendable {
 
     /// Logs a line for each fault of an earlier process.
     ///
-    /// Equal faults of one process share a line, with their number.
+    /// Equal faults of one process with the same outcome share a line, with their number.
     private func tell(of reports: [(id: ReportID, report: CrashReport?)], isStored: Bool) {
         var told: [String] = []
         var lines: [String: (text: String, count: Int)] = [:]
         for (id, report) in reports {
-            let key = report.map { "\($0.process.pid) \($0.fingerprint)" } ?? "\(id)"
+            let key = report.map { "\($0.process.pid) \($0.verdict.decision) \($0.fingerprint)" } ?? "\(id)"
             if lines[key] == nil { told.append(key) }
             // A fault of another process, whose numbers are not ours.
             let text = report.map { "\($0.process.name)[\($0.process.pid)] \($0.faultLine(isStored: isStored))" }

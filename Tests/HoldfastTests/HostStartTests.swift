@@ -124,6 +124,18 @@ import Testing
         }
     }
 
+    @Test func `The fault that restarts a process has a line of its own, however many equal ones were resumed`() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/spoiled"
+        try Self.spoil(path, "a file")
+        let run = try HostRun("store", shell: #"probe=$1; shift 3; exec "$probe" store '\#(path)' budget"#)
+        #expect(try run.lines() == ["restarted 1 unusable"])
+        #expect(try run.process.wait() == .exited(0))
+        let ends = run.process.errors.split(separator: "\n").filter { $0.contains("fault 4 restarted the process: ") }
+        #expect(ends.count == 1, "\(run.process.errors)")
+        #expect(ends.allSatisfy { $0.contains(", because the budget of faults is spent") }, "\(ends)")
+    }
+
     @Test func `Standard descriptors that are closed are opened on nothing`() throws {
         let run = try HostRun("without-standard", shell: #"exec "$@" 0<&- 1>&- 2>&-"#)
         #expect(try run.process.wait() == .exited(0))

@@ -5,13 +5,15 @@ import Holdfast
 /// Stores that cannot be used.
 @MainActor
 enum StoreScenarios {
-    /// `resume`, `hard`, `both`, `told`, `chdir`, `setuid`, `mended` or `required` is the first argument; a store called `-` is the default one.
+    /// `resume`, `hard`, `both`, `budget`, `told`, `chdir`, `setuid`, `mended` or `required` is the first argument; a store called `-` is the
+    /// default one.
     static func run(_ store: String, _ arguments: [String]) throws {
         var configuration = EventHost.Configuration.conservative
         configuration.store = store == "-" ? nil : store
         configuration.advanced.verdictDeadline = .seconds(10)
         configuration.afterResume = .keepServing
         configuration.stallPolicy = nil
+        if arguments.first == "budget" { configuration.budget.perProcess = 3 }
         configuration.advanced.requiresStore = arguments.first == "required"
         let host: EventHost
         do {
@@ -39,6 +41,8 @@ enum StoreScenarios {
         case "both":
             host.perform { Fault.nilUnwrap.commit() }
             host.perform { Fault.wildPointer.commit() }
+        case "budget":
+            for _ in 0..<5 { host.perform { Fault.nilUnwrap.commit() } }
         case "told":
             host.perform { Fault.nilUnwrap.commit() }
             host.perform {
