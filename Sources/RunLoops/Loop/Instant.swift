@@ -62,7 +62,8 @@ extension HostRunLoop {
 extension Duration {
     /// Makes a duration from seconds.
     ///
-    /// It is rounded to nanoseconds. 292 years either way stand for anything longer.
+    /// `Duration.seconds(_:)` would end the process if the number is not finite. It is rounded to nanoseconds, and cut to 292 years either
+    /// way.
     ///
     /// - Parameter seconds: How many seconds; may be negative.
     /// - Throws: `RunLoopError` with the code `invalidDate` if it is infinite or not a number.
