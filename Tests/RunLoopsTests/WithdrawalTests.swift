@@ -1,9 +1,10 @@
 import Glibc
 import RecoveryTestSupport
-import RunLoops
 import SystemPackage
 import TestSupport
 import Testing
+
+@testable import RunLoops
 
 @Suite("Withdrawal", .timeLimit(.minutes(10)))
 struct WithdrawalTests {
@@ -310,10 +311,11 @@ struct WithdrawalTests {
             loop.add(Source(label: "held") { _ in })
             return loop.snapshot()
         }
-        #expect(snapshot.withdrawn.map(\.item.label) == ["taken", "held"])
-        #expect(snapshot.withdrawn.map(\.isWithheld) == [false, true])
-        #expect(snapshot.withdrawn.allSatisfy { $0.item.isValid && $0.item.kind == .source })
-        #expect(snapshot.withdrawn.map(\.modes) == [["mode"], [.default]])
+        let withdrawn = snapshot["withdrawn"]
+        #expect(withdrawn.labels == ["taken", "held"])
+        #expect(withdrawn.all.map { $0["withheld"].bool } == [false, true])
+        #expect(withdrawn.all.allSatisfy { $0["valid"].bool == true && $0["kind"].string == "source" })
+        #expect(withdrawn.all.map { $0["modes"].strings } == [["mode"], ["default"]])
         #expect(snapshot.json.contains(#""withdrawn":[{"kind":"source","label":"taken""#))
         #expect(snapshot.description.contains("withdrawn = ("))
     }

@@ -2,139 +2,25 @@ import LinuxSystem
 import Synchronization
 
 extension HostRunLoop {
-    /// The state of a loop at one moment, as plain values, which keep nothing alive.
-    public struct Snapshot: Hashable, Sendable {
-        /// The moment.
-        package let date: Instant
-        /// The address of the loop, which tells loops of a process apart.
-        package let address: UInt
-        /// Whether it is the main thread's loop.
-        package let isMain: Bool
-        /// The number of the eventfd that wakes it.
-        package let wakeDescriptor: CInt
-        /// Whether a wake-up was asked for and not served yet.
-        package let isWakeUpPending: Bool
-        /// Whether wake-ups are dropped now: the loop does not run, or is between its wake and the next pass.
-        package let ignoresWakeUps: Bool
-        /// Whether the thread sleeps.
-        package let isWaiting: Bool
-        /// Whether the innermost run was told to stop.
-        package let isStopped: Bool
-        /// The mode of the innermost run, or `nil` while the loop does not run.
-        package let currentMode: Mode?
-        /// How many runs are active, one inside the other.
-        package let nesting: Int
-        /// How many passes were begun in the life of the loop.
-        package let passCount: UInt64
-        /// The common modes, by name.
-        package let commonModes: [Mode]
-        /// What was added to the common modes, in the order in which the items were made.
-        package let commonItems: [Item]
-        /// The modes, by name.
-        package let modes: [ModeState]
-        /// The blocks that are queued, in their order.
-        package let blocks: [BlockState]
-        /// The items that were withdrawn or withheld and not put back, in the order in which they were made.
-        package let withdrawn: [WithdrawnState]
+    /// What a loop was at one moment: plain values, which keep nothing alive.
+    public struct Snapshot: Sendable, CustomStringConvertible {
+        /// What both ways of writing it are made of, so that they say the same.
+        let tree: JSONValue
 
-        /// Which item it is.
-        package struct Item: Hashable, Sendable {
-            /// What kind of item it is.
-            package let kind: CalloutKind
-            /// Its identity, unique in the process.
-            package let identifier: UInt64
-            /// Its label.
-            package let label: String
-            /// Whether it was not invalidated.
-            package let isValid: Bool
-        }
+        /// The snapshot as JSON: one object in one line, with integers of up to 64 bits.
+        ///
+        /// Times are in nanoseconds: dates on the monotonic clock, and `firesIn` from the date of the snapshot. Characters that
+        /// control a terminal or the order of text are escaped.
+        public var json: String { tree.text }
 
-        /// One mode.
-        package struct ModeState: Hashable, Sendable {
-            /// Its name.
-            package let name: Mode
-            /// The number of the epoll instance in which the loop sleeps in this mode.
-            package let epollDescriptor: CInt
-            /// Its sources, in the order in which they were made.
-            package let sources: [SourceState]
-            /// Its port sources, in the order in which they were made.
-            package let ports: [PortState]
-            /// Its observers, in the order in which they are called.
-            package let observers: [ObserverState]
-            /// Its timers, in the order in which they fire.
-            package let timers: [TimerState]
-        }
-
-        /// A source in a mode.
-        package struct SourceState: Hashable, Sendable {
-            /// Which item it is.
-            package let item: Item
-            /// Whether it was signalled and not performed since.
-            package let isSignalled: Bool
-            /// Its place among sources that are signalled together.
-            package let order: Int
-        }
-
-        /// A port source in a mode.
-        package struct PortState: Hashable, Sendable {
-            /// Which item it is.
-            package let item: Item
-            /// The descriptor.
-            package let descriptor: CInt
-            /// What it waits for.
-            package let interest: PortSource.Interest
-        }
-
-        /// An observer in a mode.
-        package struct ObserverState: Hashable, Sendable {
-            /// Which item it is.
-            package let item: Item
-            /// The stages at which it is called.
-            package let activities: Activity
-            /// Whether it is called more than once.
-            package let repeats: Bool
-            /// Its place among observers of the same stage.
-            package let order: Int
-        }
-
-        /// A timer in a mode.
-        package struct TimerState: Hashable, Sendable {
-            /// Which item it is.
-            package let item: Item
-            /// Whether its callout runs now.
-            package let isFiring: Bool
-            /// The time between two fires; zero for a timer that fires once.
-            package let interval: Duration
-            /// How late it may fire.
-            package let tolerance: Duration
-            /// When it fires next.
-            package let nextFireDate: Instant
-        }
-
-        /// An item that is not served until it is put back.
-        package struct WithdrawnState: Hashable, Sendable {
-            /// Which item it is.
-            package let item: Item
-            /// The modes that it would be put back into, by name; `.common` if it was added to the common ones.
-            package let modes: [Mode]
-            /// Whether it was withheld because of its label when it was added.
-            package let isWithheld: Bool
-        }
-
-        /// A block that is queued.
-        package struct BlockState: Hashable, Sendable {
-            /// Its identity, unique in the process.
-            package let identifier: UInt64
-            /// Its label.
-            package let label: String
-            /// In which modes it may run, by name.
-            package let modes: [Mode]
+        /// The snapshot as text of many lines, in the manner of CFRunLoop's description (CFRunLoop.c:903, 1081, 4088, 4465).
+        public var description: String {
+            var text = ""
+            DescriptionText.write(type: "HostRunLoop", tree, depth: 0, to: &text)
+            return text
         }
     }
-}
 
-/// Taking a snapshot: under the loop's lock, so that it is of one moment.
-extension HostRunLoop {
     /// Describes the loop and everything in it at this moment.
     ///
     /// Callable from any thread, even while the loop runs. The cost grows with the number of items, and the loop cannot add or remove
@@ -142,105 +28,154 @@ extension HostRunLoop {
     ///
     /// - Returns: The description.
     public func snapshot() -> Snapshot {
+        // Under the lock, so that it is of one moment.
         lock.withLock {
-            Snapshot(
-                date: .now,
-                address: unsafe UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()),
-                isMain: isMain,
-                wakeDescriptor: waker.descriptors.present?.wake.rawValue ?? -1,
-                isWakeUpPending: waker.state.isPending,
-                ignoresWakeUps: waker.state.isIgnoring,
-                isWaiting: isWaiting,
-                isStopped: runs.isStopped,
-                currentMode: runs.mode?.name,
-                nesting: nesting,
-                passCount: passCount,
-                commonModes: modes.commonModes.sorted { $0.rawValue < $1.rawValue },
-                commonItems: modes.commonItemsInOrder.map { Snapshot.Item($0.value) },
-                modes: modes.all.map(Snapshot.ModeState.init).sorted { $0.name.rawValue < $1.name.rawValue },
-                blocks: blocks.entries.map(Snapshot.BlockState.init),
-                withdrawn: withdrawals.all.map(Snapshot.WithdrawnState.init)
-                    .sorted { $0.item.identifier < $1.item.identifier }
-            )
+            let date = Instant.now
+            let address = unsafe UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque())
+            let modesByName = modes.all.sorted { $0.name.rawValue < $1.name.rawValue }
+            let withdrawals = withdrawals.all.sorted { $0.item.identifier < $1.item.identifier }
+            return Snapshot(tree: [
+                "address": .bits(UInt64(address)),
+                "main": .bool(isMain),
+                "date": .integer(date.nanoseconds),
+                "wakeUpPort": .number(waker.descriptors.present?.wake.rawValue ?? -1),
+                "wakeUpPending": .bool(waker.state.isPending),
+                "ignoreWakeUps": .bool(waker.state.isIgnoring),
+                "waiting": .bool(isWaiting),
+                "stopped": .bool(runs.isStopped),
+                "currentMode": runs.mode.map { .string($0.name.rawValue) } ?? .null,
+                "nesting": .number(nesting),
+                "passes": .number(passCount),
+                "commonModes": .names(modes.commonModes),
+                // In the order in which they were made, as all items but observers and timers.
+                "commonModeItems": .array(modes.commonItemsInOrder.map { .item($0.value, withKind: true) }),
+                "modes": .array(modesByName.map { $0.described(at: date) }),
+                "blockCount": .number(blocks.entries.count),
+                "blocks": .array(blocks.entries.map(\.described)),
+                "withdrawn": .array(
+                    withdrawals.map {
+                        .item(
+                            $0.item,
+                            withKind: true,
+                            ["modes": .names($0.recordedModes), "withheld": .bool($0.isWithheld)]
+                        )
+                    }
+                ),
+            ])
         }
     }
 }
 
-extension HostRunLoop.Snapshot.Item {
-    fileprivate init(_ item: any LoopItem) {
-        self.init(kind: item.kind, identifier: item.identifier, label: item.label, isValid: item.isValid)
+extension LoopMode {
+    fileprivate func described(at date: HostRunLoop.Instant) -> JSONValue {
+        var sources: [HostRunLoop.Source] = []
+        self.sources.visitAll { sources.append($0) }
+        var ports: [HostRunLoop.PortSource] = []
+        self.ports.visitAll { ports.append($0) }
+        return [
+            "name": .string(name.rawValue),
+            "portSet": .number(poller?.epoll.rawValue ?? -1),
+            "sources0": .array(
+                sources.sorted { $0.identifier < $1.identifier }.map {
+                    .item($0, ["signalled": .bool($0.isSignalled), "order": .number($0.order)])
+                }
+            ),
+            "sources1": .array(
+                ports.sorted { $0.identifier < $1.identifier }.map {
+                    .item($0, ["descriptor": .number($0.number), "interest": $0.interest.described])
+                }
+            ),
+            // In the order in which they are called.
+            "observers": .array(
+                observers.map {
+                    .item(
+                        $0,
+                        [
+                            "activities": .bits(UInt64($0.activities.rawValue)), "repeats": .bool($0.repeats),
+                            "order": .number($0.order),
+                        ]
+                    )
+                }
+            ),
+            "timers": .array(timersInOrder.map { $0.timer.described(isFiring: $0.isFiring, at: date) }),
+        ]
     }
-}
 
-extension HostRunLoop.Snapshot.WithdrawnState {
-    /// Called with the loop's lock held.
-    fileprivate init(_ withdrawal: HostRunLoop.Withdrawal) {
-        self.init(
-            item: .init(withdrawal.item),
-            modes: withdrawal.recordedModes.sorted { $0.rawValue < $1.rawValue },
-            isWithheld: withdrawal.isWithheld
-        )
-    }
-}
-
-extension HostRunLoop.Snapshot.ModeState {
-    /// Called with the loop's lock held.
-    fileprivate init(_ mode: LoopMode) {
-        var sources: [HostRunLoop.Snapshot.SourceState] = []
-        mode.sources.visitAll {
-            sources.append(.init(item: .init($0), isSignalled: $0.isSignalled, order: $0.order))
-        }
-        var ports: [HostRunLoop.Snapshot.PortState] = []
-        mode.ports.visitAll {
-            ports.append(.init(item: .init($0), descriptor: $0.number, interest: $0.interest))
-        }
-        // The timers with their sort keys: a timer that fires, or is about to, has no place in the heap and comes first.
-        var timers: [(key: TimerHeap<HostRunLoop.Timer>.Key, state: HostRunLoop.Snapshot.TimerState)] = []
+    /// In the order in which they fire: a timer that fires, or is about to, has no place in the heap and comes first.
+    private var timersInOrder: [(timer: HostRunLoop.Timer, isFiring: Bool)] {
+        var found: [(key: TimerHeap<HostRunLoop.Timer>.Key, timer: HostRunLoop.Timer, isFiring: Bool)] = []
         var scheduled: Set<UInt64> = []
-        mode.timers.visit(notAfter: .max) { timer, key in
+        timers.visit(notAfter: .max) { timer, key in
             scheduled.insert(timer.identifier)
-            timers.append((key, .init(timer, isFiring: false)))
+            found.append((key, timer, false))
             return .max
         }
-        mode.timers.visitAll { timer in
+        timers.visitAll { timer in
             guard !scheduled.contains(timer.identifier) else { return }
-            timers.append(
-                (.init(deadline: .min, sequence: timer.identifier), .init(timer, isFiring: timer.isBeingCalled))
-            )
+            found.append((.init(deadline: .min, sequence: timer.identifier), timer, timer.isBeingCalled))
         }
-        self.init(
-            name: mode.name,
-            epollDescriptor: mode.poller?.epoll.rawValue ?? -1,
-            sources: sources.sorted { $0.item.identifier < $1.item.identifier },
-            ports: ports.sorted { $0.item.identifier < $1.item.identifier },
-            observers: mode.observers.map {
-                .init(item: .init($0), activities: $0.activities, repeats: $0.repeats, order: $0.order)
-            },
-            timers: timers.sorted { $0.key < $1.key }.map(\.state)
+        return found.sorted { $0.key < $1.key }.map { ($0.timer, $0.isFiring) }
+    }
+}
+
+extension HostRunLoop.Timer {
+    fileprivate func described(isFiring: Bool, at date: HostRunLoop.Instant) -> JSONValue {
+        let next = nextFireDate
+        return .item(
+            self,
+            [
+                "firing": .bool(isFiring),
+                "interval": .integer(interval.saturatingNanoseconds),
+                "tolerance": .integer(tolerance.saturatingNanoseconds),
+                "nextFireDate": .integer(next.nanoseconds),
+                "firesIn": .integer(date.duration(to: next).saturatingNanoseconds),
+            ]
         )
     }
 }
 
-extension HostRunLoop.Snapshot.TimerState {
-    fileprivate init(_ timer: HostRunLoop.Timer, isFiring: Bool) {
-        self.init(
-            item: .init(timer),
-            isFiring: isFiring,
-            interval: timer.interval,
-            tolerance: timer.tolerance,
-            nextFireDate: timer.nextFireDate
-        )
-    }
-}
-
-extension HostRunLoop.Snapshot.BlockState {
-    fileprivate init(_ entry: BlockEntry) {
-        switch entry {
+extension BlockEntry {
+    fileprivate var described: JSONValue {
+        switch self {
         case .plain(let block):
             // It gets its identity when it is called.
-            self.init(identifier: 0, label: PlainBlock.label, modes: [block.isForCommonModes ? .common : .default])
+            [
+                "label": .string(PlainBlock.label), "item": .integer(0),
+                "modes": .names([block.isForCommonModes ? .common : .default]),
+            ]
         case .object(let block):
-            self.init(identifier: block.identifier, label: block.name.text, modes: block.modes.names)
+            [
+                "label": .string(block.name.text), "item": .number(block.identifier),
+                "modes": .array(block.modes.names.map { .string($0.rawValue) }),
+            ]
         }
+    }
+}
+
+extension HostRunLoop.PortSource.Interest {
+    fileprivate var described: JSONValue {
+        let all: [(Self, String)] = [(.readable, "readable"), (.writable, "writable"), (.priority, "priority")]
+        return .array(all.filter { contains($0.0) }.map { .string($0.1) })
+    }
+}
+
+extension JSONValue {
+    fileprivate static func number(_ number: some BinaryInteger) -> JSONValue { .integer(Int64(clamping: number)) }
+
+    fileprivate static func names(_ modes: Set<HostRunLoop.Mode>) -> JSONValue {
+        .array(modes.map(\.rawValue).sorted().map { .string($0) })
+    }
+
+    /// Which item it is, and what is to be said of its kind.
+    fileprivate static func item(
+        _ item: any LoopItem,
+        withKind: Bool = false,
+        _ more: KeyValuePairs<String, JSONValue> = [:]
+    ) -> JSONValue {
+        .object(
+            (withKind ? [("kind", .string("\(item.kind)"))] : []) + [
+                ("label", .string(item.label)), ("item", .number(item.identifier)), ("valid", .bool(item.isValid)),
+            ] + more.map { ($0.key, $0.value) }
+        )
     }
 }

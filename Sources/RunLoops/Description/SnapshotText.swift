@@ -1,148 +1,3 @@
-/// The two ways to write a snapshot. Both are made from the same members, so that they say the same.
-extension HostRunLoop.Snapshot: CustomStringConvertible {
-    /// The snapshot as JSON: one object in one line, with integers of up to 64 bits.
-    ///
-    /// Times are in nanoseconds: dates on the monotonic clock, and `firesIn` from the date of the snapshot. Characters that
-    /// control a terminal or the order of text are escaped.
-    public var json: String { JSONValue.object(members).text }
-
-    /// The snapshot as text of many lines, in the manner of CFRunLoop's description (CFRunLoop.c:903, 1081, 4088, 4465).
-    public var description: String {
-        var text = ""
-        DescriptionText.write(type: "HostRunLoop", .object(members), depth: 0, to: &text)
-        return text
-    }
-
-    private var members: [JSONValue.Member] {
-        [
-            .init("address", .bits(UInt64(address))),
-            .init("main", .bool(isMain)),
-            .init("date", .integer(date.nanoseconds)),
-            .init("wakeUpPort", .integer(Int64(wakeDescriptor))),
-            .init("wakeUpPending", .bool(isWakeUpPending)),
-            .init("ignoreWakeUps", .bool(ignoresWakeUps)),
-            .init("waiting", .bool(isWaiting)),
-            .init("stopped", .bool(isStopped)),
-            .init("currentMode", currentMode.map { .string($0.rawValue) } ?? .null),
-            .init("nesting", .integer(Int64(nesting))),
-            .init("passes", .integer(Int64(clamping: passCount))),
-            .init("commonModes", .array(commonModes.map { .string($0.rawValue) })),
-            .init(
-                "commonModeItems",
-                .array(commonItems.map { .object($0.membersWithKind) })
-            ),
-            .init("modes", .array(modes.map { .object($0.members(at: date)) })),
-            .init("blockCount", .integer(Int64(blocks.count))),
-            .init("blocks", .array(blocks.map { .object($0.members) })),
-            .init("withdrawn", .array(withdrawn.map { .object($0.members) })),
-        ]
-    }
-}
-
-extension HostRunLoop.Snapshot.WithdrawnState {
-    fileprivate var members: [JSONValue.Member] {
-        item.membersWithKind + [
-            .init("modes", .array(modes.map { .string($0.rawValue) })),
-            .init("withheld", .bool(isWithheld)),
-        ]
-    }
-}
-
-extension HostRunLoop.Snapshot.Item {
-    fileprivate var membersWithKind: [JSONValue.Member] { [.init("kind", .string("\(kind)"))] + members }
-
-    fileprivate var members: [JSONValue.Member] {
-        [
-            .init("label", .string(label)),
-            .init("item", .integer(Int64(clamping: identifier))),
-            .init("valid", .bool(isValid)),
-        ]
-    }
-}
-
-extension HostRunLoop.Snapshot.ModeState {
-    fileprivate func members(at date: HostRunLoop.Instant) -> [JSONValue.Member] {
-        [
-            .init("name", .string(name.rawValue)),
-            .init("portSet", .integer(Int64(epollDescriptor))),
-            .init(
-                "sources0",
-                .array(
-                    sources.map {
-                        .object(
-                            $0.item.members + [
-                                .init("signalled", .bool($0.isSignalled)),
-                                .init("order", .integer(Int64($0.order))),
-                            ]
-                        )
-                    }
-                )
-            ),
-            .init(
-                "sources1",
-                .array(
-                    ports.map {
-                        .object(
-                            $0.item.members + [
-                                .init("descriptor", .integer(Int64($0.descriptor))),
-                                .init("interest", .array($0.interest.names.map { .string($0) })),
-                            ]
-                        )
-                    }
-                )
-            ),
-            .init(
-                "observers",
-                .array(
-                    observers.map {
-                        .object(
-                            $0.item.members + [
-                                .init("activities", .bits(UInt64($0.activities.rawValue))),
-                                .init("repeats", .bool($0.repeats)),
-                                .init("order", .integer(Int64($0.order))),
-                            ]
-                        )
-                    }
-                )
-            ),
-            .init("timers", .array(timers.map { .object($0.members(at: date)) })),
-        ]
-    }
-}
-
-extension HostRunLoop.Snapshot.TimerState {
-    fileprivate func members(at date: HostRunLoop.Instant) -> [JSONValue.Member] {
-        item.members + [
-            .init("firing", .bool(isFiring)),
-            .init("interval", .integer(interval.saturatingNanoseconds)),
-            .init("tolerance", .integer(tolerance.saturatingNanoseconds)),
-            .init("nextFireDate", .integer(nextFireDate.nanoseconds)),
-            .init("firesIn", .integer(date.duration(to: nextFireDate).saturatingNanoseconds)),
-        ]
-    }
-}
-
-extension HostRunLoop.Snapshot.BlockState {
-    fileprivate var members: [JSONValue.Member] {
-        [
-            .init("label", .string(label)),
-            .init("item", .integer(Int64(clamping: identifier))),
-            .init("modes", .array(modes.map { .string($0.rawValue) })),
-        ]
-    }
-}
-
-extension HostRunLoop.PortSource.Interest {
-    /// The names of its elements.
-    fileprivate var names: [String] {
-        var names: [String] = []
-        if contains(.readable) { names.append("readable") }
-        if contains(.writable) { names.append("writable") }
-        if contains(.priority) { names.append("priority") }
-        return names
-    }
-}
-
 extension HostRunLoop: CustomStringConvertible {
     /// The loop at this moment, in one line.
     ///
@@ -226,8 +81,8 @@ enum DescriptionText {
 
 /// The parts of a description, and how they are written as JSON.
 ///
-/// Foundation's writer cannot be used: a loop does not link Foundation.
-indirect enum JSONValue: Hashable, Sendable {
+/// Foundation's writer is not for this target: a loop does not link Foundation.
+indirect enum JSONValue: Sendable, ExpressibleByDictionaryLiteral {
     case null
     case bool(Bool)
     case integer(Int64)
@@ -236,18 +91,9 @@ indirect enum JSONValue: Hashable, Sendable {
     case string(String)
     case array([JSONValue])
     /// The members stay in this order.
-    case object([Member])
+    case object([(name: String, value: JSONValue)])
 
-    /// One member of an object.
-    struct Member: Hashable, Sendable {
-        let name: String
-        let value: JSONValue
-
-        init(_ name: String, _ value: JSONValue) {
-            self.name = name
-            self.value = value
-        }
-    }
+    init(dictionaryLiteral members: (String, JSONValue)...) { self = .object(members) }
 
     /// The value as JSON text in one line.
     ///

@@ -69,45 +69,41 @@ extension HostRunLoop {
     /// Why a message port closed a connection to another process.
     public struct ConnectionError: Error, Hashable, CustomStringConvertible {
         /// The kinds of reasons; all but the last three are mistakes of the peer.
-        package enum Reason: Sendable, Hashable, CustomStringConvertible {
-            /// The packet does not begin as a message does.
-            case wrongMagic
-            /// The peer speaks a version that is not known here.
-            case unknownVersion(UInt16)
-            /// The packet has flags that are not known here, or bytes that must be zero are not.
-            case unknownFlags
-            /// The packet is longer or shorter than it says, or its payload exceeds the limit.
-            case wrongLength
-            /// There are more or fewer descriptors than the packet says.
-            case wrongDescriptorCount
-            /// The packet or its descriptors did not arrive whole; also when this process has no descriptors left.
-            case truncated
-            /// The payload was to be in sealed memory of the announced size, and is not.
-            case payloadNotSealed
-            /// The reply port is not a socket of the right kind.
-            case replyPortInvalid
-            /// The port has as many connections as it may have.
-            case tooManyConnections
-            /// This process has no descriptors left for a connection.
-            case noDescriptorsLeft
-            /// A system call failed.
-            case system(Errno)
-
+        package struct Reason: Sendable, Hashable, CustomStringConvertible {
             /// What it means, as a sentence.
-            package var description: String {
-                switch self {
-                case .wrongMagic: "the packet is not a message"
-                case .unknownVersion(let version): "the peer speaks version \(version), which is not known here"
-                case .unknownFlags: "the packet has flags that are not known here"
-                case .wrongLength: "the packet does not have the length that it names"
-                case .wrongDescriptorCount: "the packet does not have the descriptors that it names"
-                case .truncated: "the packet or its descriptors did not arrive whole"
-                case .payloadNotSealed: "the payload is not in sealed memory of its size"
-                case .replyPortInvalid: "the reply port is not a socket of the right kind"
-                case .tooManyConnections: "the port has as many connections as it may have"
-                case .noDescriptorsLeft: "there are no descriptors left for a connection"
-                case .system(let error): "a system call failed (\(error))"
-                }
+            package let description: String
+
+            /// The packet does not begin as a message does.
+            package static let wrongMagic = Reason(description: "the packet is not a message")
+            /// The peer speaks a version that is not known here.
+            package static func unknownVersion(_ version: UInt16) -> Reason {
+                Reason(description: "the peer speaks version \(version), which is not known here")
+            }
+            /// The packet has flags that are not known here, or bytes that must be zero are not.
+            package static let unknownFlags = Reason(description: "the packet has flags that are not known here")
+            /// The packet is longer or shorter than it says, or its payload exceeds the limit.
+            package static let wrongLength = Reason(description: "the packet does not have the length that it names")
+            /// There are more or fewer descriptors than the packet says.
+            package static let wrongDescriptorCount = Reason(
+                description: "the packet does not have the descriptors that it names"
+            )
+            /// The packet or its descriptors did not arrive whole; also when this process has no descriptors left.
+            package static let truncated = Reason(description: "the packet or its descriptors did not arrive whole")
+            /// The payload was to be in sealed memory of the announced size, and is not.
+            package static let payloadNotSealed = Reason(description: "the payload is not in sealed memory of its size")
+            /// The reply port is not a socket of the right kind.
+            package static let replyPortInvalid = Reason(
+                description: "the reply port is not a socket of the right kind"
+            )
+            /// The port has as many connections as it may have.
+            package static let tooManyConnections = Reason(
+                description: "the port has as many connections as it may have"
+            )
+            /// This process has no descriptors left for a connection.
+            package static let noDescriptorsLeft = Reason(description: "there are no descriptors left for a connection")
+            /// A system call failed.
+            package static func system(_ error: Errno) -> Reason {
+                Reason(description: "a system call failed (\(error))")
             }
         }
 
@@ -118,8 +114,7 @@ extension HostRunLoop {
 
         /// What happened, with the process that sent the packet.
         public var description: String {
-            guard let sender else { return reason.description }
-            return "\(reason), from process \(sender.processID)"
+            reason.description + (sender.map { ", from process \($0.processID)" } ?? "")
         }
     }
 }

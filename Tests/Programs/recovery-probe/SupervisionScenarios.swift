@@ -74,8 +74,8 @@ extension Probe {
         perform { [host] in
             self.otherThread()
             // Until its message has come: the deadline stands by then.
-            let port = host.loop.snapshot().modes.flatMap(\.ports).first { $0.item.label == "crash messages" }
-            var wanted = pollfd(fd: port?.descriptor ?? -1, events: Int16(POLLIN), revents: 0)
+            let port = host.loop.snapshot().json.firstMatch(of: #/"label":"crash messages",[^}]*"descriptor":(\d+)/#)
+            var wanted = pollfd(fd: port.flatMap { CInt($0.1) } ?? -1, events: Int16(POLLIN), revents: 0)
             while poll(&wanted, 1, -1) != 1 {}
             latest = .now.advanced(by: .seconds(5))
             // Busy, so that the main loop's own clock would begin later.
