@@ -76,8 +76,7 @@ public final class Connection: @unchecked Sendable {
     private let keeping: Keeping?
     private var source: HostRunLoop.PortSource?
     private var input: LineBuffer
-    private var output: [UInt8]
-    private var written = 0
+    private var output: SendBuffer
     /// Whether the input may hold something that was not offered yet.
     private var hasInput: Bool
     private var atEnd = false
@@ -153,7 +152,7 @@ public final class Connection: @unchecked Sendable {
         let state = state ?? ConnectionState()
         input = state.input
         input.limit = limits.line
-        output = state.output
+        output = SendBuffer(state.output)
         self.state = state.program
         closesWhenSent = state.closesWhenSent
         hasInput = !state.input.isEmpty
@@ -169,7 +168,7 @@ public final class Connection: @unchecked Sendable {
             throw IOError("make \(label) nonblocking", error)
         }
         // The first callout comes at once, where there is something to do in it.
-        let interest: HostRunLoop.PortSource.Interest = first != nil || !output.isEmpty ? .writable : []
+        let interest: HostRunLoop.PortSource.Interest = first != nil || output.count > 0 ? .writable : []
         let source = HostRunLoop.PortSource(
             label: label,
             descriptor: FileDescriptor(rawValue: descriptor),
@@ -266,11 +265,7 @@ public final class Connection: @unchecked Sendable {
             close(.tooMuchUnsent)
             return false
         }
-        if written > limits.highWater {
-            output.removeFirst(written)
-            written = 0
-        }
-        output += bytes
+        output.append(bytes, keepingGone: limits.highWater)
         hasMoved = true
         // In a callout of its own it is all written at once, at the end.
         if !isServing {
@@ -297,7 +292,7 @@ public final class Connection: @unchecked Sendable {
     }
 
     /// How many bytes wait to be written.
-    public var unsentCount: Int { output.count - written }
+    public var unsentCount: Int { output.count }
 
     // MARK: Its end
 
@@ -430,24 +425,11 @@ public final class Connection: @unchecked Sendable {
     }
 
     private func write() {
-        while isOpen && unsentCount > 0 {
-            let count = unsafe output.withUnsafeBytes { bytes in
-                let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[written...])
-                guard isSocket else { return unsafe Glibc.write(descriptor, rest.baseAddress, rest.count) }
-                return unsafe Glibc.send(descriptor, rest.baseAddress, rest.count, CInt(MSG_NOSIGNAL))
-            }
-            if count > 0 {
-                written += count
-                noteMove()
-            } else if errno == EAGAIN {
-                break
-            } else if errno != EINTR {
-                return close(.failed(IOError("write to \(label)", Errno(rawValue: errno))))
-            }
-        }
-        if unsentCount == 0, written > 0 {
-            output.removeAll(keepingCapacity: output.capacity <= limits.highWater)
-            written = 0
+        guard isOpen else { return }
+        do throws(Errno) {
+            if try output.write(to: descriptor, isSocket: isSocket, keeping: limits.highWater) { noteMove() }
+        } catch {
+            close(.failed(IOError("write to \(label)", error)))
         }
     }
 
@@ -491,7 +473,7 @@ public final class Connection: @unchecked Sendable {
         guard hasState || !input.isEmpty || unsentCount > 0 || !state.isEmpty || closesWhenSent else { return }
         let all = ConnectionState(
             input: input,
-            output: output[written...],
+            output: output.rest,
             program: state,
             closesWhenSent: closesWhenSent
         )
