@@ -54,3 +54,11 @@ final class WatchedLoop: WatchedSubject {
         return progress.end(of: reading)?.nanoseconds
     }
 }
+
+/// A loop that is watched and not kept alive.
+final class WeakLoop: @unchecked Sendable {
+    // Written once; the runtime keeps reads of it apart from its end.
+    weak var value: HostRunLoop?
+
+    init(_ value: HostRunLoop) { self.value = value }
+}
