@@ -65,13 +65,16 @@ enum DescriptionText {
     }
 
     /// Returns a string in quotes, in which nothing controls a terminal or the order of text.
-    static func quoted(_ string: String) -> String {
+    static func quoted(
+        _ string: String,
+        escaping escaped: (Unicode.Scalar) -> String = { "\\u{" + String($0.value, radix: 16) + "}" }
+    ) -> String {
         var text = "\""
         for scalar in string.unicodeScalars {
             switch scalar {
             case "\"": text += "\\\""
             case "\\": text += "\\\\"
-            case _ where scalar.isHostile: text += "\\u{" + String(scalar.value, radix: 16) + "}"
+            case _ where scalar.isHostile: text += escaped(scalar)
             default: text.unicodeScalars.append(scalar)
             }
         }
@@ -99,53 +102,23 @@ indirect enum JSONValue: Sendable, ExpressibleByDictionaryLiteral {
     ///
     /// Characters that control a terminal or the order of text are escaped.
     var text: String {
-        var text = ""
-        write(to: &text)
-        return text
-    }
-
-    private func write(to text: inout String) {
         switch self {
-        case .null: text += "null"
-        case .bool(let value): text += value ? "true" : "false"
-        case .integer(let value): text += String(value)
-        case .bits(let value): text += "\"0x\(String(value, radix: 16))\""
-        case .string(let value): Self.write(value, to: &text)
-        case .array(let values):
-            text += "["
-            for (index, value) in values.enumerated() {
-                if index > 0 { text += "," }
-                value.write(to: &text)
-            }
-            text += "]"
+        case .null: "null"
+        case .bool(let value): "\(value)"
+        case .integer(let value): "\(value)"
+        case .bits(let value): "\"0x\(String(value, radix: 16))\""
+        case .string(let value): Self.quoted(value)
+        case .array(let values): "[" + values.map(\.text).joined(separator: ",") + "]"
         case .object(let members):
-            text += "{"
-            for (index, member) in members.enumerated() {
-                if index > 0 { text += "," }
-                Self.write(member.name, to: &text)
-                text += ":"
-                member.value.write(to: &text)
-            }
-            text += "}"
+            "{" + members.map { Self.quoted($0.name) + ":" + $0.value.text }.joined(separator: ",") + "}"
         }
     }
 
-    private static func write(_ string: String, to text: inout String) {
-        text += "\""
-        for scalar in string.unicodeScalars {
-            switch scalar {
-            case "\"": text += "\\\""
-            case "\\": text += "\\\\"
-            case _ where scalar.isHostile:
-                // RFC 8259: beyond U+FFFF, the two halves of the UTF-16 form.
-                for unit in String(scalar).utf16 {
-                    let digits = String(unit, radix: 16)
-                    text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-                }
-            default: text.unicodeScalars.append(scalar)
-            }
+    private static func quoted(_ string: String) -> String {
+        DescriptionText.quoted(string) { scalar in
+            // RFC 8259: beyond U+FFFF, the two halves of the UTF-16 form.
+            String(scalar).utf16.map { "\\u" + String(0x10000 + UInt32($0), radix: 16).dropFirst() }.joined()
         }
-        text += "\""
     }
 }
 

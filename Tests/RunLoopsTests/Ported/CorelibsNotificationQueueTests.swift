@@ -1,5 +1,6 @@
-@testable import RunLoops
 import Testing
+
+@testable import RunLoops
 
 /// What swift-corelibs-foundation's TestNotificationQueue shows of a loop: work that is done as soon as possible, or when the
 /// loop is idle, by observers.
