@@ -195,15 +195,10 @@ public final class ChildProcess: @unchecked Sendable {
         self.keeping = keeping
         label = "\(command.program) \(pid)"
         leadsGroup = command.leadsGroup
-        let source = HostRunLoop.PortSource(label: label, descriptor: FileDescriptor(rawValue: descriptor)) {
-            [self] _, _ in end()
-        }
-        self.source = source
-        do {
-            try loop.add(source, to: .common)
-        } catch {
-            throw IOError("watch \(label): \(error)", .badFileDescriptor)
-        }
+        source = try loop.serve(
+            .init(label: label, descriptor: FileDescriptor(rawValue: descriptor)) { [self] _, _ in end() },
+            for: "watch \(label)"
+        )
     }
 
     // MARK: Its end

@@ -169,21 +169,12 @@ public final class Connection: @unchecked Sendable {
         }
         // The first callout comes at once, where there is something to do in it.
         let interest: HostRunLoop.PortSource.Interest = first != nil || output.count > 0 ? .writable : []
-        let source = HostRunLoop.PortSource(
-            label: label,
-            descriptor: FileDescriptor(rawValue: descriptor),
-            interest: interest
-        ) {
-            [self] _, readiness in serve(readiness)
-        }
-        self.source = source
-        do {
-            try loop.add(source, to: .common)
-        } catch {
-            self.source = nil
-            source.invalidate()
-            throw IOError("serve \(label): \(error)", .badFileDescriptor)
-        }
+        source = try loop.serve(
+            .init(label: label, descriptor: FileDescriptor(rawValue: descriptor), interest: interest) { [self] in
+                serve($1)
+            },
+            for: "serve \(label)"
+        )
         watchIdleness()
     }
 

@@ -73,18 +73,15 @@ public final class FileWatcher: @unchecked Sendable {
             _ = Glibc.close(descriptor)
             throw error
         }
-        let source = HostRunLoop.PortSource(
-            label: "watcher of \(path)",
-            descriptor: FileDescriptor(rawValue: descriptor),
-            interest: []
-        ) { [self] _, _ in read() }
-        self.source = source
-        do {
-            try loop.add(source, to: .common)
+        do throws(IOError) {
+            let queue = FileDescriptor(rawValue: descriptor)
+            source = try loop.serve(
+                .init(label: "watcher of \(path)", descriptor: queue, interest: []) { [self] _, _ in read() },
+                for: "watch \(path)"
+            )
         } catch {
-            source.invalidate()
             _ = Glibc.close(descriptor)
-            throw IOError("watch \(path): \(error)", .badFileDescriptor)
+            throw error
         }
     }
 

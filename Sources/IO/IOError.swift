@@ -1,3 +1,4 @@
+internal import RunLoops
 public import SystemPackage
 
 /// A system call that failed: what was to be done, and the kernel's word.
@@ -14,4 +15,23 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// Both, on one line.
     public var description: String { "\(operation): \(code)" }
+}
+
+extension HostRunLoop {
+    /// Has a port source served in the common modes.
+    ///
+    /// - Parameters:
+    ///   - source: The source; invalidated where it cannot be served.
+    ///   - purpose: What it is for, in words for an error.
+    /// - Returns: The source.
+    /// - Throws: `IOError`.
+    func serve(_ source: PortSource, for purpose: String) throws(IOError) -> PortSource {
+        do {
+            try add(source, to: .common)
+        } catch {
+            source.invalidate()
+            throw IOError("\(purpose): \(error)", .badFileDescriptor)
+        }
+        return source
+    }
 }

@@ -112,19 +112,11 @@ public final class Listener: @unchecked Sendable {
         }
         self.endpoint = endpoint
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
-        let source = HostRunLoop.PortSource(
-            label: "\(name) listener",
-            descriptor: FileDescriptor(rawValue: descriptor),
-            interest: []
-        ) {
-            [self] _, _ in accept()
-        }
-        self.source = source
-        do {
-            try loop.add(source, to: .common)
-        } catch {
-            throw IOError("serve \(name): \(error)", .badFileDescriptor)
-        }
+        let socket = FileDescriptor(rawValue: descriptor)
+        source = try loop.serve(
+            .init(label: "\(name) listener", descriptor: socket, interest: []) { [self] _, _ in accept() },
+            for: "serve \(name)"
+        )
     }
 
     /// Sets what is called with each connection, in a callout of that connection's: to say what is done with what comes.
