@@ -7,7 +7,9 @@ package enum TerminalText {
     /// - Parameter text: Any text.
     /// - Returns: The text with escapes such as `\u{1b}` in the place of such characters.
     package static func visible(_ text: String) -> String {
-        guard text.unicodeScalars.contains(where: isUnsafe) else { return text }
+        // Nearly everything that is shown is printable ASCII, for which Unicode need not be asked.
+        guard text.utf8.contains(where: { !(0x20..<0x7f).contains($0) }), text.unicodeScalars.contains(where: isUnsafe)
+        else { return text }
         var result = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
             if isUnsafe(scalar) {
