@@ -141,7 +141,7 @@ import Testing
         let end = HostRunLoop.Instant.now.advanced(by: .milliseconds(1500))
         let source = Mutex<HostRunLoop.Source?>(nil)
         let signalling = HostRunLoop.Source(label: "again and again") { _ in
-            // The pass after a source only polls (run-loop item 24).
+            // The pass after a source only polls.
             if .now < end {
                 source.withLock { $0 }?.signal()
             } else {

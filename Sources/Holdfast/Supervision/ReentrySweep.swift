@@ -2,9 +2,8 @@ package import RunLoops
 
 /// The way back after a fault: all modes of the loop in short slices, until a probation passes without another fault.
 ///
-/// The recipe is that of the iOS crash handlers that "cycle the modes quickly", made safe: the common-modes name and empty modes
-/// are skipped, and the thread sleeps in the loop's parent epoll while no mode has anything to do (run-loop.md 1.12: the
-/// naive loop burns a core when every mode is empty).
+/// It follows the iOS crash handlers that "cycle the modes quickly", with two differences. It skips the name of the common modes and empty
+/// modes. And the thread sleeps while no mode has anything to do: without that sleep it would burn a core when every mode is empty.
 package struct ReentrySweep: Sendable {
     /// How a sweep ended.
     package enum Result: Sendable, Hashable {

@@ -1,7 +1,7 @@
 import LinuxSystem
 import Synchronization
 
-/// Adding and removing (run-loop items 3 and 6 to 13).
+/// Adding and removing items.
 extension HostRunLoop {
     /// Adds an item to a mode.
     ///

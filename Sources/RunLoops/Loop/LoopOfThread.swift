@@ -3,7 +3,7 @@ import Glibc
 import LinuxSystem
 import Synchronization
 
-/// One loop per thread, made on first use and taken down with the thread (run-loop items 1, 14 and 15).
+/// One loop per thread, made on first use and taken down with the thread.
 extension HostRunLoop {
     private static let key: pthread_key_t = {
         var key = pthread_key_t()

@@ -159,7 +159,7 @@ final class RunStack: @unchecked Sendable {
 
     /// Marks the deadlines that have come; returns whether the innermost run is over or another one was marked now.
     ///
-    /// CFRunLoop's helper timer wakes the loop once, whichever run it belongs to (run-loop item 63).
+    /// CFRunLoop's helper timer wakes the loop once, whichever run it belongs to.
     @discardableResult
     func markOverdue() -> Bool {
         let now = MonotonicClock.nanoseconds

@@ -226,7 +226,7 @@ extension HostRunLoop {
     }
 }
 
-/// The runs of Foundation's RunLoop, made from CFRunLoop's (run-loop item 64).
+/// The runs of Foundation's RunLoop, made from CFRunLoop's.
 extension HostRunLoop {
     /// Runs the loop in the default mode until a point of time, or until the mode is empty.
     ///

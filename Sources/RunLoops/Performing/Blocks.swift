@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The queue of blocks: performs and the plain ones, which do not wake the loop (run-loop items 34 to 36).
+/// The queue of blocks: performs and the plain ones, which do not wake the loop.
 extension HostRunLoop {
     /// Runs a closure once, on the loop's thread, in the next run of a mode, and does not wake the loop for it.
     ///
