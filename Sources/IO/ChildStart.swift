@@ -76,7 +76,7 @@ struct ChildPipes: ~Copyable {
         for descriptor in childsEnds + ours where descriptor >= 0 { _ = close(descriptor) }
     }
 
-    /// Our end of the pipe to one of its descriptors; `nil` where there is none. It is the caller's to close.
+    /// Our end of the pipe to one of its descriptors, for the caller to close; `nil` where there is none.
     mutating func takeEnd(_ number: Int) -> CInt? {
         guard ours[number] >= 0 else { return nil }
         defer { ours[number] = -1 }

@@ -92,6 +92,8 @@ public final class Connection: @unchecked Sendable {
     private var hasState: Bool
     private var lastMove = HostRunLoop.Instant.now
     private var idleTimer: HostRunLoop.Timer?
+    /// Serves what was read, where the kernel tells of nothing.
+    private var turn: HostRunLoop.Timer?
 
     private var first: (@Sendable (Connection) -> Void)?
     private var closing: (@Sendable (Connection) -> Void)?
@@ -448,7 +450,16 @@ public final class Connection: @unchecked Sendable {
         if unsentCount > 0 || first != nil || canGive || isFull { interest.insert(.writable) }
         if wantsInput { interest.insert(.readable) }
         if interest != source.interest { source.interest = interest }
+        if canGive && !isSocket { serveSoon() }
         keepState()
+    }
+
+    /// Has what was read served in a callout of its own: the end of a pipe that is read is never writable (pipe(7)).
+    private func serveSoon() {
+        guard turn?.isValid != true else { return }
+        let turn = HostRunLoop.Timer(label: label, after: .zero) { [weak self] _ in self?.serve([]) }
+        self.turn = turn
+        loop.add(turn, to: .common)
     }
 
     private func consumerHasChanged() {
@@ -478,6 +489,7 @@ public final class Connection: @unchecked Sendable {
         self.source = nil
         source.invalidate()
         idleTimer?.invalidate()
+        turn?.invalidate()
         if let keeping { MainActor.assumeIsolated { keeping.keeper.giveUp(keeping.number) } }
         _ = Glibc.close(descriptor)
         let handler = closeHandler

@@ -120,6 +120,7 @@ final class Keeper {
     ///
     /// - Parameter closingServed: Whether the one that was being served when the process ended is closed; else it goes on without what was
     ///   read from it.
+    /// - Returns: Them.
     func takeOver(closingServed: Bool = true) -> [Kept] {
         let faulted = withheld.union(host.history.faults.map(\.label))
         var connections: [Kept] = []

@@ -47,18 +47,19 @@ import Testing
         let server = try ProbeServer("child")
         let client = try server.connect()
         try client.send("child one\n")
-        let words = try #require(server.process.output.next()).split(separator: " ")
+        let words = try #require(try server.process.output.next()).split(separator: " ")
         let pid = try #require(words.dropFirst().first)
         #expect(words == ["one", pid, "false"])
         // Resumed: the callout of the line is abandoned, and the pipe is not closed.
         try client.send("child nil-unwrap\nchild two\n")
         #expect(try server.process.output.next() == "two \(pid) false")
         // A planned restart, and one by a fault in the callout of a line.
-        try client.send("restart\n")
-        for fault in ["", "wild-pointer"] {
-            if !fault.isEmpty { try server.connect().send("child \(fault)\n") }
+        let other = try server.connect()
+        try other.send("restart\n")
+        for fault in ["", "child wild-pointer\n"] {
+            try client.send(fault)
             #expect(try server.process.output.next()?.hasPrefix("listening ") == true)
-            try server.connect().send("child three\n")
+            try client.send("child three\n")
             #expect(try server.process.output.next() == "three \(pid) true")
         }
         let number = try #require(pid_t(String(pid)))
