@@ -66,6 +66,8 @@ package final class CodeInspector: Sendable {
         // Without a build id, another file may have taken its place.
         if image.buildID != nil, !CrashCapture.executable.isEmpty { program.path = CrashCapture.executable }
         let file = ProgramFile(path: path)
+        // What a verdict needs: later no descriptor may be left to open the library, or the root may be another.
+        if file.hasDebugInformation { DebugLibrary.load() }
         let frames = LockFrames(executable: image, program: file)
         lock.withLock { _ in
             unsafe self.frames = frames

@@ -26,7 +26,7 @@ package enum UncountedLock: Sendable {
     case none
     /// It may.
     case mayBeHeld
-    /// Not known: the program's file could not be read.
+    /// Not known: the program's file, or its debug information, could not be read.
     case unread
 }
 

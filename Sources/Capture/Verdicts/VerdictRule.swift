@@ -144,7 +144,7 @@ package struct VerdictRule: Sendable {
         if fault.holdsLock { return "a lock that the callout took is still held" }
         if fault.isInLockFrame {
             return fault.isProgramUnread
-                ? "whether a function holds a lock cannot be told: the program's file could not be read"
+                ? "whether a function holds a lock cannot be told: the program's file, or its debug information, could not be read"
                 : "it happened inside a function that holds a lock"
         }
         if fault.hasOpenRuntimeState {
@@ -189,7 +189,7 @@ package struct VerdictRule: Sendable {
         }
         if fault.walk.hasUnknownFrame {
             return fault.isProgramUnread
-                ? "Swift functions cannot be told from those of a C library: the program's file could not be read"
+                ? "Swift functions cannot be told from those of a C library: the program's file, or its debug information, could not be read"
                 : "the program has no symbols by which Swift functions could be told from those of a C library"
         }
         if fault.isOverdue { return objectionToInterrupted(fault.walk.prefix) }

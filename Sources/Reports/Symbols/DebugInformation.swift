@@ -2,7 +2,7 @@ internal import CElfutils
 internal import LinuxSystem
 internal import Synchronization
 
-/// libdw, which few processes need: it is loaded when the first debug information is read.
+/// libdw, which few processes need: a host loads it where its program has debug information, others when they read some.
 ///
 /// Not by the crash thread, nor for it while a verdict waits: the dynamic linker allocates, and takes locks.
 package enum DebugLibrary {

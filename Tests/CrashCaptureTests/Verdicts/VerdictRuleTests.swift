@@ -215,11 +215,11 @@ import Testing
                     isProgramUnread: true,
                     walk: Walk(end: .recoveryPoint, hasUnknownFrame: true)
                 ),
-                "C library: the program's file could not be read"
+                "C library: the program's file, or its debug information, could not be read"
             ),
             (
                 FaultSummary(signal: SIGILL, code: 2, isInLockFrame: true, isProgramUnread: true),
-                "holds a lock cannot be told: the program's file could not be read"
+                "holds a lock cannot be told: the program's file, or its debug information, could not be read"
             ),
             (
                 FaultSummary(signal: SIGSEGV, code: 1, walk: Walk(end: .recoveryPoint, prefix: .swiftCode)),

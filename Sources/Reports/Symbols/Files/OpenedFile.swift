@@ -60,6 +60,11 @@ package final class ProgramFile {
         file = try? OpenedFile(path: path)
     }
 
+    /// Whether the file has debug information; false where it cannot be read now.
+    package var hasDebugInformation: Bool {
+        opened().flatMap { ELFFile($0, path: path) }?.hasDebugInformation ?? false
+    }
+
     /// The file; nil where it cannot be opened now either.
     package func opened() -> OpenedFile? {
         if file?.isIntact != true { file = try? OpenedFile(path: path) }
