@@ -23,8 +23,8 @@ extension HostRunLoop {
         static var keepsModeAlive: Bool { true }
         var canBeWithdrawn: Bool { delayedBlock == nil }
 
-        /// The time between two fires; zero for a timer that fires once.
-        package let interval: Duration
+        /// The time between two fires, 292 years at most; zero for a timer that fires once.
+        package var interval: Duration { .nanoseconds(intervalNanoseconds) }
         private let intervalNanoseconds: Int64
 
         /// Makes a timer that is in no loop yet.
@@ -61,7 +61,6 @@ extension HostRunLoop {
             _ perform: @escaping @Sendable (Timer) -> Void
         ) {
             fireTime = time
-            self.interval = max(interval, .zero)
             // A positive interval stays one, however short.
             intervalNanoseconds = interval > .zero ? max(1, interval.saturatingNanoseconds) : 0
             self.perform = perform
