@@ -28,13 +28,13 @@ public struct SignalEvent: Sendable, Hashable {
     /// The events of that descriptor, in the form of poll(2).
     package let descriptorEvents: CInt
     /// Signals of this number that came before this one and found no room: 4,096 wait at most.
-    package let lost: UInt64
+    public let lost: UInt64
     /// Whether this is no signal, but tells only how many were lost after the last one.
-    package let isCountOnly: Bool
+    public let isCountOnly: Bool
     /// Whether the process before this one took it, and was replaced before it had ended: SIGTERM and SIGINT.
     public let isRepeated: Bool
     /// When it arrived, in nanoseconds since 1970.
-    public let unixNanoseconds: Int64
+    package let unixNanoseconds: Int64
 
     /// The value as the `sival_int` of sigqueue(3); the other half is undefined.
     package var intValue: Int32 { Int32(truncatingIfNeeded: value) }
