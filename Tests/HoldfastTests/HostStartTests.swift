@@ -124,7 +124,8 @@ import Testing
         }
     }
 
-    @Test func `The fault that restarts a process has a line of its own, however many equal ones were resumed`() throws {
+    @Test func `The fault that restarts a process has a line of its own, however many equal ones were resumed`() throws
+    {
         let folder = try TemporaryFolder()
         let path = folder.path + "/spoiled"
         try Self.spoil(path, "a file")
