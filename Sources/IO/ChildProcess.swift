@@ -2,7 +2,6 @@ internal import CLinuxShims
 internal import Glibc
 public import Holdfast
 internal import LinuxSystem
-internal import Logging
 public import RunLoops
 public import SystemPackage
 
@@ -55,11 +54,6 @@ public final class ChildProcess: @unchecked Sendable {
         /// Whether it leads a process group of its own: then signals of a terminal do not reach it, and `signal(_:)` reaches the group.
         public var leadsGroup = false
 
-        /// Whether one of its standard descriptors is a pipe.
-        var hasPipe: Bool {
-            [input, output, errors].contains { stream in if case .pipe = stream { true } else { false } }
-        }
-
         /// Makes a command with the streams above.
         ///
         /// - Parameters:
@@ -106,8 +100,7 @@ public final class ChildProcess: @unchecked Sendable {
 
     /// Finds the process again that this one has started before a restart in place, or starts it.
     ///
-    /// One that was found has its pipes, with what was read from them and not served, and what was sent and not written: set their
-    /// handlers again. If the process ended while it served one of them, what was read from that one is gone.
+    /// One that was found has no pipes: they ended with the restart.
     ///
     /// - Parameters:
     ///   - command: What to start if none was kept, also if it has ended and its end was taken.
@@ -116,23 +109,12 @@ public final class ChildProcess: @unchecked Sendable {
     /// - Throws: `IOError`.
     @MainActor
     public convenience init(_ command: Command, keptBy host: EventHost, as name: String) throws(IOError) {
-        var keeper: Keeper?
-        if command.hasPipe {
-            keeper = try Keeper(host: host, name: "\(name) pipes", logger: Logger(label: "holdfast-io"))
-        }
-        let pipes = keeper?.takeOver(closingServed: false) ?? []
         if let descriptor = host.keptDescriptor(named: name)?.rawValue, let text = host.keptState(named: name),
             let pid = CInt(String(decoding: text, as: UTF8.self))
         {
             try self.init(pid, descriptor, command, host.loop, (host, name), isTakenOver: true)
-            for pipe in pipes { try connect(pipe.descriptor, pipe.number - 1, keeper, pipe.state) }
         } else {
-            // Those of a child whose end was taken.
-            for pipe in pipes {
-                keeper?.giveUp(pipe.number)
-                _ = close(pipe.descriptor)
-            }
-            try self.init(starting: command, host.loop, (host, name), keeper)
+            try self.init(starting: command, host.loop, (host, name))
             do {
                 try host.keepAcrossRestart(FileDescriptor(rawValue: descriptor), as: name, state: Array("\(pid)".utf8))
             } catch {
@@ -144,40 +126,16 @@ public final class ChildProcess: @unchecked Sendable {
     private convenience init(
         starting command: Command,
         _ loop: HostRunLoop,
-        _ keeping: (EventHost, String)?,
-        _ keeper: Keeper? = nil
+        _ keeping: (EventHost, String)?
     ) throws(IOError) {
         var pipes = try ChildPipes(for: command)
         let pid = try command.start(streams: pipes.ofChild)
         let descriptor = hf_pidfd_open(pid)
         guard descriptor >= 0 else { throw IOError("watch \(command.program)", Errno(rawValue: errno)) }
         try self.init(pid, descriptor, command, loop, keeping, isTakenOver: false)
-        for number in 0..<3 {
-            guard let end = pipes.takeEnd(number) else { continue }
-            if let keeper { MainActor.assumeIsolated { keeper.keep(end, as: number + 1) } }
-            try connect(end, number, keeper, nil)
-        }
-    }
-
-    /// Makes the connection to one of its descriptors.
-    private func connect(_ end: CInt, _ number: Int, _ keeper: Keeper?, _ state: ConnectionState?) throws(IOError) {
-        let streams: [(name: String, stream: ReferenceWritableKeyPath<ChildProcess, Connection?>)] = [
-            ("input", \.input), ("output", \.output), ("errors", \.errors),
-        ]
-        guard streams.indices.contains(number) else { return }
-        let connection = try Connection(
-            end,
-            "\(label) \(streams[number].name)",
-            loop,
-            Connection.Limits(),
-            keeper.map { Connection.Keeping(keeper: $0, number: number + 1) },
-            state,
-            first: nil,
-            closing: nil
-        )
-        // A line that faults costs itself: without its pipe the child would end by SIGPIPE.
-        connection.onAbandon = .keep
-        self[keyPath: streams[number].stream] = connection
+        input = try pipes.takeConnection(0, "\(label) input", loop)
+        output = try pipes.takeConnection(1, "\(label) output", loop)
+        errors = try pipes.takeConnection(2, "\(label) errors", loop)
     }
 
     private init(

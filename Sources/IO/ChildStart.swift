@@ -76,10 +76,17 @@ struct ChildPipes: ~Copyable {
         for descriptor in childsEnds + ours where descriptor >= 0 { _ = close(descriptor) }
     }
 
-    /// Our end of the pipe to one of its descriptors, for the caller to close; `nil` where there is none.
-    mutating func takeEnd(_ number: Int) -> CInt? {
+    /// The connection to one of its descriptors; `nil` where there is no pipe.
+    mutating func takeConnection(
+        _ number: Int,
+        _ label: String,
+        _ loop: HostRunLoop
+    ) throws(IOError) -> Connection? {
         guard ours[number] >= 0 else { return nil }
-        defer { ours[number] = -1 }
-        return ours[number]
+        let connection = try Connection(FileDescriptor(rawValue: ours[number]), label: label, on: loop)
+        ours[number] = -1
+        // A line that faults costs itself: without its pipe the child would end by SIGPIPE.
+        connection.onAbandon = .keep
+        return connection
     }
 }

@@ -450,14 +450,18 @@ public final class Connection: @unchecked Sendable {
         if unsentCount > 0 || first != nil || canGive || isFull { interest.insert(.writable) }
         if wantsInput { interest.insert(.readable) }
         if interest != source.interest { source.interest = interest }
-        if canGive && !isSocket { serveSoon() }
+        if canGive && !closesWhenSent && !isSocket { serveSoon() }
         keepState()
     }
 
     /// Has what was read served in a callout of its own: the end of a pipe that is read is never writable (pipe(7)).
     private func serveSoon() {
-        guard turn?.isValid != true else { return }
-        let turn = HostRunLoop.Timer(label: label, after: .zero) { [weak self] _ in self?.serve([]) }
+        guard turn == nil else { return }
+        let turn = HostRunLoop.Timer(label: label, after: .zero) { [weak self] _ in
+            // First: a timer is valid until its callout is over, and what this serves may ask for another turn.
+            self?.turn = nil
+            self?.serve([])
+        }
         self.turn = turn
         loop.add(turn, to: .common)
     }

@@ -84,13 +84,6 @@ final class Keeper {
         return number
     }
 
-    /// Keeps a pipe under a number that says which it is.
-    func keep(_ descriptor: CInt, as number: Int) {
-        attempt(label(number)) {
-            try host.keepAcrossRestart(FileDescriptor(rawValue: descriptor), as: label(number))
-        }
-    }
-
     /// Changes what goes with a connection.
     func set(_ state: ConnectionState, of number: Int) {
         attempt(label(number)) {
@@ -117,18 +110,13 @@ final class Keeper {
     // MARK: Taking over
 
     /// The connections of the process before this one that can go on; the others are closed.
-    ///
-    /// - Parameter closingServed: Whether the one that was being served when the process ended is closed; else it goes on without what was
-    ///   read from it.
-    /// - Returns: Them.
-    func takeOver(closingServed: Bool = true) -> [Kept] {
+    func takeOver() -> [Kept] {
         let faulted = withheld.union(host.history.faults.map(\.label))
         var connections: [Kept] = []
         for label in host.keptNames {
             guard let number = number(in: label) else { continue }
-            let wasServed = number == mark.leftover || faulted.contains(label)
-            if !(wasServed && closingServed),
-                let state = ConnectionState(bytes: wasServed ? [] : host.keptState(named: label) ?? []),
+            if number != mark.leftover, !faulted.contains(label),
+                let state = ConnectionState(bytes: host.keptState(named: label) ?? []),
                 let descriptor = host.keptDescriptor(named: label)?.rawValue
             {
                 connections.append(Kept(number: number, descriptor: descriptor, state: state))

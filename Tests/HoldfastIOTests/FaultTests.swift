@@ -43,28 +43,24 @@ import Testing
         #expect(try server.stop() == .exited(0))
     }
 
-    @Test func `A child that is kept goes on with its pipes, whatever faults`() throws {
+    @Test func `A line of a child that faults costs itself, and a restart finds the child again`() throws {
         let server = try ProbeServer("child")
         let client = try server.connect()
         try client.send("child one\n")
         let words = try #require(try server.process.output.next()).split(separator: " ")
         let pid = try #require(words.dropFirst().first)
-        #expect(words == ["one", pid, "false"])
-        // Resumed: the callout of the line is abandoned, and the pipe is not closed.
+        #expect(words == ["one", pid])
+        // In one write: each callout that is abandoned leaves the lines behind it, and the kernel tells of nothing more.
         try client.send("child nil-unwrap\nchild two\n")
-        #expect(try server.process.output.next() == "two \(pid) false")
-        // A planned restart, and one by a fault in the callout of a line.
-        let other = try server.connect()
-        try other.send("restart\n")
-        for fault in ["", "child wild-pointer\n"] {
-            try client.send(fault)
-            #expect(try server.process.output.next()?.hasPrefix("listening ") == true)
-            try client.send("child three\n")
-            #expect(try server.process.output.next() == "three \(pid) true")
-        }
-        let number = try #require(pid_t(String(pid)))
-        #expect(kill(number, SIGTERM) == 0)
-        #expect(try server.process.output.next() == "ended: signalled(15)")
+        #expect(try server.process.output.next() == "two \(pid)")
+        try client.send("child nil-unwrap\nchild index-out-of-range\nchild overflow\nchild three\nchild four\n")
+        #expect(try server.process.output.next() == "three \(pid)")
+        #expect(try server.process.output.next() == "four \(pid)")
+        try server.connect().send("restart\n")
+        var lines: [String?] = []
+        while lines.last != "ended: exited(0)", lines.count < 5 { lines.append(try server.process.output.next()) }
+        // Its pipes ended with the process that had them, so cat ends.
+        #expect(lines.contains("found again: \(pid)") && lines.last == "ended: exited(0)", "\(lines)")
         #expect(try server.process.wait() == .exited(0), "\(server.process.errors)")
     }
 

@@ -23,9 +23,10 @@ var child: ChildProcess?
     command.output = .pipe
     let found = try ChildProcess(command, keptBy: host, as: "cat")
     child = found
+    if found.isTakenOver { print("found again: \(found.pid)") }
     found.output?.onLine { _, line in
         if let fault = Fault(rawValue: line) { fault.commit() }
-        print("\(line) \(found.pid) \(found.isTakenOver)")
+        print("\(line) \(found.pid)")
         fflush(nil)
     }
     found.onExit { _, status in
