@@ -21,6 +21,8 @@ package final class CodeInspector: Sendable {
     private nonisolated(unsafe) var file: ProgramFile?
     /// Protected by `lock`.
     private nonisolated(unsafe) var frames: LockFrames?
+    /// Whether libdw is needed and not there: protected by `lock`.
+    private nonisolated(unsafe) var lacksLibrary = false
     /// A retained `FunctionOrigins` that is never released, or 0.
     ///
     /// Read without the lock.
@@ -87,7 +89,7 @@ package final class CodeInspector: Sendable {
         isWarm.store(1, ordering: .releasing)
         Futex.wakeOne(waitingOn: isWarm)
         lock.withLock { _ in unsafe frames?.warmUp() }
-        if let problem = DebugLibrary.problem {
+        if lock.withLock({ _ in unsafe lacksLibrary }), let problem = DebugLibrary.problem {
             logger?.warning(
                 """
                 no fault will be resumed, and reports have no lines: the program has debug information, and libdw cannot be loaded to \
@@ -118,9 +120,10 @@ package final class CodeInspector: Sendable {
     /// Reads where functions come from, unless that has been done; what cannot be read now is tried again at the next fault.
     private func prepare(mayLoad: Bool) {
         lock.withLock { _ in
-            guard origins.load(ordering: .acquiring) == 0 else { return }
+            guard origins.load(ordering: .acquiring) == 0, unsafe !lacksLibrary else { return }
             guard let program = unsafe program, let file = unsafe file else { return }
             let read = FunctionOrigins(of: program, from: file, trusting: trusted, mayLoad: mayLoad)
+            unsafe lacksLibrary = read.lacksLibrary
             guard !read.isUnread else { return }
             origins.store(UInt(bitPattern: unsafe Unmanaged.passRetained(read).toOpaque()), ordering: .releasing)
         }

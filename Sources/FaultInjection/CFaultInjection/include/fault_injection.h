@@ -65,7 +65,7 @@ void faultRaiseSegv(void);
 void faultCxxException(void);
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Faults at moments that a careless resume would not survive. Each function commits one, as those of fault_injection.h do.
+// Faults at moments that a careless resume would not survive. Each function commits one, as the others do.
 
 // Locks, in library_faults.c
 
@@ -140,8 +140,6 @@ int hf_close_memory_files(void);
 
 /// Calls `std::terminate` without an exception: SIGABRT.
 void faultCxxTerminate(void);
-
-// C++, in cxx_faults.cpp
 
 /// Runs the undefined instruction in the initialiser of a static variable of a function, once: SIGILL.
 void faultStaticInitializer(void);

@@ -71,6 +71,9 @@ package final class FunctionOrigins: Sendable {
     /// Whether a file could not be read that tells more: another attempt may.
     package let isUnread: Bool
 
+    /// Whether that is the debug information, and libdw is not there to read it: no other attempt will.
+    package let lacksLibrary: Bool
+
     /// Reads the symbols and the debug information of an executable, and of its separate debug file where there is one.
     ///
     /// - Parameters:
@@ -98,6 +101,7 @@ package final class FunctionOrigins: Sendable {
         let isWanted = informed != nil && isAffordable
         // What would be told of inlined code is not known then: nothing is cleared.
         let isLibraryAbsent = isWanted && !((mayLoad || DebugLibrary.isSettled) && DebugLibrary.load())
+        lacksLibrary = isLibraryAbsent && DebugLibrary.problem != nil
         let information =
             isWanted && !isLibraryAbsent ? informed.flatMap { DebugInformation(of: $0, finder: finder) } : nil
         image = executable

@@ -229,7 +229,8 @@ package final class ELFFile {
         guard headers.count == Int(count) else { return nil }
         let place = header.e_shstrndx == UInt16(SHN_XINDEX) ? Int(first.sh_link) : Int(header.e_shstrndx)
         let names = ELFNames(headers.indices.contains(place) ? file.contents(of: headers[place]) : [])
-        return headers.map { Section(name: names[Int($0.sh_name)], header: $0) }
+        // All may have one name, as long as the table: it would be kept for each.
+        return headers.map { Section(name: names.text(at: Int($0.sh_name), atMost: 64), header: $0) }
     }
 
     /// Looks through the sections; in a file without any through the segments, whose offsets are wrong in a debug file.
@@ -266,9 +267,14 @@ package struct ELFNames {
         self.bytes = bytes
     }
 
-    /// The text at an offset; "" where there is none.
-    package subscript(offset: Int) -> String {
-        guard bytes.indices.contains(offset), let end = bytes[offset...].firstIndex(of: 0) else { return "" }
+    /// The text at an offset; "" where there is none, or one of more than 64 KiB.
+    package subscript(offset: Int) -> String { text(at: offset, atMost: 1 << 16) }
+
+    /// The text at an offset; "" where there is none, or a longer one.
+    func text(at offset: Int, atMost limit: Int) -> String {
+        guard bytes.indices.contains(offset), let end = bytes[offset...].prefix(limit).firstIndex(of: 0) else {
+            return ""
+        }
         return String(decoding: bytes[offset..<end], as: UTF8.self)
     }
 
