@@ -103,8 +103,8 @@ public final class Connection: @unchecked Sendable {
     private var roomHandler: (@Sendable (Connection) -> Void)?
     private var endHandler: (@Sendable (Connection) -> Void)?
     private var closeHandler: (@Sendable (Connection, Ending) -> Void)?
-    /// Ends the wait of a task that wants a line; it then looks by itself.
-    private var waiter: AsyncStream<Never>.Continuation?
+    /// That of a task that wants a line.
+    private let taskWait = TaskWait()
     /// Whether a task is in `nextLine()`.
     private var isAwaited = false
     /// Why the connection was closed.
@@ -360,7 +360,7 @@ public final class Connection: @unchecked Sendable {
         } while isOpen && unsentCount == 0 && hasInput && hasConsumer && isReading && !closesWhenSent
         guard isOpen, atEnd, !isEndTold, isConsumed else { return }
         isEndTold = true
-        takeWaiter()?.finish()
+        taskWait.end()
         endHandler?(self)
     }
 
@@ -374,7 +374,7 @@ public final class Connection: @unchecked Sendable {
         }
     }
 
-    private var hasConsumer: Bool { lineHandler != nil || bytesHandler != nil || waiter != nil }
+    private var hasConsumer: Bool { lineHandler != nil || bytesHandler != nil || taskWait.isPending }
 
     /// Whether nobody will take more of what has come.
     private var isConsumed: Bool { !hasInput || !hasConsumer && !isPulled }
@@ -403,7 +403,7 @@ public final class Connection: @unchecked Sendable {
                 if !bytes.isEmpty { bytesHandler(self, bytes) }
                 continue
             }
-            if let waiter = takeWaiter() { return waiter.finish() }
+            if taskWait.isPending { return taskWait.end() }
             guard let lineHandler else { return }
             switch input.next() {
             case .line(let line):
@@ -501,7 +501,7 @@ public final class Connection: @unchecked Sendable {
         (first, closing, lineHandler, longLineHandler, bytesHandler) = (nil, nil, nil, nil, nil)
         (roomHandler, endHandler, closeHandler) = (nil, nil, nil)
         self.ending = ending
-        takeWaiter()?.finish()
+        taskWait.end()
         handler?(self, ending)
     }
 
@@ -520,11 +520,6 @@ public final class Connection: @unchecked Sendable {
     }
 
     // MARK: Tasks
-
-    private func takeWaiter() -> AsyncStream<Never>.Continuation? {
-        defer { waiter = nil }
-        return waiter
-    }
 
     /// The next line for a task on the loop's thread; nil at the end, or when the task is cancelled.
     nonisolated(nonsending) func nextLine() async throws(Ending) -> String? {
@@ -547,16 +542,10 @@ public final class Connection: @unchecked Sendable {
             hasInput = false
             if let ending, ending != .closed { throw ending }
             guard isOpen, !atEnd, !Task.isCancelled else {
-                waiter = nil
                 if !isServing { settle() }
                 return nil
             }
-            // A stream knows how to end a wait for what is cancelled; nothing is ever in it.
-            let (wait, waiter) = AsyncStream.makeStream(of: Never.self)
-            self.waiter = waiter
-            settle()
-            var waits = wait.makeAsyncIterator()
-            await waits.next(isolation: #isolation)
+            await taskWait.wait(settle)
         }
     }
 }

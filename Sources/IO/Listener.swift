@@ -34,8 +34,8 @@ public final class Listener: @unchecked Sendable {
     private var hasTakenOver = false
     /// Connections of the process before this one that no task has asked for.
     private var waiting: [Connection] = []
-    /// A task that waits for a connection.
-    private var waiter: AsyncStream<Never>.Continuation?
+    /// That of a task that wants a connection.
+    private let taskWait = TaskWait()
     /// Whether a task is in `nextConnection()`.
     private var isAwaited = false
 
@@ -151,7 +151,7 @@ public final class Listener: @unchecked Sendable {
         _ = Glibc.close(descriptor)
         handler = nil
         if case .unix(let path) = endpoint { _ = unsafe unlink(path) }
-        takeWaiter()?.finish()
+        taskWait.end()
     }
 
     // MARK: Accepting
@@ -161,7 +161,7 @@ public final class Listener: @unchecked Sendable {
     }
 
     private func settle() {
-        let wants = isAccepting && rest == nil && (handler != nil || waiter != nil)
+        let wants = isAccepting && rest == nil && (handler != nil || taskWait.isPending)
         let interest: HostRunLoop.PortSource.Interest = wants ? .readable : []
         if let source, source.interest != interest { source.interest = interest }
     }
@@ -169,7 +169,7 @@ public final class Listener: @unchecked Sendable {
     private func accept() {
         // A bound on one callout, so that a flood of connections does not starve those that are open.
         for _ in 0..<64 {
-            guard isAccepting, handler != nil || waiter != nil else { break }
+            guard isAccepting, handler != nil || taskWait.isPending else { break }
             do throws(Errno) {
                 serve(try SystemCall.checked { hf_connection_accept(descriptor) })
             } catch .wouldBlock {
@@ -231,7 +231,7 @@ public final class Listener: @unchecked Sendable {
             open[ObjectIdentifier(connection)] = connection
             guard handler == nil else { return }
             waiting.append(connection)
-            takeWaiter()?.finish()
+            taskWait.end()
         } catch {
             logger.error("cannot serve a connection: \(error)")
             if let keeper { MainActor.assumeIsolated { keeper.giveUp(number) } }
@@ -248,22 +248,12 @@ public final class Listener: @unchecked Sendable {
         takeOver()
         while waiting.isEmpty {
             guard source != nil, !Task.isCancelled else {
-                waiter = nil
                 settle()
                 return nil
             }
-            let (wait, waiter) = AsyncStream.makeStream(of: Never.self)
-            self.waiter = waiter
-            settle()
-            var waits = wait.makeAsyncIterator()
-            await waits.next(isolation: #isolation)
+            await taskWait.wait(settle)
         }
         return waiting.removeFirst()
-    }
-
-    private func takeWaiter() -> AsyncStream<Never>.Continuation? {
-        defer { waiter = nil }
-        return waiter
     }
 }
 
