@@ -38,7 +38,9 @@ package struct SpoolFinisher: Sendable {
     private let folding: ReportStore.Folding?
 
     /// Reading the images' files is the part that could kill a process: given up after so many who did not get to the
-    /// end. Most of those died of something else.
+    /// end.
+    ///
+    /// Most of those died of something else.
     private static let maximumNamingAttempts = 24
 
     /// Seconds after which a temporary file has no process any more.
