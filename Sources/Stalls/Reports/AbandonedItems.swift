@@ -1,19 +1,19 @@
 internal import Synchronization
 
-/// The items whose callouts were abandoned last: a stall that ended so did not go on by itself.
+/// The items whose callouts were abandoned most recently: a stall in such a callout did not end by itself.
 package final class AbandonedItems: Sendable {
-    /// More than loops that stall at once.
+    /// More than the number of loops that could stall at once.
     private static let capacity = 64
 
-    /// The oldest first; protected by its lock.
+    /// Oldest first; protected by its lock.
     private let items = Mutex<[UInt64]>([])
 
-    /// None yet.
+    /// Starts empty.
     package init() {}
 
-    /// Notes one.
+    /// Adds an item.
     ///
-    /// On the thread whose callout it was, between that and the next one.
+    /// Called on the thread of the abandoned callout, before its next callout.
     package func add(_ item: UInt64) {
         items.withLock { items in
             if items.count == Self.capacity { items.removeFirst() }
@@ -21,9 +21,9 @@ package final class AbandonedItems: Sendable {
         }
     }
 
-    /// Takes an item out; says whether it was there.
+    /// Removes an item; returns whether it was present.
     ///
-    /// On any thread.
+    /// Callable from any thread.
     package func take(_ item: UInt64) -> Bool {
         items.withLock { items in
             let count = items.count

@@ -5,54 +5,54 @@ internal import LinuxSystem
 internal import RunLoops
 internal import Symbolication
 
-/// A stall that has a report, and what was seen of it so far.
+/// A stall that has a report, and what has been seen of it so far.
 ///
 /// Used on the reporter's thread only.
 struct OngoingStall {
-    /// The stall as it was told first.
+    /// The stall as first reported by the monitor.
     let stall: Stall
-    /// The thread that stalled, as gettid(2) has it; 0 if it is not known.
+    /// The stalled thread's gettid(2); 0 if unknown.
     private let thread: CInt
-    /// How long the process had run when it was found.
+    /// How long the process had run when the stall was found.
     private let uptimeNanoseconds: Int64
-    /// Where its loop was, as the first look in a callout saw it.
+    /// The state of the loop, from the first look that saw a callout.
     private var loop: CrashReport.LoopState?
-    /// Whether it ended because its callout was abandoned.
+    /// Whether the stall ended because its callout was abandoned.
     var isAbandoned = false
-    /// The process when it was found.
+    /// The process when the stall was found.
     let process: SpoolContents
     private let beginTime: Timestamp
     private let context: FaultContext?
     private var samples = StallSamples()
-    /// The look that the report has in full.
+    /// The look that the report shows in full.
     private var shown: ThreadLook?
     private var others: [ThreadSnapshot.Thread] = []
     private var othersOmitted = 0
     private var remarks: [String] = []
-    /// What lasts at least this long is a stall, by the policy of its item.
+    /// How long something must last to be a stall; the policy of the item can raise this.
     private let threshold: Duration
-    /// What the kernel said when the thread had gone back to sleep after the last look; nil if it did not sleep.
+    /// The thread's kernel state once it had gone back to sleep after the last look; nil if it did not.
     private var asleep: ThreadActivity?
     private let interval: Duration
-    /// When it was found and when it was sampled last, on the clock that stands still while the process does.
+    /// When the stall was found, and when it was last sampled, on the clock that pauses while the process is stopped.
     private let found: Int64
     private var lastSample: Int64
-    /// When to look again.
+    /// When to take the next sample.
     private(set) var nextSample: HostRunLoop.Instant
-    /// When to bring the report up to date.
+    /// When to update the report.
     private(set) var nextWrite: HostRunLoop.Instant
-    /// When it was first seen that it does not last any more.
+    /// When the stall was first seen to have ended.
     private var ended: HostRunLoop.Instant?
 
     /// Begins with the first look.
     ///
     /// - Parameters:
     ///   - stall: The stall, with its length so far.
-    ///   - threshold: What lasts at least this long is one.
-    ///   - process: The process, as its spool file has it.
+    ///   - threshold: How long something must last to be a stall.
+    ///   - process: The process, as described in its spool file.
     ///   - bytes: The spool file.
-    ///   - now: The present.
-    ///   - running: The same on the clock that stands still while the process does.
+    ///   - now: The current time.
+    ///   - running: The current time on the clock that pauses while the process is stopped.
     init(
         _ stall: Stall,
         threshold: Duration,
@@ -76,46 +76,47 @@ struct OngoingStall {
         nextSample = now.advanced(by: interval)
         nextWrite = now
         guard let look = stall.look else { return }
-        // The look was taken a moment ago: what the kernel says now is of the same wait, or of the same work.
+        // The look was taken a moment ago, so the kernel's answer now is about the same wait or the same work.
         samples.add(look, ThreadActivity(look, thread), seconds: interval / .seconds(1))
         show(look)
         noteSleep(after: look)
     }
 
-    /// How long it has lasted at a time on the clock that stands still while the process does.
+    /// How long the stall has lasted at a time on the clock that pauses while the process is stopped.
     func length(at time: Int64) -> Duration { stall.length + .nanoseconds(max(0, time - found)) }
 
-    /// The item whose callout stalls, if that is known.
+    /// The item whose callout stalls, if known.
     var item: UInt64? { loop?.callout.flatMap { UInt64(exactly: $0.item) } }
 
     // MARK: Samples
 
-    /// Looks at the thread of a stall that lasts.
+    /// Samples the thread while the stall lasts.
     ///
     /// - Parameters:
-    ///   - now: The present.
-    ///   - running: The same on the clock that stands still while the process does.
+    ///   - now: The current time.
+    ///   - running: The current time on the clock that pauses while the process is stopped.
     mutating func sample(at now: HostRunLoop.Instant, running: Int64) {
-        // Ever more seldom: a stall that lasts for hours has no more than some thousands of samples.
+        // The interval grows with the stall, so a stall of several hours has only a few thousand samples.
         nextSample = now.advanced(by: max(interval, .nanoseconds((running - found) / 100)))
         let seconds = Double(max(0, running - lastSample)) / 1e9
         lastSample = running
-        // What is pinged has no thread that is known.
+        // The thread behind a ping is unknown.
         guard let thread = stall.thread() else { return }
         let activity = ThreadActivity(ofThread: thread)
         if let asleep, activity.isAsleep(since: asleep) {
             samples.add(nil, activity, seconds: seconds)
         } else if let look = stall.lookNow() {
             samples.add(look, activity, seconds: seconds)
-            // The first look may have found nobody who answers: the machine is busy, or faults were more urgent.
+            // The first look may have had no answer, if the machine was busy or faults were more urgent.
             if loop == nil { loop = look.callout.flatMap { CrashReport.LoopState($0) } }
             show(look)
             noteSleep(after: look)
         }
     }
 
-    /// Shows the last look whose stack is known; one in the callout that the report names rather than one after it, in what is
-    /// left of the pass.
+    /// Shows the latest look that has a stack.
+    ///
+    /// A look inside the callout named by the report is preferred to one in the rest of the pass.
     private mutating func show(_ look: ThreadLook) {
         guard let shown, !shown.frames.isEmpty else {
             self.shown = look
@@ -127,25 +128,26 @@ struct OngoingStall {
 
     private func isNamed(_ look: ThreadLook) -> Bool { item != nil && look.callout?.item == item }
 
-    /// Lets a thread that was asked while it slept go back to sleep, so that the next samples need not ask it again: each time its
-    /// system call is interrupted (signal(7)).
+    /// Lets a sleeping thread go back to sleep after it was asked, so that the next samples need not ask it again.
+    ///
+    /// Each look interrupts the thread's system call (signal(7)).
     private mutating func noteSleep(after look: ThreadLook) {
         asleep = nil
         guard let state = look.state, "SD".contains(state), let counter = look.frames.first else { return }
         usleep(1000)
         let activity = ThreadActivity(ofThread: look.thread)
-        // Where it was seen, and nowhere else: a system call that is restarted begins with the instruction before.
+        // The thread must be in the place where it was seen. A restarted system call begins one instruction earlier.
         guard let place = activity.place, place.stackPointer == look.stackPointer,
             place.programCounter == counter || place.programCounter == counter + 2
         else { return }
         asleep = activity
     }
 
-    /// Looks at all other threads of the process once, but for one.
+    /// Looks once at every other thread of the process except `own`.
     mutating func sampleOthers(but own: CInt) {
         let list = OtherThreads.list(but: [own, thread])
         let end = HostRunLoop.Instant.now.advanced(by: OtherThreads.patience)
-        // Some may not answer, and the stall itself is to be sampled on.
+        // Some threads may not answer, and sampling of the stalled thread must continue.
         for thread in list.prefix(OtherThreads.most) {
             let left = HostRunLoop.Instant.now.duration(to: end)
             guard left > .zero, stall.isLasting() else { break }
@@ -155,19 +157,19 @@ struct OngoingStall {
         othersOmitted = list.count - others.count
     }
 
-    /// Adds what the reader should know.
+    /// Adds a note for the reader.
     mutating func note(_ remark: String) { remarks.append(remark) }
 
     // MARK: The report
 
-    /// What the report says now.
+    /// Returns the report for the present state.
     ///
     /// - Parameters:
     ///   - over: The stall when it was over; nil while it lasts.
-    ///   - builder: Gives names.
+    ///   - builder: Resolves names.
     ///   - images: The images of the process.
     ///   - ticks: How regularly the loop ticked.
-    /// - Returns: The report; its name is always the same.
+    /// - Returns: The report; its identifier never changes.
     func report(
         over: Stall?,
         _ builder: ReportBuilder,
@@ -203,26 +205,26 @@ struct OngoingStall {
         return remarks + (shown?.frames.isEmpty == false ? [] : ["the thread could not be sampled"])
     }
 
-    /// The report is up to date; it is brought up to date again when the stall has taken twice as long.
+    /// Schedules the next update for when the stall has lasted twice as long.
     mutating func noteWrite() {
         nextWrite = .now.advanced(by: max(.milliseconds(200), length(at: lastSample)))
     }
 
-    /// It does not last any more; somebody is to tell of its end.
+    /// Notes that the stall has ended; the monitor should soon say so.
     mutating func noteEnd(at now: HostRunLoop.Instant) {
         if ended == nil { ended = now }
         nextSample = now.advanced(by: .milliseconds(50))
         nextWrite = max(nextWrite, nextSample)
     }
 
-    /// Whether nobody has told of its end for much longer than the watcher looks away.
+    /// Whether the end has not been announced for much longer than the watcher's interval.
     func isOverdue(at now: HostRunLoop.Instant) -> Bool {
         ended.map { $0.duration(to: now) > stall.rule.interval * 4 + .milliseconds(500) } ?? false
     }
 }
 
 extension ThreadActivity {
-    /// What a look says of it, with the times that the kernel has now.
+    /// The activity that a look saw, with the kernel's current times.
     fileprivate init(_ look: ThreadLook, _ thread: CInt) {
         self.init(ofThread: thread)
         state = look.state

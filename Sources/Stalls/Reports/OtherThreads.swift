@@ -3,17 +3,17 @@ internal import CrashReports
 internal import LinuxSystem
 internal import SystemPackage
 
-/// The threads of the process, for the report of a stall.
+/// Lists the threads of the process for the report of a stall.
 enum OtherThreads {
-    /// How many are looked at, at most.
+    /// The maximum number of threads to look at.
     static let most = 64
-    /// How long they are looked at, at most.
+    /// The maximum time for looking at them.
     static let patience = Duration.milliseconds(500)
 
-    /// Their numbers, ascending.
+    /// The thread numbers in ascending order.
     ///
-    /// - Parameter left: Those to leave out.
-    /// - Returns: None where they cannot be listed.
+    /// - Parameter left: The threads to leave out.
+    /// - Returns: Empty if the threads cannot be listed.
     static func list(but left: Set<CInt>) -> [CInt] {
         guard let folder = try? FileDirectory(at: "/proc/self/task"), let names = try? folder.names() else { return [] }
         return names.compactMap { CInt($0) }.filter { !left.contains($0) }.sorted()
@@ -21,11 +21,11 @@ enum OtherThreads {
 }
 
 extension ThreadSnapshot.Thread {
-    /// Takes a look at a thread.
+    /// Converts a look at a thread.
     ///
     /// - Parameters:
     ///   - look: What was seen.
-    ///   - time: How long the stall had lasted then.
+    ///   - time: How long the stall had lasted by then.
     init(_ look: ThreadLook, after time: Duration) {
         self.init(id: Int(look.thread))
         name = look.name
@@ -38,7 +38,7 @@ extension ThreadSnapshot.Thread {
 }
 
 extension CrashReport.LoopState {
-    /// Takes what a look saw of a loop's callout.
+    /// Converts what a look saw of a loop's callout.
     init?(_ callout: ThreadLook.Callout) {
         self.init(
             calloutKind: callout.kind,

@@ -3,31 +3,31 @@ internal import CrashReports
 internal import Symbolication
 internal import SystemPackage
 
-/// Writes the reports of stalls, one after the other on a thread of its own: names and disks take time, and looks must not wait.
+/// Writes the reports of stalls one at a time on its own thread, because names and disks take time and sampling must not wait.
 final class StallDesk: @unchecked Sendable {
     private let store: ReportStore
     private let capture: CrashCapture
     private let herald: StallHerald
     private let thread = SerialThread(name: "holdfast-stalled")
-    // Of the thread alone.
-    /// Ends of stalls that could not be written.
+    // Used on the thread only.
+    /// Final reports that could not be written.
     private var failed: [Job] = []
     private var images: [CrashReport.Image] = []
     private var imagesVersion: UInt32?
     private var builder: ReportBuilder?
-    /// Which report counts the stalls of a cause, of this process.
+    /// For each cause, the report that counts its stalls in this process.
     private var groups: [Fingerprint: ReportID] = [:]
 
-    /// What is to be written.
+    /// A report to write.
     private struct Job {
         var stall: OngoingStall
         var over: Stall?
         var ticks: CrashReport.Stall.Ticks?
     }
 
-    /// Ends that are kept to be tried again.
+    /// The maximum number of failed final reports kept for another attempt.
     private static let mostFailed = 16
-    /// Causes that are told apart; the stalls of further ones have a report each.
+    /// The maximum number of causes to group by; stalls of further causes get a report each.
     private static let mostGroups = 1024
 
     init(store: ReportStore, capture: CrashCapture, herald: StallHerald) {
@@ -39,11 +39,11 @@ final class StallDesk: @unchecked Sendable {
     /// Starts the thread; it runs until the process ends.
     func start() throws(Errno) { try thread.start() }
 
-    /// Has the report of a stall written, in the place of the one that it has.
+    /// Writes the report of a stall in place of its previous version.
     ///
     /// - Parameters:
     ///   - stall: The stall.
-    ///   - over: The same when it was over: then it is counted with others of its cause; nil while it lasts.
+    ///   - over: The stall when it was over, to be counted with others of its cause; nil while it lasts.
     ///   - ticks: How regularly the loop ticked.
     func write(_ stall: OngoingStall, over: Stall?, ticks: CrashReport.Stall.Ticks?) {
         thread.perform { [self] in
@@ -52,7 +52,7 @@ final class StallDesk: @unchecked Sendable {
         }
     }
 
-    /// Calls a closure when all is written.
+    /// Calls a closure once everything before it is written.
     func perform(_ body: @escaping @Sendable () -> Void) {
         thread.perform { [self] in
             retry()
@@ -62,7 +62,7 @@ final class StallDesk: @unchecked Sendable {
 
     // MARK: The thread
 
-    /// What could not be written is tried again with what comes next.
+    /// Tries failed reports again before the next job.
     private func retry() {
         let jobs = failed
         failed = []
@@ -74,7 +74,7 @@ final class StallDesk: @unchecked Sendable {
             try put(job.stall, job.over, job.ticks)
         } catch {
             herald.complain("cannot write the report of a stall: \(error)")
-            // What is in the store stays; while the stall lasts, its next state comes soon.
+            // The previous version stays in the store. While the stall lasts, an update follows soon.
             if job.over != nil, failed.count < Self.mostFailed { failed.append(job) }
         }
     }
@@ -83,7 +83,7 @@ final class StallDesk: @unchecked Sendable {
     {
         readImages(stall)
         if builder == nil {
-            // Names take a while the first time: until then, the report says where, and not what it is called.
+            // The first name lookup takes a while: until then the report has addresses without names.
             let plain = ReportBuilder(process: stall.process.process, namesFunctions: false)
             try store.write(stall.report(over: nil, plain, images: images, ticks: ticks))
         }
@@ -95,7 +95,7 @@ final class StallDesk: @unchecked Sendable {
         if groups.count < Self.mostGroups || groups[report.fingerprint] != nil { groups[report.fingerprint] = id }
     }
 
-    /// Libraries may have come since the stall was found.
+    /// Reads the images again if libraries were loaded since the stall was found.
     private func readImages(_ stall: OngoingStall) {
         let version = capture.imagesVersion
         guard version != imagesVersion else { return }

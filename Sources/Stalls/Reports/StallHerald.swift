@@ -4,7 +4,7 @@ internal import Logging
 internal import Synchronization
 internal import SystemPackage
 
-/// Tells of stalls, on a thread of its own: a log that blocks is a reason for stalls, and must not keep their reports from being written.
+/// Announces stalls on its own thread: a blocking log can cause stalls and must not delay their reports.
 final class StallHerald: Sendable {
     private let thread = SerialThread(name: "holdfast-warn")
     private let logger: Logger
@@ -18,7 +18,7 @@ final class StallHerald: Sendable {
     /// Starts the thread; it runs until the process ends.
     func start() throws(Errno) { try thread.start() }
 
-    /// Tells of a stall that was found, or that is over.
+    /// Announces that a stall was found, or that it is over.
     func tell(_ stall: Stall) {
         thread.perform { [self] in
             handlers.call(stall)
@@ -29,7 +29,7 @@ final class StallHerald: Sendable {
         }
     }
 
-    /// Tells of a tick that a loop held up.
+    /// Reports a tick that a loop held up.
     func tell(late: Duration, heldUp: Duration) {
         thread.perform { [logger] in
             let details: Logger.Metadata = ["late": "\(Self.text(late))", "heldUp": "\(Self.text(heldUp))"]
@@ -41,13 +41,13 @@ final class StallHerald: Sendable {
         CrashReport.Stall.text(seconds: duration / .seconds(1))
     }
 
-    /// Tells of what went wrong.
+    /// Logs an error.
     func complain(_ text: String) {
         thread.perform { [logger] in logger.error("\(text)") }
     }
 }
 
-/// Who is told of stalls, in the order in which they were added.
+/// The handlers that are told of stalls, in the order in which they were added.
 ///
 /// Callable from any thread.
 package final class StallHandlers: Sendable {
@@ -59,10 +59,10 @@ package final class StallHandlers: Sendable {
     /// Protected by its lock.
     private let state = Mutex(State())
 
-    /// None yet.
+    /// Starts empty.
     package init() {}
 
-    /// Adds one; returns the number to remove it by.
+    /// Adds a handler; returns the number for removing it.
     package func add(_ body: @escaping @Sendable (Stall) -> Void) -> Int {
         state.withLock { state in
             state.last += 1
@@ -71,7 +71,7 @@ package final class StallHandlers: Sendable {
         }
     }
 
-    /// Removes one: a call that has begun goes on.
+    /// Removes a handler; a call in progress continues.
     package func remove(_ number: Int) {
         // Released outside of the lock.
         _ = state.withLock { state in
@@ -85,7 +85,7 @@ package final class StallHandlers: Sendable {
 }
 
 extension Stall {
-    /// What a log says of it.
+    /// The details for the log.
     fileprivate var metadata: Logger.Metadata {
         var details: Logger.Metadata = [
             "stall": "\(number)", "length": "\(CrashReport.Stall.text(seconds: length / .seconds(1)))",

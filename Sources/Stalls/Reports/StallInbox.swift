@@ -1,20 +1,20 @@
 internal import LinuxSystem
 internal import RunLoops
 
-/// What others want of the reporter's thread.
+/// Requests to the reporter's thread.
 final class StallInbox: @unchecked Sendable {
     private let monitor = Monitor()
     private let fork = ForkCount.current
     // Protected by `monitor`.
     private var stalls: [Stall] = []
-    /// How often somebody wanted reports to be up to date, what of it the thread has taken, and what is done.
+    /// How many updates were requested, and how many of those the thread has taken and finished.
     private var wanted: UInt64 = 0
     private var taken: UInt64 = 0
     private var done: UInt64 = 0
 
-    /// Adds what the monitor tells.
+    /// Adds a stall announced by the monitor.
     ///
-    /// On any thread.
+    /// Callable from any thread.
     func add(_ stall: Stall) {
         monitor.lock()
         stalls.append(stall)
@@ -22,9 +22,9 @@ final class StallInbox: @unchecked Sendable {
         monitor.unlock()
     }
 
-    /// Waits until all reports are up to date; says whether they are.
+    /// Waits until all reports are up to date; returns whether they are.
     ///
-    /// On any thread but those of reports. In a forked child there is nobody to do it.
+    /// Callable from any thread except those that write reports. In a forked child, where these threads do not exist, returns at once.
     func settle(before end: HostRunLoop.Instant) -> Bool {
         guard ForkCount.current == fork else { return true }
         monitor.lock()
@@ -36,9 +36,9 @@ final class StallInbox: @unchecked Sendable {
         return done >= own
     }
 
-    /// Says that what somebody wanted is done.
+    /// Notes that a request is done.
     ///
-    /// On any thread.
+    /// Callable from any thread.
     func isSettled(_ request: UInt64) {
         monitor.lock()
         done = max(done, request)
@@ -49,15 +49,15 @@ final class StallInbox: @unchecked Sendable {
     /// Waits until there is something to do.
     ///
     /// - Parameters:
-    ///   - due: When that is at the latest, in nanoseconds on the monotonic clock.
+    ///   - due: When to return at the latest, in nanoseconds on the monotonic clock.
     ///   - clock: Told of the wait.
-    /// - Returns: What is new, and what somebody wants since the last time, for `isSettled`.
+    /// - Returns: New stalls, and the number of a new request to pass to `isSettled`.
     func next(before due: Int64, _ clock: inout RunningClock) -> (stalls: [Stall], request: UInt64?) {
         let begin = MonotonicClock.nanoseconds
         monitor.lock()
         defer { monitor.unlock() }
         while stalls.isEmpty, wanted == taken, MonotonicClock.nanoseconds < due { _ = monitor.wait(before: due) }
-        // Without a time there is nothing whose length counts.
+        // With no due time, nothing is being measured.
         clock.slept(from: begin, until: max(begin, due), now: MonotonicClock.nanoseconds)
         defer {
             stalls = []

@@ -1,11 +1,11 @@
 internal import RunLoops
 
-/// Tells when a stall counts by the policies of the items whose callouts it is made of.
+/// Decides when a stall counts, by the policies of the items whose callouts it consists of.
 ///
-/// A busy period may have several callouts, one after the other: the time that one may take is its own. A pure state machine;
-/// nanoseconds on a clock that stands still while the process does.
+/// A busy period may contain several callouts in a row, and each has its own allowance. A pure state machine, in nanoseconds on a clock
+/// that pauses while the process is stopped.
 struct StallPatience {
-    /// The callout that is under way, and since when.
+    /// The current callout and when it began.
     private var callout: (number: UInt64?, begin: Int64)
 
     /// Begins with the busy period.
@@ -15,12 +15,12 @@ struct StallPatience {
     ///
     /// - Parameters:
     ///   - number: The number of the callout.
-    ///   - policy: That of its item, if it has one.
-    ///   - now: When.
-    /// - Returns: For how long it may go on; nil if it is a stall.
+    ///   - policy: The policy of its item, if any.
+    ///   - now: The time of the look.
+    /// - Returns: How long the callout may still run; nil if it is a stall.
     mutating func left(_ number: UInt64, _ policy: StallPolicy.Item?, at now: Int64) -> Int64? {
         if callout.number != number {
-            // Of the first one it is not known that another was before it.
+            // No earlier callout is known before the first one seen, so that one keeps the beginning of the busy period.
             callout = (number, callout.number == nil ? callout.begin : now)
         }
         guard let policy else { return nil }

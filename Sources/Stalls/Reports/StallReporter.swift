@@ -5,16 +5,16 @@ package import RunLoops
 internal import Synchronization
 internal import SystemPackage
 
-/// Does what the policy says about stalls: looks at their threads while they last, and has their reports kept up to date.
+/// Carries out the stall policy: samples stalled threads while a stall lasts, and keeps the reports up to date.
 ///
-/// On a thread of its own, which sleeps while there is none, and waits for nobody: what takes time is done by `StallDesk` and
-/// `StallHerald`.
+/// It runs on its own thread, which sleeps while there is no stall and never blocks on others: `StallDesk` and `StallHerald` do the slow
+/// work.
 package final class StallReporter: @unchecked Sendable {
-    /// A stall that its item's policy allows so far.
+    /// A stall that the policy of its item allows so far.
     private struct PatientStall {
         var stall: Stall
         var patience: StallPatience
-        /// When the busy period began, on the clock that stands still while the process does.
+        /// When the busy period began, on the clock that pauses while the process is stopped.
         var begin: Int64
         /// When to look again.
         var due: Int64
@@ -31,17 +31,17 @@ package final class StallReporter: @unchecked Sendable {
     private let found = Atomic<Int>(0)
     /// How regularly the main loop ticks.
     private let statistics: @Sendable () -> TickStatistics?
-    // Of the thread alone.
+    // Used on the thread only.
     private var clock = RunningClock()
     private var ongoing: [UInt64: OngoingStall] = [:]
-    /// Stalls that were told of and are not over.
+    /// Stalls that were announced and are not over.
     private var announced: Set<UInt64> = []
     private var patient: [UInt64: PatientStall] = [:]
     private var othersSampled: HostRunLoop.Instant?
 
-    /// How long a round takes on a busy machine, in nanoseconds, without a look at all threads.
+    /// The longest round on a busy machine, in nanoseconds, without a look at all threads.
     private static let longestRound: Int64 = 200_000_000
-    /// How long after a look at all threads the next one follows at the earliest: each is asked by a signal.
+    /// The shortest pause between two looks at all threads, each of which sends every thread a signal.
     private static let othersPause = Duration.seconds(5)
 
     init(
@@ -64,7 +64,7 @@ package final class StallReporter: @unchecked Sendable {
         self.statistics = statistics
     }
 
-    /// How many stalls there were so far, without those that the policies of their items allow.
+    /// How many stalls there were so far, without those allowed by the policies of their items.
     package var count: Int { found.load(ordering: .relaxed) }
 
     /// Starts the threads; they run until the process ends.
@@ -74,14 +74,14 @@ package final class StallReporter: @unchecked Sendable {
         try DetachedThread.start(name: "holdfast-sample") { self.run() }
     }
 
-    /// Takes what the monitor tells.
+    /// Takes a stall announced by the monitor.
     ///
-    /// On any thread.
+    /// Callable from any thread.
     func take(_ stall: Stall) { inbox.add(stall) }
 
-    /// Brings the reports up to date, of stalls that are over and have not been told to be, too; says whether that was done in time.
+    /// Brings all reports up to date, and returns whether that was done in time.
     ///
-    /// On any thread but the reporter's.
+    /// This includes stalls that have ended but whose end was not announced yet. Callable from any thread but the reporter's.
     package func settle(before end: HostRunLoop.Instant) -> Bool { inbox.settle(before: end) }
 
     // MARK: The thread
@@ -98,11 +98,11 @@ package final class StallReporter: @unchecked Sendable {
                 }
             }
             new += review()
-            // When the first report of each is under way.
+            // By now the first report of each stall is being written.
             for number in new { sampleOthers(number) }
             for number in ongoing.keys.sorted() { attend(to: number, mustSettle: request != nil) }
             if let request { desk.perform { [inbox] in inbox.isSettled(request) } }
-            // The process may have stood still while this thread did not wait: looks do not take longer than that.
+            // The process may have been stopped while this thread was working: no round takes longer than this.
             let work = new.isEmpty ? Self.longestRound : Self.longestRound + OtherThreads.patience.saturatingNanoseconds
             clock.slept(from: woke, until: woke + work, now: MonotonicClock.nanoseconds)
         }
@@ -115,14 +115,14 @@ package final class StallReporter: @unchecked Sendable {
 
     // MARK: Begin and end
 
-    /// Returns whether it has a report.
+    /// Returns whether the stall has a report.
     private func begin(_ stall: Stall) -> Bool {
         let now = MonotonicClock.nanoseconds
         let begin = clock.time(at: now) - stall.length.saturatingNanoseconds
         return consider(PatientStall(stall: stall, patience: StallPatience(begin: begin), begin: begin, due: now))
     }
 
-    /// Looks again at what the policies of items allowed so far; returns what has a report from now on.
+    /// Looks again at stalls that the policies of items allowed so far; returns those that have a report now.
     private func review() -> [UInt64] {
         let now = MonotonicClock.nanoseconds
         return patient.keys.sorted().filter { number in
@@ -132,7 +132,7 @@ package final class StallReporter: @unchecked Sendable {
         }
     }
 
-    /// Returns whether it is a stall that has a report.
+    /// Returns whether the stall has a report.
     private func consider(_ waiting: PatientStall) -> Bool {
         var waiting = waiting
         let now = MonotonicClock.nanoseconds
@@ -140,7 +140,7 @@ package final class StallReporter: @unchecked Sendable {
         let callout = waiting.stall.callout()
         let itemPolicy = callout.flatMap { items.policy(ofItem: $0.item) }
         if let callout, let left = waiting.patience.left(callout.number, itemPolicy, at: running) {
-            // Another callout may follow in the same pass, which has less time, or none to spare.
+            // Another callout with a smaller allowance, or none, may follow in the same pass.
             waiting.due = now + min(left, max(waiting.stall.rule.threshold.saturatingNanoseconds, 10_000_000))
             patient[waiting.stall.number] = waiting
             return false
@@ -155,7 +155,7 @@ package final class StallReporter: @unchecked Sendable {
         stall.look = stall.lookNow()
         found.add(1, ordering: .relaxed)
         announced.insert(stall.number)
-        // Of an earlier stall.
+        // Discards a note left by an earlier stall.
         if let item = stall.callout()?.item { _ = abandonedItems.take(item) }
         defer { herald.tell(stall) }
         guard policy.writesReports, itemPolicy?.writesReports ?? true else { return false }
@@ -175,7 +175,7 @@ package final class StallReporter: @unchecked Sendable {
         return true
     }
 
-    /// Looks at all threads, which the second report tells: it takes time.
+    /// Looks at all threads for the second version of the report, because this takes time.
     private func sampleOthers(_ number: UInt64) {
         guard capturesThreads, let stall = ongoing[number]?.stall, stall.isLasting() else { return }
         let now = HostRunLoop.Instant.now
@@ -194,12 +194,12 @@ package final class StallReporter: @unchecked Sendable {
         finish(stall)
     }
 
-    /// Ends one of which nobody tells that it is over: it is watched no more, or the process is about to end.
+    /// Ends a stall whose end nobody announces, because it is no longer watched or the process is about to end.
     private func endUntold(_ number: UInt64) {
         guard var stall = ongoing[number]?.stall else { return }
         announced.remove(number)
         stall.phase = .over
-        // One whose end nobody noted has just ended.
+        // If no end was noted, the stall ended just now.
         let end = stall.end()?.nanoseconds ?? MonotonicClock.nanoseconds
         let length = ongoing[number]?.length(at: end - clock.stoodStill(until: end)) ?? stall.length
         stall.length = max(stall.length, length)
@@ -224,7 +224,7 @@ package final class StallReporter: @unchecked Sendable {
         } else if mustSettle || stall.isOverdue(at: now) {
             endUntold(number)
         } else {
-            // Its end is about to be told.
+            // Its end is about to be announced.
             stall.noteEnd(at: now)
             ongoing[number] = stall
         }

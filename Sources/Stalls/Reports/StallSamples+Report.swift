@@ -3,18 +3,18 @@ internal import RunLoops
 internal import Symbolication
 
 extension StallSamples {
-    /// What the thread did, what took longest first.
+    /// What the thread did.
     private struct Doing: Hashable {
         var activity: CrashReport.Stall.Activity
         var systemCall: String?
     }
 
-    /// Puts all samples together, with names.
+    /// Merges all samples and resolves names.
     ///
     /// - Parameters:
-    ///   - builder: Gives names.
+    ///   - builder: Resolves names.
     ///   - images: The images of the process.
-    /// - Returns: Where the thread was, and what it did.
+    /// - Returns: Where the thread was, and what it did, longest first.
     func merged(
         _ builder: ReportBuilder,
         images: [CrashReport.Image]
@@ -50,7 +50,7 @@ extension StallSamples {
 }
 
 extension CrashReport.Stall {
-    /// Takes what the monitor tells.
+    /// Converts a stall announced by the monitor.
     init(_ stall: Stall, begin: Timestamp, length: Double, isOver: Bool) {
         let (subject, label): (Subject, String?) =
             switch stall.subject {
@@ -72,7 +72,7 @@ extension CrashReport.Stall {
 }
 
 extension CrashReport.Stall.Ticks {
-    /// Takes what a monitor of ticks has measured so far.
+    /// Converts the measurements of a tick monitor.
     init(_ statistics: TickStatistics) {
         let lateness = zip(DurationHistogram.bounds.map(Optional.some) + [nil], statistics.lateness.counts).map {
             CrashReport.Histogram.Step(upTo: $0.map { $0 / .seconds(1) }, count: $1)

@@ -4,7 +4,7 @@ internal import LinuxSystem
 
 /// What was seen of a thread during one stall.
 ///
-/// Stacks are kept as addresses until a report wants names: a sample costs microseconds.
+/// Stacks stay addresses until a report needs names, so a sample costs only microseconds.
 struct StallSamples {
     /// A stack of the thread.
     struct Stack: Hashable {
@@ -13,43 +13,43 @@ struct StallSamples {
         var omitted: Int
     }
 
-    /// Samples that are alike.
+    /// What equal samples have in common.
     struct Key: Hashable {
         var stack: Stack
-        /// As the kernel's letters say; waiting for a lock is told from other waits by names.
+        /// From the kernel's state letter; the report later uses names to tell waiting for a lock from other waits.
         var activity: CrashReport.Stall.Activity
         var systemCall: Int?
     }
 
-    /// What all samples of a key stand for.
+    /// The sum of all samples of a key.
     struct Weight {
         var seconds: Double
         var samples: Int
     }
 
-    /// Different stacks that are told apart; more count as the one that came last.
+    /// The maximum number of different keys; further ones count towards the latest key.
     private static let mostKeys = 4096
 
     private(set) var weights: [Key: Weight] = [:]
     private var lastKey: Key?
-    /// The last look whose stack is known.
+    /// The latest look that has a stack.
     private(set) var lastLook: ThreadLook?
     private var first: ThreadActivity?
     private var last: ThreadActivity?
 
-    /// How long the thread was on a processor, and waited for one, since the first sample, in seconds.
+    /// How long the thread ran on a processor since the first sample, in seconds.
     var processorSeconds: Double? { Self.seconds(from: first?.runTime, to: last?.runTime) }
-    /// See `processorSeconds`.
+    /// How long the thread waited for a processor since the first sample, in seconds.
     var waitedForProcessorSeconds: Double? { Self.seconds(from: first?.waitTime, to: last?.waitTime) }
 
     /// Takes a sample.
     ///
     /// - Parameters:
-    ///   - look: Where the thread was; nil if that is the same as at the last look.
-    ///   - activity: What the kernel said before that.
+    ///   - look: Where the thread was; nil if unchanged since the last look.
+    ///   - activity: What the kernel said just before.
     ///   - seconds: The time that the sample stands for.
     mutating func add(_ look: ThreadLook?, _ activity: ThreadActivity, seconds: Double) {
-        // One that did not answer says nothing of where it is.
+        // A thread that did not answer has no known place.
         if let look, !look.frames.isEmpty || lastLook == nil { lastLook = look }
         let seen = lastLook
         let stack = Stack(
@@ -68,7 +68,7 @@ struct StallSamples {
 
     private mutating func note(_ activity: ThreadActivity) {
         if first?.runTime == nil { first = activity }
-        // Of a thread that is gone, nothing is known any more.
+        // The kernel gives no times for a thread that has ended.
         if activity.runTime != nil { last = activity }
     }
 

@@ -4,13 +4,13 @@ package import Logging
 package import RunLoops
 package import SystemPackage
 
-/// What a host has to watch for stalls with.
+/// What a host uses to watch for stalls.
 package struct StallWatch {
     package let monitor: StallMonitor
     package let reporter: StallReporter
     package let ticks: TickMonitor?
 
-    /// Watches a loop from now on.
+    /// Starts watching a loop.
     package init(
         _ policy: StallPolicy,
         telling handlers: StallHandlers,
@@ -45,9 +45,9 @@ package struct StallWatch {
         try monitor.watch(loop)
     }
 
-    /// Watches no more, and brings the reports up to date.
+    /// Stops watching, and brings the reports up to date.
     ///
-    /// In this order: while the process ends, whoever is pinged cannot answer.
+    /// Watching stops first: while the process ends, pinged queues cannot answer.
     package func stop() {
         monitor.stop()
         ticks?.stop()

@@ -4,38 +4,38 @@ package import RunLoops
 internal import Synchronization
 package import SystemPackage
 
-/// Ends callouts that run for longer than their deadlines: asks for the verdict of recovery, and abandons them where that says so.
+/// Ends callouts that run past their deadlines: asks recovery for a verdict, and abandons them if recovery allows it.
 ///
-/// Loops are looked at by the thread that looks for stalls, and callouts are interrupted from a thread of its own, one after the other.
+/// The thread that looks for stalls also looks at these loops. A separate thread interrupts late callouts one at a time.
 package final class DeadlineWatch: Sendable {
-    /// What became of a late callout that was not abandoned.
+    /// A late callout that was not abandoned.
     package struct Leftover: Sendable {
-        /// Why it was not.
+        /// Why it was not abandoned.
         package enum Reason: Sendable {
-            /// It may not be, and its deadline says to wait.
+            /// It may not be abandoned, and its deadline says to wait.
             case goesOn
-            /// No thread can be asked: a debugger holds the process, or the program uses the signal.
+            /// No thread can be asked, because a debugger holds the process or the program uses the signal.
             case impossible
             /// Its thread does not answer.
             case deaf
         }
 
-        /// Why it was not.
+        /// Why it was not abandoned.
         package var reason: Reason
         /// The identity of the item; 0 for the main dispatch queue.
         package var item: UInt64
-        /// The item's label; nil if it is not known.
+        /// The item's label; nil if unknown.
         package var label: String?
-        /// What the thread does, in words; nil if that is not known.
+        /// What the thread does, in words; nil if unknown.
         package var activity: String?
         /// The deadline.
         package var deadline: CalloutDeadline
     }
 
-    /// An attempt may find the thread inside the allocator or the runtime, or with a lock: then it is made again.
+    /// The thread may be inside the allocator or the runtime, or hold a lock: then the attempt is repeated.
     private static let attempts = 50
     private static let pause: UInt32 = 20_000
-    /// A thread that wants a processor may be slow to answer.
+    /// A thread that waits for a processor may be slow to answer.
     private static let lastAttempts = 8
 
     private let table: DeadlineTable
@@ -43,7 +43,7 @@ package final class DeadlineWatch: Sendable {
     private let isStopped = Atomic<Bool>(false)
     private let tell: @Sendable (Leftover) -> Void
     private let thread = SerialThread(name: "holdfast-limit")
-    /// The loops that are to be watched as soon as there is a deadline; protected by its lock.
+    /// The loops to watch once there is a deadline; protected by its lock.
     private let loops = Mutex<[WeakLoop]>([])
     /// Protected by its lock.
     private let entries = Mutex<[WatchedDeadline]>([])
@@ -51,10 +51,10 @@ package final class DeadlineWatch: Sendable {
     /// Makes a watch that watches no loop yet.
     ///
     /// - Parameters:
-    ///   - deadline: The deadline of items that have none of their own; nil for none.
-    ///   - items: The deadlines that items have of their own.
-    ///   - mayAbandon: Whether the policies allow to abandon a callout of an item at all. On a thread of the watch.
-    ///   - tell: What is told of a late callout that was not abandoned, once each. On a thread of the watch.
+    ///   - deadline: The default deadline of items; nil for none.
+    ///   - items: The deadlines of individual items.
+    ///   - mayAbandon: Whether the policies allow abandoning a callout of an item at all. Called on a thread of the watch.
+    ///   - tell: Called once for each late callout that was not abandoned, on a thread of the watch.
     package init(
         _ deadline: CalloutDeadline?,
         items: ItemDeadlines,
@@ -66,7 +66,7 @@ package final class DeadlineWatch: Sendable {
         self.tell = tell
     }
 
-    /// Keeps the deadlines of a loop's callouts, from the first deadline on; nothing happens if it does already.
+    /// Enforces the deadlines of a loop's callouts once there is a deadline; does nothing for a loop that is already watched.
     ///
     /// Callable from any thread.
     ///
@@ -79,7 +79,7 @@ package final class DeadlineWatch: Sendable {
         if !table.isEmpty { try begin(loop) }
     }
 
-    /// Looks what deadlines items have now: they have changed.
+    /// Starts watching if items have deadlines now; call this after a change.
     ///
     /// Callable from any thread.
     ///
@@ -103,13 +103,13 @@ package final class DeadlineWatch: Sendable {
         }
     }
 
-    /// Keeps the deadlines of a loop's callouts no more.
+    /// Stops enforcing the deadlines of a loop's callouts.
     package func stopWatching(_ loop: HostRunLoop) {
         loops.withLock { $0.removeAll { $0.value === loop } }
         stop { $0.isLoop(loop) }
     }
 
-    /// Keeps no deadline any more.
+    /// Stops enforcing any deadline.
     package func stop() {
         isStopped.store(true, ordering: .releasing)
         stop { _ in true }
@@ -163,7 +163,7 @@ package final class DeadlineWatch: Sendable {
     ) -> CalloutInterruption {
         // The process is about to end, and the loop with it.
         guard !isStopped.load(ordering: .acquiring) else { return .gone }
-        // Without a signal, where that is enough.
+        // If the callout is over already, no signal is needed.
         guard let words = progress.callout?.words, words == callout.values else { return .gone }
         return unsafe progress.withCalloutWords { words in
             unsafe callout.interrupt(words: words, isLast: isLast)
@@ -176,7 +176,7 @@ package final class DeadlineWatch: Sendable {
         _ reading: WatchedDeadline.Reading,
         _ deadline: CalloutDeadline
     ) {
-        // One that was never asked waits for a lock, or the like: to look at it ends no system call.
+        // A callout that was never asked waits for a lock or something similar, so looking at it interrupts no system call.
         let look = callout.look ?? (reason == .goesOn ? CrashCapture.look(at: callout.thread) : nil)
         let isSame = look?.callout?.item == reading.calledItem
         tell(

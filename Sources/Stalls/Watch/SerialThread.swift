@@ -2,7 +2,7 @@ internal import CrashCapture
 internal import LinuxSystem
 package import SystemPackage
 
-/// A thread that calls closures one after the other: user code that blocks must not blind the watcher.
+/// A thread that calls closures one after the other, so that blocking user code does not block the watcher.
 package final class SerialThread: @unchecked Sendable {
     private let name: String
     private let monitor = Monitor()
@@ -10,10 +10,10 @@ package final class SerialThread: @unchecked Sendable {
     private var queue: [@Sendable () -> Void] = []
     private var isStarted = false
 
-    /// Makes one that does not run yet.
+    /// Makes a thread that does not run yet.
     package init(name: String) { self.name = name }
 
-    /// Starts the thread, if it was not; it runs until the process ends.
+    /// Starts the thread unless it is running; it runs until the process ends.
     package func start() throws(Errno) {
         monitor.lock()
         defer { monitor.unlock() }
@@ -22,7 +22,7 @@ package final class SerialThread: @unchecked Sendable {
         isStarted = true
     }
 
-    /// Calls a closure after those that were given before.
+    /// Calls a closure after all earlier ones.
     package func perform(_ body: @escaping @Sendable () -> Void) {
         monitor.lock()
         queue.append(body)

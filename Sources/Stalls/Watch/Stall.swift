@@ -2,76 +2,76 @@ package import CrashCapture
 internal import CrashReports
 public import RunLoops
 
-/// Something that should have gone on and did not.
+/// A period in which a loop or a queue made no progress.
 public struct Stall: Sendable {
     /// What stalls.
     package enum Subject: Sendable {
         /// A loop: it did not look for events.
         case loop(HostRunLoop)
-        /// What is pinged, by its label: it did not answer.
+        /// A ping, by its label: it was not answered.
         case ping(String)
     }
 
-    /// What is known of how it goes on.
+    /// Whether a stall is still going on.
     public enum Phase: Sendable, Hashable {
-        /// It lasts.
+        /// The stall lasts.
         case lasting
-        /// It is over.
+        /// The stall is over.
         case over
     }
 
-    /// Which stall of the process it is, from 1.
+    /// The number of the stall in this process, from 1.
     package let number: UInt64
     /// What stalls.
     package let subject: Subject
-    /// Whether it lasts.
+    /// Whether the stall lasts.
     public package(set) var phase: Phase
-    /// When it was first seen: at its beginning, or up to one look of its rule later.
+    /// When it was first seen: up to one interval of its rule after it began.
     public let begin: HostRunLoop.Instant
-    /// How long it lasts so far, or took: without the time during which the process stood still.
+    /// How long it has lasted so far, or lasted in all, without time during which the process was stopped.
     public package(set) var length: Duration
-    /// What made it a stall.
+    /// The rule that made it a stall.
     package let rule: StallRule
-    /// Where the loop's thread was just after the stall was found: its calls, its callout, the system call that it waits in.
+    /// A look at the loop's thread just after the stall was found: its stack, its callout and the system call in which it waits.
     ///
-    /// Nil for what is pinged, once the stall is over, and in a process that has no host (`CrashCapture.look(at:within:)`).
+    /// Nil for a ping, once the stall is over, and in a process without a host (`CrashCapture.look(at:within:)`).
     package var look: ThreadLook?
-    /// The thread that stalls, as gettid(2) has it; nil as soon as it goes on, and where it is not known.
+    /// The stalled thread's gettid(2); nil once it continues, or if unknown.
     ///
     /// Callable from any thread.
     package let thread: @Sendable () -> CInt?
-    /// Whether it lasts still.
+    /// Whether the stall still lasts.
     ///
     /// Callable from any thread.
     package let isLasting: @Sendable () -> Bool
-    /// Which callout its loop is in: its number, which no other callout of the loop has, and the item, 0 for none.
+    /// The loop's current callout: its number, unique within the loop, and its item, or 0 for none.
     ///
-    /// Nil while that changes, and for what is pinged. Callable from any thread.
+    /// Nil while the callout changes, and for a ping. Callable from any thread.
     package let callout: @Sendable () -> (number: UInt64, item: UInt64)?
-    /// When it ended; nil while it lasts, and where that was not noted.
+    /// When it ended; nil while it lasts, or if the end was not noted.
     ///
     /// Callable from any thread.
     package let end: @Sendable () -> HostRunLoop.Instant?
 }
 
 extension Stall {
-    /// What the thread of the loop did when the stall was found, in words, such as `sleeping in read`; nil where that is not known.
+    /// What the loop's thread was doing when the stall was found, such as `sleeping in read`; nil if unknown.
     public var activity: String? { look?.activity }
 
-    /// The loop that stalls: it did not look for events; nil for what is pinged.
+    /// The loop that stalls; nil for a ping.
     public var loop: HostRunLoop? { if case .loop(let loop) = subject { loop } else { nil } }
 
-    /// The label of what is pinged and did not answer; nil for a loop.
+    /// The label of the ping that was not answered; nil for a loop.
     public var ping: String? { if case .ping(let label) = subject { label } else { nil } }
 
-    /// The label of the item whose callout it is; nil where that is not known.
+    /// The label of the item whose callout stalls; nil if unknown.
     public var item: String? { look?.callout?.label }
 
-    /// Looks at the thread that stalls.
+    /// Looks at the stalled thread.
     ///
-    /// On any thread but the one that stalls.
+    /// Callable from any thread but the stalled one.
     ///
-    /// - Returns: Nil if it went on meanwhile: then it was seen elsewhere.
+    /// - Returns: Nil if the thread continued meanwhile, because the look then shows something else.
     package func lookNow() -> ThreadLook? {
         guard let thread = thread(), let look = CrashCapture.look(at: thread), self.thread() == thread else {
             return nil
@@ -81,7 +81,7 @@ extension Stall {
 }
 
 extension ThreadLook {
-    /// What the thread did, in words: `running`, or `sleeping in clock_nanosleep`; nil if that is not known.
+    /// What the thread was doing: `running`, or `sleeping in clock_nanosleep`; nil if unknown.
     package var activity: String? {
         let state: String? =
             switch self.state {

@@ -1,12 +1,12 @@
-/// Tells from looks at something whether it stalls.
+/// Detects a stall from repeated looks at something.
 ///
 /// A pure state machine: it knows no clock and no thread.
 struct StallDetector {
     /// What a look saw.
     struct Sight: Equatable {
-        /// Which busy period it is: another number is another one.
+        /// The number of the busy period; each one has its own.
         var number: UInt64
-        /// Whether it is busy at all.
+        /// Whether the subject is busy.
         var isBusy: Bool
     }
 
@@ -18,12 +18,12 @@ struct StallDetector {
         case over
     }
 
-    /// How many looks after the first have to find it, and how long it has to last by then, in nanoseconds.
+    /// How many looks after the first one must find the same busy period, and how long it must have lasted by then, in nanoseconds.
     let count: Int
     let threshold: Int64
     /// The busy period that is watched.
     private(set) var number: UInt64?
-    /// Since when it was seen, on the clock of the looks.
+    /// When the busy period was first seen, on the clock of the looks.
     private(set) var begin: Int64 = 0
     private(set) var isStalled = false
     private var looks = 0
@@ -36,13 +36,13 @@ struct StallDetector {
     /// Takes what a look saw.
     ///
     /// - Parameters:
-    ///   - sight: What it saw.
-    ///   - now: When, in nanoseconds on a clock that stands still while the process does.
-    /// - Returns: What follows; a stall that is followed by another busy period is over first.
+    ///   - sight: What the look saw.
+    ///   - now: The time of the look, in nanoseconds on a clock that pauses while the process is stopped.
+    /// - Returns: What follows; if another busy period begins, the previous stall is over first.
     mutating func look(_ sight: Sight, at now: Int64) -> Finding? {
         if sight.isBusy, number == sight.number {
             looks += 1
-            // The time, too: in some of the looks the process may have stood still since the one before.
+            // The time must have passed as well: the process may have been stopped between some of the looks.
             guard !isStalled, looks >= count, now - begin >= threshold else { return nil }
             isStalled = true
             return .stalled

@@ -2,18 +2,18 @@ public import RunLoops
 internal import Synchronization
 public import SystemPackage
 
-/// Notices, while it lasts, that a loop or a queue does not go on.
+/// Notices that a loop or a queue makes no progress, while this is happening.
 ///
-/// It looks from a thread of its own, which all monitors of the process share, and which makes no wake-up while all loops sleep and
-/// no ping is due. A loop is watched by what it writes down of its passes (`HostRunLoop.Progress`), in every mode and however its runs
-/// are nested; queues and actors, and loops of others, are pinged. What was watched by a monitor is not when the monitor is released.
+/// All monitors of the process share one watcher thread, which never wakes up while all loops sleep and no ping is due. A loop is
+/// watched through the progress that it records (`HostRunLoop.Progress`), in every mode and however its runs are nested. Queues, actors
+/// and other libraries' loops are pinged. Releasing the monitor ends its watching.
 ///
 /// The handler is called on another thread, once when a stall is found and once when it is over, one call at a time. It should return
-/// soon: handlers wait for each other, but no stall is missed meanwhile. A call that has begun goes on while watching is ended.
+/// soon: handlers wait for each other, although no stall is missed meanwhile. A call in progress continues after watching has ended.
 /// In a forked child nothing can be watched.
-/// A program that has a host uses that (`EventHost.watch(_:rule:)`): then stalls have reports.
+/// A program with a host should use the host instead (`EventHost.watch(_:rule:)`), which writes reports of stalls.
 public final class StallMonitor: Sendable {
-    /// When a loop is called stalled, unless `watch` says otherwise.
+    /// When something counts as stalled, unless `watch` is given another rule.
     public let rule: StallRule
     private let handler: @Sendable (Stall) -> Void
     private let isDirect: Bool
@@ -23,17 +23,17 @@ public final class StallMonitor: Sendable {
     /// Makes a monitor that watches nothing yet.
     ///
     /// - Parameters:
-    ///   - rule: When something is called stalled.
-    ///   - handler: What is told of each stall, on a thread that is not the stalled one.
+    ///   - rule: When something counts as stalled.
+    ///   - handler: Called for each stall, on a thread other than the stalled one.
     public convenience init(rule: StallRule = .once(), handler: @escaping @Sendable (Stall) -> Void) {
         self.init(rule, handler, isDirect: false)
     }
 
-    /// Makes a monitor for a host, which waits for no handler of others.
+    /// Makes a monitor for a host, which does not wait for the handlers of other monitors.
     ///
     /// - Parameters:
-    ///   - rule: When something is called stalled.
-    ///   - receiver: Called on the watcher's thread, without a look at the one that stalls; must return at once.
+    ///   - rule: When something counts as stalled.
+    ///   - receiver: Called on the watcher's thread, without a look at the stalled thread; must return at once.
     /// - Returns: The monitor.
     package static func direct(rule: StallRule, _ receiver: @escaping @Sendable (Stall) -> Void) -> StallMonitor {
         StallMonitor(rule, receiver, isDirect: true)
@@ -49,20 +49,20 @@ public final class StallMonitor: Sendable {
         stop()
     }
 
-    /// Watches a loop, whether it runs already or not; a second time replaces the rule.
+    /// Watches a loop, whether it runs already or not; watching it again replaces the rule.
     ///
     /// Callable from any thread.
     ///
     /// - Parameters:
     ///   - loop: The loop. It is not kept alive.
-    ///   - rule: When it is called stalled; nil for the monitor's rule.
-    /// - Throws: The error of pthread_create(3), if this is the first to be watched in the process; `notSupported` in a forked child.
+    ///   - rule: When the loop counts as stalled; nil for the monitor's rule.
+    /// - Throws: The error of pthread_create(3), if this is the first watch in the process; `notSupported` in a forked child.
     public func watch(_ loop: HostRunLoop, rule: StallRule? = nil) throws(Errno) {
         stopWatching(loop)
         try add(WatchedLoop(loop), rule)
     }
 
-    /// Asks something again and again whether it answers, such as a dispatch queue or an actor.
+    /// Repeatedly asks something, such as a dispatch queue or an actor, for an answer.
     ///
     /// ```swift
     /// try monitor.watch(pinging: "main queue") { answer in DispatchQueue.main.async(execute: answer) }
@@ -70,12 +70,12 @@ public final class StallMonitor: Sendable {
     /// Callable from any thread.
     ///
     /// - Parameters:
-    ///   - label: What it is called; a second one of the same label replaces the first.
+    ///   - label: The label of the ping; a second one with the same label replaces the first.
     ///   - interval: The time between two pings, from 10 ms to a day.
-    ///   - rule: When a ping without an answer is a stall; nil for the monitor's rule.
-    ///   - post: Posts the closure that it is given where it shall be called. Called on a thread that posts all pings, one after the
-    ///     other: it should not wait.
-    /// - Throws: The error of pthread_create(3), if this is the first to be watched in the process; `notSupported` in a forked child.
+    ///   - rule: When a ping without an answer counts as a stall; nil for the monitor's rule.
+    ///   - post: Posts the given closure to the place that should call it. One thread posts all pings, one after the other, so this should
+    ///     not wait.
+    /// - Throws: The error of pthread_create(3), if this is the first watch in the process; `notSupported` in a forked child.
     public func watch(
         pinging label: String,
         every interval: Duration = .seconds(1),
@@ -89,17 +89,17 @@ public final class StallMonitor: Sendable {
         try add(WatchedPing(label: label, interval: interval, poster: poster, post: post), rule)
     }
 
-    /// Watches a loop no more; the end of a stall that lasts is not told.
+    /// Stops watching a loop; the end of a stall in progress is not announced.
     public func stopWatching(_ loop: HostRunLoop) {
         remove { ($0 as? WatchedLoop)?.isLoop(loop) == true }
     }
 
-    /// Pings it no more; the end of a stall that lasts is not told.
+    /// Stops pinging; the end of a stall in progress is not announced.
     public func stopWatching(pinging label: String) {
         remove { ($0 as? WatchedPing)?.label == label }
     }
 
-    /// Watches nothing any more.
+    /// Stops watching everything.
     public func stop() {
         remove { _ in true }
     }
@@ -108,7 +108,7 @@ public final class StallMonitor: Sendable {
         let entry = WatchedEntry(subject, rule ?? self.rule, isDirect: isDirect, handler)
         try StallWatcher.shared.add(entry)
         entries.withLock { $0.append(entry) }
-        // Loops that are gone meanwhile, which nobody can name any more.
+        // Removes loops that no longer exist, because nobody can name them any more.
         remove { $0.subject == nil }
     }
 

@@ -1,13 +1,13 @@
-/// When something that should go on is called stalled.
+/// When something that should make progress counts as stalled.
 ///
-/// Time during which the process itself stood still (SIGSTOP, a debugger, suspend) does not count, nor does a change of the wall clock.
+/// Time during which the process was stopped (SIGSTOP, a debugger, suspend) does not count, and changes of the wall clock have no effect.
 public struct StallRule: Sendable, Hashable {
     /// The time between two looks.
     package let interval: Duration
-    /// How many looks in a row must find it where the look before them did.
+    /// How many looks in a row must find the same busy period as the look before them.
     package let count: Int
 
-    /// A stall is what lasts at least this long; noticed within a quarter of that more.
+    /// A stall lasts at least this long, and is noticed at most a quarter of that later.
     ///
     /// - Parameter threshold: From a millisecond to four days.
     /// - Returns: The rule.
@@ -15,7 +15,7 @@ public struct StallRule: Sendable, Hashable {
         StallRule(count: 4, every: max(threshold, .milliseconds(1)) / 4)
     }
 
-    /// A stall is what so many looks in a row find, after the one that saw it first.
+    /// A stall is a busy period found by this many looks in a row, after the look that saw it first.
     ///
     /// - Parameters:
     ///   - count: How many looks, at least one.
@@ -30,6 +30,6 @@ public struct StallRule: Sendable, Hashable {
         self.count = min(max(count, 1), 1_000_000)
     }
 
-    /// What lasts longer is a stall.
+    /// How long something must last to be a stall.
     package var threshold: Duration { interval * count }
 }

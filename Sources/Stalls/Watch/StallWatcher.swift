@@ -6,8 +6,8 @@ internal import SystemPackage
 
 /// The one thread that looks at everything that is watched.
 ///
-/// It sleeps for ever while every loop does and no ping is due; the first loop that wakes then wakes it (`WatcherBell`). A loop that
-/// wakes again and again pays for that once: the watcher looks at intervals until a whole one has passed without news.
+/// It sleeps indefinitely while every loop sleeps and no ping is due; the first loop to wake then wakes the watcher (`WatcherBell`). A loop
+/// that wakes repeatedly pays for this once: the watcher looks at intervals until a whole one has passed without news.
 final class StallWatcher: Sendable {
     static let shared = StallWatcher()
 
@@ -19,9 +19,9 @@ final class StallWatcher: Sendable {
     /// When to look again.
     private struct Plan {
         var time = Int64.max
-        /// Whether nothing is busy: then a loop that wakes rings.
+        /// Whether nothing is busy, so that a loop that wakes has to ring.
         var isQuiet = true
-        /// The number of changes before the looks.
+        /// The change count before the looks.
         var changes: UInt32
     }
 
@@ -32,10 +32,10 @@ final class StallWatcher: Sendable {
     /// Protected by its lock.
     private let state = Mutex(State())
     private let stalls = Atomic<UInt64>(0)
-    /// Grows when what is watched changes; the watcher sleeps on it while something is busy (futex(2)).
+    /// Grows when the watched entries change; the watcher sleeps on it while something is busy (futex(2)).
     private let changes = Atomic<UInt32>(0)
 
-    /// Watches something from now on.
+    /// Starts watching something.
     ///
     /// - Throws: The error of pthread_create(3); `notSupported` in a forked child, which has none of the threads.
     func add(_ entry: any WatcherEntry) throws(Errno) {
@@ -51,7 +51,7 @@ final class StallWatcher: Sendable {
         announceChange()
     }
 
-    /// Watches it no more: its handler is not called for what is found from now on.
+    /// Stops watching an entry: its handler is not called for anything found from now on.
     func remove(_ entry: any WatcherEntry) {
         guard ForkCount.current == fork else { return }
         entry.remove()
@@ -64,7 +64,7 @@ final class StallWatcher: Sendable {
         if !removed.isEmpty { announceChange() }
     }
 
-    /// Ends either sleep of the watcher: what is due may have changed.
+    /// Ends either sleep of the watcher, because the next due time may have changed.
     func announceChange() {
         changes.add(1, ordering: .releasing)
         Futex.wakeOne(waitingOn: changes)
@@ -79,10 +79,10 @@ final class StallWatcher: Sendable {
             let woke = MonotonicClock.nanoseconds
             let plan = lookAround(clock)
             let begin = MonotonicClock.nanoseconds
-            // The process may have stood still while this thread did not sleep.
+            // The process may have been stopped while this thread was awake.
             clock.slept(from: woke, until: woke, now: begin)
             if plan.isQuiet {
-                // How long it is to be is not known, and nothing is busy: the clock has no use for it.
+                // This sleep has no planned length and nothing is busy, so the clock does not need it.
                 HostRunLoop.Progress.WatcherBell.sleep(before: plan.time) { hasNews(since: plan.changes) }
                 continue
             }
@@ -96,7 +96,7 @@ final class StallWatcher: Sendable {
         }
     }
 
-    /// Looks at all that is due.
+    /// Looks at everything that is due.
     private func lookAround(_ clock: RunningClock) -> Plan {
         var plan = Plan(changes: changes.load(ordering: .acquiring))
         let entries = state.withLock { $0.entries }
@@ -118,12 +118,12 @@ final class StallWatcher: Sendable {
             if hasNews || isUnderWay || entry.wasBusy == true { plan.isQuiet = false }
             plan.time = min(plan.time, entry.ownDue)
         }
-        // Also for those that are not busy: nobody rings while the watcher sleeps until a time.
+        // This includes entries that are not busy, because loops do not ring while the watcher sleeps until a set time.
         if !plan.isQuiet { plan.time = entries.reduce(plan.time) { min($0, max($1.due, now)) } }
         return plan
     }
 
-    /// Whether something is to be seen that was not at the last look.
+    /// Whether anything has changed since the last look.
     private func hasNews(since changes: UInt32) -> Bool {
         guard self.changes.load(ordering: .sequentiallyConsistent) == changes else { return true }
         return state.withLock { $0.entries }.contains { $0.hasNews }

@@ -2,9 +2,9 @@ internal import RunLoops
 
 /// Counts how late ticks come.
 ///
-/// A pure state machine: it knows no clock; nanoseconds throughout.
+/// A pure state machine without a clock of its own; all times are in nanoseconds.
 struct TickLedger {
-    /// The window is counted in so many parts: a sum forgets one of them at a time.
+    /// The number of parts of the window; its sum drops one part at a time.
     static let parts = 32
 
     let period: Int64
@@ -34,12 +34,12 @@ struct TickLedger {
     ///
     /// - Parameters:
     ///   - now: When it came.
-    ///   - wait: When the loop began to wait for the last time, and when that was over.
-    /// - Returns: What has gone beyond its limit.
+    ///   - wait: The loop's last wait, from its beginning to its end.
+    /// - Returns: The limit that was exceeded, if any.
     mutating func tick(at now: Int64, wait: ClosedRange<Int64>) -> TickMonitor.Event? {
-        // A timer may be early by the clock's grain.
+        // A timer may be early by the clock's granularity.
         let late = max(0, now - due)
-        // A loop that slept when the tick was due did not hold it up: the machine was busy, or the process stood still.
+        // If the loop was asleep when the tick was due, it did not hold it up: the machine was busy, or the process was stopped.
         let held = wait.contains(due) ? max(0, now - wait.upperBound) : late
         ticks += 1
         missed += Int(late / period)
@@ -58,7 +58,7 @@ struct TickLedger {
         }
         let sum = partSums.reduce(0, +)
         guard let limit = limits.perWindow, sum > limit.saturatingNanoseconds else { return nil }
-        // Told once: the next window begins. After a tick beyond its own limit it is told with the next tick.
+        // Told once, and the next window begins. If a tick exceeds its own limit, the window's excess is told with the next tick.
         partSums = [Int64](repeating: 0, count: Self.parts)
         return .window(heldUp: .nanoseconds(sum))
     }

@@ -2,19 +2,19 @@ internal import LinuxSystem
 package import RunLoops
 internal import Synchronization
 
-/// Lets a loop tick and measures how late the ticks come: what a frame-rate monitor is to a screen.
+/// Lets a loop tick and measures how late the ticks come, like a frame-rate monitor for a screen.
 ///
-/// It needs no thread of its own and tells of a stall when that is over. What counts against the limits is the time for which the loop
-/// itself held a tick up: not that between the moment when a sleeping loop was to wake and the moment when it did, in which the
-/// machine was busy or the process stood still. It ticks until it is stopped or released. Callable from any thread.
+/// It needs no thread of its own and reports a stall once that is over. Only the time for which the loop itself held a tick up counts
+/// against the limits. A delay between the moment when a sleeping loop should have woken and the moment when it did is not counted: the
+/// machine was busy, or the process was stopped. It ticks until it is stopped or released. Callable from any thread.
 package final class TickMonitor: Sendable {
-    /// What is told to the handler.
+    /// The limits beyond which the handler is called.
     package struct Limits: Sendable, Hashable {
-        /// For how long one tick may be held up; nil for any time.
+        /// How long one tick may be held up; nil for no limit.
         package var perTick: Duration?
-        /// For how long all ticks of a window may be held up together; nil for any time.
+        /// How long all ticks of a window may be held up together; nil for no limit.
         package var perWindow: Duration?
-        /// How long a window is; it is counted in 32nds.
+        /// The length of a window; it is counted in 32nds.
         package var window: Duration
 
         /// Makes limits.
@@ -29,18 +29,18 @@ package final class TickMonitor: Sendable {
         }
     }
 
-    /// What has gone beyond a limit.
+    /// A limit that was exceeded.
     package enum Event: Sendable, Hashable {
-        /// One tick: how late it came, and for how long of that the loop held it up.
+        /// One tick was too late: how late it came, and how much of that the loop held it up.
         case tick(lateness: Duration, heldUp: Duration)
-        /// All ticks of a window together; another window begins.
+        /// All ticks of a window together were held up for too long; another window begins.
         case window(heldUp: Duration)
     }
 
     private final class Shared: Sendable {
         /// Protected by its lock.
         let ledger: Mutex<TickLedger>
-        /// The last wait: written by the loop's thread, before the tick that reads it.
+        /// The loop's last wait; its thread writes this before the tick that reads it.
         let waitBegin = Atomic<Int64>(0)
         let waitEnd = Atomic<Int64>(0)
         let handler: @Sendable (Event) -> Void
@@ -68,7 +68,7 @@ package final class TickMonitor: Sendable {
     ///   - loop: The loop.
     ///   - mode: The mode in which it ticks.
     ///   - period: The time between two ticks, from a millisecond to a day.
-    ///   - limits: What is told to the handler.
+    ///   - limits: The limits beyond which the handler is called.
     ///   - handler: Called on the loop's thread, in the tick's callout.
     package init(
         on loop: HostRunLoop,
@@ -82,7 +82,7 @@ package final class TickMonitor: Sendable {
         let ledger = TickLedger(period: period.saturatingNanoseconds, limits: limits, start: start.nanoseconds)
         let shared = Shared(ledger, handler)
         self.shared = shared
-        // Next to the wait: others may take their time.
+        // Next to the wait, because other observers may take their time.
         observers = [
             HostRunLoop.Observer(ofHost: "tick monitor", activities: .beforeWaiting, order: .max) { _, _ in
                 shared.waitBegin.store(MonotonicClock.nanoseconds, ordering: .relaxed)
@@ -102,23 +102,23 @@ package final class TickMonitor: Sendable {
         stop()
     }
 
-    /// What was measured so far.
+    /// The measurements so far.
     package var statistics: TickStatistics { shared.ledger.withLock { $0.statistics } }
 
-    /// Ticks no more.
+    /// Stops ticking.
     package func stop() {
         timer.invalidate()
         for observer in observers { observer.invalidate() }
     }
 }
 
-/// How regularly a loop ticked so far.
+/// How regularly a loop has ticked so far.
 public struct TickStatistics: Sendable, Hashable {
-    /// Ticks that came.
+    /// The number of ticks that came.
     package let ticks: Int
-    /// Ticks that did not come, because the one before was late by more than the time between two.
+    /// The number of ticks that were skipped, because the one before was late by more than a period.
     package let missed: Int
-    /// For how long the loop held ticks up, all together.
+    /// How long the loop held ticks up, in total.
     package let heldUp: Duration
     /// The time from the start to the last tick.
     package let elapsed: Duration
@@ -133,16 +133,16 @@ public struct TickStatistics: Sendable, Hashable {
         self.elapsed = elapsed
     }
 
-    /// How late the latest tick came.
+    /// The greatest delay of a tick.
     package var latest: Duration { lateness.longest }
 
-    /// How late this part of the ticks came at most, in steps of 1, 2 and 5: `0.5` for the median.
+    /// The greatest delay within this fraction of the ticks, in steps of 1, 2 and 5: `0.5` for the median.
     ///
     /// - Parameter part: From 0 to 1.
-    /// - Returns: Nil where nothing has ticked yet.
+    /// - Returns: Nil before the first tick.
     public func lateness(ofPart part: Double) -> Duration? { lateness.quantile(part) }
 
-    /// Which part of the ticks came, from 0 to 1: 1 is smooth.
+    /// The fraction of ticks that came, from 0 to 1: 1 is smooth.
     public var smoothness: Double { ticks + missed == 0 ? 1 : Double(ticks) / Double(ticks + missed) }
 
     /// For how many milliseconds of each second ticks were held up, as display frameworks count hitches.

@@ -2,9 +2,9 @@ internal import LinuxSystem
 internal import RunLoops
 internal import Synchronization
 
-/// A loop whose callouts have deadlines; it may go meanwhile.
+/// A loop whose callouts have deadlines; the loop may be released meanwhile.
 ///
-/// Looked at by the watcher's thread only.
+/// Used on the watcher's thread only.
 final class WatchedDeadline: WatcherEntry, @unchecked Sendable {
     typealias Reading = HostRunLoop.Progress.CalloutReading
 
@@ -31,7 +31,7 @@ final class WatchedDeadline: WatcherEntry, @unchecked Sendable {
     /// - Parameters:
     ///   - loop: The loop; it rings for its watcher from now on, and must be looked at next.
     ///   - table: The deadlines.
-    ///   - isLate: Called on the watcher's thread, once for each callout that is late: must return soon.
+    ///   - isLate: Called on the watcher's thread, once for each late callout; must return soon.
     init(
         _ loop: HostRunLoop,
         _ table: DeadlineTable,

@@ -2,11 +2,11 @@ internal import CrashCapture
 internal import RunLoops
 internal import Synchronization
 
-/// Something that is watched by a rule, with what is told of it.
+/// Something that is watched by a rule, and what was announced about it.
 ///
-/// Looked at by the watcher's thread only.
+/// Used on the watcher's thread only.
 final class WatchedEntry: WatcherEntry, @unchecked Sendable {
-    /// What was told of a stall that lasts.
+    /// What was announced of a stall that lasts.
     ///
     /// It does not keep the loop alive.
     private struct Told {
@@ -18,7 +18,7 @@ final class WatchedEntry: WatcherEntry, @unchecked Sendable {
     let interval: Int64
     private let rule: StallRule
     private let handler: @Sendable (Stall) -> Void
-    /// Whether the handler is called on the watcher's thread, without a look: it returns at once.
+    /// Whether the handler returns at once, and so is called on the watcher's thread, without a look.
     private let isDirect: Bool
     private let isRemoved = Atomic<Bool>(false)
 
@@ -26,7 +26,7 @@ final class WatchedEntry: WatcherEntry, @unchecked Sendable {
     /// When the next look is due.
     private(set) var due: Int64 = 0
     private(set) var lastSight: StallDetector.Sight?
-    /// When the busy period was first seen, and how long the process had stood still by then.
+    /// When the busy period was first seen, and how long the process had been stopped by then.
     private var begin: (time: Int64, stoodStill: Int64) = (0, 0)
     private var told: Told?
 
@@ -67,7 +67,7 @@ final class WatchedEntry: WatcherEntry, @unchecked Sendable {
         let finding = detector.look(sight, at: clock.time(at: now))
         if finding == .over, let before, let told {
             let end = subject.end(of: before) ?? now
-            // Never shorter than it was told to be.
+            // Never shorter than already announced.
             let length = max(told.length, length(until: end, clock.stoodStill(until: end)))
             tell(stall(told.number, .over, length, of: before), perform)
             self.told = nil
@@ -103,7 +103,7 @@ final class WatchedEntry: WatcherEntry, @unchecked Sendable {
         }
     }
 
-    /// Has the handler called, after a look at the one that stalls if it still does.
+    /// Calls the handler, after a look at the stalled thread if the stall lasts.
     private func tell(_ stall: Stall?, _ perform: (@escaping @Sendable () -> Void) -> Void) {
         guard let stall else { return }
         guard !isDirect else {

@@ -1,16 +1,16 @@
 internal import RunLoops
 internal import Synchronization
 
-/// A loop that is watched; it may go meanwhile.
+/// A loop that is watched; it may be released meanwhile.
 final class WatchedLoop: WatchedSubject {
     private let progress: HostRunLoop.Progress
     private let loop: WeakLoop
-    /// The busy period that stalls, or did last.
+    /// The busy period that stalls, or that stalled last.
     ///
     /// Protected by its lock.
     private let stalled = Mutex<HostRunLoop.Progress.Reading?>(nil)
 
-    /// Has the loop ring for its watcher; it must be looked at next.
+    /// Makes the loop ring for its watcher; it must be looked at next.
     init(_ loop: HostRunLoop) {
         progress = loop.progress
         self.loop = WeakLoop(loop)
@@ -36,7 +36,7 @@ final class WatchedLoop: WatchedSubject {
 
     func thread(in number: UInt64) -> CInt? {
         let thread = progress.thread
-        // Looked at in this order: a thread that ends takes its number back first.
+        // The order matters: a thread that ends first resets its number.
         return thread != 0 && progress.reading.number == number ? thread : nil
     }
 
@@ -55,9 +55,9 @@ final class WatchedLoop: WatchedSubject {
     }
 }
 
-/// A loop that is watched and not kept alive.
+/// A weak reference to a watched loop.
 final class WeakLoop: @unchecked Sendable {
-    // Written once; the runtime keeps reads of it apart from its end.
+    // Written once; the runtime synchronises reads with the release of the loop.
     weak var value: HostRunLoop?
 
     init(_ value: HostRunLoop) { self.value = value }

@@ -1,16 +1,16 @@
 internal import LinuxSystem
 internal import Synchronization
 
-/// Something that is asked again and again whether it still answers.
+/// Something that is asked repeatedly whether it still answers.
 ///
-/// Life of a ping: due -> queued for the thread that posts -> sent -> answered, and the next is due an interval after it was sent.
+/// The life of a ping: due -> queued for the posting thread -> sent -> answered. The next one is due an interval after it was sent.
 final class WatchedPing: WatchedSubject {
     private struct State {
-        /// How many pings were sent, and answered.
+        /// How many pings were sent, and the last one answered.
         var sent: UInt64 = 0
         var answered: UInt64 = 0
         var answeredAt: Int64 = 0
-        /// When the next is due.
+        /// When the next one is due.
         var next: Int64 = 0
         var isQueued = false
         var isStopped = false
@@ -35,7 +35,7 @@ final class WatchedPing: WatchedSubject {
         self.post = post
     }
 
-    /// Posts no more, but for what is being posted.
+    /// Stops posting, except for a ping that is being posted.
     func stop() { state.withLock { $0.isStopped = true } }
 
     var subject: Stall.Subject? { .ping(label) }
