@@ -1,12 +1,13 @@
-/// Closures as a loop keeps and calls them: as ordinary functions.
+/// Turns closures with an isolation into the ordinary functions that a loop keeps and calls.
 ///
-/// A closure takes its isolation from where it is written. In `main.swift` and in what is `@MainActor` it belongs to the main actor; in an
-/// actor whose executor is a loop it belongs to that actor; elsewhere to nobody, and may run on any thread. The compiler checks by
-/// that what it touches. `HostRunLoop.require(_:for:)` checks that the loop's thread is that of the actor; from then on the
-/// isolation is not needed any more.
+/// A closure takes its isolation from where it is written. In `main.swift` and in `@MainActor` code it belongs to the main actor.
+/// In an actor whose executor is a loop it belongs to that actor. Anywhere else it belongs to no actor and may run on any thread.
+/// The compiler uses this to check what the closure may touch. `HostRunLoop.require(_:for:)` checks that the loop's thread is the
+/// actor's thread; after that the isolation is no longer needed.
 ///
-/// A closure with an isolation has the layout of one without: the isolation stands in its context. The structures are there because a
-/// function that goes through a generic parameter by itself gets a thunk, which would be one more frame of every fault.
+/// A closure with an isolation has the same layout as one without: the isolation is stored in its context. The structures prevent a
+/// thunk: a function passed directly through a generic parameter gets one, and it would add a frame to the backtrace of every
+/// fault.
 enum Plain {
     typealias Item = HostRunLoop.Item
     typealias Timer = HostRunLoop.Timer
@@ -95,7 +96,7 @@ enum Plain {
     }
 }
 
-// A type in a generic function is not possible.
+// A generic function cannot contain a type.
 private struct IsolatedTargetCall<Target: AnyObject> {
     let closure: @Sendable @isolated(any) (Target, HostRunLoop.Timer) -> Void
 }
@@ -115,8 +116,8 @@ extension HostRunLoop {
     /// Ends the process if a closure belongs to an actor whose code does not run on this loop's thread.
     ///
     /// - Parameters:
-    ///   - isolation: Whose code the closure is; `nil` if it may run anywhere.
-    ///   - label: What a crash report would call it.
+    ///   - isolation: The actor of the closure; `nil` if it may run anywhere.
+    ///   - label: The label that a crash report would show for it.
     @inline(__always)
     package func require(_ isolation: (any Actor)?, for label: @autoclosure () -> String) {
         if let isolation, !isThread(of: isolation) {
@@ -131,7 +132,7 @@ extension HostRunLoop {
         return unsafe executor == Self.identity(asUnownedSerialExecutor())
     }
 
-    /// The address of an executor: it has no other identity.
+    /// The address of an executor, which is its only identity.
     private static func identity(_ executor: UnownedSerialExecutor) -> UInt {
         unsafe unsafeBitCast(executor, to: (identity: UInt, witnesses: UInt).self).identity
     }

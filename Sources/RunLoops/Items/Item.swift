@@ -1,20 +1,21 @@
 import Synchronization
 
 extension HostRunLoop {
-    /// What can be added to the modes of a loop: a timer, a source, a port source, an observer, a command source or a message port.
+    /// Anything that can be added to the modes of a loop: a timer, a source, a port source, an observer, a command source or a
+    /// message port.
     ///
-    /// It is valid until it is invalidated, which is for ever. Callable from any thread.
+    /// It is valid until it is invalidated; an invalid item never becomes valid again. Callable from any thread.
     public class Item: @unchecked Sendable {
-        /// The identity of the item, unique in the process: what crash reports name.
+        /// The identity of the item in crash reports, unique in the process.
         public final let identifier: UInt64
         final let name: ItemName
-        /// The actor whose code its closure is; `nil` for a closure that belongs to none.
+        /// The actor that its closure belongs to; `nil` if it belongs to none.
         final let isolation: (any Actor)?
         private let lock = CriticalLock()
         private let valid = Atomic<Bool>(true)
-        /// In which modes of which loops it is.
+        /// The modes and loops that it is in.
         ///
-        /// Protected by the item's lock; changed with the loop's lock held too.
+        /// Protected by the item's lock; changes also need the loop's lock.
         @safe @exclusivity(unchecked) final var memberships = Memberships()
 
         init(_ identifier: UInt64 = ItemIdentifier.next(), label: String, isolation: (any Actor)?) {
@@ -23,27 +24,27 @@ extension HostRunLoop {
             self.isolation = isolation
         }
 
-        /// What a crash report calls it.
+        /// The name that crash reports show for it.
         public final var label: String { name.text }
 
-        /// Whether it will be served again: it was not invalidated, and if it fires once, it has not finished that.
+        /// Whether the loop will still call it: it was not invalidated and, if it fires only once, has not finished firing.
         ///
-        /// A message port is not valid either when the connection that it was made with was closed.
+        /// A message port also becomes invalid when its connection is closed.
         public final var isValid: Bool { isAlive }
 
-        /// Ends its life: it leaves every mode of every loop, and is never called again.
+        /// Invalidates it: it leaves every mode of every loop and is never called again.
         ///
-        /// What has come for it already is dropped: commands that wait, messages that were not delivered. Senders are told. A
-        /// callout of it that is running goes on.
+        /// Anything that already waits for it is dropped: commands and undelivered messages. Senders are told. If one of its
+        /// callouts is running, that callout continues.
         public final func invalidate() { end() }
 
-        /// The identities under which its callouts are recorded: more than its own where it stands on other items.
+        /// The identifiers under which its callouts are recorded; several if it is built from other items.
         package var calloutIdentifiers: [UInt64] { [identifier] }
 
-        /// Marks it as invalid, and says whether it was valid.
+        /// Marks it as invalid and returns whether it was valid.
         final func endLife() -> Bool { valid.exchange(false, ordering: .acquiringAndReleasing) }
 
-        // MARK: What each kind does by itself
+        // MARK: Overridden by each kind
 
         /// Whether it was not invalidated.
         var isAlive: Bool { valid.load(ordering: .acquiring) }
@@ -51,7 +52,7 @@ extension HostRunLoop {
         /// Invalidates it.
         func end() { preconditionFailure("an item of a run loop is of no kind") }
 
-        /// Adds it to a mode of a loop, or says why not.
+        /// Adds it to a mode of a loop; the result says whether it was added.
         func join(_ loop: HostRunLoop, in mode: Mode) throws(RunLoopError) -> AddResult {
             preconditionFailure("an item of a run loop is of no kind")
         }
@@ -59,17 +60,19 @@ extension HostRunLoop {
         /// Removes it from a mode of a loop.
         func part(from loop: HostRunLoop, in mode: Mode) { preconditionFailure("an item of a run loop is of no kind") }
 
-        /// Says whether it is in a mode of a loop.
+        /// Returns whether it is in a mode of a loop.
         func isMember(of loop: HostRunLoop, in mode: Mode) -> Bool {
             preconditionFailure("an item of a run loop is of no kind")
         }
 
         // MARK: The item's lock
 
-        /// Takes the item's lock; no lock of another item and of no loop is taken while it is held.
+        /// Takes the item's lock.
+        ///
+        /// While holding it, do not take the lock of another item or of a loop.
         @inline(__always) final func lockItem() { lock.lock() }
 
-        /// Frees the item's lock.
+        /// Releases the item's lock.
         @inline(__always) final func unlockItem() { lock.unlock() }
 
         /// Runs `body` with the item's lock held.
@@ -80,7 +83,7 @@ extension HostRunLoop {
     }
 }
 
-/// What a loop serves by itself: sources, port sources, timers and observers.
+/// An item that a loop serves directly: a source, a port source, a timer or an observer.
 protocol LoopItem: HostRunLoop.Item {
     /// Whether it can be in one loop only.
     static var belongsToOneLoop: Bool { get }
@@ -88,19 +91,23 @@ protocol LoopItem: HostRunLoop.Item {
     /// Whether it keeps its modes from being empty.
     static var keepsModeAlive: Bool { get }
 
-    /// Whether it can be withdrawn: performs that wait for their time cannot.
+    /// Whether it can be withdrawn; the timer of a delayed perform cannot.
     var canBeWithdrawn: Bool { get }
 
-    /// Whether it has something to do when it has entered or left a mode.
+    /// Whether it must be told when it enters or leaves a mode.
     static var isToldOfMoving: Bool { get }
 
-    /// Enters the mode's items and returns the slot. Called with the loop's and the item's lock held.
+    /// Adds it to the mode's items and returns its slot.
+    ///
+    /// Called with the loop's and the item's lock held.
     func enter(_ mode: LoopMode) throws(RunLoopError) -> Int
 
-    /// Leaves the mode's items. Called with the loop's and the item's lock held.
+    /// Removes it from the mode's items.
+    ///
+    /// Called with the loop's and the item's lock held.
     func leave(_ mode: LoopMode, slot: Int)
 
-    /// Is told after it left a mode, with no lock held.
+    /// Called after it left a mode, with no lock held.
     func didLeave(_ mode: LoopMode, of loop: HostRunLoop)
 }
 
@@ -111,7 +118,9 @@ extension LoopItem {
     /// Whether the host made it for itself.
     var isHostsOwn: Bool { HostRunLoop.isHostsOwn(item: identifier) }
 
-    /// Whether its input comes from others: who knows how to make it fault must not be able to have it left out.
+    /// Whether its input comes from others.
+    ///
+    /// It must not be left out, or anyone who can make it fault could switch it off.
     var isFedByOthers: Bool { (self as? HostRunLoop.PortSource)?.bringsWordsFromOthers == true }
 
     /// What kind of item it is.
@@ -128,11 +137,11 @@ extension LoopItem {
 
     /// Removes an item that was just marked invalid from every mode of every loop.
     func removeFromAllLoops() {
-        // In a forked child, what is in a loop of the parent stays there.
+        // In a forked child, items stay in the loops inherited from the parent.
         while let loop = withItemLock({ memberships.firstLoop { !$0.isInheritedByFork } }) {
             var left: [LoopMode] = []
             loop.lock.lock()
-            // The item is alive in `self`: nothing is released here.
+            // `self` keeps the item alive: nothing is released here.
             loop.takeOutOfAllModes(self) { mode in
                 if Self.isToldOfMoving { left.append(mode) }
             }

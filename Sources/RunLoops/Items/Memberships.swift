@@ -1,27 +1,27 @@
-/// That an item is in a mode of a loop.
+/// The presence of an item in a mode of a loop.
 struct Membership {
-    // Not retained: a loop takes all items out of its modes before it dies, and takes the item's lock for that. So they are
-    // good under the item's lock, and whoever needs them longer retains them there.
+    // Not retained: before a loop dies it takes all items out of its modes, and it takes the item's lock to do so. The references
+    // are therefore valid under the item's lock; retain them there to use them longer.
     @safe unowned(unsafe) let loop: HostRunLoop
     @safe unowned(unsafe) let mode: LoopMode
-    /// Where it is among the mode's items of its kind.
+    /// Its position among the mode's items of the same kind.
     let slot: Int
 }
 
 /// The modes that an item is in.
 ///
-/// Nearly all items are in one mode: that one needs no array.
+/// Nearly every item is in one mode only, which is stored without an array.
 struct Memberships {
     private(set) var first: Membership?
     private var others: [Membership]?
-    /// The loops among whose common items it is; it may be there without being in any of their modes.
+    /// The loops that have it among their common items, even if it is in none of their modes.
     private var commonLoops: [CommonLoop]?
     /// Whether the item was ever withdrawn from a loop.
     var wasWithdrawn = false
 
-    /// A loop with the item among its common ones.
+    /// A loop that has the item among its common items.
     ///
-    /// Not retained, like that of a membership: the loop takes its common items out before it dies, too.
+    /// Not retained, for the same reason as in a membership: before it dies the loop also takes out its common items.
     private struct CommonLoop {
         @safe unowned(unsafe) let loop: HostRunLoop
     }
@@ -44,27 +44,27 @@ struct Memberships {
         return others?.first { $0.mode === mode }
     }
 
-    /// Returns a loop that the item is in, or among whose common items it is; that of the oldest membership if the test has no
-    /// objection.
+    /// Returns the first wanted loop that the item is in or is a common item of; memberships come first, the oldest before the
+    /// others.
     func firstLoop(where isWanted: (HostRunLoop) -> Bool) -> HostRunLoop? {
         if let first, isWanted(first.loop) { return first.loop }
         return others?.first { isWanted($0.loop) }?.loop ?? commonLoops?.first { isWanted($0.loop) }?.loop
     }
 
-    /// Notes that the item is one of a loop's common items.
+    /// Records that the item is one of a loop's common items.
     mutating func beginCommon(of loop: HostRunLoop) {
         guard !isCommon(of: loop) else { return }
         commonLoops = (commonLoops ?? []) + [CommonLoop(loop: loop)]
     }
 
-    /// Notes that the item is not one of a loop's common items any more.
+    /// Records that the item is no longer one of a loop's common items.
     mutating func endCommon(of loop: HostRunLoop) {
         guard var rest = commonLoops else { return }
         rest.removeAll { $0.loop === loop }
         commonLoops = rest.isEmpty ? nil : rest
     }
 
-    /// Says whether the item is one of a loop's common items.
+    /// Returns whether the item is one of a loop's common items.
     func isCommon(of loop: HostRunLoop) -> Bool { commonLoops?.contains { $0.loop === loop } ?? false }
 
     /// Removes the membership in a mode and returns it.
@@ -104,7 +104,7 @@ struct Memberships {
         }
     }
 
-    /// All memberships, the oldest first.
+    /// All memberships, oldest first.
     var all: [Membership] {
         guard let first else { return [] }
         return [first] + (others ?? [])

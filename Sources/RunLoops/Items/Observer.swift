@@ -1,9 +1,9 @@
 import Synchronization
 
 extension HostRunLoop {
-    /// Is told when a run reaches certain stages.
+    /// Calls a closure when a run reaches certain stages.
     ///
-    /// It may be in many modes of one loop. Observers do not keep a mode from being empty. Callable from any thread.
+    /// It may be in many modes of one loop. A mode with nothing but observers counts as empty. Callable from any thread.
     public final class Observer: Item, LoopItem, @unchecked Sendable {
         let perform: @Sendable (Observer, Activity) -> Void
         private let firing = Atomic<Bool>(false)
@@ -15,16 +15,16 @@ extension HostRunLoop {
         package let activities: Activity
         /// Whether it is called more than once.
         package let repeats: Bool
-        /// At the same stage, observers of a lower order are called first.
+        /// Its place among observers of the same stage; lower orders are called first.
         package let order: Int
 
         /// Makes an observer that is in no loop yet.
         ///
         /// - Parameters:
-        ///   - label: What a crash report calls it.
+        ///   - label: The name that crash reports show for it.
         ///   - activities: The stages at which it is called.
         ///   - repeats: Whether it is called more than once; if not, it is invalidated after the first call.
-        ///   - order: Its place among observers of the same stage; equal orders go by the time of adding.
+        ///   - order: Its place among observers of the same stage; with equal orders the one added first is called first.
         ///   - perform: Called on the loop's thread, with the observer and the stage.
         public convenience init(
             label: String,
@@ -37,7 +37,7 @@ extension HostRunLoop {
             self.init(ItemIdentifier.next(), label, activities, repeats, order, perform.isolation, plain)
         }
 
-        /// Makes one of the host's own, which is never withheld or withdrawn.
+        /// Makes an observer of the host's own, which is never withheld or withdrawn.
         package convenience init(
             ofHost label: String,
             activities: Activity,
@@ -56,7 +56,7 @@ extension HostRunLoop {
             )
         }
 
-        /// Makes one with an identity.
+        /// Makes an observer with a given identifier.
         private init(
             _ identifier: UInt64,
             _ label: String,
@@ -77,10 +77,10 @@ extension HostRunLoop {
             if endLife() { removeFromAllLoops() }
         }
 
-        /// Marks it as being called; `false` if it is already, further down on the stack.
+        /// Marks it as being called; returns `false` if a call is already running further down the stack.
         func beginFiring() -> Bool { !firing.exchange(true, ordering: .relaxed) }
 
-        /// Marks it as not being called any more.
+        /// Marks it as no longer being called.
         func endFiring() { firing.store(false, ordering: .relaxed) }
 
         // MARK: LoopItem
@@ -105,7 +105,7 @@ extension HostRunLoop {
 }
 
 extension HostRunLoop {
-    /// The stages of a run at which observers are called, with CFRunLoop's bits.
+    /// The stages of a run at which observers are called, with the bits of `CFRunLoopActivity`.
     public struct Activity: OptionSet, Sendable, Hashable {
         /// The bits of `CFRunLoopActivity`.
         public let rawValue: UInt32
@@ -123,9 +123,13 @@ extension HostRunLoop {
         public static let beforeTimers = Activity(rawValue: 1 << 1)
         /// Blocks and signalled sources are about to be handled.
         public static let beforeSources = Activity(rawValue: 1 << 2)
-        /// The loop is about to sleep; left out in a pass that only polls.
+        /// The loop is about to sleep.
+        ///
+        /// Skipped in a pass that only polls.
         public static let beforeWaiting = Activity(rawValue: 1 << 5)
-        /// The loop woke; left out in a pass that only polls.
+        /// The loop woke.
+        ///
+        /// Skipped in a pass that only polls.
         public static let afterWaiting = Activity(rawValue: 1 << 6)
         /// The run ends.
         public static let exit = Activity(rawValue: 1 << 7)

@@ -1,24 +1,25 @@
 import Synchronization
 
 extension HostRunLoop {
-    /// Something that is entered when a run begins, renewed whenever the loop is about to sleep, and left when the run ends.
+    /// A scope that is entered when a run begins, renewed whenever the loop is about to sleep, and left when the run ends.
     ///
-    /// What an autorelease pool does around the passes of a Darwin main thread: open at `entry` before all other observers,
-    /// closed and opened again at `beforeWaiting` behind all others, closed at `exit`. Made by `addPassScope`.
+    /// It does what the autorelease pool does around the passes of a Darwin main thread. The pool is opened at `entry` before all
+    /// other observers, closed and reopened at `beforeWaiting` after all others, and closed at `exit`. Make one with
+    /// `addPassScope`.
     ///
-    /// - A nested run has a scope of its own inside that of the run around it.
-    /// - A pass that only polls does not renew: it has no `beforeWaiting`.
-    /// - Scopes that were made later lie inside of those that were made earlier.
-    /// - A scope that is added during a run is entered when that run is about to sleep for the first time.
-    /// - If `enter` faults and is abandoned, there is nothing to leave until the next renewal. If `leave` faults, it is not
-    ///   called again for the same scope, and the renewal enters the next one all the same.
+    /// - A nested run has its own scope inside the scope of the run around it.
+    /// - A pass that only polls does not renew the scope: it has no `beforeWaiting`.
+    /// - Scopes that were made later lie inside those that were made earlier.
+    /// - A scope that is added during a run is first entered when that run is about to sleep.
+    /// - If `enter` faults and is abandoned, `leave` is not called for that scope; the next renewal enters a new one.
+    /// - If `leave` faults, it is not called again for the same scope; the renewal still enters the next one.
     ///
-    /// It stands on observers with the first and the last 2^33 orders. Callable from any thread.
+    /// Its observers use the first and the last 2^33 orders. Callable from any thread.
     public final class PassScope: Sendable {
         private let observers: [Observer]
         private let end: @Sendable () -> Void
 
-        /// The observers of the scope's beginnings and of its ends.
+        /// Takes the observers that enter the scope and the one that leaves it.
         fileprivate init(enterers: [Observer], leaver: Observer, end: @escaping @Sendable () -> Bool) {
             observers = enterers + [leaver]
             self.end = {
@@ -31,10 +32,9 @@ extension HostRunLoop {
             }
         }
 
-        /// Ends its life: it is not entered again.
+        /// Invalidates it: it is not entered again.
         ///
-        /// A scope that is open now is left at its usual end, on the loop's thread: the callout that is running may depend
-        /// on it.
+        /// A scope that is open now is left at its usual end, on the loop's thread, because the running callout may depend on it.
         public func invalidate() { end() }
 
         /// Whether it was not invalidated.
@@ -44,24 +44,24 @@ extension HostRunLoop {
         var isInLoop: Bool { observers.contains { $0.isValid } }
     }
 
-    /// The scopes that were entered and not left, the innermost last.
+    /// The scopes that were entered and not yet left, innermost last.
     private final class OpenScopes<State>: @unchecked Sendable {
-        /// One scope, in the run of a nesting.
+        /// One scope, in the run of a nesting level.
         private struct Scope {
             let nesting: Int
-            /// None while `enter` runs, and for ever if that was abandoned.
+            /// Nil while `enter` runs, and permanently if `enter` was abandoned.
             var state: State?
         }
 
         private let lock = CriticalLock()
-        // Protected by `lock`. The states are touched by the loop's thread only.
+        // Protected by `lock`. Only the loop's thread touches the states.
         private var scopes: [Scope] = []
         private var isEnding = false
 
-        /// Enters a scope of a run, unless no more are allowed.
+        /// Enters a scope of a run, unless no more may be entered.
         func enter(nesting: Int, _ enter: () -> State) {
             let place = lock.withLock { () -> Int? in
-                // While the observer that leaves is withdrawn, the scope stays open.
+                // The last scope stays open while the leaving observer is withdrawn.
                 guard !isEnding, scopes.last?.nesting ?? -1 < nesting else { return nil }
                 scopes.append(Scope(nesting: nesting, state: nil))
                 return scopes.count - 1
@@ -71,7 +71,9 @@ extension HostRunLoop {
             lock.withLock { scopes[place].state = state }
         }
 
-        /// Leaves the scope of a run, after taking it: one whose leaving faults is not left again.
+        /// Leaves the scopes of a run.
+        ///
+        /// Each is removed first, so that one whose `leave` faults is not left again.
         func leave(nesting: Int, _ leave: (State) -> Void) {
             while let scope = lock.withLock({ scopes.last?.nesting ?? -1 >= nesting ? scopes.removeLast() : nil }) {
                 if let state = scope.state {
@@ -80,7 +82,7 @@ extension HostRunLoop {
             }
         }
 
-        /// Allows no more scopes, and says whether none is open.
+        /// Forbids further scopes and returns whether none is open.
         func end() -> Bool {
             lock.withLock {
                 isEnding = true
@@ -88,7 +90,7 @@ extension HostRunLoop {
             }
         }
 
-        /// Whether no more scopes are allowed and none is open.
+        /// Whether further scopes are forbidden and none is open.
         var hasEnded: Bool { lock.withLock { isEnding && scopes.isEmpty } }
     }
 
@@ -96,13 +98,13 @@ extension HostRunLoop {
 
     /// Adds a scope around the passes of the runs in a mode.
     ///
-    /// Callable from any thread. See `PassScope` for what is called when.
+    /// See `PassScope` for what is called when. Callable from any thread.
     ///
     /// - Parameters:
     ///   - mode: The mode, which is made if it is new, or `.common`.
-    ///   - label: What a crash report calls its callouts.
-    ///   - enter: Called on the loop's thread, returns what `leave` is called with.
-    ///   - leave: Called on the loop's thread with what `enter` returned.
+    ///   - label: The name that crash reports show for its callouts.
+    ///   - enter: Called on the loop's thread; `leave` gets its result.
+    ///   - leave: Called on the loop's thread with the result of `enter`.
     /// - Returns: The scope, which lives in the loop until it is invalidated.
     @discardableResult
     public func addPassScope<State>(
@@ -119,7 +121,8 @@ extension HostRunLoop {
         let enterNext = { @Sendable [unowned self] () -> Void in
             open.enter(nesting: nesting, enter)
         }
-        // Entries in the order of making, exits against it; a renewal leaves all scopes before it enters the first.
+        // Scopes are entered in the order in which they were made and left in reverse. A renewal leaves all scopes before it enters
+        // the first.
         let number = Self.lastPassScope.wrappingAdd(1, ordering: .relaxed).newValue
         let middle = Int.max - (1 << 32)
         let atEntry = Observer(label: label, activities: .entry, order: .min + number) { _, _ in enterNext() }
@@ -132,7 +135,7 @@ extension HostRunLoop {
                 observer.invalidate()
             }
         }
-        // What is left is there before what is entered.
+        // The leaving observer must be in the loop before those that enter.
         for observer in [leaving, renewing, atEntry] {
             add(observer, to: mode)
         }

@@ -3,41 +3,41 @@ import LinuxSystem
 import Synchronization
 public import SystemPackage
 
-// So that a program can name it without that package.
+// Lets a program name the type without importing that package.
 @_exported public import struct SystemPackage.FileDescriptor
 
 extension HostRunLoop {
-    /// Calls a closure while a descriptor is ready, once per pass: level-triggered, and never reading from it.
+    /// Calls a closure once per pass while a descriptor is ready.
     ///
-    /// The descriptor is borrowed: the loop neither reads, writes nor closes it. Invalidate the source before closing it.
-    /// Readiness is what the kernel said a moment ago; if something else may have emptied the descriptor meanwhile, make
-    /// it nonblocking. The source may be in many modes of many loops. Callable from any thread.
+    /// It is level-triggered. The descriptor is borrowed: the loop neither reads, writes nor closes it. Invalidate the source
+    /// before closing the descriptor. Readiness is what the kernel reported a moment ago. If something else may have emptied the
+    /// descriptor since, make it nonblocking. The source may be in many modes of many loops. Callable from any thread.
     public final class PortSource: Item, LoopItem, @unchecked Sendable {
         let perform: @Sendable (PortSource, Readiness) -> Void
         private let interestBits: Atomic<UInt32>
         private let peersCode: Atomic<UInt8>
-        /// Whether the descriptor does not tell whose input comes by it.
+        /// Whether the caller gave the peers; otherwise the descriptor is asked.
         private let hasFixedPeers: Bool
 
         static var belongsToOneLoop: Bool { false }
         static var keepsModeAlive: Bool { true }
 
-        /// The descriptor, which belongs to whoever made the source.
+        /// The descriptor, which belongs to the maker of the source.
         public let descriptor: FileDescriptor
         /// The number of the descriptor.
         package var number: CInt { descriptor.rawValue }
-        /// Says whether something behind the descriptor would be lost with the process; nil where that is to be told by the descriptor.
+        /// Returns whether the end of the process would lose work behind the descriptor; nil if the descriptor itself shows that.
         package let hasOpenWork: (@Sendable () -> Bool)?
-        /// Is told when the thread of the last loop that had it has ended.
+        /// Called when the thread of the last loop that had the source has ended.
         private let whenLoopsEnded: (@Sendable () -> Void)?
 
         /// Makes a port source that is in no loop yet.
         ///
         /// - Parameters:
-        ///   - label: What a crash report calls it.
-        ///   - descriptor: An open descriptor of anything that can be polled.
+        ///   - label: The name that crash reports show for it.
+        ///   - descriptor: An open descriptor of any kind that can be polled.
         ///   - interest: What to wait for.
-        ///   - perform: Called on the loop's thread, with the source and what its descriptor is ready for.
+        ///   - perform: Called on the loop's thread, with the source and the readiness of its descriptor.
         public convenience init(
             label: String,
             descriptor: FileDescriptor,
@@ -57,7 +57,7 @@ extension HostRunLoop {
             )
         }
 
-        /// Makes one of the host's own, which is never withheld, withdrawn or counted as service.
+        /// Makes a port source of the host's own, which is never withheld, withdrawn or counted as service.
         package convenience init(
             ofHost label: String,
             descriptor: CInt,
@@ -77,7 +77,7 @@ extension HostRunLoop {
             )
         }
 
-        /// Makes one that says itself whose input comes by it, and whether there is open work behind it.
+        /// Makes a port source whose owner knows who its peers are and whether it has open work.
         convenience init(
             label: String,
             number descriptor: CInt,
@@ -100,7 +100,7 @@ extension HostRunLoop {
             )
         }
 
-        /// Makes one with an identity.
+        /// Makes a port source with a given identifier.
         private init(
             _ identifier: UInt64,
             _ label: String,
@@ -122,7 +122,7 @@ extension HostRunLoop {
             super.init(identifier, label: label, isolation: isolation)
         }
 
-        /// What is waited for; may be changed at any time, also by its own closure.
+        /// What to wait for; may be changed at any time, even by its own closure.
         ///
         /// While it is empty nothing is reported, not even that the other end is gone.
         public var interest: Interest {
@@ -130,7 +130,7 @@ extension HostRunLoop {
             set {
                 let old = interestBits.exchange(newValue.rawValue, ordering: .acquiringAndReleasing)
                 guard old != newValue.rawValue else { return }
-                // Retained under the lock: the loop's thread may end meanwhile.
+                // Retained under the lock, because the loop's thread may end meanwhile.
                 for (loop, mode, slot) in withItemLock({ memberships.all.map { ($0.loop, $0.mode, $0.slot) } }) {
                     updateRegistration(loop, mode, slot)
                 }
@@ -154,25 +154,27 @@ extension HostRunLoop {
 
         // MARK: Peers
 
-        /// How many others its input comes from, as far as that was to be seen when it was added last.
+        /// How many peers its input comes from, as seen when it was last added.
         var peers: SocketPeers { SocketPeers(rawValue: peersCode.load(ordering: .relaxed)) ?? .notASocket }
 
-        /// Whether it is the port of a socket, or one of a message port's.
+        /// Whether its descriptor is a socket or belongs to a message port.
         var bringsWordsFromOthers: Bool { peers != .notASocket }
 
-        /// What a fault handler is told of it.
+        /// The traits that a fault handler sees.
         @inline(__always)
         var traits: UInt32 {
             peersCode.load(ordering: .relaxed) == SocketPeers.many.rawValue ? UInt32(HF_TRAIT_SHARED) : 0
         }
 
-        /// Looks whose input comes by the descriptor: not at a fault, where nobody may ask.
+        /// Finds out who the peers of the descriptor are.
+        ///
+        /// Done in advance: nobody may ask during a fault.
         private func lookAtPeers() {
             guard !hasFixedPeers else { return }
             peersCode.store(SocketPeers.of(number).rawValue, ordering: .relaxed)
         }
 
-        /// Notes that the thread of a loop that had it has ended; called with no lock held.
+        /// Called with no lock held when the thread of a loop that had the source has ended.
         func noteEndOfLoop() {
             guard let whenLoopsEnded, withItemLock({ memberships.firstLoop { _ in true } == nil }) else { return }
             whenLoopsEnded()
@@ -216,7 +218,7 @@ extension HostRunLoop.PortSource {
         public static let readable = Interest(rawValue: 1 << 0)
         /// Room to write.
         public static let writable = Interest(rawValue: 1 << 1)
-        /// Urgent data, or what the kind of file calls exceptional.
+        /// Urgent data, or an exceptional condition of that kind of file.
         package static let priority = Interest(rawValue: 1 << 2)
 
         var events: Epoll.Events {
@@ -244,7 +246,7 @@ extension HostRunLoop.PortSource {
         public static let readable = Readiness(rawValue: 1 << 0)
         /// Room to write.
         public static let writable = Readiness(rawValue: 1 << 1)
-        /// Urgent data, or what the kind of file calls exceptional.
+        /// Urgent data, or an exceptional condition of that kind of file.
         package static let priority = Readiness(rawValue: 1 << 2)
         /// The peer will send no more.
         public static let peerClosed = Readiness(rawValue: 1 << 3)
@@ -253,7 +255,7 @@ extension HostRunLoop.PortSource {
         /// The descriptor is in error; reported whatever the interest is.
         public static let error = Readiness(rawValue: 1 << 5)
 
-        /// What of epoll's report the present interest lets through.
+        /// Keeps only those of epoll's events that the present interest asks for.
         init(_ events: Epoll.Events, interest: Interest) {
             var readiness: Readiness = []
             let wanted = events.intersection(interest.events.union(interest.isEmpty ? [] : [.hangUp, .error]))

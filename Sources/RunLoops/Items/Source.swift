@@ -2,15 +2,15 @@ import CRecoveryPoint
 import Synchronization
 
 extension HostRunLoop {
-    /// An event source that is signalled by hand: CFRunLoop's version 0.
+    /// An event source that is signalled by hand, like CFRunLoop's version 0 source.
     ///
-    /// It may be in many modes of many loops. Life cycle: new -> added (`schedule` was called once per mode) -> removed
-    /// (`cancel` was called) or invalidated, which is for ever. Callable from any thread.
+    /// It may be in many modes of many loops. It is first new, then added (`schedule` is called once per mode), then removed
+    /// (`cancel` is called) or invalidated, which is final. Callable from any thread.
     public class Source: Item, LoopItem, @unchecked Sendable {
         private let perform: @Sendable (Source) -> Void
         let schedule: (@Sendable (HostRunLoop, Mode) -> Void)?
         let cancel: (@Sendable (HostRunLoop, Mode) -> Void)?
-        /// The number of the first signal that was not handled yet; 0 for none.
+        /// The number of the first signal that was not yet handled; 0 if there is none.
         private let firstSignal = Atomic<UInt64>(0)
 
         private static let lastSignal = Atomic<UInt64>(0)
@@ -19,17 +19,18 @@ extension HostRunLoop {
         static var keepsModeAlive: Bool { true }
         static var isToldOfMoving: Bool { true }
 
-        /// Among sources that are signalled together, those of a lower order are performed first.
+        /// Its place among sources that are signalled together; lower orders are performed first.
         package let order: Int
 
         /// Makes a source that is in no loop yet.
         ///
         /// - Parameters:
-        ///   - label: What a crash report calls it.
-        ///   - order: Its place among sources that are signalled together; equal orders go by the time of the signal.
+        ///   - label: The name that crash reports show for it.
+        ///   - order: Its place among sources that are signalled together; with equal orders the one signalled first is performed
+        ///     first.
         ///   - schedule: Called once for every mode that it is added to, on the thread that adds it.
         ///   - cancel: Called once for every mode that it leaves, on the thread that removes it.
-        ///   - perform: Called on the loop's thread with the source, when it was signalled.
+        ///   - perform: Called on the loop's thread with the source, after it was signalled.
         public convenience init(
             label: String,
             order: Int = 0,
@@ -55,20 +56,20 @@ extension HostRunLoop {
             super.init(label: label, isolation: isolation)
         }
 
-        /// Does its work, in a callout.
+        /// Performs it; called in a callout.
         func performNow() { perform(self) }
 
         /// Whether it was signalled and not performed since.
         package var isSignalled: Bool { signalNumber != 0 }
 
-        /// Marks it for being performed in the next pass; does not wake the loop.
+        /// Marks it to be performed in the next pass; does not wake the loop.
         ///
-        /// Signals that come before it is performed are one. Nothing happens if it is invalid.
+        /// Several signals before it is performed count as one. Signalling an invalid source has no effect.
         public func signal() {
             guard isValid else { return }
             let number = Self.lastSignal.wrappingAdd(1, ordering: .relaxed).newValue
             _ = firstSignal.compareExchange(expected: 0, desired: number, ordering: .acquiringAndReleasing)
-            // Also when somebody else signalled it: they may not have got here, and their wake-up may not be sent yet.
+            // Also done when another thread signalled it first: that thread may not have got this far or sent its wake-up yet.
             withItemLock {
                 memberships.visitAll { membership in
                     membership.mode.noteSignal()
@@ -83,10 +84,10 @@ extension HostRunLoop {
             removeFromAllLoops()
         }
 
-        /// The number of the first signal that was not handled yet; 0 for none.
+        /// The number of the first signal that was not yet handled; 0 if there is none.
         var signalNumber: UInt64 { firstSignal.load(ordering: .acquiring) }
 
-        /// Takes the signal, and says whether there was one and the source is valid.
+        /// Takes the signal; returns whether there was one and the source is valid.
         func takeSignal() -> Bool {
             guard firstSignal.exchange(0, ordering: .acquiringAndReleasing) != 0 else { return false }
             return isValid

@@ -2,10 +2,10 @@ import LinuxSystem
 import Synchronization
 
 extension HostRunLoop {
-    /// Calls a closure at a time, once or again and again.
+    /// Calls a closure at a given time, once or repeatedly.
     ///
-    /// It may be in many modes of one loop, with one fire date for all. Missed fires of a repeating timer are one, and its
-    /// phase is kept. Callable from any thread.
+    /// It may be in many modes of one loop and has one fire date for all of them. If a repeating timer misses several fires, it
+    /// fires once for all of them and keeps its phase. Callable from any thread.
     public final class Timer: Item, LoopItem, @unchecked Sendable {
         let perform: @Sendable (Timer) -> Void
         // Protected by the item's lock.
@@ -14,24 +14,24 @@ extension HostRunLoop {
         /// The loop in which its callout is running.
         @safe @exclusivity(unchecked) private var firingLoop: ObjectIdentifier?
 
-        /// What the timer performs, to be finished after the callout, also when that was abandoned.
+        /// The block that the timer performs, to be finished after the callout, even if the callout was abandoned.
         ///
-        /// Set before it is added.
+        /// Set before the timer is added.
         @safe @exclusivity(unchecked) var delayedBlock: QueuedBlock?
 
         static var belongsToOneLoop: Bool { true }
         static var keepsModeAlive: Bool { true }
         var canBeWithdrawn: Bool { delayedBlock == nil }
 
-        /// The time between two fires, 292 years at most; zero for a timer that fires once.
+        /// The time between two fires, at most 292 years; zero for a timer that fires once.
         package var interval: Duration { .nanoseconds(intervalNanoseconds) }
         private let intervalNanoseconds: Int64
 
         /// Makes a timer that is in no loop yet.
         ///
         /// - Parameters:
-        ///   - label: What a crash report calls it.
-        ///   - fireAt: When it fires first; the past means now, which is what `nextFireDate` then says.
+        ///   - label: The name that crash reports show for it.
+        ///   - fireAt: When it fires first; a time in the past means now, and `nextFireDate` then says so.
         ///   - interval: The time between two fires; zero or less for a timer that fires once.
         ///   - perform: Called on the loop's thread, with the timer.
         public convenience init(
@@ -61,7 +61,7 @@ extension HostRunLoop {
             _ perform: @escaping @Sendable (Timer) -> Void
         ) {
             fireTime = time
-            // A positive interval stays one, however short.
+            // A positive interval stays positive, however short it is.
             intervalNanoseconds = interval > .zero ? max(1, interval.saturatingNanoseconds) : 0
             self.perform = perform
             super.init(identifier, label: label, isolation: isolation)
@@ -70,8 +70,8 @@ extension HostRunLoop {
         /// Makes a timer that is in no loop yet and fires some time from now.
         ///
         /// - Parameters:
-        ///   - label: What a crash report calls it.
-        ///   - delay: How long after the present it fires first.
+        ///   - label: The name that crash reports show for it.
+        ///   - delay: The time from now until it first fires.
         ///   - interval: The time between two fires; zero or less for a timer that fires once.
         ///   - perform: Called on the loop's thread, with the timer.
         public convenience init(
@@ -91,7 +91,7 @@ extension HostRunLoop {
             )
         }
 
-        /// Makes one of the host's own, which is never withheld, withdrawn or counted as service.
+        /// Makes a timer of the host's own, which is never withheld, withdrawn or counted as service.
         package convenience init(
             ofHost label: String,
             fireAt: Instant,
@@ -102,12 +102,11 @@ extension HostRunLoop {
             self.init(ItemIdentifier.nextOfHost(), label, time: time, interval: interval, nil, perform)
         }
 
-        /// When it fires next; setting it does not change the interval, and the past means now: it reads back as the moment in
-        /// which it was set.
+        /// When it fires next; setting it does not change the interval.
         ///
-        /// While it fires it is the date that has come. Of a timer that is invalid it is the last one that it had; setting
-        /// that has no effect. Set from another thread it wakes the loop. Set from its own closure it counts only if it is later than the
-        /// fire date that just came.
+        /// A time in the past means now: it reads back as the moment in which it was set. While the timer fires, this is the date
+        /// that has come. Of an invalid timer it is the last date, and setting it has no effect. Setting it on another thread wakes
+        /// the loop. A date set by the timer's own closure counts only if it is later than the date that has just come.
         public var nextFireDate: Instant {
             get { Instant(nanoseconds: withItemLock { fireTime }) }
             set {
@@ -117,10 +116,11 @@ extension HostRunLoop {
 
         /// How late it may fire so that it can share a wake-up with other timers; zero unless set.
         ///
-        /// The loop sleeps until the last fire date that makes no timer later than its tolerance allows, or until that of the
-        /// 64th of those that could share the wake-up, and then fires all that are due. Fire dates are not moved: the phase of a repeating timer stays. Never negative, and at most
-        /// half the interval of a repeating timer (CFRunLoop.c:4752; there it has an effect on Darwin only). Setting it
-        /// wakes nobody unless the loop would sleep too long. Callable from any thread.
+        /// The loop picks the last fire date at which no timer would be later than its tolerance allows; among timers that could
+        /// share the wake-up it looks at 64 at most. It sleeps until then and fires all timers that are due. Fire dates do not
+        /// move: a repeating timer keeps its phase. The tolerance is never negative, and at most half the interval of a repeating
+        /// timer (CFRunLoop.c:4752; there it has an effect on Darwin only). Setting it wakes the loop only if it would sleep too
+        /// long. Callable from any thread.
         public var tolerance: Duration {
             get { .nanoseconds(withItemLock { toleranceNanoseconds }) }
             set {
@@ -130,9 +130,9 @@ extension HostRunLoop {
             }
         }
 
-        /// The latest time at which it should fire next, and whether that is later than its fire date.
+        /// The latest time at which it should fire next.
         ///
-        /// Called with the item's lock held, or with that of its loop: every change of it takes both.
+        /// Called with the item's lock or its loop's lock held: every change takes both.
         var latestFireTime: Int64 {
             let (sum, overflow) = fireTime.addingReportingOverflow(toleranceNanoseconds)
             return overflow ? .max : sum
@@ -144,8 +144,8 @@ extension HostRunLoop {
 
         /// Returns a time, or the present if that is later.
         ///
-        /// A date that is clearly in the future does not cost a look at the exact clock, which is most of what making a timer
-        /// costs: the coarse one is behind it by one tick of the kernel, ten milliseconds at most.
+        /// Reading the exact clock is most of the cost of making a timer. A date clearly in the future does not need it: the coarse
+        /// clock is behind by one tick of the kernel, ten milliseconds at most.
         private static func notPast(_ time: Int64) -> Int64 {
             if time > MonotonicClock.coarseNanoseconds &+ 20_000_000 { return time }
             return max(time, MonotonicClock.nanoseconds)
@@ -153,18 +153,18 @@ extension HostRunLoop {
 
         // MARK: Firing, on the loop's thread
 
-        /// Takes the timer out of the order of all its modes for the time of a callout, if it is still to fire.
+        /// Takes the timer out of the order of all its modes for the duration of a callout, if it is still to fire.
         ///
         /// Called with the loop's lock held.
         ///
         /// - Parameters:
         ///   - loop: The loop that fires it.
-        ///   - limit: The time for which the batch was found: only what is later needs another look at the clock.
-        /// - Returns: The fire time that has come, or `nil` if it is invalid, postponed, firing or not in the loop.
+        ///   - limit: The time for which the batch was found; only a later fire time needs another look at the clock.
+        /// - Returns: The fire time that has come, or `nil` if the timer is invalid, postponed, firing or not in the loop.
         func beginFiring(in loop: HostRunLoop, dueAt limit: Int64) -> Int64? {
             withItemLock {
-                // The present, not the time at which the batch was found: one that was set to fire at once still fires in
-                // it (CFRunLoop.c:2515).
+                // Compare with the present, not with the time at which the batch was found: a timer that was set to fire at once
+                // still fires in this batch (CFRunLoop.c:2515).
                 guard
                     isValid, !isFiring, memberships.first?.loop === loop,
                     fireTime <= limit || fireTime <= MonotonicClock.nanoseconds
@@ -183,14 +183,14 @@ extension HostRunLoop {
         /// Whether its callout is running.
         var isBeingCalled: Bool { withItemLock { isFiring } }
 
-        /// Whether its callout is running in another loop, from which it came.
+        /// Whether its callout is still running in another loop, which it was in before.
         ///
         /// Called with the item's lock held.
         func isFiringElsewhere(than loop: HostRunLoop) -> Bool {
             firingLoop.map { $0 != ObjectIdentifier(loop) } ?? false
         }
 
-        /// Says whether the timer waits in a batch: it is in the mode, neither scheduled there nor firing.
+        /// Returns whether the timer waits in a batch: it is in the mode, but neither scheduled there nor firing.
         ///
         /// Called with the loop's lock held.
         func isParked(in mode: LoopMode, slot: Int) -> Bool {
@@ -199,7 +199,7 @@ extension HostRunLoop {
             }
         }
 
-        /// Puts the timer back at its next fire time, or invalidates it if it fires once.
+        /// Schedules the timer at its next fire time, or invalidates it if it fires once.
         ///
         /// - Parameter fired: The fire time that had come.
         func endFiring(fired: Int64) {
@@ -218,7 +218,7 @@ extension HostRunLoop {
             }
         }
 
-        /// Leaves out the dates that passed while it was in no loop, if it repeats.
+        /// Skips the dates that passed while a repeating timer was in no loop.
         func skipMissedFires() {
             guard intervalNanoseconds > 0 else { return }
             let now = MonotonicClock.nanoseconds
@@ -244,15 +244,15 @@ extension HostRunLoop {
             }
         }
 
-        /// Changes the schedule and brings the heaps of all its modes up to date.
+        /// Changes the schedule and updates the heaps of all its modes.
         ///
-        /// - Returns: The loop that it is in.
+        /// - Returns: The loop that the timer is in.
         @discardableResult
         private func updateSchedule(_ change: () -> Void) -> HostRunLoop? {
             while true {
                 let owner = withItemLock { memberships.first?.loop }
                 guard let owner else {
-                    // In no loop: unless it was added to one just now, its own lock is enough.
+                    // In no loop: its own lock is enough, unless it was added to a loop just now.
                     let done = withItemLock {
                         guard memberships.isEmpty else { return false }
                         change()
@@ -314,17 +314,17 @@ extension HostRunLoop {
 }
 
 extension HostRunLoop.Timer {
-    /// Makes a timer that does something with an object and does not keep it alive; it is in no loop yet.
+    /// Makes a timer that calls a closure with an object and does not keep the object alive; it is in no loop yet.
     ///
-    /// When the object is gone, the timer invalidates itself at its next fire date instead of firing. The object is alive
-    /// during the call. Callable from any thread.
+    /// When the object is gone, the timer invalidates itself at its next fire date instead of firing. The object stays alive during
+    /// the call. Callable from any thread.
     ///
     /// - Parameters:
-    ///   - label: What a crash report calls it.
-    ///   - fireAt: When it fires first; the past means now.
+    ///   - label: The name that crash reports show for it.
+    ///   - fireAt: When it fires first; a time in the past means now.
     ///   - interval: The time between two fires; zero or less for a timer that fires once.
     ///   - target: The object, which is held weakly.
-    ///   - perform: Called on the loop's thread, with the object and the timer; must not hold the object by itself.
+    ///   - perform: Called on the loop's thread, with the object and the timer; must not capture the object.
     package convenience init<Target: AnyObject & Sendable>(
         label: String,
         fireAt: HostRunLoop.Instant,
@@ -344,17 +344,17 @@ extension HostRunLoop.Timer {
         }
     }
 
-    /// Makes a timer that does something with an object, some time from now, and does not keep it alive.
+    /// Makes a timer that calls a closure with an object, some time from now, and does not keep the object alive.
     ///
-    /// When the object is gone, the timer invalidates itself at its next fire date instead of firing. The object is alive
-    /// during the call. Callable from any thread.
+    /// When the object is gone, the timer invalidates itself at its next fire date instead of firing. The object stays alive during
+    /// the call. Callable from any thread.
     ///
     /// - Parameters:
-    ///   - label: What a crash report calls it.
-    ///   - delay: How long after the present it fires first.
+    ///   - label: The name that crash reports show for it.
+    ///   - delay: The time from now until it first fires.
     ///   - interval: The time between two fires; zero or less for a timer that fires once.
     ///   - target: The object, which is held weakly.
-    ///   - perform: Called on the loop's thread, with the object and the timer; must not hold the object by itself.
+    ///   - perform: Called on the loop's thread, with the object and the timer; must not capture the object.
     public convenience init<Target: AnyObject & Sendable>(
         label: String,
         after delay: Duration,

@@ -1,10 +1,10 @@
 import Synchronization
 
 extension HostRunLoop {
-    /// An item that was taken out of its loop for the time being: it is valid, and is not served until it is put back.
+    /// An item that was taken out of its loop for now: it stays valid, but is not served until it is put back.
     ///
-    /// Life cycle: made by `withdraw(item:)`, or when an item is added whose label is withheld -> over: the item was put back or
-    /// invalidated, or removed from all the modes that are recorded here, or the loop's thread has ended. Callable from any
+    /// A withdrawal begins with `withdraw(item:)`, or when an item with a withheld label is added. It is over when the item is put
+    /// back, is invalidated or is removed from all the modes recorded here, or when the loop's thread ends. Callable from any
     /// thread.
     package final class Withdrawal: @unchecked Sendable {
         /// The item's label.
@@ -13,10 +13,10 @@ extension HostRunLoop {
         package let kind: CalloutKind
         /// The item's identity, unique in the process.
         package let identifier: UInt64
-        /// Whether it was withheld because of its label when it was added, and never served.
+        /// Whether its label was withheld when it was added, so that it was never served.
         package let isWithheld: Bool
         let item: any LoopItem
-        /// Until the withdrawal is over the loop refers to it, too.
+        /// A cycle: the loop refers to the withdrawal until it is over.
         private let loop: HostRunLoop
         /// Protected by the loop's lock.
         @safe @exclusivity(unchecked) fileprivate(set) var recordedModes: Set<Mode>
@@ -31,32 +31,31 @@ extension HostRunLoop {
             recordedModes = modes
         }
 
-        /// The modes that it is put back into, by name; `.common` if it was added to the common modes.
+        /// The names of the modes that it is put back into; `.common` if it was added to the common modes.
         ///
-        /// What is added or removed meanwhile counts: it is recorded here.
+        /// Adding the item to a mode or removing it from one meanwhile changes this record.
         package var modes: [Mode] {
             loop.lock.withLock { recordedModes }.sorted { $0.rawValue < $1.rawValue }
         }
 
-        /// Whether the item is still out of the loop.
+        /// Whether the withdrawal is over.
         package var isOver: Bool { loop.lock.withLock { loop.withdrawals[identifier] !== self } }
 
-        /// Puts the item back into its modes; its loop serves it, even if it sleeps now.
+        /// Puts the item back into its modes; its loop serves it, even if the loop is asleep now.
         ///
-        /// A repeating timer goes on at its next date: those that have passed are left out. A timer that fires once and whose
-        /// date has passed fires. A source that was signalled meanwhile is performed. From now on the item's label does not
-        /// withhold it any more.
+        /// A repeating timer continues at its next date and skips those that have passed. A timer that fires once fires if its date
+        /// has passed. A source that was signalled meanwhile is performed. From now on the item's label no longer withholds it.
         ///
-        /// - Returns: Whether it is back; `false` if the withdrawal is over, a timer or an observer is in another loop now, or
-        ///   the kernel does not take a port source's descriptor any more.
+        /// - Returns: Whether it is back; `false` if the withdrawal is over, if a timer or an observer is in another loop now, or
+        ///   if the kernel no longer accepts a port source's descriptor.
         @discardableResult
         package func putBack() -> Bool { loop.putBack(self) }
     }
 }
 
-/// What was withdrawn from one loop, or withheld, and not put back; and which labels withhold an item.
+/// The items of one loop that are withdrawn or withheld, and the labels that withhold an item.
 ///
-/// Protected by the loop's lock. What is removed is returned, so that it is released after unlocking.
+/// Protected by the loop's lock. Removed withdrawals are returned, so that they are released after unlocking.
 final class WithdrawalList: @unchecked Sendable {
     typealias Withdrawal = HostRunLoop.Withdrawal
     typealias Mode = HostRunLoop.Mode
@@ -66,9 +65,9 @@ final class WithdrawalList: @unchecked Sendable {
     /// Items with these labels are recorded when they are added, and not served.
     @safe @exclusivity(unchecked) private var labels: Set<String> = []
     @safe @exclusivity(unchecked) private var sparesSockets = false
-    /// The items that were put back since: their labels do not count any more.
+    /// The items that were put back since the labels were set; they are no longer withheld.
     @safe @exclusivity(unchecked) private var itemsPutBack: Set<UInt64> = []
-    /// How many there are: read without the lock, too.
+    /// The number of withdrawals; also read without the lock.
     private let count = Atomic<Int>(0)
 
     /// Whether nothing is withdrawn or withheld.
@@ -77,7 +76,7 @@ final class WithdrawalList: @unchecked Sendable {
     @inline(__always)
     var isEmpty: Bool { count.load(ordering: .acquiring) == 0 }
 
-    /// Whether an item that is added may have to be recorded instead.
+    /// Whether adding an item may have to record it instead.
     @inline(__always)
     var mayConcern: Bool { !labels.isEmpty || !withdrawals.isEmpty }
 
@@ -87,19 +86,19 @@ final class WithdrawalList: @unchecked Sendable {
     /// Returns the withdrawal of an item.
     subscript(identifier: UInt64) -> Withdrawal? { withdrawals[identifier] }
 
-    /// Says whether an item is to be withheld because of its label.
+    /// Returns whether an item is to be withheld because of its label.
     func isWithheld(_ item: some LoopItem) -> Bool {
         labels.contains(item.label) && !itemsPutBack.contains(item.identifier) && !(sparesSockets && item.isFedByOthers)
     }
 
-    /// Changes the labels that withhold an item.
+    /// Replaces the labels that withhold an item.
     func withhold(_ labels: Set<String>, sparingSockets: Bool) {
         self.labels = labels
         sparesSockets = sparingSockets
         itemsPutBack = []
     }
 
-    /// Has an item not withheld any more.
+    /// Records that an item was put back, so that its label no longer withholds it.
     func notePutBack(_ identifier: UInt64) {
         if !labels.isEmpty { itemsPutBack.insert(identifier) }
     }
@@ -113,7 +112,7 @@ final class WithdrawalList: @unchecked Sendable {
         return withdrawal
     }
 
-    /// Forgets a withdrawal and returns it.
+    /// Removes a withdrawal and returns it.
     func end(_ identifier: UInt64, of loop: HostRunLoop) -> Withdrawal? {
         guard let withdrawal = withdrawals.removeValue(forKey: identifier) else { return nil }
         count.store(withdrawals.count, ordering: .releasing)
@@ -121,13 +120,13 @@ final class WithdrawalList: @unchecked Sendable {
         return withdrawal
     }
 
-    /// Removes a mode from the record of an item; returns the withdrawal if that was the last.
+    /// Removes a mode from the record of an item; returns the withdrawal if that was the last mode.
     func removeMode(_ mode: Mode, from withdrawal: Withdrawal, of loop: HostRunLoop) -> Withdrawal? {
         withdrawal.recordedModes.remove(mode)
         return withdrawal.recordedModes.isEmpty ? end(withdrawal.identifier, of: loop) : nil
     }
 
-    /// Forgets all, and returns them in the order in which their items were made.
+    /// Removes all withdrawals and returns them in the order in which their items were made.
     func removeAll(of loop: HostRunLoop) -> [Withdrawal] {
         let all = withdrawals.sorted { $0.key < $1.key }.map(\.value)
         for withdrawal in all {
@@ -137,11 +136,13 @@ final class WithdrawalList: @unchecked Sendable {
     }
 }
 
-/// The withdrawals of all loops by item: whoever invalidates an item ends them.
+/// The loops that have withdrawn an item, by item.
+///
+/// Invalidating an item ends its withdrawals.
 final class WithdrawalTable: @unchecked Sendable {
     static let shared = WithdrawalTable()
 
-    /// Nothing is taken while it is held.
+    /// No other lock is taken while it is held.
     private let lock = CriticalLock()
     /// Protected by `lock`.
     ///
@@ -152,7 +153,7 @@ final class WithdrawalTable: @unchecked Sendable {
         lock.withLock { loops[identifier, default: []].append(loop) }
     }
 
-    /// Called by whoever keeps the loop alive.
+    /// The caller keeps the loop alive.
     func remove(_ identifier: UInt64, of loop: HostRunLoop) {
         lock.withLock {
             loops[identifier]?.removeAll { $0 === loop }
@@ -169,21 +170,22 @@ final class WithdrawalTable: @unchecked Sendable {
     }
 }
 
-/// Taking items out of a loop without invalidating them: for what faults again and again, and for a start in safe mode.
+/// Taking items out of a loop without invalidating them: for items that fault repeatedly, and for a start in safe mode.
 extension HostRunLoop {
-    /// Takes an item out of all modes of this loop; it stays valid, and can be put back.
+    /// Takes an item out of all modes of this loop; it stays valid and can be put back.
     ///
-    /// From now on it is not served: neither later in the pass that runs now, nor from an event that was harvested or a date
-    /// that has come. A callout of it that runs now goes on. A source's `cancel` closure is called for every mode, and its
-    /// `schedule` closure when it is put back. Adding the item to a mode and removing it from one is recorded meanwhile, and
-    /// has its effect when it is put back. It does not keep its modes from being empty.
+    /// From now on it is not served: not later in the running pass, not for an event that was already harvested, not for a date
+    /// that has come. If one of its callouts is running, that callout continues. A source's `cancel` closure is called for every
+    /// mode; its `schedule` closure is called when it is put back. Adding the item to a mode or removing it from one meanwhile is
+    /// recorded and takes effect when it is put back. A withdrawn item does not keep its modes from being empty.
     ///
-    /// To be called on any thread, also by the abandon handler for the item that has just faulted. Looks through all items of
-    /// the loop. A message port and a command source stand on items with identifiers of their own; a message port has two.
+    /// May be called on any thread, also by the abandon handler for the item that has just faulted. Looks through all items of the
+    /// loop. A message port and a command source are built from items with their own identifiers; a message port has two.
     ///
-    /// - Parameter identifier: The item: what `AbandonedCallout.item` names.
-    /// - Returns: What puts it back; `nil` if no source, port source, timer or observer with the identifier is in the loop: it
-    ///   is a block, a perform or the main queue, is the host's own, or was removed, invalidated or withdrawn before.
+    /// - Parameter identifier: The item, as in `AbandonedCallout.item`.
+    /// - Returns: The withdrawal, which can put the item back. `nil` if the loop has no such source, port source, timer or
+    ///   observer: the identifier is that of a block, a perform or the main queue, of an item of the host's own, or of one that was
+    ///   removed, invalidated or withdrawn before.
     @discardableResult
     package func withdraw(item identifier: UInt64) -> Withdrawal? {
         guard !isInheritedByFork else { return nil }
@@ -197,7 +199,7 @@ extension HostRunLoop {
                 item.memberships.wasWithdrawn = true
                 return item.isValid
             }
-            // It leaves by itself: somebody is invalidating it.
+            // Another thread is invalidating it: it leaves by itself.
             guard isValid else { return nil }
             takeOutOfAllModes(item) { mode in
                 left.append(mode)
@@ -209,39 +211,39 @@ extension HostRunLoop {
         for mode in left {
             withdrawal.item.didLeave(mode, of: self)
         }
-        // Invalidated between the look and the record, by somebody who saw neither.
+        // It may have been invalidated after the check above and before the record was visible to that thread.
         if !withdrawal.item.isValid { WithdrawalTable.shared.endAll(of: identifier) }
         return withdrawal
     }
 
-    /// Withholds items that are added from now on and have one of some labels: they are recorded and not served.
+    /// From now on, withholds items with certain labels when they are added: they are recorded and not served.
     ///
-    /// That is for a start after a fault that came again and again: the program adds its items as ever, and those that faulted
-    /// stay out. What is in the loop already is not affected, nor are performs and blocks, nor what was put back since the
-    /// last call. `add` returns `.withheld`. Callable from any thread.
+    /// This is for a start after repeated faults: the program adds its items as usual, and those that faulted stay out. Not
+    /// affected are items that are already in the loop, performs, blocks, and items that were put back since the last call. `add`
+    /// returns `.withheld`. Callable from any thread.
     ///
-    /// - Parameter labels: The labels; they take the place of those of the last call, and an empty set ends it. Items that are
-    ///   withheld already stay so until they are put back.
+    /// - Parameter labels: The labels, which replace those of the last call; an empty set withholds nothing more. Items that are
+    ///   already withheld stay so until they are put back.
     package func withhold(itemsLabelled labels: Set<String>) {
         withhold(itemsLabelled: labels, sparingSockets: false)
     }
 
-    /// The same; ports of sockets and message ports are served all the same, if that is asked for.
+    /// The same, but if asked to it spares ports of sockets and message ports: they are served despite their labels.
     package func withhold(itemsLabelled labels: Set<String>, sparingSockets: Bool) {
         lock.withLock { withdrawals.withhold(labels, sparingSockets: sparingSockets) }
     }
 
-    /// The items that were withheld because of their labels and not put back, in the order in which they were made.
+    /// The items that are withheld because of their labels, in the order in which they were made.
     package var withheldItems: [Withdrawal] { withdrawnItems.filter(\.isWithheld) }
 
-    /// All items that were withdrawn or withheld and not put back, in the order in which they were made.
+    /// All items that are withdrawn or withheld, in the order in which they were made.
     package var withdrawnItems: [Withdrawal] {
         lock.withLock { withdrawals.all }.sorted { $0.identifier < $1.identifier }
     }
 
     // MARK: With the lock held
 
-    /// Records that an item is added, if it is not to be served; `nil` if it is.
+    /// Records an item that is being added if it is not to be served; returns `nil` if it is to be served.
     ///
     /// Called with the lock held.
     func withhold(_ item: some LoopItem, in mode: Mode) -> AddResult? {
@@ -255,11 +257,11 @@ extension HostRunLoop {
             item.memberships.wasWithdrawn = true
             return item.memberships.all.contains { $0.loop === self }
         }
-        // One that was here before is served in its new mode, too.
+        // An item that was already in this loop is served in its new mode, too.
         guard !isHere else { return nil }
         _ = withdrawals.record(item, of: self, in: [mode], isWithheld: true)
         if item.isValid { return .withheld }
-        // Invalidated meanwhile, by somebody who did not find the record.
+        // It was invalidated meanwhile by a thread that did not find the record.
         _ = withdrawals.end(item.identifier, of: self)
         return .invalidItem
     }
@@ -279,7 +281,7 @@ extension HostRunLoop {
 
     // MARK: On the loop's thread
 
-    /// Whether an item was withdrawn since the pass has found it.
+    /// Whether an item was withdrawn after the pass had found it.
     @inline(__always)
     func isWithdrawn(_ item: some LoopItem) -> Bool {
         guard !withdrawals.isEmpty else { return false }
@@ -288,7 +290,7 @@ extension HostRunLoop {
 
     // MARK: Putting back
 
-    /// Puts an item back and returns the modes that it has to be told of; `nil` if that was not possible.
+    /// Puts an item back and returns the modes whose entry it must be told of; `nil` if that was not possible.
     ///
     /// Called with the lock held.
     private func placeBack(_ withdrawal: Withdrawal) -> [LoopMode]? {
@@ -310,7 +312,7 @@ extension HostRunLoop {
         return entered
     }
 
-    /// Puts an item back, and says whether that was possible.
+    /// Puts an item back; returns whether that was possible.
     func putBack(_ withdrawal: Withdrawal) -> Bool {
         guard !isInheritedByFork else { return false }
         var ended: Withdrawal?
