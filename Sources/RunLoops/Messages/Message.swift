@@ -3,19 +3,19 @@ import LinuxSystem
 public import SystemPackage
 
 extension HostRunLoop {
-    /// What goes from one thread or process to another: a type, bytes, descriptors, and where an answer goes.
+    /// A message from one thread or process to another: a type, bytes, descriptors, and a reply port.
     ///
-    /// What the type and the payload mean is for the application to say. Sending it gives nothing away: within the process
-    /// both sides share the descriptors' handles, between processes the other side gets duplicates.
+    /// The application defines what the type and the payload mean. The sender keeps everything that it sends: within the process
+    /// both sides share the descriptors' handles, and another process gets duplicates.
     public struct Message: Sendable {
-        /// How many bytes a payload may have: 64 MiB.
+        /// The largest payload in bytes: 64 MiB.
         package static let payloadLimit = 64 << 20
-        /// How many descriptors a message may carry beside its reply port.
+        /// The largest number of descriptors in a message, besides its reply port.
         ///
-        /// A packet of the kernel carries 253 (`SCM_MAX_FD`): one is left for a large payload, one for the reply port.
+        /// A packet of the kernel carries 253 (`SCM_MAX_FD`). One is reserved for a large payload and one for the reply port.
         package static let descriptorLimit = 251
 
-        /// Who sent a message from another process, as the kernel says (`SCM_CREDENTIALS` of unix(7)).
+        /// The sender of a message from another process, as reported by the kernel (`SCM_CREDENTIALS` of unix(7)).
         public struct Sender: Sendable, Hashable {
             /// The process; 0 if it lives in another process namespace.
             public let processID: Int32
@@ -25,24 +25,24 @@ extension HostRunLoop {
             package let groupID: UInt32
         }
 
-        /// What kind of message it is: `msgid` of Foundation's ports.
+        /// The kind of message, like `msgid` of Foundation's ports.
         public var type: UInt32
         /// The bytes.
         public var payload: [UInt8]
         /// The descriptors, in the order in which the sender gave them.
         public var descriptors: [Descriptor]
-        /// Where an answer goes.
+        /// Where to send an answer.
         public var replyPort: SendRight?
-        /// Who sent it; `nil` unless it came over a socket.
+        /// The sender; `nil` unless the message came over a socket.
         public internal(set) var sender: Sender?
 
         /// Makes a message.
         ///
         /// - Parameters:
-        ///   - type: What kind of message it is.
+        ///   - type: The kind of message.
         ///   - payload: The bytes.
-        ///   - descriptors: Descriptors that the other side gets, too.
-        ///   - replyPort: Where an answer goes.
+        ///   - descriptors: Descriptors that the receiver shares or gets duplicates of.
+        ///   - replyPort: Where to send an answer.
         public init(
             type: UInt32,
             payload: [UInt8] = [],
@@ -55,7 +55,7 @@ extension HostRunLoop {
             self.replyPort = replyPort
         }
 
-        /// Throws if it is larger than any message may be.
+        /// Throws if the message exceeds a limit.
         func checkSize() throws(MessageError) {
             guard payload.count <= Self.payloadLimit else { throw MessageError(code: .tooLarge) }
             guard descriptors.count <= Self.descriptorLimit else { throw MessageError(code: .tooManyDescriptors) }
@@ -64,10 +64,10 @@ extension HostRunLoop {
 }
 
 extension HostRunLoop.Message {
-    /// A descriptor that is closed when nobody refers to this handle any more.
+    /// A descriptor that is closed when the last reference to this handle is gone.
     ///
-    /// Nobody else may close it. Callable from any thread. What a handler that faulted referred to stays open, like all that
-    /// lies on its abandoned stack.
+    /// Nobody else may close it. Callable from any thread. If a handler faults, the descriptors that it referred to stay open, like
+    /// everything else on its abandoned stack.
     public final class Descriptor: Sendable {
         private let descriptor: OwnedDescriptor
 
@@ -83,22 +83,22 @@ extension HostRunLoop.Message {
             self.descriptor = descriptor
         }
 
-        /// Makes a duplicate of a descriptor that somebody else closes.
+        /// Makes a duplicate of a descriptor that its owner closes.
         ///
         /// - Parameter descriptor: An open descriptor.
-        /// - Throws: The error of the call: `EBADF` if it is not open, `EMFILE`.
+        /// - Throws: The error of the call: `EBADF` if the descriptor is not open, or `EMFILE`.
         package convenience init(duplicating descriptor: FileDescriptor) throws(Errno) {
             let number = try SystemCall.checked { fcntl(descriptor.rawValue, F_DUPFD_CLOEXEC, 0) }
             self.init(owning: OwnedDescriptor(takingOver: number))
         }
 
-        /// The descriptor, valid as long as this handle.
+        /// The descriptor, valid as long as this handle exists.
         public var fileDescriptor: FileDescriptor { FileDescriptor(rawValue: rawValue) }
 
         /// The number of the descriptor.
         package var rawValue: CInt { descriptor.rawValue }
 
-        /// Makes a duplicate for somebody who closes it.
+        /// Makes a duplicate that the caller must close.
         ///
         /// - Returns: The duplicate, closed on exec.
         /// - Throws: The error of the call: `EMFILE`.
@@ -109,23 +109,22 @@ extension HostRunLoop.Message {
 }
 
 extension HostRunLoop {
-    /// A value that travels as a message.
+    /// A value that can be sent as a message.
     public protocol MessageConvertible: Sendable {
         /// The type of its messages.
         static var messageType: UInt32 { get }
 
         /// Makes the value from a message of its type.
         ///
-        /// Fails if the payload or the descriptors do not make such a value: the message may come from a process that is not
-        /// trusted.
+        /// Fails if the payload or the descriptors are not those of such a value: the message may come from an untrusted process.
         ///
-        /// - Parameter message: The message, whose type was checked.
+        /// - Parameter message: The message, whose type was already checked.
         init?(messageContent message: Message)
 
         /// The payload.
         var messagePayload: [UInt8] { get }
 
-        /// The descriptors; none unless a type has some.
+        /// The descriptors; none by default.
         var messageDescriptors: [Message.Descriptor] { get }
     }
 }
@@ -136,11 +135,11 @@ extension HostRunLoop.MessageConvertible {
 }
 
 extension HostRunLoop.Message {
-    /// Makes the message as which a value travels.
+    /// Makes a message from a value.
     ///
     /// - Parameters:
     ///   - value: The value.
-    ///   - replyPort: Where an answer goes.
+    ///   - replyPort: Where to send an answer.
     public init(_ value: some HostRunLoop.MessageConvertible, replyPort: HostRunLoop.SendRight? = nil) {
         self.init(
             type: Swift.type(of: value).messageType,
@@ -150,10 +149,10 @@ extension HostRunLoop.Message {
         )
     }
 
-    /// Returns the value that travelled as this message.
+    /// Returns the value that was sent as this message.
     ///
     /// - Parameter type: The type of the value.
-    /// - Returns: The value, or `nil` if the message is of another type or does not make one.
+    /// - Returns: The value, or `nil` if the message has another type or invalid content.
     public func value<Value: HostRunLoop.MessageConvertible>(as type: Value.Type) -> Value? {
         self.type == Value.messageType ? Value(messageContent: self) : nil
     }

@@ -18,19 +18,19 @@ final class MessageChannel: Sendable {
         Readiness.now(of: descriptor.rawValue, for: []).isDisjoint(with: [.hangUp, .error])
     }
 
-    /// Gives up the connection, for everybody who has this handle.
+    /// Ends the connection for everybody who has this handle.
     ///
-    /// The peer sees that it is gone as soon as no process has another descriptor for it. The number stays in use, because
-    /// somebody may be about to use it.
+    /// The peer sees the end as soon as no process has another descriptor for the connection. The descriptor's number stays in use,
+    /// because another thread may be about to use it.
     ///
-    /// - Parameter other: A descriptor that cannot be sent over, to take its place; without one, the connection ends for
+    /// - Parameter other: A descriptor that cannot be sent over, to take the place of this one; without it, the connection ends for
     ///   every process.
     func disconnect(_ other: CInt?) {
         if let other, PacketSocket.replace(descriptor.rawValue, with: other) { return }
         PacketSocket.disconnect(descriptor.rawValue)
     }
 
-    /// Sends a message, and waits for room until a time on the monotonic clock.
+    /// Sends a message; waits for room until a time on the monotonic clock.
     func send(_ message: Message, before deadline: Int64) throws(MessageError) {
         try message.checkSize()
         guard let right = message.replyPort else {
@@ -40,7 +40,7 @@ final class MessageChannel: Sendable {
         case .socket(let channel):
             try send(message, replyPort: channel.descriptor, before: deadline)
         case .local(let right):
-            // The peer gets one end of a new connection; the port takes what comes out of the other.
+            // The peer gets one end of a new connection. The port receives what comes out of the other end.
             let (ours, theirs) = try Message.Descriptor.socketPair()
             let token = try right.inbox.attach(.connection(ours))
             do throws(MessageError) {
@@ -77,7 +77,7 @@ final class MessageChannel: Sendable {
         }
     }
 
-    /// A message as it goes over the socket.
+    /// A message in the form in which it goes over the socket.
     private struct Packet {
         let head: [UInt8]
         let body: [UInt8]

@@ -1,4 +1,4 @@
-/// The head of a packet that carries a message; all numbers in the byte order of the machine.
+/// The head of a packet that carries a message; all numbers are in native byte order.
 ///
 /// | bytes | what |
 /// | --- | --- |
@@ -10,11 +10,13 @@
 /// | 16..<24 | how many bytes the payload has |
 /// | 24..<32 | zero |
 ///
-/// The payload follows, unless it is in sealed memory. The descriptors of the packet are: the sealed memory if there is one,
-/// the reply port if there is one (an end of a `SOCK_SEQPACKET` socket to send to), and those of the message.
+/// The payload follows, unless it is in sealed memory.
+///
+/// The packet has these descriptors in this order: the sealed memory, if used; the reply port, if any (an end of a `SOCK_SEQPACKET`
+/// socket to send to); the message's own descriptors.
 struct MessageFrame: Equatable {
     static let headSize = 32
-    /// Larger payloads travel in sealed memory: one packet must fit into a socket's buffer, by default 208 KiB.
+    /// Larger payloads are sent in sealed memory: a packet must fit into a socket's buffer, by default 208 KiB.
     static let inlineLimit = 32 << 10
 
     private static let magic: UInt32 = 0x504d_4648
@@ -33,7 +35,7 @@ struct MessageFrame: Equatable {
     var descriptorCount: Int
     var payloadSize: Int
 
-    /// How many descriptors the packet has.
+    /// The number of descriptors in the packet.
     var packetDescriptorCount: Int {
         descriptorCount + (flags.contains(.payloadInMemory) ? 1 : 0) + (flags.contains(.replyPort) ? 1 : 0)
     }
@@ -62,10 +64,10 @@ struct MessageFrame: Equatable {
         return bytes
     }
 
-    /// Reads the head of a packet that anybody may have sent.
+    /// Reads the head of a packet from an untrusted sender.
     ///
     /// - Parameter packet: All of its bytes.
-    /// - Throws: What is wrong with it.
+    /// - Throws: The reason to refuse it.
     init(_ packet: UnsafeRawBufferPointer) throws(HostRunLoop.ConnectionError.Reason) {
         func number<Number: FixedWidthInteger>(at offset: Int, as type: Number.Type) -> Number {
             unsafe packet.loadUnaligned(fromByteOffset: offset, as: type)

@@ -1,14 +1,14 @@
 import LinuxSystem
 import SystemPackage
 
-/// What a message port receives: a queue for this process, and sockets for others.
+/// The receiving side of a message port: a queue for this process, and sockets for others.
 ///
-/// Send rights refer to it, and it to none of the loop's items: it can outlive its port, but then it is closed.
+/// Send rights refer to it; it refers to none of the loop's items. It can outlive its port, but is closed then.
 final class MessageInbox: @unchecked Sendable {
     typealias Message = HostRunLoop.Message
     typealias MessageError = HostRunLoop.MessageError
 
-    /// What the loop waits for; closed when the inbox is, or when the last call that uses it is over.
+    /// The descriptors that the loop waits for; closed when the inbox is closed, or when the last call that uses them returns.
     final class Descriptors: Sendable {
         /// Readable while the queue is not empty.
         let event: EventDescriptor
@@ -23,11 +23,11 @@ final class MessageInbox: @unchecked Sendable {
 
     /// A socket that the inbox watches.
     enum Socket: Sendable {
-        /// One that accepts connections.
+        /// A socket that accepts connections.
         case listener(UnixSocketListener)
-        /// A connection that messages come out of.
+        /// A connection on which messages arrive.
         case connection(Message.Descriptor)
-        /// The connection that the port was made for: the port ends with it.
+        /// The connection that the port was made for; the port ends with it.
         case mainConnection(Message.Descriptor)
 
         var rawValue: CInt {
@@ -61,15 +61,15 @@ final class MessageInbox: @unchecked Sendable {
         }
     }
 
-    /// The descriptors, until it is closed.
+    /// The descriptors; nil once it is closed.
     var openDescriptors: Descriptors? { lock.withLock { descriptors } }
 
-    /// Whether it was not closed.
+    /// Whether it is still open.
     var isOpen: Bool { lock.withLock { descriptors != nil } }
 
     // MARK: Sending, on any thread
 
-    /// Puts a message into the queue, and waits for room until a time on the monotonic clock.
+    /// Puts a message into the queue; waits for room until a time on the monotonic clock.
     func send(_ message: Message, before deadline: Int64) throws(MessageError) {
         try message.checkSize()
         enum Outcome {
@@ -94,14 +94,14 @@ final class MessageInbox: @unchecked Sendable {
             }
         }
         switch outcome {
-        // Without the lock, so that whoever it wakes does not run into it. Whoever empties the queue before this finds one
-        // event too many.
+        // Done without the lock, so that a thread that this wakes does not have to wait for the lock. If another thread empties the
+        // queue first, the loop wakes once for nothing.
         case .queued(let descriptors): descriptors?.event.notify()
         case .refused(let code): throw MessageError(code: code)
         }
     }
 
-    /// Has a source signalled, and its loop woken, when there is room or the inbox is closed.
+    /// Signals a source and wakes its loop as soon as there is room or the inbox is closed.
     func signal(_ source: HostRunLoop.Source, on loop: HostRunLoop) {
         var dropped: [(source: HostRunLoop.Source, loop: HostRunLoop)] = []
         let isTime = lock.withLock {
@@ -125,21 +125,21 @@ final class MessageInbox: @unchecked Sendable {
 
     // MARK: Receiving, on the loop's thread
 
-    /// What the queue has for the loop.
+    /// The next thing in the queue for the loop.
     enum QueueItem {
         case message(Message)
-        /// Nobody can send any more: the right that was given away for one answer is gone.
+        /// Nobody can send any more: the right that was given out for one answer is gone.
         case noSenders
     }
 
-    /// Takes the message that came first.
+    /// Takes the oldest message.
     func takeFromQueue() -> QueueItem? {
         var waiting: [(source: HostRunLoop.Source, loop: HostRunLoop)] = []
         defer { Self.signal(waiting) }
         return lock.withLock {
             let message = queue.popFirst()
             if message != nil { swap(&waiting, &waitingForRoom) }
-            // With the lock: a message that comes now must be announced after this, not before.
+            // Done with the lock held: a message that arrives now must announce itself after this, not before.
             if queue.isEmpty { descriptors?.event.clear() }
             if let message {
                 if waitingSenders > 0 { lock.signal() }
@@ -151,7 +151,7 @@ final class MessageInbox: @unchecked Sendable {
         }
     }
 
-    /// Returns a socket that is ready right now; they take turns.
+    /// Returns a socket that is ready now; ready sockets take turns.
     func readySocket() -> (token: UInt64, socket: Socket)? {
         guard let token = openDescriptors?.sockets.firstReady() else { return nil }
         guard let socket = lock.withLock({ sockets[token] }) else { return nil }
@@ -160,10 +160,10 @@ final class MessageInbox: @unchecked Sendable {
 
     // MARK: Sockets
 
-    /// Whether a message waits that was not delivered.
+    /// Whether a message waits to be delivered.
     var holdsMessages: Bool { lock.withLock { !queue.isEmpty } }
 
-    /// Whether somebody is connected.
+    /// Whether any peer is connected.
     var hasConnections: Bool {
         lock.withLock {
             sockets.values.contains { socket in
@@ -172,13 +172,13 @@ final class MessageInbox: @unchecked Sendable {
         }
     }
 
-    /// How many sockets are watched.
+    /// The number of watched sockets.
     var socketCount: Int { lock.withLock { sockets.count } }
 
-    /// Watches a socket from now on.
+    /// Starts to watch a socket.
     ///
-    /// - Returns: What names it from now on.
-    /// - Throws: `portInvalid` if the inbox is closed, `system` if the kernel has no memory or no watches left.
+    /// - Returns: A token that names the socket.
+    /// - Throws: `portInvalid` if the inbox is closed, `system` if the kernel has no memory or watches left.
     @discardableResult
     func attach(_ socket: Socket) throws(MessageError) -> UInt64 {
         try lock.withLock { () throws(MessageError) -> UInt64 in
@@ -198,7 +198,7 @@ final class MessageInbox: @unchecked Sendable {
     func detach(_ token: UInt64) {
         let (socket, notify) = lock.withLock { () -> (Socket?, Descriptors?) in
             guard let socket = sockets.removeValue(forKey: token) else { return (nil, nil) }
-            // Explicitly: closing it would not do if somebody has a duplicate.
+            // Removed explicitly: closing the socket is not enough if somebody has a duplicate.
             try? descriptors?.sockets.remove(socket.rawValue)
             return (socket, noticeMissingSenders())
         }
@@ -209,7 +209,7 @@ final class MessageInbox: @unchecked Sendable {
 
     // MARK: The end
 
-    /// Notes that the one right which was given away for an answer is gone; a connection that was made for it may live.
+    /// Records that the one right given out for an answer is gone; a connection that was made for it may still exist.
     func replyRightIsGone() {
         let notify = lock.withLock {
             isReplyRightGone = true
@@ -225,11 +225,11 @@ final class MessageInbox: @unchecked Sendable {
         return descriptors
     }
 
-    /// Drops what is queued, closes all sockets, and ends the waits of senders.
+    /// Drops queued messages, closes all sockets, and ends the waits of senders.
     ///
-    /// The loop must not wait for its descriptors any more.
+    /// The loop must no longer wait for its descriptors.
     ///
-    /// - Parameter answeringRequests: Whether a request that comes later ends as one that was dropped.
+    /// - Parameter answeringRequests: Whether a later request ends with `noReply`, like one that was dropped.
     func close(answeringRequests: Bool = false) {
         var queue = MessageRing()
         var waiting: [(source: HostRunLoop.Source, loop: HostRunLoop)] = []
@@ -245,7 +245,7 @@ final class MessageInbox: @unchecked Sendable {
             return descriptors
         }
         for case .mainConnection(let descriptor) in sockets.values {
-            // Its sending side may live on in a send right.
+            // A send right may keep its sending side alive.
             PacketSocket.disconnect(descriptor.rawValue)
         }
         Self.signal(waiting)
@@ -254,27 +254,27 @@ final class MessageInbox: @unchecked Sendable {
     }
 }
 
-/// A queue of messages in the places of an array, which grows by doubling.
+/// A queue of messages in a ring buffer that grows by doubling.
 struct MessageRing {
     private var places: [HostRunLoop.Message?] = []
     private var head = 0
-    /// How many messages there are.
+    /// The number of messages.
     private(set) var count = 0
 
-    /// Whether there are none.
+    /// Whether the queue is empty.
     var isEmpty: Bool { count == 0 }
 
-    /// Puts a message behind all others.
+    /// Appends a message.
     mutating func append(_ message: HostRunLoop.Message) {
         if count == places.count {
             grow()
         }
-        // A power of two.
+        // `places.count` is a power of two.
         places[(head + count) & (places.count - 1)] = message
         count += 1
     }
 
-    /// Takes the message that came first.
+    /// Takes the oldest message.
     mutating func popFirst() -> HostRunLoop.Message? {
         guard count > 0 else { return nil }
         defer {
@@ -297,12 +297,12 @@ struct MessageRing {
 
 /// A message with a reply port, while the handler of a message port has it.
 ///
-/// If the handler faults and is abandoned, whoever waits for the answer is told: nothing in the callout is released, so the
-/// reply port would stay open for ever. Used again and again, so that a message costs no allocation. Life cycle: spare ->
-/// begun with a message, and registered with the callout -> ended, and spare again; or abandoned, and never used again. Touched
-/// by one thread at a time.
+/// If the handler faults and is abandoned, this tells whoever waits for the answer. Nothing in an abandoned callout is released, so
+/// the reply port would otherwise stay open for ever. Deliveries are reused, so that a message costs no allocation. A spare
+/// delivery begins with a message and registers with the callout. When it ends it is spare again; when it is abandoned it is never
+/// used again. Touched by one thread at a time.
 final class MessageDelivery: @unchecked Sendable {
-    /// What the attachment refers to: it may outlive the delivery.
+    /// The part that the attachment refers to; it may outlive the delivery.
     private final class Reply {
         var right: HostRunLoop.SendRight?
         let inbox: MessageInbox
@@ -311,7 +311,7 @@ final class MessageDelivery: @unchecked Sendable {
             self.inbox = inbox
         }
 
-        /// Closes the reply port, also for whom the handler handed it to.
+        /// Closes the reply port, also for anyone to whom the handler passed it on.
         func close() {
             defer { right = nil }
             switch right?.destination {
@@ -325,7 +325,7 @@ final class MessageDelivery: @unchecked Sendable {
     private let reply: Reply
     private let attachment: CalloutAttachment
 
-    /// Makes one for messages out of an inbox.
+    /// Makes a delivery for messages of an inbox.
     init(from inbox: MessageInbox) {
         let reply = Reply(inbox)
         self.reply = reply
@@ -338,7 +338,7 @@ final class MessageDelivery: @unchecked Sendable {
         attachment.attach()
     }
 
-    /// Takes it back: the handler has returned.
+    /// Unregisters the reply port after the handler has returned.
     func end() {
         attachment.detach()
         reply.right = nil

@@ -4,28 +4,32 @@ import SystemPackage
 extension HostRunLoop {
     /// Receives messages from threads of this process and from other processes, and calls a closure with each.
     ///
-    /// It is added to modes like a source and keeps them from being empty. In each pass at most one message is delivered, on
-    /// the loop's thread, and it was taken out of the queue before: a handler that faults costs that message only. Then its
-    /// reply port is closed, also for whom the handler handed it to: the request ends with `noReply` at once. A port in several
-    /// loops delivers each message to one of them. The loop keeps it alive; when it is in no loop and nobody refers to it, it is
-    /// closed. When the thread of the last loop that has it ends, it is invalidated, and requests end with `noReply`. Callable from any
-    /// thread.
+    /// It is added to modes like a source and keeps them from being empty. Each pass delivers at most one message, on the loop's
+    /// thread. The message is taken out of the queue before the handler is called, so a handler that faults loses only that
+    /// message. Its reply port is then closed, also for anyone to whom the handler passed it on: the request ends with `noReply` at
+    /// once. A port in several loops delivers each message to one of them.
     ///
-    /// Between processes the messages go over Unix sockets of the kind `SOCK_SEQPACKET`, in the format of `MessageFrame`, and
-    /// wait in their buffers: the capacity does not count those. A peer that sends anything else is disconnected.
+    /// The loop keeps the port alive; when it is in no loop and nobody refers to it, it is closed. When the thread of the last loop
+    /// that has it ends, the port is invalidated, and requests end with `noReply`. Callable from any thread.
+    ///
+    /// Between processes the messages go over Unix sockets of the kind `SOCK_SEQPACKET`, in the format of `MessageFrame`. They wait
+    /// in the buffers of the sockets; the capacity does not count them. A peer that sends anything else is disconnected.
     public final class MessagePort: Item, @unchecked Sendable {
-        /// Where other processes come in.
+        /// How other processes reach the port.
         public enum Endpoint: Sendable {
-            /// Nowhere: for threads of this process, and for answers.
+            /// Not at all: the port is for threads of this process, and for answers.
             case process
             /// Anybody who may connect to an address can send; answers go to the reply ports of the messages.
             case listening(SocketAddress)
-            /// The other side of a connected socket can send, and this side through `peer`; the port ends with the other.
+            /// The other side of a connected socket can send, and this side sends through `peer`; the port ends with the
+            /// connection.
             ///
-            /// The port takes the socket over: nobody else should read from it.
+            /// The port takes over the socket: nobody else should read from it.
             case connected(Message.Descriptor)
 
-            /// Whoever has a right may send to a port, all by the same two sources; to a connected one, above all the other side.
+            /// Anyone with a send right may send, and all messages come through the same two sources.
+            ///
+            /// A connected port mostly hears from its one peer.
             fileprivate var peers: SocketPeers {
                 switch self {
                 case .process, .listening: .many
@@ -35,7 +39,7 @@ extension HostRunLoop {
         }
 
         private let receiver: MessageReceiver
-        /// The actors whose code its closures are.
+        /// The actors that its closures belong to.
         private let isolations: [any Actor]
         let queueSource: PortSource
         let socketSource: PortSource
@@ -44,16 +48,16 @@ extension HostRunLoop {
         /// The right to send to the other side of the connection, if the port was made with one.
         public let peer: SendRight?
 
-        /// Makes a port that is in no loop yet; it takes messages from now on.
+        /// Makes a port that is in no loop yet; it accepts messages from now on.
         ///
         /// - Parameters:
-        ///   - label: What a crash report calls it.
-        ///   - endpoint: Where other processes come in.
-        ///   - capacity: How many messages from this process can wait; at least 1. Senders wait while it is full.
-        ///   - connectionLimit: How many connections it may have; one more is closed at once.
-        ///   - onConnectionError: Called on the loop's thread when a connection was closed because of something that no honest
-        ///     peer sends, or could not be taken. A peer that goes is no error.
-        ///   - onInvalidate: Called once when the port is invalidated: on the thread that does that, or on the loop's thread
+        ///   - label: The name that crash reports show for it.
+        ///   - endpoint: How other processes reach it.
+        ///   - capacity: How many messages from this process can wait; at least 1. Senders wait while the queue is full.
+        ///   - connectionLimit: How many connections it may have; further ones are closed at once.
+        ///   - onConnectionError: Called on the loop's thread when a connection was closed because the peer sent something that no
+        ///     honest peer sends, or when a connection could not be accepted. A peer that disconnects is not an error.
+        ///   - onInvalidate: Called once when the port is invalidated: on the thread that invalidates it, or on the loop's thread
         ///     if it ends with its connection. Not called when the port is only released.
         ///   - handler: Called on the loop's thread with each message.
         /// - Throws: `MessageError`: `addressInvalid`, `addressInUse`, `notASocket`, or `system` with the error of a call.
@@ -90,7 +94,7 @@ extension HostRunLoop {
         ) throws(MessageError) {
             let inbox = try MessageInbox(capacity: capacity)
             guard let descriptors = inbox.openDescriptors else { throw MessageError(code: .portInvalid) }
-            // From now on, whatever is thrown closes everything with the receiver.
+            // From here on, an error releases the receiver, which closes everything.
             let receiver = MessageReceiver(inbox: inbox, connectionLimit: connectionLimit, handlers: handlers)
             self.receiver = receiver
             isolations = handlers.isolations
@@ -127,7 +131,7 @@ extension HostRunLoop {
             receiver.invalidate()
         }
 
-        /// Returns a right to send one answer; when it and its copies are gone, the port is told.
+        /// Returns a right to send one answer; the port is told when the right and all its copies are gone.
         func makeReplyRight() -> SendRight {
             SendRight(.local(LocalRight(receiver.inbox, isForOneAnswer: true)))
         }

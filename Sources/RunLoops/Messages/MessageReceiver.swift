@@ -1,20 +1,20 @@
 import LinuxSystem
 import SystemPackage
 
-/// What a message port does on its loop's thread.
+/// The part of a message port that works on its loop's thread.
 ///
-/// The port sources keep it alive, so that a port works as long as it is in a loop. It refers to them weakly.
+/// The port sources keep it alive, so a port works as long as it is in a loop. It refers to the sources weakly.
 final class MessageReceiver: @unchecked Sendable {
     typealias ConnectionError = HostRunLoop.ConnectionError
 
-    /// What belongs to the user.
+    /// The closures of the user.
     struct Handlers: Sendable {
         var message: @Sendable (HostRunLoop.Message) -> Void
         var connectionError: (@Sendable (ConnectionError) -> Void)?
         var invalidate: (@Sendable () -> Void)?
-        /// The right that was given away for one answer is gone.
+        /// Called when the right that was given out for one answer is gone.
         var noSenders: (@Sendable () -> Void)?
-        /// Whose code the closures are that are called on the loop's thread.
+        /// The actors of the closures that are called on the loop's thread.
         var isolations: [any Actor] = []
     }
 
@@ -25,9 +25,9 @@ final class MessageReceiver: @unchecked Sendable {
     private var handlers: Handlers?
     private weak var queueSource: HostRunLoop.PortSource?
     private weak var socketSource: HostRunLoop.PortSource?
-    /// For messages with a reply port; as many as handlers were ever nested or ran at a time.
+    /// For messages with a reply port; as many as there were ever handlers nested or running at the same time.
     private var spareDeliveries: [MessageDelivery] = []
-    /// Given up for a moment to take a connection that can only be closed.
+    /// Closed for a moment when the process has no descriptors left, to accept a connection that can only be closed.
     private var spareDescriptor: HostRunLoop.Message.Descriptor?
 
     init(inbox: MessageInbox, connectionLimit: Int, handlers: Handlers) {
@@ -70,7 +70,7 @@ final class MessageReceiver: @unchecked Sendable {
         return (queue, sockets)
     }
 
-    /// Takes a port out of its loops, and closes it.
+    /// Removes the port from its loops and closes it.
     func invalidate(becauseLoopsEnded: Bool = false) {
         let (handlers, queue, sockets) = lock.withLock {
             let handlers = self.handlers
@@ -85,7 +85,7 @@ final class MessageReceiver: @unchecked Sendable {
         handlers.invalidate?()
     }
 
-    // MARK: Callouts: at most one message for each
+    // MARK: Callouts: at most one message each
 
     private func serveQueue() {
         switch inbox.takeFromQueue() {
@@ -106,7 +106,7 @@ final class MessageReceiver: @unchecked Sendable {
         lock.withLock { spareDeliveries.append(delivery) }
     }
 
-    /// How many connections are taken or let go in one callout, at most, before a message is looked for.
+    /// The most connections that one callout accepts or closes before it returns without a message.
     private static let batch = 16
 
     private func serveSocket() {
@@ -115,7 +115,7 @@ final class MessageReceiver: @unchecked Sendable {
         }
     }
 
-    /// Serves a socket, and says whether that was a message, or anything else to tell the user.
+    /// Serves a socket; returns whether it delivered a message or told the user anything else.
     private func serve(_ socket: MessageInbox.Socket, _ token: UInt64) -> Bool {
         let isMain: Bool
         switch socket {
@@ -134,7 +134,7 @@ final class MessageReceiver: @unchecked Sendable {
             close(token, isMain: isMain)
             return isMain
         case .refused(let error):
-            // Taken before: an invalid port has none.
+            // Read before closing: an invalid port has no handlers.
             let report = presentHandlers?.connectionError
             close(token, isMain: isMain)
             report?(error)
@@ -150,11 +150,11 @@ final class MessageReceiver: @unchecked Sendable {
 
     // MARK: Connections
 
-    /// Takes a connection, and says whether the user was told something.
+    /// Accepts a connection; returns whether the user was told something.
     private func accept(from listener: UnixSocketListener) -> Bool {
         do throws(Errno) {
             let connection = HostRunLoop.Message.Descriptor(owning: try PacketSocket.accept(from: listener.rawValue))
-            // The listener is one of them.
+            // The listener counts as one of the sockets.
             guard inbox.socketCount <= connectionLimit else { return report(.tooManyConnections) }
             do throws(HostRunLoop.MessageError) {
                 try inbox.attach(.connection(connection))
@@ -166,7 +166,7 @@ final class MessageReceiver: @unchecked Sendable {
             // Another thread was faster.
             return false
         } catch .connectionAbort {
-            // The peer was.
+            // The peer was faster: it is gone.
             return false
         } catch .tooManyOpenFiles {
             return refuseConnection(from: listener)
@@ -177,9 +177,9 @@ final class MessageReceiver: @unchecked Sendable {
         }
     }
 
-    /// Takes a connection and closes it, with a descriptor that was kept for this.
+    /// Accepts a connection and closes it, using a descriptor that was kept for this.
     ///
-    /// Otherwise it would stay in the listener's queue and wake the loop again and again.
+    /// Otherwise the connection would stay in the listener's queue and wake the loop again and again.
     private func refuseConnection(from listener: UnixSocketListener) -> Bool {
         closeSpareDescriptor()
         _ = try? PacketSocket.accept(from: listener.rawValue)
@@ -187,7 +187,7 @@ final class MessageReceiver: @unchecked Sendable {
         return report(.noDescriptorsLeft)
     }
 
-    /// Takes a descriptor, any, to have one when the process has none left.
+    /// Keeps any descriptor in reserve for the time when the process has none left.
     func keepSpareDescriptor(of listener: UnixSocketListener) throws(Errno) {
         let new = try HostRunLoop.Message.Descriptor(duplicating: FileDescriptor(rawValue: listener.rawValue))
         lock.withLock { spareDescriptor = new }

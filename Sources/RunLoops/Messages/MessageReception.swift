@@ -1,37 +1,37 @@
 import LinuxSystem
 import SystemPackage
 
-/// What came out of a socket.
+/// The result of reading from a socket.
 enum MessageReception {
     /// A message.
     case message(HostRunLoop.Message)
     /// Nothing: another thread was faster.
     case nothing
-    /// The peer is gone, and everything that it sent was taken.
+    /// The peer is gone, and everything that it had sent was read.
     case peerGone
     /// Something that no honest peer sends.
     case refused(HostRunLoop.ConnectionError)
 
     private typealias Message = HostRunLoop.Message
 
-    /// Takes one packet, without waiting, and makes a message of it.
+    /// Reads one packet, without waiting, and makes a message of it.
     ///
-    /// Everything in it may be the work of an enemy. Each descriptor has a handle before anything is looked at: what is
-    /// refused is closed.
+    /// An enemy may have sent it. Each descriptor gets a handle before anything is inspected, so that the descriptors of a refused
+    /// packet are closed.
     static func take(from socket: CInt) -> MessageReception {
         let size = MessageFrame.headSize + MessageFrame.inlineLimit
-        // Not on the stack: that of a callout may be small.
+        // Not on the stack: the stack of a callout may be small.
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 8)
         defer { unsafe buffer.deallocate() }
         while true {
             do throws(Errno) {
                 let (count, extras) = try unsafe PacketSocket.receive(into: buffer, from: socket)
                 let handles = extras.descriptors.map { Message.Descriptor(takingOver: FileDescriptor(rawValue: $0)) }
-                // An empty packet looks the same; nobody sends one.
+                // An empty packet looks the same, but no honest peer sends one.
                 guard count > 0 else { return .peerGone }
                 return unsafe message(from: UnsafeRawBufferPointer(rebasing: buffer[..<count]), extras, handles)
             } catch .connectionReset {
-                // Told once, before the packets that are left (unix_release_sock of af_unix.c).
+                // Reported once, before the remaining packets (unix_release_sock of af_unix.c).
                 continue
             } catch .resourceTemporarilyUnavailable {
                 return .nothing

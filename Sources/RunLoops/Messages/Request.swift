@@ -5,24 +5,24 @@ extension HostRunLoop.Mode {
     public static let messageReply = HostRunLoop.Mode(rawValue: "HostRunLoop.messageReply")
 }
 
-/// Questions and answers.
+/// Requests and answers.
 extension HostRunLoop.SendRight {
-    /// What a request ends with.
+    /// The result of a request.
     typealias Answer = Result<HostRunLoop.Message, HostRunLoop.MessageError>
 
-    /// Sends a message, and runs the calling thread's loop in a mode of its own until the answer comes.
+    /// Sends a message, and runs the calling thread's loop in a separate mode until the answer comes.
     ///
-    /// Whatever else is in the mode is served meanwhile. If the loop is told to stop, the run around this one is stopped
-    /// when the request has ended. If the thread is told to end (`LoopThread.stop()`), the request ends within 200 ms from
-    /// then on: with the answer, if that comes so soon, or with `threadEnding`.
+    /// Other items in that mode are served meanwhile. If the loop is told to stop, the enclosing run is stopped when the request
+    /// has ended. If the thread is told to end (`LoopThread.stop()`), the request ends within 200 ms: with the answer if it comes
+    /// in that time, otherwise with `threadEnding`.
     ///
     /// - Parameters:
     ///   - message: The message; its reply port is replaced.
-    ///   - limit: How long the wait for room and the wait for the answer may take together.
+    ///   - limit: The total time for the wait for room and the wait for the answer.
     ///   - mode: The mode to wait in.
     /// - Returns: The answer.
-    /// - Throws: `MessageError`: `timedOut`, `noReply` if the other side dropped the request or is gone,
-    ///   `threadEnding`, and what `send` throws.
+    /// - Throws: `MessageError`: `timedOut`, `noReply` if the other side dropped the request or is gone, `threadEnding`, and any
+    ///   error that `send` throws.
     @available(*, noasync, message: "a task must not block its thread: use the form with a completion")
     public func request(
         _ message: HostRunLoop.Message,
@@ -32,8 +32,8 @@ extension HostRunLoop.SendRight {
         let deadline = HostRunLoop.Instant.now.advanced(by: limit)
         let loop = HostRunLoop.current
         let pending = try PendingReply { _ in
-            // Without its port the mode is empty, which ends the run and, unlike `returnAfterSourceHandled`, loses no order
-            // to stop. Unless somebody else uses the mode.
+            // Without its port the mode is empty, which ends the run. Unlike `returnAfterSourceHandled`, that does not lose a
+            // request to stop. If the mode has other items, the loop must be stopped.
             guard !loop.isEmpty(mode) else { return }
             loop.stop()
         }
@@ -53,7 +53,7 @@ extension HostRunLoop.SendRight {
             guard left > .zero else { throw HostRunLoop.MessageError(code: .timedOut) }
             switch loop.run(in: mode, for: left) {
             case .stopped:
-                // With the answer there, it was the closure above.
+                // If the answer is there, the closure above stopped the loop.
                 if pending.answer == nil || loop.isEmpty(mode) { wasStopped = true }
             case .finished where pending.answer == nil: throw HostRunLoop.MessageError(code: .noReply)
             case .finished, .handledSource, .timedOut: break
@@ -69,8 +69,8 @@ extension HostRunLoop.SendRight {
     ///   - sendLimit: How long to wait while the port is full.
     ///   - loop: The loop that waits.
     ///   - mode: The mode in which it waits.
-    ///   - completion: Called once, with the answer or why there is none; never from within this call. Released uncalled if
-    ///     the loop's thread ends before.
+    ///   - completion: Called once, with the answer or the reason why there is none; never from within this call. If the loop's
+    ///     thread ends first, the closure is released without being called.
     /// - Throws: `MessageError`, as `send` does; the closure is not called then.
     public func request(
         _ message: HostRunLoop.Message,
@@ -92,7 +92,7 @@ extension HostRunLoop.SendRight {
             pending.cancel()
             throw error
         }
-        // The loop keeps the timer, the timer keeps the request.
+        // The loop keeps the timer, and the timer keeps the request.
         let timer = HostRunLoop.Timer(label: "reply limit", after: limit) { _ in
             pending.finish(.failure(HostRunLoop.MessageError(code: .timedOut)))
         }
@@ -101,9 +101,9 @@ extension HostRunLoop.SendRight {
     }
 }
 
-/// A request that was sent, and the port that its answer comes to.
+/// A sent request, and the port that receives its answer.
 ///
-/// The port refers to it weakly: whoever waits keeps it.
+/// The port refers to it weakly; whoever waits keeps it alive.
 final class PendingReply: @unchecked Sendable {
     typealias Answer = HostRunLoop.SendRight.Answer
     typealias MessageError = HostRunLoop.MessageError
@@ -134,12 +134,12 @@ final class PendingReply: @unchecked Sendable {
         )
     }
 
-    /// What came, if it has.
+    /// The answer, once it has come.
     var answer: Answer? { lock.withLock { received } }
 
-    /// Sends the request with a reply port that is in a mode of a loop.
+    /// Adds the reply port to a mode of a loop and sends the request with it.
     ///
-    /// Keeps no reference to the message: the port must see when nobody can answer any more.
+    /// Keeps no reference to the message, because the port must notice when nobody can answer any more.
     func send(
         _ message: HostRunLoop.Message,
         to right: HostRunLoop.SendRight,
@@ -158,14 +158,16 @@ final class PendingReply: @unchecked Sendable {
         try right.send(message, before: deadline)
     }
 
-    /// Waits for the answer on a thread that was told to end: there a run ends after one pass, so it sleeps between them.
+    /// Waits for the answer on a thread that was told to end.
+    ///
+    /// A run there ends after one pass, so this sleeps between runs.
     func lastAnswer(
         in mode: HostRunLoop.Mode,
         of loop: HostRunLoop,
         before deadline: HostRunLoop.Instant
     ) -> Answer {
         let end = min(deadline.nanoseconds, loop.runs.endOfRequests)
-        // What is there when the time is over still counts, but not for ever: the mode may be somebody else's, too.
+        // An answer that is there when the time is over still counts. The passes are limited because others may use the mode, too.
         var passesLeft = 16
         while passesLeft > 0, loop.waitUntilReady([mode], until: end, endsAtWakeUp: false) {
             _ = loop.run(in: mode, for: .zero)
@@ -176,7 +178,7 @@ final class PendingReply: @unchecked Sendable {
         return .failure(MessageError(code: deadline.nanoseconds <= end ? .timedOut : .threadEnding))
     }
 
-    /// Notes the timer that ends the wait; it is not needed when the answer was faster.
+    /// Records the timer that ends the wait; invalidates it if the answer was faster.
     func isEnded(by timer: HostRunLoop.Timer) {
         let isOver = lock.withLock {
             self.timer = timer
@@ -185,7 +187,7 @@ final class PendingReply: @unchecked Sendable {
         if isOver { timer.invalidate() }
     }
 
-    /// Ends the request, unless it has ended.
+    /// Ends the request, unless it has already ended.
     func finish(_ answer: Answer) {
         let (port, timer, completion) = lock.withLock {
             defer {
@@ -201,7 +203,7 @@ final class PendingReply: @unchecked Sendable {
         completion?(answer)
     }
 
-    /// Ends the request without calling anybody.
+    /// Ends the request without calling the closure.
     func cancel() {
         let (port, completion) = lock.withLock {
             defer {

@@ -4,8 +4,8 @@ import SystemPackage
 extension HostRunLoop {
     /// The right to send messages to a port, in this process or in another one.
     ///
-    /// Cheap to copy, and equal to its copies; every connection is a right of its own. A right does not keep its port alive:
-    /// when that is gone, sending fails. Messages that are sent one after the other arrive in that order. Callable from any
+    /// It is cheap to copy and equal to its copies; every connection is a right of its own. A right does not keep its port alive:
+    /// when the port is gone, sending fails. Messages that are sent one after the other arrive in that order. Callable from any
     /// thread.
     public struct SendRight: Sendable, Hashable {
         /// Where the messages go.
@@ -22,7 +22,7 @@ extension HostRunLoop {
             self.destination = destination
         }
 
-        /// Makes the right to send over a connected socket, which somebody else may read from.
+        /// Makes the right to send over a connected socket from which somebody else may read.
         ///
         /// - Parameter socket: The socket.
         /// - Throws: `MessageError`: `notASocket`.
@@ -31,11 +31,11 @@ extension HostRunLoop {
             self.init(.socket(MessageChannel(socket)))
         }
 
-        /// Connects to a port that listens, possibly in another process; every connection is a right of its own.
+        /// Connects to a listening port, possibly in another process; every connection is a right of its own.
         ///
         /// - Parameters:
-        ///   - address: Where it listens.
-        ///   - limit: How long to wait while it has too many connections that it did not take yet.
+        ///   - address: Where the port listens.
+        ///   - limit: How long to wait while the port's queue of connections to accept is full.
         /// - Throws: `MessageError`: `portInvalid` if nobody listens there, `timedOut`, `addressInvalid` or `system`.
         public init(
             connectingTo address: SocketAddress,
@@ -51,7 +51,7 @@ extension HostRunLoop {
             }
         }
 
-        /// Says whether two rights send to the same port of this process, or over the same connection.
+        /// Returns whether two rights send to the same port of this process, or over the same connection.
         ///
         /// - Parameters:
         ///   - left: One right.
@@ -59,12 +59,12 @@ extension HostRunLoop {
         /// - Returns: Whether they are equal.
         public static func == (left: SendRight, right: SendRight) -> Bool { left.identity == right.identity }
 
-        /// Hashes what the right is equal by.
+        /// Hashes the identity that `==` compares.
         ///
         /// - Parameter hasher: Takes it.
         public func hash(into hasher: inout Hasher) { hasher.combine(identity) }
 
-        /// Whether the port is still there, as far as that can be known without sending.
+        /// Whether the port still exists, as far as this is known without sending.
         package var isValid: Bool {
             switch destination {
             case .local(let right): right.inbox.isOpen
@@ -72,17 +72,17 @@ extension HostRunLoop {
             }
         }
 
-        /// Sends a message, and waits while the port is full.
+        /// Sends a message; waits while the port is full.
         ///
-        /// A port of this process is full when its queue has as many messages as its capacity, one of another process when
-        /// the buffer of the socket is. The wait blocks the thread: on the thread that serves the port itself, or to a peer
-        /// that may never read, only the limit ends it.
+        /// A port of this process is full when its queue holds as many messages as its capacity. A port of another process is full
+        /// when the buffer of the socket is. The wait blocks the thread. Only the limit ends it if this thread serves the port
+        /// itself, or if the peer never reads.
         ///
         /// - Parameters:
         ///   - message: The message, which the sender may send again.
-        ///   - limit: When the wait ends; the past does not wait.
-        /// - Throws: `MessageError`: `timedOut`, `portInvalid`, `tooLarge`, `tooManyDescriptors` or `system`. Nothing was
-        ///   sent then.
+        ///   - limit: When the wait ends; with a time in the past it does not wait.
+        /// - Throws: `MessageError`: `timedOut`, `portInvalid`, `tooLarge`, `tooManyDescriptors` or `system`. Nothing was sent
+        ///   then.
         package func send(_ message: Message, before limit: Instant) throws(MessageError) {
             switch destination {
             case .local(let right): try right.inbox.send(message, before: limit.nanoseconds)
@@ -90,12 +90,12 @@ extension HostRunLoop {
             }
         }
 
-        /// Sends a message, and waits some time while the port is full.
+        /// Sends a message; waits for some time while the port is full.
         ///
         /// - Parameters:
         ///   - message: The message, which the sender may send again.
-        ///   - limit: How long to wait; zero or less does not.
-        /// - Throws: `MessageError`, as for a point in time.
+        ///   - limit: How long to wait; with zero or less it does not wait.
+        /// - Throws: `MessageError`, as the form that takes a point in time.
         public func send(_ message: Message, within limit: Duration) throws(MessageError) {
             try send(message, before: limit <= .zero ? .distantPast : .now.advanced(by: limit))
         }
@@ -104,7 +104,7 @@ extension HostRunLoop {
         ///
         /// - Parameter message: The message, which the sender may send again.
         /// - Returns: Whether it was sent. If not, `whenRoom(on:in:label:perform:)` says when to try again.
-        /// - Throws: `MessageError`, as the form that waits, except for `timedOut`.
+        /// - Throws: `MessageError`, as the form that waits, except `timedOut`.
         public func sendIfRoom(_ message: Message) throws(MessageError) -> Bool {
             do throws(MessageError) {
                 try send(message, before: .distantPast)
@@ -115,17 +115,17 @@ extension HostRunLoop {
             }
         }
 
-        /// Calls a closure once, on a loop's thread, when there is room for a message, or the port is gone.
+        /// Calls a closure once, on a loop's thread, when there is room for a message or the port is gone.
         ///
-        /// It says that sending is worth a try: somebody else may be faster, and when the port is gone, sending throws. The closure is a
-        /// callout of its own, and keeps its mode from being empty until then. Callable from any thread.
+        /// The call means that sending is worth a try. Another sender may be faster, and sending throws if the port is gone. The
+        /// closure is a callout of its own, and keeps its mode from being empty until then. Callable from any thread.
         ///
         /// - Parameters:
         ///   - loop: The loop.
         ///   - mode: The mode, or `.common` for all common modes.
-        ///   - label: What a crash report calls it.
+        ///   - label: The name that crash reports show for it.
         ///   - perform: Called on the loop's thread, never from within this call.
-        /// - Returns: The item that waits in the loop: to be invalidated by who does not want to know any more.
+        /// - Returns: The item that waits in the loop; invalidate it to cancel the call.
         /// - Throws: `MessageError` with the code `system` if there are no descriptors or watches left.
         @discardableResult
         public func whenRoom(
@@ -148,7 +148,7 @@ extension HostRunLoop {
             case .socket(let channel):
                 let descriptor: Message.Descriptor
                 do throws(Errno) {
-                    // The port may watch it, too, and in a mode a descriptor is watched once.
+                    // The port may watch the descriptor, too, and a mode watches a descriptor only once.
                     descriptor = try Message.Descriptor(duplicating: channel.descriptor.fileDescriptor)
                 } catch {
                     throw MessageError(error)
@@ -170,7 +170,7 @@ extension HostRunLoop {
         }
     }
 
-    /// What a send right to a port of this process refers to.
+    /// The target of a send right to a port of this process.
     final class LocalRight: Sendable {
         let inbox: MessageInbox
         private let isForOneAnswer: Bool
@@ -179,13 +179,13 @@ extension HostRunLoop {
         ///
         /// - Parameters:
         ///   - inbox: The inbox.
-        ///   - isForOneAnswer: Whether the inbox waits for an answer that nobody can send when this object is gone.
+        ///   - isForOneAnswer: Whether the inbox waits for an answer that nobody can send once this object is gone.
         init(_ inbox: MessageInbox, isForOneAnswer: Bool = false) {
             self.inbox = inbox
             self.isForOneAnswer = isForOneAnswer
         }
 
-        /// Tells the inbox that no answer will come, if it waits for one: who was to send it has faulted.
+        /// Tells an inbox that waits for an answer that none will come, because the handler that should send it has faulted.
         func endWithoutAnswer() {
             if isForOneAnswer { inbox.replyRightIsGone() }
         }

@@ -2,15 +2,15 @@ import LinuxSystem
 import SystemPackage
 
 extension HostRunLoop {
-    /// Where a message port listens for other processes.
+    /// The address at which a message port listens for other processes.
     public enum SocketAddress: Sendable, Hashable {
-        /// A file, made with mode 0600 and removed when the port is invalidated: 1 to 107 bytes.
+        /// A file, made with mode 0600 and removed when the port is invalidated; the path has 1 to 107 bytes.
         ///
-        /// Whoever may write to the file may connect. The file of a listener that is dead is replaced.
+        /// Anybody who may write to the file may connect. A file left by a dead listener is replaced.
         case path(String)
-        /// A name without a file: 1 to 106 bytes.
+        /// A name without a file, of 1 to 106 bytes.
         ///
-        /// Every process of the network namespace may connect, whoever its user is: look at the sender of each message.
+        /// Any process of the network namespace may connect, whoever its user is: check the sender of each message.
         case abstract(String)
 
         var unixAddress: UnixSocketAddress {
@@ -23,12 +23,12 @@ extension HostRunLoop {
 }
 
 extension HostRunLoop.Message.Descriptor {
-    /// Makes two sockets that are connected to each other, for two message ports: one for a child, for example.
+    /// Makes two connected sockets for two message ports, for example one in a child process.
     ///
-    /// Both are closed on exec; `posix_spawn_file_actions_adddup2` gives one to a child, which makes its port of the number.
+    /// Both are closed on exec. `posix_spawn_file_actions_adddup2` gives one to a child, which makes its port from the number.
     ///
     /// - Returns: The two ends.
-    /// - Throws: `MessageError`: `system` if there are no descriptors or no memory left.
+    /// - Throws: `MessageError`: `system` if there are no descriptors or memory left.
     public static func socketPair() throws(HostRunLoop.MessageError) -> (
         HostRunLoop.Message.Descriptor, HostRunLoop.Message.Descriptor
     ) {
@@ -42,11 +42,11 @@ extension HostRunLoop.Message.Descriptor {
         }
     }
 
-    /// Connects to a port that listens, possibly in another process; every connection is one of its own.
+    /// Connects to a listening port, possibly in another process; each call makes a new connection.
     ///
     /// - Parameters:
-    ///   - address: Where it listens.
-    ///   - limit: How long to wait while it has too many connections that it did not take yet.
+    ///   - address: Where the port listens.
+    ///   - limit: How long to wait while the port's queue of connections to accept is full.
     /// - Returns: The connected socket, for a message port or a send right.
     /// - Throws: `MessageError`: `portInvalid` if nobody listens there, `timedOut`, `addressInvalid` or `system`.
     package static func connect(
