@@ -2,19 +2,21 @@ import Synchronization
 
 /// The blocks that wait for a run of their mode, and the performs that can be cancelled by their target.
 ///
-/// What is removed is returned, so that it is released after unlocking.
+/// Removed blocks are returned, so that they are released after unlocking.
 final class BlockQueue: @unchecked Sendable {
     // Protected by the loop's lock.
     @safe @exclusivity(unchecked) private(set) var entries: [BlockEntry] = []
-    /// Whether any of `entries` may have an order of its own.
+    /// Whether any of `entries` may have an order other than 0.
     @safe @exclusivity(unchecked) private var hasOrders = false
-    /// About how many of `entries` were cancelled.
+    /// Roughly how many of `entries` were cancelled.
     @safe @exclusivity(unchecked) private var cancelledCount = 0
     @safe @exclusivity(unchecked) private var listed = ListedPerforms()
-    /// How many blocks are queued: written with the lock held, read by any thread.
+    /// The number of queued blocks; written with the lock held, read by any thread.
     private let publishedCount = Atomic<Int>(0)
 
-    /// Room for what is detached: touched by the loop's thread only.
+    /// An array kept for its memory, for the next detached blocks.
+    ///
+    /// Touched by the loop's thread only.
     @safe @exclusivity(unchecked) private var spare = SpareArray<BlockEntry>()
 
     /// Whether no block is queued.
@@ -33,7 +35,7 @@ final class BlockQueue: @unchecked Sendable {
 
     // MARK: With the lock held
 
-    /// Puts a block behind all others.
+    /// Appends a block.
     @inline(__always)
     func append(_ entry: BlockEntry) {
         if case .object(let block) = entry {
@@ -44,7 +46,7 @@ final class BlockQueue: @unchecked Sendable {
         publishCount()
     }
 
-    /// Says whether a queued block may run in a mode.
+    /// Returns whether a queued block may run in a mode.
     func isAnyMatching(_ mode: LoopMode, isUsual: Bool, isCommon: Bool) -> Bool {
         for entry in entries where entry.isPending {
             if entry.matches(mode, isUsual: isUsual, isCommon: isCommon) { return true }
@@ -52,7 +54,7 @@ final class BlockQueue: @unchecked Sendable {
         return false
     }
 
-    /// Moves all blocks into an array, which is empty and gives its room, and says whether they may be out of order.
+    /// Moves all blocks into an empty array and takes over its memory; returns whether the blocks may be out of order.
     func detach(into detached: inout [BlockEntry]) -> Bool {
         swap(&detached, &entries)
         let areOutOfOrder = hasOrders
@@ -62,18 +64,18 @@ final class BlockQueue: @unchecked Sendable {
         return areOutOfOrder
     }
 
-    /// Puts blocks that were detached back in front of those that were queued since.
+    /// Puts detached blocks back, in front of those that were queued since.
     func putBack(_ kept: [BlockEntry]) {
         entries.insert(contentsOf: kept, at: 0)
         hasOrders = hasOrders || kept.contains { $0.order != 0 }
         publishCount()
     }
 
-    /// Takes note that a block will not run.
+    /// Counts a block that was cancelled.
     ///
-    /// The queue is swept when half of it are such blocks, so that cancelling costs O(1) on average.
+    /// When half of the queue is cancelled, the queue is swept, so that cancelling costs O(1) on average.
     ///
-    /// - Returns: What is to be released after unlocking.
+    /// - Returns: Blocks to release after unlocking.
     func noteCancelled() -> [BlockEntry] {
         cancelledCount += 1
         guard cancelledCount * 2 >= entries.count else { return [] }
@@ -93,34 +95,34 @@ final class BlockQueue: @unchecked Sendable {
         return dropped
     }
 
-    // MARK: Performs that can be found, with the lock held
+    // MARK: Listed performs, with the lock held
 
     /// Lists a perform that waits for a timer.
     func list(_ perform: HostRunLoop.Perform) { listed.insert(perform) }
 
-    /// Forgets a perform that runs now or will never run, and returns it.
+    /// Removes a perform that runs now or will never run from the list, and returns it.
     func unlist(_ block: QueuedBlock) -> HostRunLoop.Perform? { listed.remove(block) }
 
     /// Returns the performs of a target, oldest first.
     func performs(of target: ObjectIdentifier) -> [HostRunLoop.Perform] { listed.performs(of: target) }
 
-    // MARK: Room, on the loop's thread
+    // MARK: Spare memory, on the loop's thread
 
-    /// Takes an empty array with the room of the last one: what a nested run detaches goes into another.
+    /// Takes the kept empty array; meanwhile a nested run detaches its blocks into another one.
     func takeRoom() -> [BlockEntry] { spare.take() }
 
-    /// Gives an empty array back.
+    /// Gives an emptied array back.
     func giveBack(room: [BlockEntry]) { spare.giveBack(room) }
 
     // MARK: Damage
 
-    /// Publishes a wrong count: `InvariantTests` proves by it that the check can see something.
+    /// Publishes a wrong count; `InvariantTests` uses it to prove that the check detects one.
     func damageCount() { publishedCount.add(7, ordering: .relaxed) }
 }
 
-/// An array that is kept for its room between two uses.
+/// An array that is kept for its memory between two uses.
 ///
-/// Who finds it taken, further up on the same stack, gets one without room.
+/// If it is in use further down the stack, the caller gets a new empty array.
 struct SpareArray<Element> {
     private var array: [Element] = []
 

@@ -1,17 +1,17 @@
 import Synchronization
 
-/// The queue of blocks: performs and the plain ones, which do not wake the loop.
+/// The queue of blocks: performs, and plain blocks, which do not wake the loop.
 extension HostRunLoop {
-    /// Runs a closure once, on the loop's thread, in the next run of a mode, and does not wake the loop for it.
+    /// Runs a closure once, on the loop's thread, in the next run of a mode; does not wake the loop for it.
     ///
-    /// It is for who wakes the loop anyway, or adds to a pass that is running: no token, and mostly no allocation. It is
-    /// `CFRunLoopPerformBlock`. Closures run in the order in which they were queued, with those of `perform(in:order:target:label:_:)`.
-    /// Callable from any thread.
+    /// Use it if you wake the loop anyway, or if you add to a running pass: there is no token, and mostly no allocation. It is the
+    /// counterpart of `CFRunLoopPerformBlock`. Closures run in the order in which they were queued, together with those of
+    /// `perform(in:order:target:label:_:)`. Callable from any thread.
     ///
     /// - Parameters:
-    ///   - mode: The mode, or `.common` for whichever common mode runs first.
-    ///   - label: What a crash report calls it.
-    ///   - block: The closure; released unrun if the thread ends before.
+    ///   - mode: The mode, or `.common` for the common mode that runs first.
+    ///   - label: The name that crash reports show for it.
+    ///   - block: The closure; released without running if the thread ends first.
     public func performWithoutWaking(
         in mode: Mode = .common,
         label: String = "block",
@@ -30,12 +30,12 @@ extension HostRunLoop {
         noteForeignWork()
     }
 
-    /// The same, in the next run of any of some modes.
+    /// The same, in the next run of any of several modes.
     ///
     /// - Parameters:
-    ///   - modes: The modes, `.common` among them if wanted; with none it is never run.
-    ///   - label: What a crash report calls it.
-    ///   - block: The closure; released unrun if the thread ends before.
+    ///   - modes: The modes, which may include `.common`; without any mode the block never runs.
+    ///   - label: The name that crash reports show for it.
+    ///   - block: The closure; released without running if the thread ends first.
     package func performWithoutWaking(
         inAnyOf modes: Set<Mode>,
         label: String = "block",
@@ -45,17 +45,17 @@ extension HostRunLoop {
         queue(QueuedBlock(label: label, modes: .any(modes), block))
     }
 
-    /// Puts a block behind all others, and says whether the loop still takes any.
+    /// Appends a block to the queue; returns whether the loop still accepts blocks.
     ///
-    /// Whoever wakes the loop after this needs no more: a wake-up that is dropped comes before the loop looks at the queue
-    /// again. (Unlocking is a full barrier on x86-64, so that the count is visible before the wake state is read.)
+    /// It is enough to wake the loop after this: if that wake-up is dropped, the loop has yet to look at the queue. (Unlocking is a
+    /// full barrier on x86-64, so the count is visible before the wake state is read.)
     @discardableResult
     func queue(_ block: QueuedBlock) -> Bool {
         requireOwnProcess(to: "queue a block on")
         defer { noteForeignWork() }
         return lock.withLock {
             guard !modes.isClosed else { return false }
-            // As in CFRunLoop (CFRunLoop.c:3485), except that the pseudo mode never becomes a real one.
+            // As in CFRunLoop (CFRunLoop.c:3485), except that the pseudo mode `.common` never becomes a real mode.
             switch block.modes {
             case .usual, .common:
                 break
@@ -73,22 +73,21 @@ extension HostRunLoop {
 
     // MARK: On the loop's thread
 
-    /// Runs the matching blocks that are queued now, in order, and says whether there were any.
+    /// Runs the matching blocks that are queued now, in order; returns whether there were any.
     ///
-    /// Blocks that are queued meanwhile wait for the next time; those that do not match keep their place in front of
-    /// them (CFRunLoop.c:2029).
+    /// Blocks that are queued meanwhile wait for the next time. Blocks that do not match stay in front of them (CFRunLoop.c:2029).
     @discardableResult
     func performBlocks(in mode: LoopMode) -> Bool {
         stopIfAllRunsEnd()
         guard !blocks.isEmpty else { return false }
         let isUsual = mode.name == .default
         var isCommon = isUsual
-        // The detached queue is this thread's own: what a nested run detaches goes into another array.
+        // The detached queue belongs to this call: a nested run detaches its blocks into another array.
         var detached = blocks.takeRoom()
         var isOrdered = false
         let isAnyMatching = lock.withLock { () -> Bool in
             isCommon = isUsual || modes.isCommon(mode.name)
-            // Work that is put off to another mode costs a pass no more than this look.
+            // Blocks for other modes cost a pass only this check.
             guard blocks.isAnyMatching(mode, isUsual: isUsual, isCommon: isCommon) else { return false }
             isOrdered = blocks.detach(into: &detached)
             return true
@@ -103,7 +102,7 @@ extension HostRunLoop {
         var kept: [BlockEntry] = []
         var performed = false
         var hasRunSinceAsked = false
-        // From the end, so that each block is released as soon as it has run.
+        // Taken from the end, so that each block is released as soon as it has run.
         detached.reverse()
         while let block = detached.popLast() {
             if !block.matches(mode, isUsual: isUsual, isCommon: isCommon) {
@@ -121,7 +120,7 @@ extension HostRunLoop {
             case .plain(let block):
                 callOut(to: block, in: mode)
             case .object(let block):
-                // One that was cancelled is not counted: nothing has run.
+                // A cancelled block does not count: nothing has run.
                 guard block.begin() else { continue }
                 if block.isListed {
                     unlist(block)
@@ -136,12 +135,14 @@ extension HostRunLoop {
         if !kept.isEmpty {
             putBack(kept)
         }
-        // A run that was nested in one of them may have taken the wake-up.
+        // A run nested in one of the blocks may have consumed the wake-up.
         stopIfAllRunsEnd()
         return performed
     }
 
-    /// Sorts by order; `sort` does not promise to keep equal ones as they are.
+    /// Sorts by order.
+    ///
+    /// `sort` does not promise to be stable.
     private func stablySorted(_ blocks: [BlockEntry]) -> [BlockEntry] {
         blocks.enumerated()
             .sorted { ($0.element.order, $0.offset) < ($1.element.order, $1.offset) }
@@ -160,9 +161,9 @@ extension HostRunLoop {
         }
     }
 
-    // MARK: Looking and cancelling
+    // MARK: Checking and cancelling
 
-    /// Says whether a queued block may run in a mode.
+    /// Returns whether a queued block may run in a mode.
     func hasBlocks(for mode: LoopMode) -> Bool {
         guard !blocks.isEmpty else { return false }
         return lock.withLock {
@@ -172,7 +173,7 @@ extension HostRunLoop {
         }
     }
 
-    /// Takes note that a block will not run.
+    /// Records that a block was cancelled.
     func noteCancelled(_ block: QueuedBlock) {
         guard !isInheritedByFork else { return }
         if block.isListed {

@@ -1,9 +1,9 @@
-/// The commands of a command source, oldest first, and the loops that are to be woken for them.
+/// The commands of a command source, oldest first, and the loops to wake for them.
 ///
-/// Any thread appends; the loops' threads take. A command is out of here before its handler runs: one that faults is gone,
-/// and only that one.
+/// Any thread appends; the loops' threads take. A command is removed before its handler runs, so a fault in the handler loses that
+/// command only.
 final class CommandBuffer<Command: Sendable>: @unchecked Sendable {
-    /// What came of appending.
+    /// The result of appending.
     enum Appended {
         case queued(loops: [HostRunLoop])
         case full
@@ -15,21 +15,21 @@ final class CommandBuffer<Command: Sendable>: @unchecked Sendable {
 
     // Protected by `lock`.
     private var incoming: [Command] = []
-    /// The oldest commands, last first.
+    /// The oldest commands, in reverse order.
     private var outgoing: [Command] = []
     private var isClosed = false
     private var loops: [HostRunLoop] = []
-    /// In how many modes of each of `loops` the source is.
+    /// For each of `loops`, the number of its modes that the source is in.
     private var modeCounts: [Int] = []
 
     init(capacity: Int) {
         self.capacity = capacity
     }
 
-    /// How many commands wait.
+    /// The number of waiting commands.
     var count: Int { lock.withLock { incoming.count + outgoing.count } }
 
-    /// Puts a command behind all others.
+    /// Appends a command.
     func append(_ command: Command) -> Appended {
         lock.withLock {
             guard !isClosed else { return .closed }
@@ -39,7 +39,7 @@ final class CommandBuffer<Command: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Takes the oldest command, and says whether more are left.
+    /// Takes the oldest command; also returns whether it was the last.
     func takeFirst() -> (command: Command, isLast: Bool)? {
         lock.withLock {
             if outgoing.isEmpty {
@@ -50,7 +50,7 @@ final class CommandBuffer<Command: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Takes no more commands, and returns those that wait.
+    /// Accepts no more commands, and returns those that wait.
     func close() -> [Command] {
         lock.withLock {
             isClosed = true
@@ -61,7 +61,7 @@ final class CommandBuffer<Command: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Takes note that the source entered a mode of a loop.
+    /// Records that the source entered a mode of a loop.
     func didEnter(_ loop: HostRunLoop) {
         lock.withLock {
             if let index = loops.firstIndex(where: { $0 === loop }) {
@@ -73,10 +73,10 @@ final class CommandBuffer<Command: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Takes note that the source left a mode of a loop.
+    /// Records that the source left a mode of a loop.
     func didLeave(_ loop: HostRunLoop) {
         lock.withLock {
-            // The caller keeps the loop alive: nothing of it is released here.
+            // The caller keeps the loop alive, so nothing of it is released here.
             guard let index = loops.firstIndex(where: { $0 === loop }) else { return }
             modeCounts[index] -= 1
             guard modeCounts[index] == 0 else { return }

@@ -1,21 +1,21 @@
 extension HostRunLoop {
-    /// An input source whose work is a queue of commands that any thread fills.
+    /// An input source with a queue of commands that any thread can fill.
     ///
-    /// It may be in many modes of many loops; a command is handled once, by the loop that gets to it first. One callout
-    /// handles all commands that wait when it begins; those that come meanwhile are for the next pass, so that a busy sender
-    /// does not keep the loop from its other items. A fault in the handler costs the command that faulted: the others are
-    /// handled in the next pass. In one loop commands are handled in the order in which they were sent; a run that is nested
-    /// in the handler goes on with the next ones.
+    /// It may be in many modes of many loops. Each command is handled once, by the first loop that gets to it. One callout handles
+    /// all commands that wait when it begins. Commands that arrive meanwhile are left for the next pass, so that a busy sender does
+    /// not keep the loop from its other items. A fault in the handler loses only the command that faulted: the next pass handles
+    /// the others. In one loop, commands are handled in the order in which they were sent; a run that is nested in the handler
+    /// continues with the next ones.
     ///
-    /// Dropping the last reference leaves what was sent to the loops. Callable from any thread.
+    /// Dropping the last reference does not drop the commands: the loops still handle them. Callable from any thread.
     public final class CommandSource<Command: Sendable>: Source, @unchecked Sendable {
-        /// What came of sending a command.
+        /// The result of sending a command.
         public enum SendResult: Sendable, Hashable {
-            /// It waits for a loop, and all loops that have the source were woken.
+            /// The command waits for a loop, and all loops that have the source were woken.
             case queued
-            /// As many commands as the capacity allows wait already: this one was not taken.
+            /// The command was refused: as many commands as the capacity allows are already waiting.
             case full
-            /// The source was invalidated: the command was not taken.
+            /// The command was refused: the source was invalidated.
             case invalidated
         }
 
@@ -25,9 +25,9 @@ extension HostRunLoop {
         /// Makes a command source that is in no loop yet.
         ///
         /// - Parameters:
-        ///   - label: What a crash report calls it.
+        ///   - label: The name that crash reports show for it.
         ///   - order: Its place among sources that are signalled together.
-        ///   - capacity: How many commands may wait, at least 1; `nil` for as many as there is memory for.
+        ///   - capacity: How many commands may wait, at least 1; `nil` for no limit except memory.
         ///   - handler: Called with the source and each command, on the thread of a loop that has the source.
         public init(
             label: String,
@@ -44,7 +44,7 @@ extension HostRunLoop {
                 order,
                 { loop, _ in
                     buffer.didEnter(loop)
-                    // What was sent before this found no loop to wake.
+                    // Commands sent before this found no loop to wake.
                     if buffer.count > 0 {
                         loop.wakeUp()
                     }
@@ -55,15 +55,15 @@ extension HostRunLoop {
             )
         }
 
-        /// How many commands wait.
+        /// The number of waiting commands.
         package var count: Int { buffer.count }
 
-        /// Puts a command behind all others and wakes every loop that has the source.
+        /// Appends a command and wakes every loop that has the source.
         ///
-        /// While no loop has it, commands wait for the first one.
+        /// While no loop has the source, commands wait for the first one.
         ///
         /// - Parameter command: The command.
-        /// - Returns: Whether it was taken, or why not.
+        /// - Returns: Whether the command was queued, or why not.
         @discardableResult
         public func send(_ command: Command) -> SendResult {
             switch buffer.append(command) {
@@ -81,7 +81,7 @@ extension HostRunLoop {
 
         override func end() { _ = close() }
 
-        /// Ends its life: it leaves every mode of every loop and takes no more commands.
+        /// Invalidates it: it leaves every mode of every loop and accepts no more commands.
         ///
         /// - Returns: The commands that nobody will handle, in the order in which they were sent.
         package func close() -> [Command] {
@@ -93,13 +93,14 @@ extension HostRunLoop {
             var left = buffer.count
             while left > 0, let (command, isLast) = buffer.takeFirst() {
                 left -= 1
-                // Beforehand: when the handler faults, nobody comes back here.
+                // Done before the call: if the handler faults, control does not come back here.
                 if !isLast {
                     signal()
                 }
                 handler(self, command)
             }
-            // A signal without a command would cost a pass. Taken first, then looked: whoever sends meanwhile signals.
+            // A signal without a command would cost a pass. Take the signal first and then check: a sender that is too late for the
+            // check signals again.
             guard buffer.count == 0 else { return }
             _ = takeSignal()
             if buffer.count > 0 {

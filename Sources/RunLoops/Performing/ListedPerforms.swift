@@ -1,6 +1,6 @@
 /// The performs that a loop must be able to find: those with a target and those that wait for a timer.
 ///
-/// Protected by the loop's lock. What is removed is returned, so that it is released after unlocking.
+/// Protected by the loop's lock. Removed performs are returned, so that they are released after unlocking.
 struct ListedPerforms {
     private var byTarget: [ObjectIdentifier: [UInt64: HostRunLoop.Perform]] = [:]
     private var delayed: [UInt64: HostRunLoop.Perform] = [:]
@@ -36,7 +36,7 @@ struct ListedPerforms {
         byTarget[target].map { $0.sorted { $0.key < $1.key }.map(\.value) } ?? []
     }
 
-    /// Removes everything and returns what waits for a timer.
+    /// Removes all performs and returns those that wait for a timer.
     mutating func removeAll() -> [HostRunLoop.Perform] {
         let removed = delayed.values
         byTarget = [:]

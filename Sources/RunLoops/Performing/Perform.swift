@@ -1,13 +1,13 @@
 extension HostRunLoop {
-    /// A closure that was given to a loop to run once: a token to cancel it and to ask what became of it.
+    /// A token for a closure that a loop runs once, to cancel it or to ask for its state.
     ///
-    /// It keeps neither the closure nor the target nor the loop once the perform has ended. Callable from any thread.
+    /// Once the perform has ended, the token keeps neither the closure nor the target nor the loop alive. Callable from any thread.
     public struct Perform: Sendable {
-        /// What became of a perform.
+        /// The state of a perform.
         public enum State: UInt8, Sendable, Hashable {
             /// It waits for its turn.
             case pending
-            /// It runs now.
+            /// It is running now.
             case running
             /// It has run.
             case done
@@ -20,30 +20,30 @@ extension HostRunLoop {
         }
 
         let block: QueuedBlock
-        /// What it waits for, if it was to run after a delay.
+        /// The timer that it waits for, if it was to run after a delay.
         let timer: Timer?
 
         /// The identity of the perform, unique in the process.
         ///
-        /// It is what `AbandonedCallout.item` names, except for one that was to run after a delay: there it is its timer.
+        /// `AbandonedCallout.item` names it. For a delayed perform, both are the identity of its timer.
         package var identifier: UInt64 { timer?.identifier ?? block.identifier }
 
-        /// What a crash report calls it.
+        /// The name that crash reports show for it.
         package var label: String { block.name.text }
 
-        /// What became of it so far.
+        /// The present state.
         public var state: State {
-            // Asked first: a callout that came to its end wrote the state before its timer was over.
+            // Checked first: a callout that completes writes the state before its timer becomes invalid.
             let isTimerOver = timer.map { !$0.isValid } ?? false
             let state = block.state
             return state == .running && isTimerOver ? .abandoned : state
         }
 
-        /// Cancels it if it does not run yet, also one whose turn comes later in this very pass.
+        /// Cancels it unless it already runs, even if its turn comes later in the running pass.
         ///
         /// The closure and the target are released now, on the calling thread.
         ///
-        /// - Returns: Whether it will not run because of this call.
+        /// - Returns: Whether this call kept it from running.
         @discardableResult
         public func cancel() -> Bool {
             guard block.cancel() else { return false }
@@ -54,11 +54,11 @@ extension HostRunLoop {
 }
 
 extension HostRunLoop {
-    /// Why a perform that was waited for has no result.
+    /// Why `performAndWait` has no result.
     public enum PerformError: Error, Hashable, Sendable, CustomStringConvertible {
-        /// The time was over before it ran; it was cancelled and will not run.
+        /// The time limit passed before it ran; it was cancelled and will not run.
         case timeOver
-        /// The time was over while it ran; it goes on, and its result is lost.
+        /// The time limit passed while it ran; it continues, and its result is lost.
         case timeOverWhileRunning
         /// The loop's thread ended before it ran.
         case threadEnded

@@ -5,24 +5,23 @@ public import SystemPackage
 
 /// Performing on a loop's thread, as Foundation's `perform(_:on:with:waitUntilDone:modes:)` does.
 ///
-/// A perform is a block of the queue, followed by a wake-up. So each is a callout of its own (a fault costs only that one),
-/// it keeps its mode from being empty exactly while it is queued, and all that are queued run in one pass.
+/// A perform is a queued block followed by a wake-up. It is therefore a callout of its own, so that a fault loses only that
+/// perform. It keeps its mode from being empty exactly while it is queued. All queued performs run in one pass.
 ///
-/// One that is queued for a mode in which the loop does not run now waits until it does. That is how work is put off until
-/// something else is over: what is queued in `.default` while a run in a tracking mode is active runs when the default mode
-/// runs again.
+/// A perform for a mode in which the loop does not run now waits until it does. This postpones work until something else is over: a
+/// perform queued in `.default` during a run in a tracking mode waits until the default mode runs again.
 extension HostRunLoop {
-    /// Runs a closure once, on the loop's thread, in the next run of a mode, and wakes the loop for it.
+    /// Runs a closure once, on the loop's thread, in the next run of a mode; wakes the loop for it.
     ///
     /// Callable from any thread.
     ///
     /// - Parameters:
-    ///   - mode: The mode, or `.common` for whichever common mode runs first.
-    ///   - order: Among all blocks that are queued when the loop gets to them, those of a lower order run first; equal
-    ///     orders, and plain blocks with their order of 0, in the order in which they were queued.
-    ///   - target: What `cancelPerforms(for:)` knows it by; kept alive until it has run or was cancelled.
-    ///   - label: What a crash report calls it.
-    ///   - body: The closure; released unrun if it is cancelled or the thread ends before.
+    ///   - mode: The mode, or `.common` for the common mode that runs first.
+    ///   - order: Its place among the blocks that are queued when the loop gets to them; lower orders run first. Blocks with equal
+    ///     orders run in the order in which they were queued; plain blocks have the order 0.
+    ///   - target: An object by which `cancelPerforms(for:)` finds it; kept alive until the perform has run or was cancelled.
+    ///   - label: The name that crash reports show for it.
+    ///   - body: The closure; released without running if it is cancelled or the thread ends first.
     /// - Returns: A token to cancel it.
     @discardableResult
     public func perform(
@@ -37,16 +36,16 @@ extension HostRunLoop {
         return post(QueuedBlock(label: label, modes: .init(mode), order: order, target: target, on: self, body))
     }
 
-    /// Runs a closure once, on the loop's thread, in the next run of any of some modes, and wakes the loop for it.
+    /// Runs a closure once, on the loop's thread, in the next run of any of several modes; wakes the loop for it.
     ///
     /// Callable from any thread.
     ///
     /// - Parameters:
-    ///   - modes: At least one mode, `.common` among them if wanted.
+    ///   - modes: At least one mode; may include `.common`.
     ///   - order: Its place among the blocks that are queued when the loop gets to them, as above.
-    ///   - target: What `cancelPerforms(for:)` knows it by; kept alive until it has run or was cancelled.
-    ///   - label: What a crash report calls it.
-    ///   - body: The closure; released unrun if it is cancelled or the thread ends before.
+    ///   - target: An object by which `cancelPerforms(for:)` finds it; kept alive until the perform has run or was cancelled.
+    ///   - label: The name that crash reports show for it.
+    ///   - body: The closure; released without running if it is cancelled or the thread ends first.
     /// - Returns: A token to cancel it.
     @discardableResult
     public func perform(
@@ -64,18 +63,18 @@ extension HostRunLoop {
 
     /// Runs a closure once, on the loop's thread, and waits until it has run.
     ///
-    /// On the loop's own thread it runs at once, whatever the mode. On another thread the caller blocks: when the loop's
-    /// thread waits for the caller at the same time, only a limit ends that. The loop must run in the mode, or begin to.
+    /// On the loop's own thread it runs at once, whatever the mode. On another thread the caller blocks: if the loop's thread waits
+    /// for the caller at the same time, only a limit ends that. The loop must run in the mode, now or later.
     ///
     /// - Parameters:
-    ///   - mode: The mode, or `.common` for whichever common mode runs first.
+    ///   - mode: The mode, or `.common` for the common mode that runs first.
     ///   - order: Its place among the blocks that are queued when the loop gets to them.
-    ///   - label: What a crash report calls it.
+    ///   - label: The name that crash reports show for it.
     ///   - limit: How long to wait at most; `nil` for as long as it takes.
-    ///   - body: The closure; it belongs to nobody, wherever it is written, because it is for loops of other threads.
-    /// - Returns: What the closure returned.
-    /// - Throws: What the closure threw, or `PerformError` if there is no result: the time was over, the loop's thread
-    ///   ended, or the closure faulted.
+    ///   - body: The closure. It belongs to no actor, wherever it is written, because it is for loops of other threads.
+    /// - Returns: The result of the closure.
+    /// - Throws: The error of the closure, or `PerformError` if there is no result: the time limit passed, the loop's thread ended,
+    ///   or the closure faulted.
     @available(*, noasync, message: "a task must not block its thread: use an actor on the loop")
     public func performAndWait<Value: Sendable>(
         in mode: Mode = .common,
@@ -101,7 +100,7 @@ extension HostRunLoop {
         }
         switch state {
         case .done:
-            // Written before the state.
+            // The result is written before the state.
             guard let result = outcome.result else { preconditionFailure("a perform ended without a result") }
             return try result.get()
         case .running: throw PerformError.timeOverWhileRunning
@@ -110,14 +109,14 @@ extension HostRunLoop {
         }
     }
 
-    /// What a closure returned or threw.
+    /// The result or error of a closure.
     ///
-    /// Written on the loop's thread before the state of the block, read by the waiter after that.
+    /// Written on the loop's thread before the state of the block; the waiter reads it after the state.
     private final class Outcome<Value: Sendable>: @unchecked Sendable {
         var result: Result<Value, any Error>?
     }
 
-    /// Queues a block and wakes the loop; ends the block if the loop takes no more.
+    /// Queues a block and wakes the loop; ends the block if the loop no longer accepts any.
     @discardableResult
     @inline(__always)
     private func post(_ block: QueuedBlock) -> Perform {
@@ -130,22 +129,22 @@ extension HostRunLoop {
         return Perform(block: block, timer: nil)
     }
 
-    /// Notes what a nested run's own callout leaves for the loop, after it was left and before the loop is woken.
+    /// Records that a nested run's own callout left work for the loop; called after leaving the work and before waking the loop.
     ///
-    /// That wake-up is dropped when the nested run is past its wait, and the run around it may sleep next.
+    /// If the nested run is past its wait, that wake-up is dropped, and the run around it may sleep next.
     @inline(__always)
     func noteWorkOfNestedRun() {
         if runs.isNested { waker.noteForeignWork(unless: false) }
     }
 
-    /// Runs a closure now, as a callout of its own, and says how it ended: done or abandoned.
+    /// Runs a closure now, as a callout of its own, and returns how it ended: done or abandoned.
     ///
-    /// To be called on the loop's own thread, inside a callout or outside.
+    /// Called on the loop's own thread, inside or outside a callout.
     @discardableResult
     func performNow(label: String, _ body: @escaping @Sendable () -> Void) -> Perform.State {
         requireOwnProcess(to: "perform on")
         let block = QueuedBlock(label: label, modes: .usual, body)
-        // As for a run: inside a callout, our own code must not be resumed at that callout's recovery point.
+        // As in a run: inside a callout, a fault in our own code must not resume at that callout's recovery point.
         let suspended = unsafe hf_recovery_suspend()
         let outerRun = hf_recovery_begin_run()
         defer {
@@ -161,7 +160,7 @@ extension HostRunLoop {
         return block.state
     }
 
-    /// Ends the process if there is no mode: what is queued would never run.
+    /// Ends the process if there is no mode, because the block would never run.
     func requireModes(_ modes: Set<Mode>) {
         guard !modes.isEmpty else {
             fatalError("a perform needs at least one mode to run in, such as .default or .common")
@@ -173,15 +172,15 @@ extension HostRunLoop {
 extension HostRunLoop {
     /// Runs a closure once, on the loop's thread, some time from now.
     ///
-    /// It is a timer that fires once, in whichever of the modes runs first then, and never early; until then it keeps its
-    /// modes from being empty. A loop that sleeps needs no wake-up for it. Callable from any thread.
+    /// It uses a timer that fires once, in whichever of the modes runs first after the delay, and never early. Until then it keeps
+    /// its modes from being empty. A sleeping loop needs no wake-up for it. Callable from any thread.
     ///
     /// - Parameters:
-    ///   - delay: How long from now; zero or less means the next time that the loop fires timers.
-    ///   - modes: At least one mode, `.common` among them if wanted.
-    ///   - target: What `cancelPerforms(for:)` knows it by; kept alive until it has run or was cancelled.
-    ///   - label: What a crash report calls it.
-    ///   - body: The closure; released unrun if it is cancelled or the thread ends before.
+    ///   - delay: The time from now; zero or less means the next time that the loop fires timers.
+    ///   - modes: At least one mode; may include `.common`.
+    ///   - target: An object by which `cancelPerforms(for:)` finds it; kept alive until the perform has run or was cancelled.
+    ///   - label: The name that crash reports show for it.
+    ///   - body: The closure; released without running if it is cancelled or the thread ends first.
     /// - Returns: A token to cancel it.
     @discardableResult
     public func perform(
@@ -196,7 +195,7 @@ extension HostRunLoop {
         require(body.isolation, for: label)
         let body = Plain.block(body)
         let block = QueuedBlock(label: label, modes: .any(modes), target: target, on: self, isDelayed: true, body)
-        // The token keeps the timer, and so this closure: it must not hold the loop.
+        // The token keeps the timer and therefore this closure alive, so the closure must not hold the loop.
         let timer = Timer(label: label, after: delay) { _ in
             guard block.begin() else { return }
             HostRunLoop.current.unlist(block)
@@ -219,12 +218,12 @@ extension HostRunLoop {
         return perform
     }
 
-    /// Cancels all performs of a target that do not run yet, queued and delayed ones, in all modes.
+    /// Cancels all performs of a target that do not run yet: queued and delayed ones, in all modes.
     ///
     /// Callable from any thread.
     ///
     /// - Parameter target: The target, compared by identity.
-    /// - Returns: How many will not run because of this call.
+    /// - Returns: How many performs this call kept from running.
     @discardableResult
     public func cancelPerforms(for target: AnyObject) -> Int {
         guard !isInheritedByFork else { return 0 }
@@ -233,7 +232,7 @@ extension HostRunLoop {
         return performs.count { $0.cancel() }
     }
 
-    /// Forgets a perform that runs now or will never run.
+    /// Removes a perform that runs now or will never run from the list.
     func unlist(_ block: QueuedBlock) {
         // Released after unlocking.
         _ = lock.withLock { blocks.unlist(block) }
@@ -241,22 +240,22 @@ extension HostRunLoop {
 }
 
 extension HostRunLoop {
-    /// Runs a closure on a new thread, which ends with it.
+    /// Runs a closure on a new thread, which ends when the closure returns.
     ///
-    /// As with `performSelectorInBackground`, the thread belongs to nobody and has a loop of its own: the closure may add
-    /// items to `HostRunLoop.current` and run it. A pool's threads could not be blocked in a run, and would be left with
-    /// somebody else's loop. The closure is a callout of that loop: a fault in it can be abandoned and ends only this
-    /// thread. Callable from any thread.
+    /// As with `performSelectorInBackground`, the thread belongs to nobody else and has a loop of its own: the closure may add
+    /// items to `HostRunLoop.current` and run it. A pool would not do: its threads must not block in a run, and they would keep the
+    /// loop for their next user. The closure is a callout of that loop: a fault in it can be abandoned and ends only this thread.
+    /// Callable from any thread.
     ///
     /// - Parameters:
-    ///   - label: What a crash report calls it, and the thread's name, of which 15 bytes count.
+    ///   - label: The name that crash reports show for it, and the thread's name, of which the first 15 bytes count.
     ///   - body: The closure.
     /// - Throws: The error of pthread_create(3): `EAGAIN` when there is no room for another thread.
     public static func performInBackground(
         label: String = "background",
         _ body: @escaping @Sendable () -> Void
     ) throws(Errno) {
-        // Nobody joins it: it is detached when the handle goes.
+        // Nobody joins the thread: it is detached when the handle is released.
         _ = try NativeThread(name: label) {
             HostRunLoop.current.performNow(label: label, body)
         }

@@ -2,14 +2,14 @@ import Synchronization
 
 /// A closure that runs once: in the next run of a matching mode, or after a delay.
 ///
-/// Whoever moves its state away from pending owns the closure: it runs it or releases it, so that it is never run twice
-/// and a token that somebody keeps holds nothing alive.
+/// Whoever moves its state away from pending owns the closure and runs or releases it. So the closure never runs twice, and a token
+/// that is kept afterwards keeps nothing alive.
 final class QueuedBlock: @unchecked Sendable {
     typealias State = HostRunLoop.Perform.State
 
-    /// In which modes it may run.
+    /// The modes in which it may run.
     enum Modes: Sendable {
-        // The two usual ones are told apart without comparing strings.
+        // The two usual modes are cases of their own, to avoid comparing strings.
         case usual
         case common
         case one(HostRunLoop.Mode)
@@ -23,7 +23,7 @@ final class QueuedBlock: @unchecked Sendable {
             }
         }
 
-        /// Whether it makes a difference that a mode is common.
+        /// Whether it matters which modes are common.
         var dependOnCommon: Bool {
             switch self {
             case .usual, .one: false
@@ -31,7 +31,7 @@ final class QueuedBlock: @unchecked Sendable {
             }
         }
 
-        /// The modes by name, `.common` among them.
+        /// The names of the modes; may include `.common`.
         var names: [HostRunLoop.Mode] {
             switch self {
             case .usual: [.default]
@@ -46,18 +46,18 @@ final class QueuedBlock: @unchecked Sendable {
     let name: ItemName
     let modes: Modes
     let order: Int
-    /// The target by whose identity it can be cancelled.
+    /// The identity of the target by which it can be cancelled.
     let targetIdentity: ObjectIdentifier?
-    /// Whether it waits for a timer and not in the queue.
+    /// Whether it waits for a timer instead of in the queue.
     let isDelayed: Bool
-    /// Opened when it has ended, however that was.
+    /// Opened when it has ended in any way.
     private let end: Latch?
     private let rawState = Atomic<UInt8>(State.pending.rawValue)
 
-    // Owned by whoever moved the state away from pending; until then nobody touches them.
+    // Owned by whoever moved the state away from pending; nobody touches them before that.
     @safe @exclusivity(unchecked) private var closure: (@Sendable () -> Void)?
     @safe @exclusivity(unchecked) private var target: (any AnyObject & Sendable)?
-    /// The loop to tell when it is cancelled; `nil` for a block that cannot be.
+    /// The loop to tell when it is cancelled; `nil` for a block that cannot be cancelled.
     @safe @exclusivity(unchecked) private var loop: HostRunLoop?
 
     /// Makes a block that is not queued yet.
@@ -82,10 +82,10 @@ final class QueuedBlock: @unchecked Sendable {
         self.loop = loop
     }
 
-    /// Whether the loop's list of performs knows it.
+    /// Whether it is in the loop's list of performs.
     var isListed: Bool { isDelayed || targetIdentity != nil }
 
-    /// Says whether it may run in a mode; the default mode is always common.
+    /// Returns whether it may run in a mode. (The default mode is always common.)
     @inline(__always)
     func matches(_ mode: LoopMode, isUsual: Bool, isCommon: Bool) -> Bool {
         switch modes {
@@ -98,7 +98,7 @@ final class QueuedBlock: @unchecked Sendable {
 
     // MARK: States
 
-    /// What became of it so far.
+    /// The present state.
     var state: State {
         guard let state = State(rawValue: rawState.load(ordering: .acquiring)) else {
             preconditionFailure("a block of a run loop has no state")
@@ -109,7 +109,7 @@ final class QueuedBlock: @unchecked Sendable {
     /// Whether it can still run.
     var isPending: Bool { rawState.load(ordering: .acquiring) == State.pending.rawValue }
 
-    /// Claims it for running, and says whether nobody was faster.
+    /// Claims it for running; returns whether it was still pending.
     @inline(__always)
     func begin() -> Bool { leavePending(for: .running) }
 
@@ -119,17 +119,19 @@ final class QueuedBlock: @unchecked Sendable {
         rawState.store(State.done.rawValue, ordering: .releasing)
     }
 
-    /// Ends what `begin()` began, whether the closure returned or was abandoned.
+    /// Completes what `begin()` began, whether the closure returned or was abandoned.
     @inline(__always)
     func finish() {
-        // The closure did not come to its end: its callout was abandoned.
+        // The closure did not return: its callout was abandoned.
         if rawState.load(ordering: .relaxed) == State.running.rawValue {
             rawState.store(State.abandoned.rawValue, ordering: .releasing)
         }
         release()
     }
 
-    /// The same, for who does not know whether it was begun: one that was cancelled belongs to whoever did that.
+    /// Like `finish()`, for a caller that does not know whether it was begun.
+    ///
+    /// A cancelled block belongs to whoever cancelled it.
     func finishIfBegun() {
         switch state {
         case .running, .done: finish()
@@ -137,7 +139,7 @@ final class QueuedBlock: @unchecked Sendable {
         }
     }
 
-    /// Ends it unrun, and says whether it was still to run.
+    /// Ends it without running it; returns whether it was still pending.
     @discardableResult
     func cancel() -> Bool {
         guard leavePending(for: .cancelled) else { return false }
@@ -146,7 +148,7 @@ final class QueuedBlock: @unchecked Sendable {
         return true
     }
 
-    /// Ends it unrun because the loop's thread has ended.
+    /// Ends it without running it, because the loop's thread has ended.
     func drop() {
         guard leavePending(for: .dropped) else { return }
         release()
@@ -161,7 +163,7 @@ final class QueuedBlock: @unchecked Sendable {
         ).exchanged
     }
 
-    /// Releases what it holds and tells who waits for it; called without a lock.
+    /// Releases what it holds and tells the waiter, if any; called without a lock.
     @inline(__always)
     private func release() {
         closure = nil
@@ -171,16 +173,16 @@ final class QueuedBlock: @unchecked Sendable {
     }
 }
 
-/// A closure for the default or the common modes, with nothing else to say about it: most blocks are that.
+/// A closure for the default or the common modes without any options, as most blocks are.
 struct PlainBlock: Sendable {
     let closure: @Sendable () -> Void
     /// Whether it is for the common modes, and not for the default mode only.
     let isForCommonModes: Bool
 
-    /// What a crash report calls it.
+    /// The name that crash reports show for it.
     static let label = "block"
 
-    /// Makes one, unless there is something else to say.
+    /// Makes a plain block; returns `nil` if the block has other options.
     init?(label: String, mode: HostRunLoop.Mode, _ closure: @escaping @Sendable () -> Void) {
         guard label == Self.label else { return nil }
         switch mode {
@@ -192,10 +194,10 @@ struct PlainBlock: Sendable {
     }
 }
 
-/// A place in a loop's queue of blocks.
+/// An entry of a loop's queue of blocks.
 ///
-/// A plain block is stored in it. An object, with its allocation, is made where the block has a token, an order, a target or
-/// a label of its own.
+/// A plain block is stored in the entry itself. A block with a token, an order, a target, a label or a mode of its own needs an
+/// object and its allocation.
 enum BlockEntry: Sendable {
     case plain(PlainBlock)
     case object(QueuedBlock)
@@ -209,7 +211,7 @@ enum BlockEntry: Sendable {
         }
     }
 
-    /// Its place among the blocks that are detached in one go.
+    /// Its place among the blocks that are detached together.
     var order: Int {
         switch self {
         case .plain: 0
@@ -217,7 +219,7 @@ enum BlockEntry: Sendable {
         }
     }
 
-    /// Whether declaring a mode common can make it match.
+    /// Whether it can begin to match when a mode is declared common.
     var dependsOnCommon: Bool {
         switch self {
         case .plain(let block): block.isForCommonModes
@@ -225,7 +227,7 @@ enum BlockEntry: Sendable {
         }
     }
 
-    /// Says whether it may run in a mode; the default mode is always common.
+    /// Returns whether it may run in a mode. (The default mode is always common.)
     @inline(__always)
     func matches(_ mode: LoopMode, isUsual: Bool, isCommon: Bool) -> Bool {
         switch self {
@@ -234,7 +236,7 @@ enum BlockEntry: Sendable {
         }
     }
 
-    /// Ends it unrun because the loop's thread has ended.
+    /// Ends it without running it, because the loop's thread has ended.
     func drop() {
         if case .object(let block) = self { block.drop() }
     }
