@@ -4,22 +4,22 @@ import Synchronization
 /// Runs Swift tasks and actors on the loop's thread.
 ///
 /// - As a `TaskExecutor`: `Task(executorPreference: loop)`, `withTaskExecutorPreference(loop)`.
-/// - As a `SerialExecutor`: an actor whose `unownedExecutor` is `loop.asUnownedSerialExecutor()`. An unowned reference does
-///   not keep the loop alive: keep a strong one in the actor.
+/// - As a `SerialExecutor`: an actor whose `unownedExecutor` is `loop.asUnownedSerialExecutor()`. An unowned reference does not
+///   keep the loop alive: keep a strong one in the actor.
 ///
-/// Every job is a callout of its own among the blocks of the common modes, in the order in which jobs came. It wakes the loop. While the
-/// loop does not run in a common mode, jobs wait. They do not count as sources, and like other blocks they keep a mode from being empty
-/// only while they are queued: a loop that tasks use needs something that keeps it running.
+/// Every job wakes the loop and is a callout of its own. Jobs run among the blocks of the common modes, in the order in which they
+/// came. While the loop does not run in a common mode, jobs wait. They do not count as sources. Like other blocks they keep a mode
+/// from being empty only while they are queued, so a loop that tasks use needs something else that keeps it running.
 ///
-/// A run that is nested in a job serves no jobs, because an actor's own jobs must not interrupt its synchronous code. For the same reason a
-/// run that is nested in a main-queue block does not serve the main queue.
+/// A run that is nested in a job serves no jobs, because an actor's own jobs must not interrupt its synchronous code. For the same
+/// reason a run that is nested in a main-queue block does not serve the main queue.
 ///
 /// Jobs have no priorities, so an escalation changes nothing.
 ///
-/// If a job comes after the loop's thread has ended, or is left over then, the process ends with a message: otherwise its task would wait
-/// for ever. So keep the thread until its tasks have finished.
+/// If a job comes after the loop's thread has ended, or is left over then, the process ends with a message: otherwise its task
+/// would wait for ever. So keep the thread until its tasks have finished.
 ///
-/// The main thread's loop needs none of this for `MainActor`, which it serves with the main dispatch queue.
+/// `MainActor` needs none of this: the main thread's loop serves it with the main dispatch queue.
 extension HostRunLoop: SerialExecutor, TaskExecutor {
     /// Queues a job and wakes the loop.
     ///
@@ -59,7 +59,7 @@ extension HostRunLoop: SerialExecutor, TaskExecutor {
         }
     }
 
-    /// Whether the caller is on the loop's thread: code there is isolated to the loop.
+    /// Returns whether the caller is on the loop's thread: code there is isolated to the loop.
     ///
     /// Callable from any thread. Called by the Swift runtime.
     ///
@@ -74,7 +74,7 @@ extension HostRunLoop: SerialExecutor, TaskExecutor {
         performWithoutWaking(in: .common, label: "task") { turn.use() }
     }
 
-    /// Runs the oldest job, unless one is running further down on the stack.
+    /// Runs the oldest job, unless one is running further down the stack.
     func runNextJob() {
         guard !jobs.isRunningJob else {
             jobs.missTurn()
@@ -96,15 +96,15 @@ extension HostRunLoop: SerialExecutor, TaskExecutor {
         let missed = jobs.endJob()
         guard missed > 0 else { return }
         for _ in 0..<missed { offerJobTurn() }
-        // This pass may run no more blocks.
+        // The present pass may not run any more blocks.
         wakeUp()
     }
 }
 
-/// The jobs of Swift concurrency that wait for a loop, oldest first.
+/// The Swift concurrency jobs that wait for a loop, oldest first.
 ///
-/// Any thread appends; only the loop's thread does the rest. Nobody else has a reference to a job in here: if one is dropped, its task
-/// never ends.
+/// Any thread appends; only the loop's thread does the rest. Nobody else has a reference to a job in here: if a job is dropped, its
+/// task never ends.
 @safe
 final class JobQueue: @unchecked Sendable {
     private let lock = CriticalLock()
@@ -113,16 +113,16 @@ final class JobQueue: @unchecked Sendable {
     private let count = Atomic<Int>(0)
 
     // Touched by the loop's thread only.
-    /// The oldest jobs, last first.
+    /// The oldest jobs, in reverse order.
     private var outgoing: [UnownedJob] = []
-    /// Whether a job is running, further down on the stack.
+    /// Whether a job is running further down the stack.
     private(set) var isRunningJob = false
-    /// The callout stack that the running job is on; `nil` if it has none.
+    /// The callout stack of the running job; `nil` if it has none.
     private var stackOfJob: UnsafeMutablePointer<HFCalloutStack>?
     /// How many turns came while a job was running.
     private var missedTurns = 0
 
-    /// Puts a job behind all others.
+    /// Appends a job.
     func append(_ job: UnownedJob) {
         count.add(1, ordering: .sequentiallyConsistent)
         lock.withLock { incoming.append(job) }
@@ -130,7 +130,7 @@ final class JobQueue: @unchecked Sendable {
 
     /// Whether a job waits.
     ///
-    /// A run that ends inside another one asks this: it may have consumed the wake-up for the job.
+    /// A nested run asks this when it ends, because it may have consumed the wake-up for the job.
     var hasJobs: Bool { count.load(ordering: .sequentiallyConsistent) > 0 }
 
     /// Takes the oldest job.
@@ -144,16 +144,16 @@ final class JobQueue: @unchecked Sendable {
         return job
     }
 
-    /// Notes that a job begins, in the innermost callout of this thread.
+    /// Records that a job begins, in the innermost callout of this thread.
     func beginJob() {
         isRunningJob = true
         unsafe stackOfJob = unsafe hf_recovery_current()?.pointee.stack
     }
 
-    /// Notes that a turn came while a job was running.
+    /// Records that a turn came while a job was running.
     func missTurn() { missedTurns += 1 }
 
-    /// Notes that the running job is over, and returns how many turns came meanwhile.
+    /// Records that the running job is over; returns how many turns came meanwhile.
     func endJob() -> Int {
         isRunningJob = false
         unsafe stackOfJob = nil
@@ -161,17 +161,19 @@ final class JobQueue: @unchecked Sendable {
         return missedTurns
     }
 
-    /// Says whether the running job is in the callout on a stack.
+    /// Returns whether the running job is in the callout on the given stack.
     func isRunningJob(on stack: UnsafeMutablePointer<HFCalloutStack>) -> Bool {
         unsafe isRunningJob && stackOfJob == stack
     }
 }
 
-/// A job's turn on a loop, in the form of a block: whoever drops it unused is told what that means.
+/// A job's turn on a loop, captured by a block.
+///
+/// If the block is dropped before it runs, the process ends with a message.
 final class JobTurn: @unchecked Sendable {
-    // No cycle that lasts: a loop's blocks go when its thread ends, at the latest.
+    // Not a lasting cycle: a loop's blocks are released when its thread ends, at the latest.
     private let loop: HostRunLoop
-    /// Touched by whoever holds the last reference only.
+    /// Touched only by whoever holds the last reference.
     private var isUsed = false
 
     init(on loop: HostRunLoop) {
@@ -179,7 +181,7 @@ final class JobTurn: @unchecked Sendable {
     }
 
     deinit {
-        // A lost job is a task that waits for ever, and nobody would ever know why.
+        // A lost job leaves a task that waits for ever, without any hint why.
         guard isUsed else {
             fatalError(
                 """

@@ -6,33 +6,32 @@ public import SystemPackage
 extension HostRunLoop {
     /// A thread that runs its loop in the default mode until it is stopped.
     ///
-    /// With nothing to do it sleeps and is never woken. Life cycle: started by `init` -> told to end by `stop()`, or its
-    /// deadline has come -> its loop is taken down: sources are told, queued performs are released unrun and their waiters
-    /// told -> joined.
+    /// With nothing to do it sleeps and is never woken. `init` starts it; it ends after `stop()` or at its deadline. Then its loop
+    /// is taken down: sources are told, queued performs are released without running, and their waiters are told. Last it is
+    /// joined.
     ///
-    /// Dropping the last reference stops the thread without waiting for it, so keep one as long as it is needed. The thread
-    /// itself holds none. `loop.stop()` only ends the present run; the thread then begins another one. Callable from any
-    /// thread.
+    /// Dropping the last reference stops the thread without waiting for it, so keep one as long as you need the thread. The thread
+    /// itself holds none. `loop.stop()` ends only the present run; the thread then begins another. Callable from any thread.
     public final class LoopThread: Sendable {
         /// The name of the thread; the system shows the first 15 bytes of it.
         package let name: String
-        /// The thread's loop: for performs, items and all else.
+        /// The thread's loop, to add items to and to perform on.
         public let loop: HostRunLoop
         private let life: Life
         private let thread: NativeThread
 
-        /// Starts a thread and returns when its loop is there.
+        /// Starts a thread and returns when its loop exists.
         ///
         /// - Parameters:
-        ///   - name: Its name in `/proc` and debuggers, of which 15 bytes count.
-        ///   - stackSize: The size of its stack in bytes, at least 64 KiB; `nil` for the system's usual one. Callouts have
-        ///     stacks of their own: `calloutStackSize`.
-        ///   - deadline: When the thread ends by itself, as with `stop()` but at the end of the outermost run only: runs
-        ///     that are nested in it come to their own end first.
-        ///   - prepare: Called on the thread with its loop, before that runs; a callout, so that a fault in it can be
+        ///   - name: Its name in `/proc` and debuggers, of which the first 15 bytes count.
+        ///   - stackSize: The size of its stack in bytes, at least 64 KiB; `nil` for the system's default. Callouts have stacks of
+        ///     their own: `calloutStackSize`.
+        ///   - deadline: When the thread ends by itself. Unlike `stop()`, the deadline ends only the outermost run: nested runs
+        ///     finish first.
+        ///   - prepare: Called on the thread with its loop, before the loop runs. It is a callout, so a fault in it can be
         ///     abandoned.
-        /// - Throws: The error of pthread_create(3): `EAGAIN` when there is no room for another thread; or `EMFILE`, `ENFILE`
-        ///   or `ENOMEM` when the loop cannot have the three descriptors that it sleeps with. Nothing was called then.
+        /// - Throws: The error of pthread_create(3): `EAGAIN` when there is no room for another thread. Or `EMFILE`, `ENFILE` or
+        ///   `ENOMEM` when the loop cannot get the three descriptors that it sleeps with. `prepare` was not called then.
         public init(
             name: String,
             stackSize: Int? = nil,
@@ -56,10 +55,10 @@ extension HostRunLoop {
             stop()
         }
 
-        /// Ends the thread when the present pass of its loop is over, however many runs are nested.
+        /// Ends the thread at the end of the present pass of its loop, however many runs are nested.
         ///
-        /// Every run that is active ends at the end of its pass, and so does every run that code on the thread begins on the
-        /// way out. Never lost, also before the loop runs; does not wait. Only the first call counts.
+        /// Every active run ends at the end of its pass, and so does every run that code on the thread begins on the way out. The
+        /// request is never lost, even if the loop does not run yet. Does not wait. Only the first call counts.
         public func stop() {
             life.isStopRequested.store(true, ordering: .releasing)
             loop.endAllRuns()
@@ -70,11 +69,11 @@ extension HostRunLoop {
 
         /// Waits until the thread has ended and its loop was taken down.
         ///
-        /// Several threads may wait, and again later. A thread that joins itself would wait for ever: the process is ended
-        /// with a message.
+        /// Several threads may wait, even after it has ended. A thread that joins itself would wait for ever, so this ends the
+        /// process with a message.
         ///
         /// - Parameter limit: How long to wait at most; `nil` for ever.
-        /// - Returns: Why it ended: `.stopped` or, at its deadline, `.timedOut`; `nil` if it has not when the time is over.
+        /// - Returns: Why it ended: `.stopped`, or `.timedOut` at its deadline; `nil` if it has not ended within the limit.
         @discardableResult
         public func join(within limit: Duration? = nil) -> RunResult? {
             if loop.isCurrent {
@@ -85,7 +84,9 @@ extension HostRunLoop {
             return life.result
         }
 
-        /// Waits for what the system has left of the thread: in a critical section, or a callout that is abandoned would keep its lock.
+        /// Waits for the system's part of the thread to end.
+        ///
+        /// A critical section: an abandoned callout would keep the join's lock.
         private func joinNow() {
             hf_critical_enter()
             defer { hf_critical_leave() }
@@ -94,29 +95,29 @@ extension HostRunLoop {
     }
 }
 
-/// What a thread with a loop and its owner share.
+/// The state that a thread with a loop shares with its owner.
 private final class Life: @unchecked Sendable {
     let isStopRequested = Atomic<Bool>(false)
     /// Opened when the loop was taken down.
     let ended = Latch()
     /// Written before `ended` is opened.
     private(set) var result = HostRunLoop.RunResult.stopped
-    /// Why the thread has ended without having begun; written before `begun` is opened.
+    /// Why the thread ended without starting its loop; written before `begun` is opened.
     private(set) var refusal: Errno?
     private let begun = Latch()
-    /// Written before `begun` is opened, and taken by the one who waits for that.
+    /// Written before `begun` is opened; taken by the thread that waits for that.
     private var loop: HostRunLoop?
 
     /// Returns the loop as soon as the thread has made it.
     func waitForLoop() -> HostRunLoop {
         begun.wait()
         guard let loop else { preconditionFailure("a thread has begun without its loop") }
-        // Whoever keeps the loop does it elsewhere.
+        // The caller keeps the loop.
         self.loop = nil
         return loop
     }
 
-    /// Everything that the thread does.
+    /// The whole work of the thread.
     func live(name: String, until deadline: HostRunLoop.Instant, prepare: (@Sendable (HostRunLoop) -> Void)?) {
         let loop = HostRunLoop.current
         do throws(Errno) {
@@ -125,7 +126,7 @@ private final class Life: @unchecked Sendable {
             refuse(loop, error)
             return
         }
-        // Keeps the default mode from being empty, and never does anything.
+        // Keeps the default mode from being empty; is never signalled.
         loop.add(HostRunLoop.Source(label: "keep alive") { _ in })
         self.loop = loop
         begun.open()
@@ -133,12 +134,12 @@ private final class Life: @unchecked Sendable {
             loop.performNow(label: name) { prepare(loop) }
         }
         result = serve(loop, until: deadline)
-        // Now and not by the system, so that whoever joins knows it is done.
+        // Done here and not by the system at thread exit, so that it is complete when `join` returns.
         HostRunLoop.tearDownCurrent()
         ended.open()
     }
 
-    /// Ends a thread whose loop could not sleep.
+    /// Ends a thread whose loop could not get its descriptors.
     private func refuse(_ loop: HostRunLoop, _ error: Errno) {
         refusal = error
         self.loop = loop
