@@ -3,14 +3,14 @@ import LinuxSystem
 
 /// A lock under which no user code runs and no fault is resumed.
 ///
-/// Order: a loop's lock before an item's lock; never two of the same kind. Four bytes inside its owner: a timer has one of its own,
-/// and there may be a million timers.
+/// Take a loop's lock before an item's lock, and never two locks of the same kind. It takes four bytes inside its owner: every
+/// timer has a lock, and there may be a million timers.
 struct CriticalLock: ~Copyable, Sendable {
     private let futex = FutexLock()
 
     /// Runs `body` with the lock held.
     ///
-    /// Whatever user code could be run by a release (a closure's captures) must leave `body` alive.
+    /// Any object whose release could run user code (such as a closure with captures) must outlive `body`.
     @inline(__always)
     func withLock<Value, Failure>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
         lock()
@@ -18,14 +18,14 @@ struct CriticalLock: ~Copyable, Sendable {
         return try body()
     }
 
-    /// Takes the lock, for a section that no closure can enclose; `unlock()` must follow.
+    /// Takes the lock, for a section that a closure cannot enclose; `unlock()` must follow.
     @inline(__always)
     func lock() {
         hf_critical_enter()
         futex.lock()
     }
 
-    /// Frees the lock.
+    /// Releases the lock.
     @inline(__always)
     func unlock() {
         futex.unlock()
@@ -33,15 +33,15 @@ struct CriticalLock: ~Copyable, Sendable {
     }
 }
 
-/// A lock under which a thread can also wait for a change, until a time on the monotonic clock.
+/// A lock with which a thread can also wait for a change, until a time on the monotonic clock.
 ///
-/// As under `CriticalLock`, no user code runs and no fault is resumed. No other lock is taken while it is held.
+/// As with `CriticalLock`, no user code runs and no fault is resumed while it is held. Take no other lock while holding it.
 struct ConditionLock: ~Copyable, Sendable {
     private let monitor = Monitor()
 
     /// Runs `body` with the lock held.
     ///
-    /// Whatever user code could be run by a release must leave `body` alive.
+    /// Any object whose release could run user code must outlive `body`.
     @inline(__always)
     func withLock<Value, Failure>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
         hf_critical_enter()
@@ -53,10 +53,10 @@ struct ConditionLock: ~Copyable, Sendable {
         return try body()
     }
 
-    /// Gives up the lock until a signal comes or the time is over; called with the lock held.
+    /// Releases the lock until a signal comes or the time is over; called with the lock held.
     ///
     /// - Parameter deadline: Nanoseconds on the monotonic clock; `Int64.max` for never.
-    /// - Returns: Whether it ended before its time; may do so without a signal.
+    /// - Returns: Whether the wait ended before the deadline. This can happen without a signal.
     func wait(before deadline: Int64) -> Bool { monitor.wait(before: deadline) }
 
     /// Ends one wait.
@@ -72,7 +72,7 @@ final class Latch: @unchecked Sendable {
     /// Protected by `lock`.
     private var isOpen = false
 
-    /// Lets everybody pass, now and later.
+    /// Lets all waiters pass, now and later.
     func open() {
         lock.withLock {
             isOpen = true
@@ -80,12 +80,12 @@ final class Latch: @unchecked Sendable {
         }
     }
 
-    /// Waits until it is open or the time has come, and says whether it is open.
+    /// Waits until it is open or the deadline has come; returns whether it is open.
     @discardableResult
     func wait(until deadline: HostRunLoop.Instant = .distantFuture) -> Bool {
         lock.withLock {
             while !isOpen {
-                // The last look counts: it may have been opened in the same moment.
+                // Checked once more: it may have been opened at the same moment.
                 guard lock.wait(before: deadline.nanoseconds) else { return isOpen }
             }
             return true

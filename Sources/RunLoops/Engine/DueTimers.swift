@@ -1,17 +1,17 @@
 import LinuxSystem
 
-/// The timers that one pass found due and has not fired yet, the next one last.
+/// The timers that one pass found due and has not fired yet, in reverse order.
 struct DueTimers {
-    /// A timer that was parked, with the place in the order that it had.
+    /// A parked timer, with its former place in the order.
     private struct Entry {
         let timer: HostRunLoop.Timer
         let slot: Int
         let key: TimerHeap<HostRunLoop.Timer>.Key
-        /// Where the timer is in memory, to be asked for early.
+        /// The timer's address in memory, to prefetch it.
         let address: UInt
     }
 
-    /// A parked timer's slot and the place in the order that it had.
+    /// A parked timer's slot and its former place in the order.
     fileprivate struct Place {
         let slot: Int
         let key: TimerHeap<HostRunLoop.Timer>.Key
@@ -22,31 +22,32 @@ struct DueTimers {
     private(set) var limit: Int64 = 0
     private var timers: ContiguousArray<Entry> = []
 
-    /// How far ahead memory is asked for: a miss costs as long as firing one or two timers.
+    /// How far ahead memory is prefetched: a cache miss takes as long as firing one or two timers.
     private static var distance: Int { 4 }
-    /// How many are taken while the lock is held: other threads want it, too.
+    /// How many are taken in one go with the lock held, because other threads need the lock, too.
     private static var portion: Int { 256 }
 
-    /// Begins a batch of a mode's timers, those before having been fired.
+    /// Begins a batch of a mode's timers, after the previous batch was fired.
     fileprivate mutating func begin(in mode: LoopMode, notAfter limit: Int64) {
         self.mode = mode
         self.limit = limit
     }
 
-    /// Parks timers that are due, and says whether that were all.
+    /// Parks due timers; returns whether these were all of them.
     ///
     /// Called with the loop's lock held.
     ///
     /// - Parameters:
     ///   - heap: The timers of the mode.
-    ///   - places: Room for one portion.
-    /// - Returns: Whether nothing that is due is left.
+    ///   - places: An array with memory for one portion.
+    /// - Returns: Whether no due timer is left.
     fileprivate mutating func take(from heap: TimerHeap<HostRunLoop.Timer>, _ places: inout [Place]) -> Bool {
         places.removeAll(keepingCapacity: true)
         while places.count < Self.portion, let (slot, key) = heap.parkFirst(notAfter: limit) {
             places.append(Place(slot: slot, key: key))
         }
-        // A second time over them: keeping an object alive writes to it, and a million timers lie all over memory.
+        // A second loop over them. Retaining an object writes to it, and a million timers lie scattered in memory, so this loop
+        // prefetches.
         for index in places.indices {
             if index + Self.distance < places.count {
                 Prefetch.object(at: heap.address(at: places[index + Self.distance].slot))
@@ -59,7 +60,7 @@ struct DueTimers {
         return places.count < Self.portion
     }
 
-    /// Turns them so that the first comes last, from where they are taken.
+    /// Reverses them, because the next one is taken from the end.
     fileprivate mutating func reverse() {
         if timers.count > 1 {
             timers.reverse()
@@ -74,9 +75,9 @@ struct DueTimers {
         return timers.popLast()?.timer
     }
 
-    /// Puts them back into the order of their mode for a nested run, which fires them if it gets there first.
+    /// Puts them back into the order of their mode for a nested run, which fires them if it gets to them first.
     ///
-    /// Called with the loop's lock held. They stay in the list: one that has fired meanwhile is not due any more.
+    /// Called with the loop's lock held. They stay in this list: if one has fired meanwhile, it is no longer due.
     func restore() {
         guard let mode, !timers.isEmpty else { return }
         for entry in timers where entry.timer.isParked(in: mode, slot: entry.slot) {
@@ -85,17 +86,19 @@ struct DueTimers {
     }
 }
 
-/// What a loop is firing, and when it last read the clock: what was due then is due.
+/// The timers that a loop is firing, and its last reading of the clock.
+///
+/// Timers due at that time count as due.
 ///
 /// Touched by the loop's thread only.
 struct TimerService {
-    /// What the pass of the innermost run is firing.
+    /// The timers that the pass of the innermost run is firing.
     private var due = DueTimers()
     private var places: [DueTimers.Place] = []
     /// The last reading of the clock.
     private(set) var lastTime: Int64 = 0
 
-    /// Reads the clock, and remembers it.
+    /// Reads the clock and stores the time.
     @inline(__always)
     mutating func readClock() -> Int64 {
         let now = MonotonicClock.nanoseconds
@@ -103,23 +106,23 @@ struct TimerService {
         return now
     }
 
-    /// A run begins: it fires timers of its own.
+    /// Begins a run, which fires its own timers.
     ///
-    /// Returns those of the run around it.
+    /// Returns the timers of the run around it.
     mutating func beginRun() -> DueTimers {
         let outer = due
         due = DueTimers()
         return outer
     }
 
-    /// A run ends: the one around it goes on firing its own.
+    /// Ends a run; the run around it continues to fire its own timers.
     mutating func endRun(_ outer: DueTimers) { due = outer }
 
     /// Begins a batch of a mode's timers that are due at a time.
     @inline(__always)
     mutating func begin(in mode: LoopMode, notAfter limit: Int64) { due.begin(in: mode, notAfter: limit) }
 
-    /// Parks a portion of the timers that are due, and says whether that were all.
+    /// Parks a portion of the due timers; returns whether these were all of them.
     ///
     /// Called with the loop's lock held.
     @inline(__always)
@@ -127,7 +130,7 @@ struct TimerService {
         mode.takeDueTimers { due.take(from: $0, &places) }
     }
 
-    /// The batch is complete.
+    /// Completes the batch.
     @inline(__always)
     mutating func end() { due.reverse() }
 

@@ -1,18 +1,18 @@
-/// One place of a `TimerHeap`: sixteen bytes, so that four children fill one cache line.
+/// One node of a `TimerHeap`: sixteen bytes, so that four children fill one cache line.
 ///
-/// The sequence number that decides a tie is in the slot.
+/// The sequence number that decides between equal deadlines is in the slot.
 struct HeapNode {
     var deadline: Int64
     var slot: Int
 
-    // Four children per node: half the levels of a binary heap, and the children share a cache line or two.
+    // Four children per node give half the levels of a binary heap, and the children share a cache line or two.
     private static var arity: Int { 4 }
 
-    /// Where the parent of a node is that is not the first.
+    /// The position of a node's parent; the node must not be the first.
     @inline(__always)
     static func parent(of position: Int) -> Int { (position &- 1) / arity }
 
-    /// Where the children of a node are, if there are any.
+    /// The positions of a node's children, which may be past the end.
     @inline(__always)
     static func children(of position: Int) -> Range<Int> {
         let first = position &* arity &+ 1
@@ -20,10 +20,10 @@ struct HeapNode {
     }
 }
 
-/// Values in a row, with one owner, who frees them.
+/// A contiguous buffer of values with one owner, who frees it.
 ///
-/// An array would ask at every change whether it is shared, and at every access whether the place exists; here the first
-/// cannot be, and the second is asked in debug builds. Adding to a heap of timers is three such changes.
+/// An array would check at every change whether it is shared, and at every access whether the index exists. This buffer is never
+/// shared, and it checks the index in debug builds only. Adding to a heap of timers is three such changes.
 @safe
 struct HeapStorage<Value> {
     private var base: UnsafeMutablePointer<Value>
@@ -34,7 +34,7 @@ struct HeapStorage<Value> {
         unsafe base = .allocate(capacity: capacity)
     }
 
-    /// Ends the life of the values; to be called once.
+    /// Destroys the values and frees the memory; call it once.
     func free() {
         unsafe base.deinitialize(count: count)
         unsafe base.deallocate()

@@ -4,13 +4,13 @@ import Synchronization
 
 /// The label of an item, in a form that a signal handler can read while its callout runs.
 ///
-/// Labels of up to fifteen bytes need no memory of their own: a callout copies them into its `HFCalloutInfo`. Making and
-/// freeing a timer costs one allocation less that way.
+/// Labels of up to fifteen bytes need no memory of their own: a callout copies them into its `HFCalloutInfo`. This saves one
+/// allocation when a timer is made and freed.
 @safe
 struct ItemName: ~Copyable, @unchecked Sendable {
-    /// A short label with its NUL, as it lies in memory.
+    /// A short label with its NUL, in memory order.
     private let bytes: (UInt64, UInt64)
-    /// A longer one, NUL-terminated; never written after `init`.
+    /// A longer label, NUL-terminated; never written after `init`.
     private let copy: UnsafeMutablePointer<CChar>?
 
     init(_ text: String) {
@@ -22,7 +22,7 @@ struct ItemName: ~Copyable, @unchecked Sendable {
                 unsafe withUnsafeMutableBytes(of: &bytes) { unsafe $0.copyMemory(from: UnsafeRawBufferPointer(utf8)) }
                 return nil
             }
-            // A loop event copies so many bytes, whatever the length.
+            // A loop event copies this many bytes, whatever the length of the label.
             let size = max(utf8.count + 1, Int(HF_EVENT_LABEL_SIZE))
             guard let copy = unsafe calloc(size, 1)?.assumingMemoryBound(to: CChar.self) else {
                 preconditionFailure("out of memory for the label of a run loop item")
@@ -40,7 +40,7 @@ struct ItemName: ~Copyable, @unchecked Sendable {
         }
     }
 
-    /// Puts the label into the description of a callout, where it is valid as long as both.
+    /// Puts the label into the description of a callout; it stays valid as long as both the name and the description exist.
     @inline(__always)
     func describe(_ info: UnsafeMutablePointer<HFCalloutInfo>) {
         if let copy = unsafe copy {
@@ -61,15 +61,17 @@ struct ItemName: ~Copyable, @unchecked Sendable {
     }
 }
 
-/// A NUL-terminated name at a fixed address, which a signal handler can read: never freed.
+/// A NUL-terminated name at a fixed address, which a signal handler can read.
 @safe
 struct CName: @unchecked Sendable {
     let pointer: UnsafePointer<CChar>
 
-    /// By text, the addresses of the names that live as long as the process.
+    /// The addresses of the names that are never freed, by text.
     private static let interned = Mutex<[String: UInt]>([:])
 
-    /// Returns the one name with this text that is never freed: a crash report may still point to it.
+    /// Returns the one permanent name with this text.
+    ///
+    /// It is never freed, because a crash report may still point to it.
     static func interned(_ text: String) -> CName {
         let address = interned.withLock { names in
             if let address = names[text] { return address }
@@ -83,7 +85,7 @@ struct CName: @unchecked Sendable {
         return unsafe CName(pointer: pointer)
     }
 
-    /// Returns a copy that whoever asked for it frees.
+    /// Returns a copy that the caller must free.
     static func copy(_ text: String) -> UnsafePointer<CChar> {
         guard let copy = unsafe strdup(text) else {
             preconditionFailure("out of memory for the name of a run loop item")

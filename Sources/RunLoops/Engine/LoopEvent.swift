@@ -1,24 +1,24 @@
 import LinuxSystem
 
-/// A port source with the event that was harvested for it.
+/// A port source with an event that was harvested for it.
 struct ReadyPort {
     let source: HostRunLoop.PortSource
     let token: UInt64
     let events: Epoll.Events
-    /// How many port sources had left the mode by then: while that is the same, this one is there.
+    /// How many port sources had left the mode by then; while this is unchanged, the source is still there.
     let departures: Int
 
-    /// What the descriptor is ready for, as far as the source is still interested.
+    /// The readiness of the descriptor, as far as the source is still interested.
     var readiness: HostRunLoop.PortSource.Readiness {
         HostRunLoop.PortSource.Readiness(events, interest: source.interest)
     }
 }
 
-/// What ended a wait: exactly one thing is served per pass.
+/// The reason why a wait ended; a pass serves exactly one event.
 enum LoopEvent {
     /// Nothing is ready, or the time of a run is over.
     case none
-    /// Somebody woke the loop.
+    /// The loop was woken.
     case wakeUp
     /// Timers are due.
     case timers
@@ -27,13 +27,13 @@ enum LoopEvent {
     /// The main dispatch queue has work.
     case mainQueue
 
-    /// The kinds that can be ready together, in the order in which they take turns.
+    /// The kinds of events that take turns when they are ready together.
     enum Turn: Int {
         case wakeUp
         case timers
         case ports
 
-        /// Whose turn it is after this one.
+        /// The kind whose turn is next.
         var next: Turn {
             switch self {
             case .wakeUp: .timers

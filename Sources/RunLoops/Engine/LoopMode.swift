@@ -2,32 +2,32 @@ import LinuxSystem
 import Synchronization
 import SystemPackage
 
-/// What one loop knows of one mode: its items, and the epoll instance in which the loop sleeps when it runs in the mode.
+/// The state of one mode of one loop: its items, and the epoll instance in which the loop sleeps when it runs in the mode.
 ///
-/// A mode without descriptors to wait for can do without the instance, when the process has no descriptor left for one.
+/// If the process has no descriptor left for the instance, a mode without ports works without it.
 ///
-/// Never destroyed before the loop, as in CFRunLoop (CFRunLoop.c:845).
+/// A mode is never destroyed before its loop, as in CFRunLoop (CFRunLoop.c:845).
 final class LoopMode: @unchecked Sendable {
     let name: HostRunLoop.Mode
     let cName: CName
-    /// How many modes the loop had before.
+    /// How many modes the loop had before this one.
     let number: Int
     private let descriptors: SleepDescriptors
     private let latePoller: Late<ModePoller>
 
-    // Protected by the loop's lock: the runtime's own checks of exclusive access would find nothing.
+    // Protected by the loop's lock, so the runtime's own checks of exclusive access would find nothing.
     @safe @exclusivity(unchecked) private(set) var sources = SlotTable<HostRunLoop.Source>()
     @safe @exclusivity(unchecked) private(set) var ports = PortTable()
-    /// Changed by the methods of the mode, which publish the earliest deadline.
+    /// Changed only by methods of the mode, which publish the earliest deadline.
     let timers = TimerHeap<HostRunLoop.Timer>()
-    /// Whether a timer with a tolerance was ever here.
+    /// Whether the mode ever had a timer with a tolerance.
     @safe @exclusivity(unchecked) private var hasTolerantTimers = false
-    /// By order, equal orders in the order of adding.
+    /// Sorted by order; observers with equal orders in the order of adding.
     ///
-    /// Copied on write, so that a snapshot costs a retain.
+    /// Copied on write, so a snapshot costs only a retain.
     @safe @exclusivity(unchecked) private(set) var observers: [HostRunLoop.Observer] = []
 
-    // Written under the loop's lock, read by its thread without.
+    // Written with the loop's lock held, read by its thread without it.
     private let items = Atomic<Int>(0)
     private let earliestDeadline = Atomic<Int64>(.max)
     private let observed = Atomic<UInt32>(0)
@@ -36,17 +36,18 @@ final class LoopMode: @unchecked Sendable {
 
     /// Written by the loop's thread.
     private let runWasAskedFor = Atomic<Bool>(false)
-    /// Set by any thread, cleared by the loop's.
+    /// Set by any thread, cleared by the loop's thread.
     private let signalled = Atomic<Bool>(false)
 
-    // Only touched by the loop's thread.
-    /// What was harvested from the epoll instance and not served yet.
+    // Touched by the loop's thread only.
+    /// Events that were harvested from the epoll instance and not served yet.
     @safe @exclusivity(unchecked) private var events = EventQueue()
-    /// The run, counted over the life of the loop, in which that was.
+    /// The run that harvested the events, counted over the life of the loop.
     @safe @exclusivity(unchecked) private var harvestedInRun: UInt64 = 0
-    /// What was served last, of the kinds that take turns.
+    /// The kind that was served last, of those that take turns.
     ///
-    /// A mode's own: runs of one pass that follow each other go on taking turns, and so does the run around a nested one.
+    /// Each mode has its own: the turns continue across runs of one pass that follow each other, and in the run around a nested
+    /// one.
     @safe @exclusivity(unchecked) private(set) var lastTurn = LoopEvent.Turn.ports
     /// Whether the main dispatch queue's descriptor is in the epoll instance.
     @safe @exclusivity(unchecked) private(set) var watchesMainQueue = false
@@ -62,20 +63,22 @@ final class LoopMode: @unchecked Sendable {
 
     // MARK: The epoll instance
 
-    /// What waits for the mode's descriptors; `nil` while the process has no descriptor left for it, and then there are none.
+    /// The epoll instance for the mode's descriptors.
+    ///
+    /// It is `nil` while the process has no descriptor left for it; then the mode has no ports.
     @inline(__always)
     var poller: ModePoller? { latePoller.value }
 
-    /// Returns what waits for the mode's descriptors, made now if that was not possible before.
+    /// Returns the epoll instance; makes it now if that was not possible before.
     func requiredPoller() throws(Errno) -> ModePoller {
         let descriptors = descriptors
         return try latePoller.required { () throws(Errno) in try ModePoller(descriptors) }
     }
 
-    /// How many descriptors the epoll instance holds, apart from the loop's own.
+    /// How many descriptors the epoll instance watches, apart from the loop's own.
     var descriptorCount: Int { watchedDescriptors.load(ordering: .acquiring) }
 
-    // MARK: Whether there is anything in it
+    // MARK: Whether the mode is empty
 
     /// How many items keep the mode from being empty: sources, port sources and timers.
     var itemCount: Int { items.load(ordering: .relaxed) }
@@ -102,10 +105,10 @@ final class LoopMode: @unchecked Sendable {
         for observer in observers { body(observer) }
     }
 
-    /// Whether a run in it was asked for, maybe while it was empty.
+    /// Whether a run in the mode was ever asked for, even while it was empty.
     var wasRun: Bool { runWasAskedFor.load(ordering: .relaxed) }
 
-    /// Notes that a run in it was asked for.
+    /// Records that a run in the mode was asked for.
     ///
     /// Called on the loop's thread.
     func noteRun() { runWasAskedFor.store(true, ordering: .relaxed) }
@@ -120,14 +123,16 @@ final class LoopMode: @unchecked Sendable {
 
     // MARK: Signals, on any thread
 
-    /// Whether a source may be signalled that was not looked at since.
+    /// Whether the mode may have a signalled source that no pass has looked at yet.
     var hasSignals: Bool { signalled.load(ordering: .acquiring) }
 
-    /// Notes that a source is signalled, or that not all that are were looked at.
+    /// Records that a source is signalled, or that a pass did not look at all signalled sources.
     @inline(__always)
     func noteSignal() { signalled.store(true, ordering: .releasing) }
 
-    /// Says whether a source may be signalled; who asks looks at all of them.
+    /// Returns whether a source may be signalled, and resets that.
+    ///
+    /// The caller must look at all sources.
     ///
     /// Called on the loop's thread.
     @inline(__always)
@@ -161,21 +166,21 @@ final class LoopMode: @unchecked Sendable {
         return slot
     }
 
-    /// Removes the port source in a slot; from now on events that were harvested for it are dropped.
+    /// Removes the port source in a slot; events that were already harvested for it are dropped.
     func removePort(at slot: Int, descriptor: CInt) {
         watchedDescriptors.subtract(1, ordering: .releasing)
         departures.add(1, ordering: .releasing)
         if ports.remove(slot: slot, descriptor: descriptor) {
-            // ENOENT or EBADF: nothing was asked for, or the descriptor was closed behind our back.
+            // ENOENT or EBADF: the interest was empty, or somebody else closed the descriptor.
             try? poller?.epoll.remove(descriptor)
         }
     }
 
-    /// Has the kernel watch the descriptor of a slot for other events.
+    /// Changes the events for which the kernel watches the descriptor of a slot.
     func watchPort(at slot: Int, descriptor: CInt, for events: Epoll.Events) {
         guard ports.owns(descriptor, slot: slot), let poller else { return }
         let token = ports.token(of: slot)
-        // Errors mean that the descriptor was closed behind our back: then there is nothing to wait for.
+        // An error means that somebody else closed the descriptor: then there is nothing to wait for.
         if events.isEmpty {
             try? poller.epoll.remove(descriptor)
             return
@@ -187,7 +192,7 @@ final class LoopMode: @unchecked Sendable {
         }
     }
 
-    /// How many port sources have left, in the life of the mode; also without the lock.
+    /// How many port sources have left the mode in its life; readable without the lock.
     var portDepartures: Int { departures.load(ordering: .acquiring) }
 
     // MARK: Observers
@@ -208,12 +213,12 @@ final class LoopMode: @unchecked Sendable {
         observers.removeAll { $0 === observer }
     }
 
-    /// All activities that any observer has ever wanted here.
+    /// All activities that any observer of the mode ever asked for.
     var observedActivities: UInt32 { observed.load(ordering: .acquiring) }
 
     // MARK: Timers, with the loop's lock held
 
-    /// Adds a timer that is not scheduled, and returns its slot.
+    /// Adds an unscheduled timer and returns its slot.
     func insert(_ timer: HostRunLoop.Timer) -> Int { timers.insertParked(timer) }
 
     /// Removes the timer in a slot.
@@ -222,7 +227,7 @@ final class LoopMode: @unchecked Sendable {
         publishDeadline()
     }
 
-    /// Schedules the timer in a slot, which should fire at the second time at the latest.
+    /// Schedules the timer in a slot; `latest` is the latest time at which it should fire.
     func schedule(_ slot: Int, at time: Int64, latest: Int64) {
         timers.schedule(slot, at: time, latest: latest)
         publishDeadline()
@@ -234,19 +239,19 @@ final class LoopMode: @unchecked Sendable {
         publishDeadline()
     }
 
-    /// Puts a timer that was parked back to its old place in the order.
+    /// Puts a parked timer back at its old place in the order.
     func restore(_ slot: Int, to key: TimerHeap<HostRunLoop.Timer>.Key) {
         timers.restore(slot, to: key)
         publishDeadline()
     }
 
-    /// Parks a portion of the timers that are due, and says whether that were all.
+    /// Parks a portion of the due timers; returns whether these were all of them.
     func takeDueTimers(_ take: (TimerHeap<HostRunLoop.Timer>) -> Bool) -> Bool {
         defer { publishDeadline() }
         return take(timers)
     }
 
-    /// Notes that a timer with a tolerance is here.
+    /// Records that the mode has a timer with a tolerance.
     func noteTolerance() { hasTolerantTimers = true }
 
     /// Publishes the earliest deadline, after every change of `timers`.
@@ -257,26 +262,26 @@ final class LoopMode: @unchecked Sendable {
         earliestDeadline.store(deadline, ordering: .sequentiallyConsistent)
     }
 
-    /// The time at which a sleep must end for the timers: the last fire date that makes none of them later than its
-    /// tolerance allows (CFRunLoop.c:2380 arms its kernel timer for the whole window between the two), or that of the 64th.
+    /// The time at which a sleep must end for the timers.
     ///
-    /// `Int64.max` for never.
+    /// This is the last fire date at which no timer is later than its tolerance allows, but never beyond the 64th timer that shares
+    /// it. (CFRunLoop.c:2380 arms its kernel timer for the whole window between the two.) `Int64.max` for never.
     var coalescedDeadline: Int64 {
         (hasTolerantTimers ? timers.sharedDeadline : timers.earliestDeadline) ?? .max
     }
 
     // MARK: The published deadline, on the loop's thread without the lock
 
-    /// The deadline of the earliest timer that is not firing; `Int64.max` for none.
+    /// The deadline of the earliest timer that is not firing; `Int64.max` if there is none.
     @inline(__always)
     var nextDeadline: Int64 { earliestDeadline.load(ordering: .relaxed) }
 
-    /// The same, after a sleep was announced: who brings a deadline forward now sees the announcement.
+    /// The same, read after announcing a sleep: a thread that brings a deadline forward from now on sees the announcement.
     var nextDeadlineOfSleeper: Int64 { earliestDeadline.load(ordering: .sequentiallyConsistent) }
 
     // MARK: Events, on the loop's thread
 
-    /// Asks the kernel for events, all earlier ones being taken; `false` if there is no epoll instance to ask.
+    /// Asks the kernel for events after all earlier ones were taken; returns `false` if there is no epoll instance.
     func harvest(inRun run: UInt64, blocks: Bool) -> Bool {
         harvestedInRun = run
         guard let poller else { return false }
@@ -284,7 +289,9 @@ final class LoopMode: @unchecked Sendable {
         return true
     }
 
-    /// Whether events that are left were harvested in a run: between two runs anything can have happened to a descriptor.
+    /// Whether the remaining events were harvested in a run.
+    ///
+    /// Between two runs anything can have happened to a descriptor.
     func isNews(inRun run: UInt64) -> Bool { harvestedInRun == run }
 
     /// Whether all harvested events were taken.
@@ -297,16 +304,16 @@ final class LoopMode: @unchecked Sendable {
         return (token, events)
     }
 
-    /// Puts the event back that was taken last.
+    /// Puts back the event that was taken last.
     func putBackEvent() { events.putBack() }
 
-    /// Notes what is served now, of the kinds that take turns.
+    /// Records the kind that is served now, of those that take turns.
     @inline(__always)
     func noteTurn(_ turn: LoopEvent.Turn) { lastTurn = turn }
 
-    /// Makes the main dispatch queue's descriptor end the mode's waits, or not.
+    /// Starts or stops watching the main dispatch queue's descriptor in the mode's waits.
     ///
-    /// Without an epoll instance nothing happens: then waits look at the descriptor by themselves.
+    /// Without an epoll instance this does nothing: waits then check the descriptor themselves.
     func watchMainQueue(_ descriptor: CInt, _ isWanted: Bool) {
         guard isWanted != watchesMainQueue, let poller else { return }
         do {
@@ -325,7 +332,7 @@ final class LoopMode: @unchecked Sendable {
 
     // MARK: Damage
 
-    /// What the check of the invariants has to see.
+    /// Defects that the check of the invariants must detect.
     enum Damage {
         case itemCount
         case descriptorCount
@@ -336,7 +343,7 @@ final class LoopMode: @unchecked Sendable {
         case observedActivities
     }
 
-    /// Breaks the mode: `InvariantTests` proves by it that the check can see something.
+    /// Breaks the mode on purpose; `InvariantTests` uses it to prove that the check detects defects.
     func damage(_ damage: Damage) {
         switch damage {
         case .itemCount: countEntry()

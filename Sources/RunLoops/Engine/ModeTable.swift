@@ -1,19 +1,19 @@
-/// The modes of a loop, which of them are common, and what was added to the common ones.
+/// The modes of a loop, the set of common modes, and the items that were added to the common modes.
 ///
-/// Protected by the loop's lock. What is removed is returned, so that it is released after unlocking.
+/// Protected by the loop's lock. Removed items are returned, so that they are released after unlocking.
 struct ModeTable {
     typealias Mode = HostRunLoop.Mode
 
     private let descriptors: SleepDescriptors
     private var modes: [Mode: LoopMode] = [:]
-    /// The mode that was asked for last.
+    /// The mode that was looked up last.
     private var last: LoopMode?
     private var common: Set<Mode> = [.default]
-    /// The common modes in the order in which they were declared, in which items are told of them.
+    /// The common modes in the order of their declaration, in which items are told of them.
     private(set) var commonNames: [Mode] = [.default]
-    /// By item identifier: that is the order in which the items were made.
+    /// By item identifier, which gives the order in which the items were made.
     private var commonItems: [UInt64: any LoopItem] = [:]
-    /// Whether the thread has ended: nothing can be added to the loop any more.
+    /// Whether the thread has ended, so that nothing can be added to the loop any more.
     private(set) var isClosed = false
 
     /// Makes a table with the default mode.
@@ -31,20 +31,20 @@ struct ModeTable {
     /// The names of all modes.
     var names: Set<Mode> { Set(modes.keys) }
 
-    /// All modes with the names under which they are known, for the check of the invariants.
+    /// All modes by name, for the check of the invariants.
     var entries: [Mode: LoopMode] { modes }
 
-    /// Returns a mode, if there is one of this name.
+    /// Returns the mode with this name, if it exists.
     subscript(name: Mode) -> LoopMode? { modes[name] }
 
-    /// Returns the mode that was asked for last, if it has this name: comparing is cheaper than hashing.
+    /// Returns the mode that was looked up last if it has this name: a comparison is cheaper than a hash.
     @inline(__always)
     func known(_ name: Mode) -> LoopMode? {
         guard let mode = last, mode.name == name else { return nil }
         return mode
     }
 
-    /// Returns a mode, if there is one of this name, and remembers that it was asked for.
+    /// Returns the mode with this name, if it exists, and remembers it as the last one looked up.
     mutating func find(_ name: Mode) -> LoopMode? {
         if let mode = known(name) { return mode }
         guard let mode = modes[name] else { return nil }
@@ -64,11 +64,11 @@ struct ModeTable {
     /// The common modes.
     var commonModes: Set<Mode> { common }
 
-    /// Says whether a mode is common.
+    /// Returns whether a mode is common.
     @inline(__always)
     func isCommon(_ name: Mode) -> Bool { common.contains(name) }
 
-    /// Declares a mode common, and says whether it was not.
+    /// Declares a mode common; returns whether it was not common before.
     mutating func declareCommon(_ name: Mode) -> Bool {
         guard common.insert(name).inserted else { return false }
         commonNames.append(name)
@@ -83,25 +83,27 @@ struct ModeTable {
     /// The common items by identifier, in the order in which they were made.
     var commonItemsInOrder: [(key: UInt64, value: any LoopItem)] { commonItems.sorted { $0.key < $1.key } }
 
-    /// Whether a common item is valid.
+    /// Whether any common item is valid.
     var hasValidCommonItems: Bool { commonItems.values.contains { $0.isValid } }
 
     /// Returns a common item.
     func commonItem(_ identifier: UInt64) -> (any LoopItem)? { commonItems[identifier] }
 
-    /// Makes an item a common one, and says whether it was not.
+    /// Makes an item a common item; returns whether it was not one before.
     mutating func insertCommon(_ item: some LoopItem) -> Bool {
         commonItems.updateValue(item, forKey: item.identifier) == nil
     }
 
-    /// Removes an item from the common ones, and says whether it was one; the caller keeps it alive.
+    /// Removes an item from the common items; returns whether it was one.
+    ///
+    /// The caller keeps it alive.
     mutating func removeCommon(_ identifier: UInt64) -> Bool {
         commonItems.removeValue(forKey: identifier) != nil
     }
 
     // MARK: The end
 
-    /// Takes nothing more, and returns the common items, which are none any more.
+    /// Closes the table, so that nothing can be added; removes and returns the common items.
     mutating func close() -> [any LoopItem] {
         isClosed = true
         let items = commonItemsInOrder.map(\.value)

@@ -8,33 +8,33 @@ struct PortTable {
     static var mainQueueToken: UInt64 { .max - 1 }
 
     private var table = SlotTable<HostRunLoop.PortSource>()
-    /// Which slot registered a descriptor number last.
+    /// The slot that registered a descriptor number last.
     ///
-    /// An older one must not touch the kernel's registration any more:
-    /// its file was closed and the number given to another.
+    /// An older slot with the same number must no longer touch the kernel's registration: its file was closed, and the number was
+    /// reused.
     private var slotOfDescriptor: [CInt: Int] = [:]
 
     /// How many descriptors the kernel watches for them.
     var descriptorCount: Int { slotOfDescriptor.count }
 
-    /// Gives a source a slot.
+    /// Puts a source into a free slot.
     mutating func insert(_ source: HostRunLoop.PortSource) -> Int {
         table.insert(source)
     }
 
-    /// Notes that a slot's descriptor is known to the kernel.
+    /// Records that the kernel's registration of a descriptor belongs to a slot.
     mutating func claim(_ descriptor: CInt, for slot: Int) {
         slotOfDescriptor[descriptor] = slot
     }
 
-    /// Says whether the kernel's registration of a descriptor is that of a slot.
+    /// Returns whether the kernel's registration of a descriptor belongs to a slot.
     func owns(_ descriptor: CInt, slot: Int) -> Bool {
         slotOfDescriptor[descriptor] == slot
     }
 
-    /// Frees a slot; from now on its token names nothing, so that harvested events of the source are dropped.
+    /// Frees a slot; its token becomes invalid, so that harvested events of the source are dropped.
     ///
-    /// - Returns: Whether the kernel's registration of the descriptor was that of the slot.
+    /// - Returns: Whether the kernel's registration of the descriptor belonged to the slot.
     mutating func remove(slot: Int, descriptor: CInt) -> Bool {
         _ = table.remove(at: slot)
         guard owns(descriptor, slot: slot) else { return false }
@@ -45,16 +45,16 @@ struct PortTable {
     /// Returns the token of a slot's source.
     func token(of slot: Int) -> UInt64 { table.token(at: slot) }
 
-    /// Returns the source that a token names, unless it was removed.
+    /// Returns the source for a token, unless it was removed.
     func source(for token: UInt64) -> HostRunLoop.PortSource? { table.element(for: token) }
 
     /// Calls `body` with every source.
     func visitAll(_ body: (HostRunLoop.PortSource) -> Void) { table.visitAll(body) }
 }
 
-/// Elements at places that stay theirs until they are removed.
+/// Elements in places that they keep until they are removed.
 ///
-/// A token names an element and not only its place: it stops working when the element is removed, even when another one
+/// A token stands for an element, not only for its place. It becomes invalid when the element is removed, even if another element
 /// takes the place.
 struct SlotTable<Element> {
     private struct Slot {
@@ -65,10 +65,10 @@ struct SlotTable<Element> {
     private var slots: [Slot] = []
     private var free: [Int] = []
 
-    /// How many elements there are.
+    /// The number of elements.
     var count: Int { slots.count - free.count }
 
-    /// Puts an element at a free place and returns that.
+    /// Puts an element into a free place and returns the place.
     mutating func insert(_ element: Element) -> Int {
         if let place = free.popLast() {
             slots[place].element = element
@@ -98,7 +98,7 @@ struct SlotTable<Element> {
         UInt64(slots[place].generation) << 32 | UInt64(place)
     }
 
-    /// Returns the element that a token names, unless it was removed.
+    /// Returns the element for a token, unless it was removed.
     func element(for token: UInt64) -> Element? {
         let place = Int(token & 0xFFFF_FFFF)
         guard place < slots.count, slots[place].generation == UInt32(token >> 32) else { return nil }

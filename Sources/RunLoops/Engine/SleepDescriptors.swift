@@ -4,13 +4,13 @@ import SystemPackage
 
 /// The two descriptors that end a loop's sleeps, in whichever mode.
 ///
-/// Without them, when the process has none left, the loop sleeps in slices. Callable from any thread.
+/// If the process has no descriptors left for them, the loop sleeps in short slices. Callable from any thread.
 final class SleepDescriptors: Sendable {
     /// The descriptors.
     final class Pair: Sendable {
         /// Wakes the loop.
         let wake: EventDescriptor
-        /// Ends a sleep in time.
+        /// Ends a sleep at its deadline.
         let timer: TimerDescriptor
 
         init() throws(Errno) {
@@ -21,15 +21,17 @@ final class SleepDescriptors: Sendable {
 
     private let pair = Late { () throws(Errno) in try Pair() }
 
-    /// The descriptors, if there are any.
+    /// The descriptors, if they exist.
     var present: Pair? { pair.value }
 
-    /// Returns the descriptors, made now if there were none left before.
+    /// Returns the descriptors; makes them now if that was not possible before.
     func required() throws(Errno) -> Pair {
         try pair.required { () throws(Errno) in try Pair() }
     }
 
-    /// Ends a sleep; one that is in slices ends by itself.
+    /// Ends a sleep.
+    ///
+    /// Without descriptors this does nothing: a slice ends by itself.
     func notify() { pair.value?.wake.notify() }
 }
 
@@ -37,25 +39,25 @@ final class SleepDescriptors: Sendable {
 final class ModePoller: Sendable {
     let epoll: Epoll
 
-    /// Makes an instance that the loop's own descriptors end a wait of.
+    /// Makes an epoll instance that also watches the loop's own descriptors, which end its waits.
     init(_ descriptors: SleepDescriptors) throws(Errno) {
         let pair = try descriptors.required()
         epoll = try Epoll()
-        // Edge-triggered: what they have to say is in the wake state and in the clock, so nobody needs to read them.
+        // Edge-triggered, so that nobody needs to read them: the wake state and the clock have the information.
         try epoll.add(pair.wake.rawValue, events: [.readable, .edgeTriggered], token: PortTable.wakeToken)
         try epoll.add(pair.timer.rawValue, events: [.readable, .edgeTriggered], token: PortTable.timerToken)
     }
 }
 
-/// Something that takes descriptors: made at once or, when the process has none left, as soon as it has some.
+/// A value that needs descriptors: made at once or, if the process has none left, as soon as it has some.
 ///
-/// Never taken back: who has read it once may use it as long as its owner lives. Callable from any thread.
+/// It is never taken away again: a caller that has read it may use it as long as its owner lives. Callable from any thread.
 struct Late<Value: AnyObject & Sendable>: ~Copyable, Sendable {
-    /// What nearly always is there, for one load and no more.
+    /// The value, if `init` could make it, as it nearly always can; reading it costs one load.
     private let early: Value?
     private let late = AtomicLazyReference<Value>()
 
-    /// Makes the value now, if that is possible.
+    /// Makes the value now, if possible.
     init(_ make: () throws(Errno) -> Value) {
         do throws(Errno) {
             early = try make()
@@ -64,11 +66,11 @@ struct Late<Value: AnyObject & Sendable>: ~Copyable, Sendable {
         }
     }
 
-    /// The value, if it is there.
+    /// The value, if it exists.
     @inline(__always)
     var value: Value? { early ?? late.load() }
 
-    /// Returns the value, made now if it was not possible before.
+    /// Returns the value; makes it now if that was not possible before.
     ///
     /// - Throws: The error of the call that failed: `EMFILE`, `ENFILE` or `ENOMEM`.
     func required(_ make: () throws(Errno) -> Value) throws(Errno) -> Value {

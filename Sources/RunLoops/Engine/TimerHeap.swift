@@ -1,11 +1,11 @@
-/// A heap of elements by deadline and, among equal deadlines, in the order in which they were scheduled.
+/// A heap of elements ordered by deadline and, among equal deadlines, by the order in which they were scheduled.
 ///
-/// Every element has a slot that stays the same until it is removed, so that removing and moving cost O(log n). An element
-/// is *scheduled* (in the heap) or *parked* (counted, but without a deadline: a timer whose callout is running).
+/// Every element keeps its slot until it is removed, so that removing and moving cost O(log n). An element is *scheduled* (in the
+/// heap) or *parked* (counted, but without a deadline, like a timer whose callout is running).
 ///
-/// Not thread-safe: its owner has a lock, which is why the runtime's checks of exclusive access would find nothing.
+/// Not thread-safe: its owner has a lock, so the runtime's checks of exclusive access would find nothing.
 final class TimerHeap<Element> {
-    /// What the heap is ordered by.
+    /// The sort key.
     struct Key: Comparable {
         var deadline: Int64
         var sequence: UInt64
@@ -17,22 +17,22 @@ final class TimerHeap<Element> {
 
     /// The heap itself.
     @safe @exclusivity(unchecked) private var nodes = HeapStorage<HeapNode>()
-    /// What the nodes stand for, and the free places between.
+    /// The elements that the nodes refer to, and free slots between them.
     @safe @exclusivity(unchecked) private var slots = HeapStorage<Slot>()
     @safe @exclusivity(unchecked) private var firstFree = -1
     @safe @exclusivity(unchecked) private var lastSequence: UInt64 = 0
 
-    /// The last answer to when a wait for them should end, while no change makes it another.
+    /// The cached end of a shared wait; nil after a change that may affect it.
     @safe @exclusivity(unchecked) private var shared: SharedWait?
-    /// Where the search for that answer goes on; kept for its memory.
+    /// The frontier of the search for that end; kept for its memory.
     @safe @exclusivity(unchecked) private var frontier = HeapStorage<HeapNode>()
-    /// How many elements that search has looked at, in the life of the heap.
+    /// How many elements the search has looked at in the life of the heap.
     @safe @exclusivity(unchecked) private(set) var looks = 0
 
-    /// How many elements, at most, the search looks at.
+    /// The most elements that one search looks at.
     static var looksPerSearch: Int { 64 }
 
-    /// How many elements there are, parked ones included.
+    /// The number of elements, including parked ones.
     @safe @exclusivity(unchecked) private(set) var count = 0
 
     deinit {
@@ -43,29 +43,29 @@ final class TimerHeap<Element> {
 
     private struct Slot {
         var element: Element?
-        /// Where in `nodes` the element is, or `none`; of a free slot, the next free one.
+        /// The position of the element in `nodes`, or `none`; in a free slot, the next free slot.
         var position: Int
         /// The number of the call that scheduled it.
         var sequence: UInt64
-        /// How late it may come, its deadline included.
+        /// The latest time at which it may fire, at least its deadline.
         var latest: Int64
     }
 
-    /// When a wait should end so that elements share it.
+    /// The end of a wait that elements share.
     private struct SharedWait {
         /// The deadline at which it ends.
         let end: Int64
-        /// Up to here elements were looked at: none that comes later counts.
+        /// The search looked at the elements up to this time; later ones have no effect.
         let horizon: Int64
-        /// The earliest time at which one of them is too late; never before `end`.
+        /// The earliest time at which one of them would be too late; never before `end`.
         let latest: Int64
-        /// Whether there may be more that could share it.
+        /// Whether the search stopped at its limit, so that more elements may share the wait.
         let isCut: Bool
     }
 
     private static var none: Int { -1 }
 
-    /// Whether an element has no deadline.
+    /// Whether any element has no deadline.
     var hasParkedElements: Bool { nodes.count < count }
 
     /// The earliest deadline, if anything is scheduled.
@@ -85,26 +85,26 @@ final class TimerHeap<Element> {
         return slot
     }
 
-    /// Gives an element a deadline, behind all others that have the same.
+    /// Gives an element a deadline, after all others with the same deadline.
     ///
     /// - Parameters:
     ///   - slot: The element's slot.
     ///   - deadline: The deadline.
-    ///   - latest: How late it may come so that it can share a wait with others; `nil` for the deadline itself.
+    ///   - latest: The latest time at which it may fire to share a wait with others; `nil` for the deadline itself.
     func schedule(_ slot: Int, at deadline: Int64, latest: Int64? = nil) {
         lastSequence += 1
-        // Before the new time is there: the old one is what the shared wait may depend on.
+        // Done before the new time is stored: the shared wait may depend on the old one.
         park(slot)
         slots[slot].latest = max(deadline, latest ?? deadline)
         place(slot, with: Key(deadline: deadline, sequence: lastSequence))
     }
 
-    /// Puts an element that was taken back where it was.
+    /// Puts a parked element back at its former place in the order.
     func restore(_ slot: Int, to key: Key) {
         place(slot, with: key)
     }
 
-    /// Says whether an element has a deadline.
+    /// Returns whether an element has a deadline.
     func isScheduled(_ slot: Int) -> Bool { slots[slot].position != Self.none }
 
     /// Takes an element out of the order; it keeps its slot.
@@ -130,7 +130,7 @@ final class TimerHeap<Element> {
         count -= 1
     }
 
-    /// Parks the first element if its deadline is not after `limit`, and returns its slot and its place in the order.
+    /// Parks the first element if its deadline is not after `limit`; returns its slot and its place in the order.
     func parkFirst(notAfter limit: Int64) -> (slot: Int, key: Key)? {
         guard nodes.count > 0, nodes[0].deadline <= limit else { return nil }
         let first = nodes[0]
@@ -139,14 +139,14 @@ final class TimerHeap<Element> {
         return (first.slot, key)
     }
 
-    /// Returns where in memory the element with a slot is, if it is an object; the slot must be in use.
+    /// Returns the memory address of the element in a slot, if it is an object; the slot must be in use.
     @inline(__always)
     func address(at slot: Int) -> UInt where Element: AnyObject {
         guard let element = slots[slot].element else { return 0 }
         return unsafe UInt(bitPattern: Unmanaged.passUnretained(element).toOpaque())
     }
 
-    /// Calls `body` with every element, parked ones included.
+    /// Calls `body` with every element, including parked ones.
     func visitAll(_ body: (Element) -> Void) {
         for slot in 0..<slots.count {
             if let element = slots[slot].element {
@@ -155,9 +155,9 @@ final class TimerHeap<Element> {
         }
     }
 
-    /// Calls `body` with every scheduled element whose deadline is not after the limit, in no order.
+    /// Calls `body` with every scheduled element whose deadline is not after the limit, in no particular order.
     ///
-    /// `body` returns the limit from there on, which may be lower.
+    /// `body` returns a new limit for the rest; only a lower one has an effect.
     func visit(notAfter limit: Int64, _ body: (Element, Key) -> Int64) {
         var limit = limit
         visit(0, &limit, body)
@@ -203,7 +203,7 @@ final class TimerHeap<Element> {
         slots[node.slot].position = position
     }
 
-    /// Puts a node above `start` if it belongs there, and says whether it does.
+    /// Moves a node up from `start` if it belongs above; returns whether it does.
     @inline(__always)
     private func siftUp(_ node: HeapNode, from start: Int) -> Bool {
         var position = start
@@ -218,7 +218,7 @@ final class TimerHeap<Element> {
         return true
     }
 
-    /// Puts a node at `start` or below.
+    /// Puts a node at `start` or below it.
     private func siftDown(_ node: HeapNode, from start: Int) {
         var position = start
         let count = nodes.count
@@ -246,11 +246,11 @@ final class TimerHeap<Element> {
 
     // MARK: Sharing a wait
 
-    /// When a wait should end so that elements share it: at the last deadline that makes none of them too late; `nil` without
-    /// elements.
+    /// The time at which a wait should end so that elements share it; `nil` if there are no elements.
     ///
-    /// Among many that could share it, at the deadline of the 64th, so that the search costs the same for a million; it is
-    /// repeated only when a change concerns what it has looked at.
+    /// This is the last deadline at which no element is too late. If many elements could share the wait, it is the deadline of the
+    /// 64th, so that the search costs the same for a million. The search is repeated only after a change to elements that it has
+    /// looked at.
     var sharedDeadline: Int64? {
         if let shared { return shared.end }
         guard nodes.count > 0 else { return nil }
@@ -262,7 +262,7 @@ final class TimerHeap<Element> {
     /// Looks at the elements in the order of their deadlines.
     private func searchSharedWait() -> SharedWait {
         while frontier.count > 0 { _ = frontier.removeLast() }
-        // Places in `nodes`, with their deadlines: the least is taken out, and its children are put in.
+        // The frontier holds positions in `nodes` with their deadlines. Each step removes the earliest and adds its children.
         pushToFrontier(0)
         var latest = Int64.max
         var end = nodes[0].deadline
@@ -315,7 +315,7 @@ final class TimerHeap<Element> {
         return first
     }
 
-    /// Forgets the answer if an element that comes could make it another.
+    /// Drops the cached answer if a new element could change it.
     private func noteArrival(of node: HeapNode) {
         guard let known = shared else { return }
         if node.deadline > known.horizon { return }
@@ -323,21 +323,21 @@ final class TimerHeap<Element> {
         shared = nil
     }
 
-    /// Forgets the answer if it depends on an element that goes.
+    /// Drops the cached answer if it depends on an element that leaves.
     private func noteDeparture(of node: HeapNode) {
         guard let known = shared else { return }
         if node.deadline > known.horizon { return }
-        // Where the search was cut, its end is right whatever else goes.
+        // If the search was cut short, only the element at its end matters.
         if node.deadline != known.end, slots[node.slot].latest > known.latest || known.isCut { return }
         shared = nil
     }
 
     // MARK: Checking
 
-    /// Returns the element with a slot, if there is one.
+    /// Returns the element in a slot, if there is one.
     func element(at slot: Int) -> Element? { slot >= 0 && slot < slots.count ? slots[slot].element : nil }
 
-    /// Returns what is wrong with the structure; O(number of elements).
+    /// Returns the defects of the structure; O(number of elements).
     func defects() -> [String] {
         var defects: [String] = []
         for position in 0..<nodes.count {

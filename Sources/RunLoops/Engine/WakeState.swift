@@ -1,33 +1,33 @@
 import Synchronization
 
-/// Whether a loop sleeps, and whether it was asked to wake: decides when a wake-up costs a system call.
+/// Whether a loop sleeps and whether it was asked to wake; this decides when a wake-up needs a system call.
 ///
-/// A wake-up of a loop that runs is only noted; one of a loop that sleeps is noted and sent through its eventfd; one of a
-/// loop that ignores wake-ups (it is not running, or between its wake and the next pass) is dropped, as CFRunLoop does
+/// A wake-up of a running loop is only recorded. A wake-up of a sleeping loop is recorded and sent through its eventfd. A loop
+/// ignores wake-ups while it is not running, and between its wake and the next pass; then they are dropped, as in CFRunLoop
 /// (CFRunLoop.c:3384).
 struct WakeState: ~Copyable, Sendable {
     /// Wake-ups are dropped.
     private static var ignoring: UInt32 { 1 << 0 }
-    /// A wake-up was asked for and not served yet.
+    /// A wake-up was requested and not served yet.
     private static var pending: UInt32 { 1 << 1 }
     /// The loop's thread is in, or about to enter, a wait that can block.
     private static var sleeping: UInt32 { 1 << 2 }
-    /// What the wait depends on has changed: compute its length again, without a wake-up that anybody notices.
+    /// Something that the wait depends on has changed: compute its length again, without a visible wake-up.
     private static var recheck: UInt32 { 1 << 3 }
 
-    /// A wake-up was dropped, and is to count for the run around this one.
+    /// A dropped wake-up that counts for the run around this one.
     private static var missed: UInt32 { 1 << 4 }
 
     private let word = Atomic<UInt32>(WakeState.ignoring)
 
-    /// Asks for a wake-up and says whether the eventfd must be written for it.
+    /// Requests a wake-up; returns whether the eventfd must be written for it.
     ///
-    /// - Parameter isRemembered: Whether one that is dropped counts for the run around the present one, if that is the next
-    ///   to go on: it may be past the phase that would have found what the wake-up is for.
+    /// - Parameter isRemembered: Whether a dropped wake-up counts for the run around the present one if that continues next. That
+    ///   run may be past the phase that would have found the work.
     /// - Returns: Whether the eventfd must be written.
     func requestWake(isRemembered: @autoclosure () -> Bool) -> Bool {
-        // Sequentially consistent, here and in `accept`: either this sees that wake-ups count again, or the pass that begins
-        // sees what was done before this.
+        // Sequentially consistent, here and in `accept`. Either this call sees that wake-ups count again, or the pass that begins
+        // sees the work that was done before this call.
         var old = word.load(ordering: .sequentiallyConsistent)
         while true {
             guard old & Self.pending == 0 else { return false }
@@ -47,14 +47,14 @@ struct WakeState: ~Copyable, Sendable {
 
     /// Whether the loop's thread is in, or about to enter, a wait that can block.
     ///
-    /// Sequentially consistent on both sides: either the sleeper sees a deadline that was published before, or whoever
-    /// published it sees the sleeper.
+    /// Sequentially consistent on both sides: either the sleeper sees a deadline that was published before, or the publisher sees
+    /// the sleeper.
     var isSleeping: Bool { word.load(ordering: .sequentiallyConsistent) & Self.sleeping != 0 }
 
-    /// Asks a sleeping loop to compute the length of its sleep again and says whether the eventfd must be written.
+    /// Asks a sleeping loop to compute the length of its sleep again; returns whether the eventfd must be written.
     func requestRecheck() -> Bool {
         var old = word.load(ordering: .sequentiallyConsistent)
-        // Only while it sleeps: the next sleep looks at the deadlines again by itself, and must not begin with this bit.
+        // Only while it sleeps: the next sleep reads the deadlines anyway, and must not begin with this bit set.
         while old & Self.sleeping != 0, old & Self.recheck == 0 {
             let (exchanged, original) = word.weakCompareExchange(
                 expected: old,
@@ -67,9 +67,9 @@ struct WakeState: ~Copyable, Sendable {
         return false
     }
 
-    /// Stops dropping wake-ups and returns whether they were dropped.
+    /// Stops dropping wake-ups; returns whether they were dropped before.
     ///
-    /// What was dropped is forgotten: a pass begins, which finds everything.
+    /// Dropped wake-ups are forgotten, because the pass that begins finds all work.
     @discardableResult
     func accept() -> Bool {
         guard word.load(ordering: .relaxed) & Self.ignoring != 0 else { return false }
@@ -77,7 +77,7 @@ struct WakeState: ~Copyable, Sendable {
         return old & Self.ignoring != 0
     }
 
-    /// Stops dropping wake-ups in the middle of a pass: one that was dropped and remembered counts now.
+    /// Stops dropping wake-ups in the middle of a pass; a remembered wake-up counts from now on.
     func acceptMissed() {
         let old = word.bitwiseAnd(~(Self.ignoring | Self.missed), ordering: .sequentiallyConsistent).oldValue
         if old & Self.missed != 0 {
@@ -85,7 +85,7 @@ struct WakeState: ~Copyable, Sendable {
         }
     }
 
-    /// Starts dropping wake-ups; those noted before stay.
+    /// Starts to drop wake-ups; those recorded before remain.
     func ignore() {
         guard word.load(ordering: .relaxed) & Self.ignoring == 0 else { return }
         word.bitwiseOr(Self.ignoring, ordering: .acquiringAndReleasing)
@@ -104,7 +104,7 @@ struct WakeState: ~Copyable, Sendable {
         return true
     }
 
-    /// Announces that the thread is about to block; returns `false` if it must not because it was woken already.
+    /// Announces that the thread is about to block; returns `false` if it must not block because it was already woken.
     func prepareToSleep() -> Bool {
         let old = word.bitwiseOr(Self.sleeping, ordering: .sequentiallyConsistent).oldValue
         guard old & Self.pending == 0 else {
@@ -114,7 +114,7 @@ struct WakeState: ~Copyable, Sendable {
         return true
     }
 
-    /// Announces that the thread does not block any more.
+    /// Announces that the thread no longer blocks.
     func endSleep() {
         word.bitwiseAnd(~(Self.sleeping | Self.recheck), ordering: .acquiringAndReleasing)
     }

@@ -1,28 +1,26 @@
 import LinuxSystem
 import Synchronization
 
-/// How a loop is woken: what other threads touch of it without its lock.
+/// The waking of a loop: the state that other threads use without the loop's lock.
 ///
-/// Whoever posts publishes first and then looks at the wake state; the loop changes the wake state first and then looks at what
-/// was published.
+/// A poster publishes first and then reads the wake state. The loop changes the wake state first and then reads what was published.
 final class Waker: @unchecked Sendable {
     let state = WakeState()
     let descriptors = SleepDescriptors()
     /// When the present sleep ends by itself; `Int64.max` while that is not known.
     private let sleepDeadline = Atomic<Int64>(.max)
-    /// Whether another thread, or a callout of a nested run, left a block or a signal since the outermost run last began a
-    /// pass.
+    /// Whether another thread, or a callout of a nested run, left a block or a signal since the outermost run last began a pass.
     private let foreignWork = Atomic<Bool>(false)
-    /// What the timerfd is set to; `Int64.max` for never.
+    /// The time to which the timerfd is set; `Int64.max` for never.
     ///
     /// Touched by the loop's thread only.
     @safe @exclusivity(unchecked) private var armedDeadline: Int64 = .max
 
     // MARK: Any thread
 
-    /// Wakes the loop if it sleeps, or makes its next wait return at once, or drops the wake-up.
+    /// Wakes the loop if it sleeps; otherwise makes its next wait return at once, or drops the wake-up.
     ///
-    /// - Parameter isRemembered: Whether one that is dropped counts for the run around the present one.
+    /// - Parameter isRemembered: Whether a dropped wake-up counts for the run around the present one.
     @inline(__always)
     func wakeUp(isRemembered: @autoclosure () -> Bool) {
         if state.requestWake(isRemembered: isRemembered()) {
@@ -30,7 +28,7 @@ final class Waker: @unchecked Sendable {
         }
     }
 
-    /// Says whether the loop sleeps beyond a deadline.
+    /// Returns whether the loop's sleep ends after a deadline.
     @inline(__always)
     func sleepsBeyond(_ deadline: @autoclosure () -> Int64) -> Bool {
         state.isSleeping && sleepDeadline.load(ordering: .sequentiallyConsistent) > deadline()
@@ -43,10 +41,10 @@ final class Waker: @unchecked Sendable {
         }
     }
 
-    /// Whether work was left that a nested run may have had the wake-up for.
+    /// Whether there is work for which a nested run may have consumed the wake-up.
     var hasForeignWork: Bool { foreignWork.load(ordering: .acquiring) }
 
-    /// Notes that work was left, after it was left.
+    /// Records that work was left; called after leaving it.
     @inline(__always)
     func noteForeignWork(unless isOwn: @autoclosure () -> Bool) {
         guard !foreignWork.load(ordering: .relaxed), !isOwn() else { return }
@@ -55,17 +53,17 @@ final class Waker: @unchecked Sendable {
 
     // MARK: The loop's thread
 
-    /// Forgets what was left: the outermost run begins a pass, which finds it.
+    /// Clears the record: the outermost run begins a pass, which finds the work.
     @inline(__always)
     func forgetForeignWork() {
         guard foreignWork.load(ordering: .relaxed) else { return }
         _ = foreignWork.exchange(false, ordering: .acquiringAndReleasing)
     }
 
-    /// Publishes when the announced sleep ends by itself, and sets the timerfd to that, if it is not.
+    /// Publishes when the announced sleep ends by itself, and sets the timerfd to that time unless it is set already.
     @inline(__always)
     func arm(until end: Int64) {
-        // It stands at never while nobody sleeps.
+        // While nobody sleeps, the deadline is `Int64.max`.
         if end != .max { sleepDeadline.store(end, ordering: .sequentiallyConsistent) }
         if end != armedDeadline, let descriptors = descriptors.present {
             armedDeadline = end
@@ -73,10 +71,10 @@ final class Waker: @unchecked Sendable {
         }
     }
 
-    /// When the sleep that was announced ends by itself.
+    /// When the announced sleep ends by itself.
     var endOfSleep: Int64 { sleepDeadline.load(ordering: .relaxed) }
 
-    /// The announced sleep is over.
+    /// Records that the announced sleep is over.
     @inline(__always)
     func endSleep() {
         sleepDeadline.store(.max, ordering: .releasing)
