@@ -17,7 +17,7 @@ extension HostRunLoop {
         /// The main dispatch queue.
         case mainQueue = 6
 
-        /// The same, for the recovery point.
+        /// The kind as stored at the recovery point.
         var recoveryKind: HFCalloutKind {
             switch self {
             case .source: .source
@@ -48,7 +48,7 @@ extension HostRunLoop {
         package let pass: UInt64
         /// The stage of the run.
         package let activity: Activity
-        /// The names of what it was changing, by `withValue` or `touch`, the latest first.
+        /// The names of the things that it was changing, in `withValue` or after `touch`, the latest first.
         package let touched: [String]
         /// Whether it was a cleanup of an abandoned callout of the item.
         package let isCleanup: Bool
@@ -64,7 +64,7 @@ extension HostRunLoop {
         package let low: UInt
         /// One past the highest address of the stack.
         package let high: UInt
-        /// The facts that the fault handler left with it: a number of the handler's choice.
+        /// A number that the fault handler stored with the stack, of the handler's choice.
         package let faultFacts: UInt32
 
         init(_ stack: UnsafeMutablePointer<HFCalloutStack>) {
@@ -132,15 +132,15 @@ extension HostRunLoop {
     }
 }
 
-/// A handler of abandoned callouts: of one loop's, of those of all loops without a handler of their own, or of all.
+/// A handler of abandoned callouts: for one loop, for all loops without their own handler, or for all loops.
 final class AbandonHandler: @unchecked Sendable {
-    /// That of all loops that have none of their own.
+    /// The handler of all loops that have none of their own.
     static let byDefault = AbandonHandler()
     static let witness = AbandonHandler()
 
     typealias Handler = @Sendable (HostRunLoop.AbandonedCallout) -> Void
 
-    /// Under it no other lock is taken.
+    /// No other lock is taken while it is held.
     private let lock = CriticalLock()
     // Protected by `lock`.
     private var handler: Handler?
@@ -158,6 +158,6 @@ final class AbandonHandler: @unchecked Sendable {
         _ = old
     }
 
-    /// Keeps the handler, and accepts no other, because the loop's thread ends.
+    /// Keeps the present handler and accepts no other; called when the loop's thread ends.
     func close() { lock.withLock { isClosed = true } }
 }

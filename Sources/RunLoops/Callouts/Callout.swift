@@ -63,7 +63,7 @@ extension HostRunLoop {
 
     /// Calls `body(argument)` without a recovery point, because there is no memory for a callout stack.
     private func callOutWithoutStack(_ argument: UnsafeMutableRawPointer?, _ body: HFBody) {
-        // A current recovery point belongs to another callout.
+        // An active recovery point belongs to another callout.
         let suspended = unsafe hf_recovery_suspend()
         unsafe body(argument)
         unsafe hf_recovery_restore(suspended)

@@ -1,17 +1,17 @@
 import CRecoveryPoint
 
-/// What a running callout has registered in case it is abandoned, in a list per callout, the newest first.
+/// An action registered by a running callout in case it is abandoned; each callout has a list of them, newest first.
 ///
-/// The list begins in the callout's stack, so a callout without any pays for a look at one word. Life cycle: attached to the innermost
-/// callout of the thread -> detached, or dropped when the callout returns, or taken when it is abandoned, and then run. Only the thread of
-/// the callout touches it.
+/// The list begins in the callout's stack, so a callout without attachments only checks one word. An attachment belongs to the
+/// innermost callout of the thread. It is detached, or dropped when the callout returns, or taken and run when the callout is
+/// abandoned. Only the thread of the callout touches it.
 @safe
 final class CalloutAttachment {
     private let action: () -> Void
-    /// What a fault handler puts on record while it is attached.
+    /// The note that a fault handler records while this is attached.
     private let note: UnsafeMutablePointer<HFCalloutNote>?
 
-    /// The recovery point of its callout, which stays where it is until the callout has ended.
+    /// The recovery point of its callout, which stays at this address until the callout has ended.
     private var point: UnsafeMutablePointer<HFRecoveryPoint>?
     private var older: CalloutAttachment?
     private unowned(unsafe) var newer: CalloutAttachment?
@@ -38,7 +38,7 @@ final class CalloutAttachment {
         unsafe note.deallocate()
     }
 
-    /// What it names as touched.
+    /// The name of the thing that it marks as touched.
     var name: String? { unsafe note.map { unsafe String(cString: $0.pointee.text) } }
 
     /// Whether its callout is still running.
@@ -53,7 +53,7 @@ final class CalloutAttachment {
     func attach() {
         assert(!isAttached)
         guard let point = unsafe hf_recovery_current() else { return }
-        // A thread that is interrupted in the middle of the change is not abandoned there.
+        // The change is a critical section: a thread that is interrupted in it is not abandoned there.
         hf_critical_enter()
         defer { hf_critical_leave() }
         let stack = unsafe point.pointee.stack
@@ -81,7 +81,7 @@ final class CalloutAttachment {
         unsafe older?.newer = unsafe newer
         self.older = nil
         if let newer = unsafe newer {
-            // Released by this, at the latest when the caller has released it.
+            // This releases the attachment, unless the caller still holds it.
             newer.older = older
             unsafe self.newer = nil
         } else {

@@ -5,16 +5,16 @@ import CRecoveryPoint
 /// Only the loop's thread touches it.
 @safe
 struct CalloutStackPool {
-    /// More than the usual nesting of callouts; a stack beyond that is given back to the kernel.
+    /// More than the usual nesting of callouts; further stacks are given back to the kernel.
     private static var capacity: Int { 8 }
 
-    /// The one that was used last: its pages are in the cache.
+    /// The stack that was used last: its pages are in the cache.
     private var first: UnsafeMutablePointer<HFCalloutStack>?
     private var idle: [UnsafeMutablePointer<HFCalloutStack>] = unsafe []
     /// Whether a stack was lost to an abandoned callout since the last `replenish`.
     private(set) var isShort = false
 
-    /// Takes a healthy stack, or makes one; `nil` if there is no memory for one.
+    /// Takes a healthy stack or makes one; `nil` if there is no memory for one.
     @inline(__always)
     mutating func take(size: Int) -> UnsafeMutablePointer<HFCalloutStack>? {
         if let stack = unsafe first, unsafe Int(stack.pointee.high - stack.pointee.low) >= size {
@@ -28,7 +28,7 @@ struct CalloutStackPool {
     private mutating func takeIdle(size: Int) -> UnsafeMutablePointer<HFCalloutStack>? {
         while let stack = unsafe idle.popLast() {
             if unsafe Int(stack.pointee.high - stack.pointee.low) >= size { return unsafe stack }
-            // Made when the size was smaller.
+            // It was made when the configured size was smaller.
             unsafe hf_callout_stack_destroy(stack)
         }
         return unsafe hf_callout_stack_create(size)

@@ -94,15 +94,15 @@ public final class Poisonable<Value> {
 private final class PoisonableCell<Value> {
     enum State {
         case usable
-        /// In `withValue`, off every callout.
+        /// In `withValue`, outside any callout.
         case inUse
-        /// In `withValue`, in a callout that knows of it.
+        /// In `withValue`, in a callout that has the mark attached.
         case marked
         case poisoned
     }
 
     var state = State.usable
-    /// Outside of the object: the value is leaked when it is poisoned.
+    /// Outside the object, so that a poisoned value is leaked and not destroyed.
     private(set) var storage: UnsafeMutablePointer<Value>
 
     init(_ value: Value) {
