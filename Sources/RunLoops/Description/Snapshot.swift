@@ -2,18 +2,18 @@ import LinuxSystem
 import Synchronization
 
 extension HostRunLoop {
-    /// What a loop was at one moment: plain values, which keep nothing alive.
+    /// The state of a loop at one moment: plain values, which keep nothing alive.
     public struct Snapshot: Sendable, CustomStringConvertible {
-        /// What both ways of writing it are made of, so that they say the same.
+        /// The source of both the JSON and the text, so that they say the same.
         let tree: JSONValue
 
         /// The snapshot as JSON: one object in one line, with integers of up to 64 bits.
         ///
-        /// Times are in nanoseconds: dates on the monotonic clock, and `firesIn` from the date of the snapshot. Characters that
-        /// control a terminal or the order of text are escaped.
+        /// Times are in nanoseconds. Dates are on the monotonic clock; `firesIn` counts from the date of the snapshot. Characters
+        /// that control a terminal or the order of text are escaped.
         public var json: String { tree.text }
 
-        /// The snapshot as text of many lines, in the manner of CFRunLoop's description (CFRunLoop.c:903, 1081, 4088, 4465).
+        /// The snapshot as text of many lines, in the style of CFRunLoop's description (CFRunLoop.c:903, 1081, 4088, 4465).
         public var description: String {
             var text = ""
             DescriptionText.write(type: "HostRunLoop", tree, depth: 0, to: &text)
@@ -28,7 +28,7 @@ extension HostRunLoop {
     ///
     /// - Returns: The description.
     public func snapshot() -> Snapshot {
-        // Under the lock, so that it is of one moment.
+        // Under the lock, so that all values are of the same moment.
         lock.withLock {
             let date = Instant.now
             let address = unsafe UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque())
@@ -47,7 +47,7 @@ extension HostRunLoop {
                 "nesting": .number(nesting),
                 "passes": .number(passCount),
                 "commonModes": .names(modes.commonModes),
-                // In the order in which they were made, as all items but observers and timers.
+                // In the order in which they were made, like all items except observers and timers.
                 "commonModeItems": .array(modes.commonItemsInOrder.map { .item($0.value, withKind: true) }),
                 "modes": .array(modesByName.map { $0.described(at: date) }),
                 "blockCount": .number(blocks.entries.count),
@@ -101,7 +101,9 @@ extension LoopMode {
         ]
     }
 
-    /// In the order in which they fire: a timer that fires, or is about to, has no place in the heap and comes first.
+    /// The timers in the order in which they fire.
+    ///
+    /// One that is firing, or about to, has no place in the heap and comes first.
     private var timersInOrder: [(timer: HostRunLoop.Timer, isFiring: Bool)] {
         var found: [(key: TimerHeap<HostRunLoop.Timer>.Key, timer: HostRunLoop.Timer, isFiring: Bool)] = []
         var scheduled: Set<UInt64> = []
@@ -138,7 +140,7 @@ extension BlockEntry {
     fileprivate var described: JSONValue {
         switch self {
         case .plain(let block):
-            // It gets its identity when it is called.
+            // A plain block gets its identity when it is called.
             [
                 "label": .string(PlainBlock.label), "item": .integer(0),
                 "modes": .names([block.isForCommonModes ? .common : .default]),
@@ -166,7 +168,7 @@ extension JSONValue {
         .array(modes.map(\.rawValue).sorted().map { .string($0) })
     }
 
-    /// Which item it is, and what is to be said of its kind.
+    /// Describes an item: its identity and the values of its kind.
     fileprivate static func item(
         _ item: any LoopItem,
         withKind: Bool = false,

@@ -8,7 +8,7 @@ extension HostRunLoop: CustomStringConvertible {
     }
 }
 
-/// Writes values in the manner of CFRunLoop's description: `key = value`, an object per line.
+/// Writes values in the style of CFRunLoop's description: `key = value`, one object per line.
 enum DescriptionText {
     /// Writes an object with the name of its type.
     static func write(type: String, _ object: JSONValue, depth: Int, to text: inout String) {
@@ -64,7 +64,7 @@ enum DescriptionText {
         return words
     }
 
-    /// Returns a string in quotes, in which nothing controls a terminal or the order of text.
+    /// Returns a string in quotes, with characters escaped that control a terminal or the order of text.
     static func quoted(
         _ string: String,
         escaping escaped: (Unicode.Scalar) -> String = { "\\u{" + String($0.value, radix: 16) + "}" }
@@ -84,7 +84,7 @@ enum DescriptionText {
 
 /// The parts of a description, and how they are written as JSON.
 ///
-/// Foundation's writer is not for this target: a loop does not link Foundation.
+/// Foundation's writer is not available here, because a loop does not link Foundation.
 indirect enum JSONValue: Sendable, ExpressibleByDictionaryLiteral {
     case null
     case bool(Bool)
@@ -123,7 +123,7 @@ indirect enum JSONValue: Sendable, ExpressibleByDictionaryLiteral {
 }
 
 extension Unicode.Scalar {
-    /// Whether it does more than show a glyph: a label may come from anywhere.
+    /// Whether it can do more than show a glyph; a label may come from an untrusted source.
     var isHostile: Bool {
         switch properties.generalCategory {
         // C0, DEL and C1; bidirectional overrides, joiners and tags; line and paragraph separators.

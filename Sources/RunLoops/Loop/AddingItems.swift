@@ -55,8 +55,8 @@ extension HostRunLoop {
 
     /// Removes an item from a mode; it stays valid and can be added again.
     ///
-    /// The `cancel` closure of a source is called once for every mode that the source leaves. Input of a port and commands of a command
-    /// source wait further. Callable from any thread.
+    /// The `cancel` closure of a source is called once for every mode that the source leaves. Input of a port and commands of a
+    /// command source continue to wait. Callable from any thread.
     ///
     /// - Parameters:
     ///   - item: The item.
@@ -77,7 +77,7 @@ extension HostRunLoop {
         item.isMember(of: self, in: mode)
     }
 
-    // MARK: The same for every kind of item
+    // MARK: For every kind of item
 
     /// Adds an item to a mode, or to all common ones.
     ///
@@ -88,7 +88,7 @@ extension HostRunLoop {
     ) throws(RunLoopError) -> (result: AddResult, entered: [LoopMode]) {
         requireOwnProcess(to: "add an item to")
         require(item.isolation, for: item.label)
-        // No closure here: adding a timer takes fifty nanoseconds.
+        // No closure here, because adding a timer takes only fifty nanoseconds.
         lock.lock()
         defer { lock.unlock() }
         guard !modes.isClosed else { return (.loopEnded, []) }
@@ -111,7 +111,7 @@ extension HostRunLoop {
         return try insertIntoCommonModes(item)
     }
 
-    /// Called with the lock held.
+    /// Inserts an item into all common modes; called with the lock held.
     private func insertIntoCommonModes<Item: LoopItem>(
         _ item: Item
     ) throws(RunLoopError) -> (result: AddResult, entered: [LoopMode]) {
@@ -141,7 +141,7 @@ extension HostRunLoop {
         return (isNew || !entered.isEmpty ? .added : .alreadyThere, entered)
     }
 
-    /// Called with the lock held.
+    /// Inserts an item into one mode; called with the lock held.
     private func insert<Item: LoopItem>(
         _ item: Item,
         intoOne target: LoopMode
@@ -269,7 +269,7 @@ extension HostRunLoop {
         item.withItemLock { isHome(to: item) }
     }
 
-    /// The same, with the item's lock held.
+    /// Like `canTake`, with the item's lock held.
     private func isHome<Item: LoopItem>(to item: Item) -> Bool {
         guard Item.belongsToOneLoop, let first = item.memberships.first else { return true }
         return first.loop === self
@@ -306,7 +306,7 @@ extension HostRunLoop {
         case added
         /// The item was there already; nothing changed.
         case alreadyThere
-        /// The item was invalidated, which is for ever; nothing changed.
+        /// The item was invalidated, which is final; nothing changed.
         case invalidItem
         /// The item is a timer or an observer of another loop; nothing changed.
         ///

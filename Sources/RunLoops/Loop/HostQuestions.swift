@@ -17,8 +17,8 @@ extension HostRunLoop {
     ///
     /// Callable from any thread. The cost grows with the number of ports and sources.
     ///
-    /// - Parameter isOpenWork: Whether a port source is open work; called with no lock held.
-    /// - Returns: The first that was found; nil for nothing.
+    /// - Parameter isOpenWork: Returns whether a port source is open work; called with no lock held.
+    /// - Returns: The first work that was found, or nil if there is none.
     package func firstOpenWork(isOpenWork: (PortSource) -> Bool) -> OpenWork? {
         if jobs.hasJobs { return .job }
         var ports: [PortSource] = []

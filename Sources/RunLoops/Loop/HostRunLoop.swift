@@ -4,14 +4,14 @@ import Synchronization
 
 /// Runs a thread's sources, timers, observers and blocks, with the semantics of CFRunLoop.
 ///
-/// There is one per thread. Every call into user code stands above a recovery point and runs on a callout stack: a fault in
-/// it can be abandoned, and the loop goes on as if the call had returned. No lock is held during such a call.
+/// There is one per thread. Every call into user code runs on a callout stack above a recovery point: a fault in it can be
+/// abandoned, and the loop goes on as if the call had returned. No lock is held during such a call.
 ///
 /// `run(in:for:returnAfterSourceHandled:)` belongs to the loop's thread; everything else is callable from any thread unless
 /// it says otherwise.
 public final class HostRunLoop: @unchecked Sendable {
-    // A part keeps its state to itself and says what protects it. The lock, or the thread, keeps accesses apart, so the runtime's own
-    // checks would find nothing.
+    // Each part keeps its state private and says what protects it. The lock, or the thread, keeps accesses apart, so the runtime's
+    // own checks would find nothing.
 
     // MARK: Protected by `lock`
 
@@ -41,15 +41,16 @@ public final class HostRunLoop: @unchecked Sendable {
     @safe @exclusivity(unchecked) var spareSources = SpareArray<SignalledSource>()
     /// Called after each callout that may have served the program: a port's, a source's, a timer's, or the main queue's.
     ///
-    /// Not after an observer's or a block's, by which programs start themselves, and not after one of the host's own items. Its argument
-    /// says whether the callout was the main queue's. Set and called on the loop's thread; it sets itself to nil when it has seen enough.
+    /// It is not called after an observer's or a block's callout, because programs use these to start themselves, nor after a
+    /// callout of the host's own items. Its argument says whether the callout was the main queue's. Set and called on the loop's
+    /// thread; it sets itself to nil when it has seen enough.
     @safe @exclusivity(unchecked) package var serviceWitness: (@Sendable (_ isMainQueue: Bool) -> Void)?
 
     /// Whether this is the main thread's loop.
     let isMain: Bool
     /// The number of forks when the loop was made.
     ///
-    /// At another number, it belongs to the parent.
+    /// With a different number, the loop belongs to the parent.
     let madeAtFork: UInt32
 
     init(isMain: Bool) {
@@ -104,8 +105,8 @@ public final class HostRunLoop: @unchecked Sendable {
 
     /// Whether a run of a mode would end at once because there is nothing in it.
     ///
-    /// Observers do not count; queued blocks do. A common mode of the main loop is never empty in a process with libdispatch,
-    /// which every Swift program has that uses tasks, except inside the callout of the main dispatch queue.
+    /// Observers do not count; queued blocks do. In a process with libdispatch, a common mode of the main loop is never empty,
+    /// except inside the callout of the main dispatch queue. Every Swift program that uses tasks has libdispatch.
     ///
     /// - Parameter mode: The mode.
     /// - Returns: Whether it is empty or does not exist.
@@ -122,14 +123,14 @@ public final class HostRunLoop: @unchecked Sendable {
 
     /// Wakes the loop if it sleeps, or makes its next wait return at once.
     ///
-    /// Several calls before that have the effect of one. The call is dropped while the loop does not run, and between its wake and the next
-    /// pass, as in CFRunLoop.
+    /// Several calls before that count as one. As in CFRunLoop, the call is dropped while the loop does not run, and between its
+    /// wake and the next pass.
     public func wakeUp() {
-        // The loop's own thread leaves no trace of a dropped wake-up, as in CFRunLoop.
+        // A wake-up that is dropped on the loop's own thread is forgotten, as in CFRunLoop.
         if !isInheritedByFork { waker.wakeUp(isRemembered: !isCurrent) }
     }
 
-    /// Notes that another thread has left work for the loop: a nested run may consume the wake-up for it.
+    /// Records that another thread has left work for the loop: a nested run may consume the wake-up for it.
     @inline(__always)
     func noteForeignWork() { waker.noteForeignWork(unless: isCurrent) }
 

@@ -62,11 +62,11 @@ extension HostRunLoop {
 extension Duration {
     /// Makes a duration from seconds.
     ///
-    /// `Duration.seconds(_:)` would end the process if the number is not finite. It is rounded to nanoseconds, and cut to 292 years either
-    /// way.
+    /// `Duration.seconds(_:)` would end the process if the number is not finite. The result is rounded to nanoseconds and limited
+    /// to 292 years in either direction.
     ///
-    /// - Parameter seconds: How many seconds; may be negative.
-    /// - Throws: `RunLoopError` with the code `invalidDate` if it is infinite or not a number.
+    /// - Parameter seconds: The number of seconds; may be negative.
+    /// - Throws: `RunLoopError` with the code `invalidDate` if the number is infinite or not a number.
     public init(seconds: Double) throws(RunLoopError) {
         guard seconds.isFinite else { throw RunLoopError(code: .invalidDate) }
         let nanoseconds = (seconds * 1e9).rounded()

@@ -24,7 +24,7 @@ extension HostRunLoop {
     @inline(__always)
     func checkInvariants() {
         #if DEBUG
-        // In a forked child nothing leaves the loop any more: see LoopOfThread.swift.
+        // In a forked child items stay in the loop: see LoopOfThread.swift.
         guard !isInheritedByFork else { return }
         let items = lock.withLock {
             modes.all.reduce(modes.commonItemCount) { $0 + $1.itemCount + $1.observers.count }
@@ -136,7 +136,7 @@ private struct InvariantFindings {
             }
             return slot.map { !mode.timers.isScheduled($0) } ?? false
         }
-        // Each run around this one may be firing a timer: only their callouts can have led here.
+        // Each enclosing run may be firing a timer, because only that timer's callout can have led here.
         expect(mode, parked < max(loop.runs.deadlineCount, 1), "a timer is firing, and its callout is over")
     }
 

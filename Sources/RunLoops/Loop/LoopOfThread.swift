@@ -44,7 +44,7 @@ extension HostRunLoop {
         return isMain && ThreadIdentity.isMain
     }
 
-    /// Takes the calling thread's loop down now, rather than at the end of the thread.
+    /// Takes down the calling thread's loop now, rather than at the end of the thread.
     static func tearDownCurrent() {
         guard let pointer = unsafe pthread_getspecific(key) else { return }
         unsafe Unmanaged<HostRunLoop>.fromOpaque(pointer).takeRetainedValue().tearDownAtThreadExit()

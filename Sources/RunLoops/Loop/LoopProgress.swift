@@ -4,10 +4,11 @@ import Synchronization
 extension HostRunLoop {
     /// How far a loop has come, for watchers on another thread.
     ///
-    /// Between two looks for events a loop serves only what it found at the first. That is a *busy period*, and one that lasts is a stall.
-    /// A loop looks in phase 10 of every pass, even of one that only polls or of a nested run, and in phase 8 if it asks the main dispatch
-    /// queue. The loop's thread writes one word for each look, without a lock, a reading of the clock or a system call. But when a watched
-    /// loop wakes while the watcher sleeps, it wakes the watcher (futex(2)). The object may outlive the loop. Callable from any thread.
+    /// When a loop looks for events, it serves what it found before it looks again. The time between two looks is a *busy period*;
+    /// a long one is a stall. A loop looks in phase 10 of every pass, even of one that only polls or of a nested run, and in phase
+    /// 8 if it asks the main dispatch queue. The loop's thread writes one word for each look, without a lock, a reading of the
+    /// clock or a system call. The exception is a watched loop that wakes while the watcher sleeps: it wakes the watcher
+    /// (futex(2)). The object may outlive the loop. Callable from any thread.
     package final class Progress: Sendable {
         /// What a loop is doing.
         package enum State: UInt64, Sendable, Hashable {
@@ -42,9 +43,9 @@ extension HostRunLoop {
         let callouts = Atomic<UInt64>(0)
         let calledItem = Atomic<UInt64>(0)
         private let threadID = Atomic<Int32>(0)
-        /// How many watch it.
+        /// The number of watchers.
         private let watchers = Atomic<Int>(0)
-        /// The reading whose end is to be timed, 0 for none.
+        /// The reading whose end is to be timed; 0 if there is none.
         ///
         /// Written by the watcher, cleared by the loop.
         private let timed = Atomic<UInt64>(0)
@@ -121,7 +122,7 @@ extension HostRunLoop {
 
         // MARK: The watcher
 
-        /// Has the loop ring for its watcher from now on.
+        /// Makes the loop wake its watcher from now on.
         ///
         /// Look at the loop once afterwards, and call `stopRinging()` at the end.
         package func startRinging() { watchers.add(1, ordering: .sequentiallyConsistent) }
@@ -129,14 +130,14 @@ extension HostRunLoop {
         /// Undoes `startRinging()`.
         package func stopRinging() { watchers.subtract(1, ordering: .relaxed) }
 
-        /// Has the loop note when a busy period ends.
+        /// Makes the loop record when a busy period ends.
         ///
-        /// For one watcher, and one busy period at a time.
+        /// Only for one watcher, and for one busy period at a time.
         package func timeEnd(of reading: Reading) {
             timed.store(reading.word, ordering: .sequentiallyConsistent)
         }
 
-        /// When a busy period ended that was to be timed; nil if the loop did not note it.
+        /// When a busy period that was to be timed ended; nil if the loop did not record it.
         package func end(of reading: Reading) -> Instant? {
             guard ended.load(ordering: .acquiring) == reading.word else { return nil }
             return Instant(nanoseconds: endTime.load(ordering: .relaxed))

@@ -11,7 +11,7 @@ struct MainQueue: ~Copyable, Sendable {
     /// Callable from any thread.
     var descriptor: CInt { rawDescriptor.load(ordering: .acquiring) }
 
-    /// Whether the queue is being drained: that is not re-entrant.
+    /// Whether the queue is being drained, which is not re-entrant.
     ///
     /// Callable from any thread.
     var isInCallout: Bool { callout.load(ordering: .acquiring) }
@@ -73,7 +73,7 @@ extension HostRunLoop {
         mode.watchMainQueue(mainQueue.descriptor, hostsMainQueue(in: mode))
     }
 
-    /// An event if the main dispatch queue is to be served in a mode without an epoll instance that could report it.
+    /// Returns an event if the main dispatch queue must be served in a mode without an epoll instance to report it.
     func mainQueueEventWithoutPoller(in mode: LoopMode) -> LoopEvent? {
         mode.poller == nil && hostsMainQueue(in: mode) && mainQueue.isReady ? .mainQueue : nil
     }

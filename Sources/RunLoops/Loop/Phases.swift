@@ -24,7 +24,7 @@ extension HostRunLoop {
 
     // MARK: Sources
 
-    /// A source with what it is sorted by.
+    /// A signalled source with its sort key.
     struct SignalledSource {
         let source: Source
         let signalNumber: UInt64
@@ -43,7 +43,7 @@ extension HostRunLoop {
             }
         }
         if batch.count > 1 {
-            // Last first: they are taken from the end.
+            // In reverse order: they are taken from the end.
             batch.sort { ($0.source.order, $0.signalNumber) > ($1.source.order, $1.signalNumber) }
             // The rest of this batch is left to a nested run, or to the next one.
             mode.noteSignal()
@@ -116,7 +116,7 @@ extension HostRunLoop {
         return port.readiness.isEmpty ? nil : port
     }
 
-    /// The same for an event that may be outdated: asks the kernel again.
+    /// The same for an event that may be outdated: it asks the kernel again.
     func readyPortNow(_ token: UInt64, _ events: Epoll.Events, in mode: LoopMode) -> ReadyPort? {
         guard let port = readyPort(token, events, in: mode) else { return nil }
         return readyPort(token, Readiness.now(of: port.source.number, for: events), in: mode)

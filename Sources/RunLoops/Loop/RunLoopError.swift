@@ -18,7 +18,7 @@ public struct RunLoopError: Error, Hashable, CustomStringConvertible {
         public static let invalidDate = Code(text: "a number of seconds is not finite")
     }
 
-    /// What kind of failure it is.
+    /// The kind of failure.
     public let code: Code
     /// The error of the system call, if one failed.
     package let underlyingError: Errno?

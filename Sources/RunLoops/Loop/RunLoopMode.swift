@@ -21,7 +21,7 @@ extension HostRunLoop {
         /// The name.
         public var description: String { rawValue }
 
-        /// The mode in which a loop usually runs, by the name of `default`.
+        /// The mode in which a loop usually runs; its name is `default`.
         public static let `default` = Mode(rawValue: "default")
 
         /// All modes that were declared common: a pseudo mode to add items to, in which no loop runs.

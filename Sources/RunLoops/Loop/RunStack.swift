@@ -51,7 +51,7 @@ final class RunStack: @unchecked Sendable {
     @inline(__always)
     var areAllEnding: Bool { allEnd.load(ordering: .acquiring) }
 
-    /// How long requests may then wait for their answers: nanoseconds on the monotonic clock.
+    /// How long requests may wait for their answers then: nanoseconds on the monotonic clock.
     var endOfRequests: Int64 { requestEnd.load(ordering: .relaxed) }
 
     /// Ends all runs, now and later; only the first call says how long requests may wait.
@@ -92,7 +92,7 @@ final class RunStack: @unchecked Sendable {
 
     // MARK: The loop's thread
 
-    /// Notes that a run begins or ends: earlier harvested events may be outdated.
+    /// Counts the beginning or end of a run: events that were harvested earlier may be outdated.
     func countBoundary() { number += 1 }
 
     /// Notes the stage of the innermost run.
@@ -116,7 +116,7 @@ final class RunStack: @unchecked Sendable {
     @inline(__always)
     var nesting: UInt32 { UInt32(truncatingIfNeeded: count.load(ordering: .relaxed)) }
 
-    /// Takes the order to stop the innermost run; returns whether there was one.
+    /// Takes the request to stop the innermost run; returns whether there was one.
     @inline(__always)
     func takeStop() -> Bool {
         guard stopped.load(ordering: .acquiring) else { return false }
@@ -136,7 +136,7 @@ final class RunStack: @unchecked Sendable {
     /// Notes when the time of the innermost run is over.
     func pushDeadline(_ limit: Duration) -> RunDeadline {
         if !deadlines.isEmpty {
-            // Deadlines that have passed by now have had their wake-up.
+            // Deadlines that have already passed have had their wake-up.
             markOverdue()
         }
         let deadline = RunDeadline(limit: limit)
@@ -173,7 +173,7 @@ final class RunStack: @unchecked Sendable {
 
     // MARK: Damage
 
-    /// Counts a run that does not exist: `InvariantTests` shows by it that the check can see something.
+    /// Counts a run that does not exist; `InvariantTests` uses it to prove that the check detects this.
     func damageCount() { count.add(1, ordering: .relaxed) }
 }
 

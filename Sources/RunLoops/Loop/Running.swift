@@ -9,7 +9,7 @@ extension HostRunLoop {
     /// To be called on the loop's own thread.
     @available(*, noasync, message: "a task must not block its thread: run a loop in a synchronous function")
     public func run() {
-        // As CFRunLoopRun does it: a limit beyond the longest is none.
+        // As in CFRunLoopRun: a limit beyond the longest one means no limit.
         while true {
             switch run(in: .default, for: .seconds(10_000_000_000)) {
             case .finished, .stopped: return
@@ -42,7 +42,7 @@ extension HostRunLoop {
     ///
     /// - Parameters:
     ///   - mode: The mode; nothing runs in `.common`.
-    ///   - limit: How long at most. Zero or less means one pass that does not wait; more than sixteen years means for ever.
+    ///   - limit: How long to run at most. Zero or less means one pass that does not wait; more than sixteen years means for ever.
     ///   - returnAfterSourceHandled: Whether to end after the first pass in which a source or a port was handled.
     /// - Returns: Why the run ended.
     @available(*, noasync, message: "a task must not block its thread: run a loop in a synchronous function")
@@ -219,18 +219,18 @@ extension HostRunLoop {
         case finished
         /// The run was stopped.
         case stopped
-        /// The time was over.
+        /// The time limit passed.
         case timedOut
         /// A source was handled, and the run was to end after that.
         case handledSource
     }
 }
 
-/// The runs of Foundation's RunLoop, made from CFRunLoop's.
+/// The runs of Foundation's RunLoop, built on those of CFRunLoop.
 extension HostRunLoop {
     /// Runs the loop in the default mode until a point of time, or until the mode is empty.
     ///
-    /// As in Foundation, it is a series of runs that each end after one source was handled. `stop()` ends only the innermost of these, and
+    /// As in Foundation, it is a series of runs that each end after one source was handled. `stop()` ends only the current run, and
     /// the series goes on. A point in the past means one pass that does not wait. Call it on the loop's own thread.
     ///
     /// - Parameter date: The point of time.
@@ -240,9 +240,9 @@ extension HostRunLoop {
         while run(in: .default, before: date), date > .now, !runs.areAllEnding {}
     }
 
-    /// Runs the loop in a mode until one source or port was handled, it is stopped, or a point of time.
+    /// Runs the loop in a mode until one source or port was handled, it is stopped, or a point of time is reached.
     ///
-    /// Timers and blocks do not end it, except the last item of the mode. Call it on the loop's own thread.
+    /// Timers and blocks do not end it, unless the mode is empty after them. Call it on the loop's own thread.
     ///
     /// - Parameters:
     ///   - mode: The mode; nothing runs in `.common`.
@@ -257,7 +257,7 @@ extension HostRunLoop {
         return true
     }
 
-    /// Runs one pass of a mode that does not wait; returns until when a run of it would sleep.
+    /// Runs one pass of a mode that does not wait; returns the time until which a run of the mode would then sleep.
     ///
     /// The pass fires due timers and may handle a source, as in Foundation. Call it on the loop's own thread.
     ///

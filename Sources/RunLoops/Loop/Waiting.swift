@@ -15,7 +15,7 @@ extension HostRunLoop {
         while true {
             let isWoken = waker.state.isPending
             let hasDueTimers = hasDueTimers(in: mode)
-            // A wait harvests by itself; without one, the kernel has to be asked.
+            // A wait harvests anyway; if there is no wait, the kernel must be asked.
             let mustHarvest = polls || isWoken || hasDueTimers
             var turn = mode.lastTurn
             for _ in 0..<3 {
@@ -84,7 +84,7 @@ extension HostRunLoop {
         return nil
     }
 
-    /// Returns the event, or what is left of it after another run.
+    /// Returns the event, reduced to what still holds after another run.
     func presentEvent(_ event: LoopEvent, in mode: LoopMode) -> LoopEvent {
         guard case .port(let port) = event else { return event }
         return readyPortNow(port.token, port.events, in: mode).map { .port($0) } ?? .none
@@ -102,7 +102,7 @@ extension HostRunLoop {
     /// The same for a run.
     private func harvestInRun(_ mode: LoopMode, blocks: Bool) {
         harvest(mode, blocks: blocks)
-        // Next to a system call it costs nothing.
+        // Next to a system call this costs nothing.
         _ = hf_recovery_note_control_words()
     }
 
@@ -132,9 +132,9 @@ extension HostRunLoop {
         return lock.withLock { mode.coalescedDeadline }
     }
 
-    /// Ends the announced sleep after `wait`, which blocks unless the time has come already.
+    /// Calls `wait`, which blocks unless the deadline has already come, and ends the announced sleep after it.
     func block(until end: Int64, _ wait: (_ blocks: Bool) -> Void) {
-        // A deadline that has come is never armed: that would cost a system call, and the kernel some thirty microseconds.
+        // A deadline that has already come is not armed: that would cost a system call, and the kernel some thirty microseconds.
         let isOver = end != .max && end <= currentTime()
         var before: Progress.State?
         if !isOver {
@@ -151,10 +151,10 @@ extension HostRunLoop {
 
 /// The descriptors of a loop, and how it works without them.
 ///
-/// A loop needs an eventfd and a timerfd, and an epoll instance for each mode. If a process has no descriptor left, it can make loops and
-/// modes all the same, and they work without theirs until there are some again. Only adding a port is refused.
+/// A loop needs an eventfd, a timerfd, and an epoll instance for each mode. If the process has no descriptor left, loops and modes
+/// can still be made, and they work without descriptors until there are some again. Only adding a port is refused.
 extension HostRunLoop {
-    /// How long a loop without an eventfd sleeps at most, so how late a wake-up may come.
+    /// How long a loop without an eventfd sleeps at most, and so how late a wake-up may come.
     private static var slice: Int64 { 5_000_000 }
 
     /// How many descriptors the port sources of the default mode watch.
@@ -209,8 +209,8 @@ extension HostRunLoop {
 
 /// Waiting for several modes at once.
 ///
-/// By poll(2) on the epoll instances of the modes. An epoll instance around them all would take a descriptor, and the sweep after a fault
-/// must work in a process that has none left.
+/// Uses poll(2) on the epoll instances of the modes. An epoll instance around them would need a descriptor, but the sweep after a
+/// fault must work in a process that has none left.
 extension HostRunLoop {
     /// Sleeps until a run in one of some modes would have something to do, or the loop is woken.
     ///

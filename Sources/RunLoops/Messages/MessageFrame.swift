@@ -10,10 +10,8 @@
 /// | 16..<24 | how many bytes the payload has |
 /// | 24..<32 | zero |
 ///
-/// The payload follows, unless it is in sealed memory.
-///
-/// The packet has these descriptors in this order: the sealed memory, if used; the reply port, if any (an end of a `SOCK_SEQPACKET`
-/// socket to send to); the message's own descriptors.
+/// The payload follows, unless it is in sealed memory. The packet has these descriptors in this order: the sealed memory, if
+/// used; the reply port, if any (an end of a `SOCK_SEQPACKET` socket to send to); the message's own descriptors.
 struct MessageFrame: Equatable {
     static let headSize = 32
     /// Larger payloads are sent in sealed memory: a packet must fit into a socket's buffer, by default 208 KiB.
