@@ -50,19 +50,19 @@ extension HostRunLoop {
         var isAlive: Bool { valid.load(ordering: .acquiring) }
 
         /// Invalidates it.
-        func end() { preconditionFailure("an item of a run loop is of no kind") }
+        func end() { preconditionFailure("a kind of item must override this") }
 
         /// Adds it to a mode of a loop; the result says whether it was added.
         func join(_ loop: HostRunLoop, in mode: Mode) throws(RunLoopError) -> AddResult {
-            preconditionFailure("an item of a run loop is of no kind")
+            preconditionFailure("a kind of item must override this")
         }
 
         /// Removes it from a mode of a loop.
-        func part(from loop: HostRunLoop, in mode: Mode) { preconditionFailure("an item of a run loop is of no kind") }
+        func part(from loop: HostRunLoop, in mode: Mode) { preconditionFailure("a kind of item must override this") }
 
         /// Returns whether it is in a mode of a loop.
         func isMember(of loop: HostRunLoop, in mode: Mode) -> Bool {
-            preconditionFailure("an item of a run loop is of no kind")
+            preconditionFailure("a kind of item must override this")
         }
 
         // MARK: The item's lock

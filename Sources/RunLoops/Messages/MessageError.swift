@@ -8,7 +8,7 @@ extension HostRunLoop {
             fileprivate let text: String
 
             /// The time limit passed before the port had room, or before the answer came.
-            public static let timedOut = Code(text: "the time was over")
+            public static let timedOut = Code(text: "the time limit passed")
             /// The port was invalidated, its process is gone, or nobody listens at the address.
             public static let portInvalid = Code(text: "the port is invalid or its process is gone")
             /// The request was dropped without an answer, and nobody can send one any more.
@@ -19,7 +19,7 @@ extension HostRunLoop {
             package static let tooLarge = Code(text: "the payload has more than \(Message.payloadLimit) bytes")
             /// The message has more than 251 descriptors, or too many are already in transit.
             package static let tooManyDescriptors = Code(
-                text: "too many descriptors: a message carries \(Message.descriptorLimit)"
+                text: "too many descriptors: a message carries at most \(Message.descriptorLimit)"
             )
             /// The address is empty, holds a NUL, or has more than 107 bytes.
             package static let addressInvalid = Code(text: "the address of a socket has 1 to 107 bytes and no NUL")

@@ -68,8 +68,8 @@ extension HostRunLoop {
         /// What happened, as a sentence.
         public var description: String {
             switch self {
-            case .timeOver: "the time was over before the loop ran the perform: it was cancelled"
-            case .timeOverWhileRunning: "the time was over while the perform was running: it goes on"
+            case .timeOver: "the time limit passed before the loop ran the perform: it was cancelled"
+            case .timeOverWhileRunning: "the time limit passed while the perform was running: it continues"
             case .threadEnded: "the loop's thread ended before it ran the perform"
             case .abandoned: "the perform faulted and was abandoned"
             }
