@@ -29,11 +29,16 @@ package final class CodeInspector: Sendable {
     private let origins = Atomic<UInt>(0)
     /// 1 once the tables were read beforehand, as far as that went.
     private let isWarm = Atomic<UInt32>(0)
-    /// How long the crash thread waits for that, in nanoseconds: less than a verdict may take.
-    private static let patience: Int64 = 1_500_000_000
+    /// How long the crash thread waits for that, in nanoseconds: most of the time that a verdict may take.
+    private let patience: Int64
 
-    /// Makes one for a process with this policy.
-    package init(trusting policy: RecoveryPolicy) {
+    /// Makes one for a process.
+    ///
+    /// - Parameters:
+    ///   - policy: Says which code in other languages is trusted.
+    ///   - deadline: How long a verdict may take.
+    package init(trusting policy: RecoveryPolicy, deadline: Duration) {
+        patience = Int64(CrashCapture.nanoseconds(deadline) / 4 * 3)
         trusted = TrustedCode(modules: policy.trustedModules, functions: policy.trustedFunctions)
     }
 
@@ -43,7 +48,7 @@ package final class CodeInspector: Sendable {
             origin: origin(at:),
             prepare: {
                 // That may load a library, which the crash thread may not.
-                Futex.wait(on: self.isWarm, while: 0, before: MonotonicClock.nanoseconds + Self.patience)
+                Futex.wait(on: self.isWarm, while: 0, before: MonotonicClock.nanoseconds + self.patience)
                 self.prepare(mayLoad: false)
             },
             threadLocalGuards: { self.origin?.threadLocalGuards },

@@ -211,6 +211,13 @@ package final class CrashCapture: Sendable {
         hf_capture_note_told(slot)
     }
 
+    /// Notes the same in the record of a fault, unless it was freed.
+    ///
+    /// If somebody frees the record meanwhile, the note may go to another fault, whose line is then missing if the process dies now.
+    package func noteTold(ofFault number: Int) {
+        if let slot = slot(ofFault: number) { hf_capture_note_told(slot) }
+    }
+
     /// Drops the runtimes' texts of a fault that was resumed.
     ///
     /// Call this once for each such fault, on the loop's thread.
@@ -319,11 +326,12 @@ package final class CrashCapture: Sendable {
     /// Callable from any thread, in ordinary code. If somebody frees the record meanwhile, these are the bytes of another: check the number
     /// in them.
     package func recordBytes(ofFault number: Int) -> [UInt8]? {
+        slot(ofFault: number).map { recordBytes(slot: $0) }
+    }
+
+    private func slot(ofFault number: Int) -> UInt32? {
         let count = unsafe spool.assumingMemoryBound(to: HFSpoolHeader.self).pointee.slot_count
-        for slot in 0..<count where unsafe Int(hf_capture_record(slot).pointee.number) == number {
-            return recordBytes(slot: slot)
-        }
-        return nil
+        return (0..<count).first { slot in unsafe Int(hf_capture_record(slot).pointee.number) == number }
     }
 
     /// The bytes of the snapshot of the other threads for a decided record, for the report writer; empty if there is none.

@@ -166,7 +166,10 @@ public final class EventHost {
         }
         // The crash thread starts before there is a writer. No callout runs before both are there.
         let sink = FaultSink(supervisor: supervisor)
-        let inspector = CodeInspector(trusting: configuration.recoveryPolicy)
+        let inspector = CodeInspector(
+            trusting: configuration.recoveryPolicy,
+            deadline: configuration.advanced.verdictDeadline
+        )
         var settings = CrashCapture.Configuration(
             spoolFolder: store.spoolPath.string,
             deadline: configuration.advanced.verdictDeadline,

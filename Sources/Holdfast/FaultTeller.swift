@@ -56,6 +56,8 @@ final class FaultTeller: Sendable {
         let words = words(ofFault: message.number) ?? message.plain
         guard let line = keep(words, of: message.number) else { return }
         logger.warning("\(line), its report is not written yet")
+        // Else the next process would log it once more.
+        capture.noteTold(ofFault: message.number)
     }
 
     /// Whether the log has the line of a fault.

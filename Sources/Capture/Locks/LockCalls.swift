@@ -13,6 +13,7 @@ final class LockCalls {
     /// A longer function, or a larger table, counts as damage.
     private static let longestFunction: UInt64 = 4 << 20
     private static let largestTable: UInt64 = 64 << 20
+    private static let mostRelocations = 1 << 20
 
     private struct Section {
         var addresses: Range<UInt64>
@@ -24,6 +25,8 @@ final class LockCalls {
     /// What the functions do whose addresses are stored at these places, and what the stubs at these places lead to.
     private let places: [UInt64: HeldLocks.Effect]
     private let stubs: [UInt64: HeldLocks.Effect]
+    /// Whether a table of relocations could not be read in full: it may name what the others do not.
+    private let isPartial: Bool
     private let starts: [UInt64]
     /// Whether a function only releases a lock, by its start.
     private var releasers: [UInt64: Bool] = [:]
@@ -35,10 +38,15 @@ final class LockCalls {
         var places: [UInt64: HeldLocks.Effect] = [:]
         var tables: [Section] = []
         var functionTable: Section?
+        var isPartial = false
         for section in file.sections {
             let header = section.header
             if header.sh_type == UInt32(SHT_RELA) {
-                places.merge(Self.places(in: section, of: file)) { first, _ in first }
+                guard let found = Self.places(in: section, of: file) else {
+                    isPartial = true
+                    continue
+                }
+                places.merge(found) { first, _ in first }
             }
             let (end, overflow) = header.sh_addr.addingReportingOverflow(header.sh_size)
             guard !overflow, header.sh_type == UInt32(SHT_PROGBITS) || section.name == ".eh_frame_hdr" else { continue }
@@ -49,6 +57,7 @@ final class LockCalls {
         }
         self.code = code
         self.places = places
+        self.isPartial = isPartial
         guard !places.isEmpty else {
             stubs = [:]
             starts = []
@@ -68,9 +77,10 @@ final class LockCalls {
     /// - Parameters:
     ///   - address: The address, as linked; for a return address one in the call.
     ///   - isExact: Whether the instruction at the address is the one that comes next.
-    /// - Returns: True also if it is unknown, as in a file without section headers, or in a function with a jump table.
+    /// - Returns: True also if it is unknown: in a file without section headers or with unreadable relocations, or in a function with a
+    ///   jump table.
     func mayBeHeld(at address: UInt64, isExact: Bool) -> Bool {
-        guard !code.isEmpty else { return true }
+        guard !code.isEmpty, !isPartial else { return true }
         // An address outside of code belongs to no function: a jump into data holds no lock by itself.
         guard !places.isEmpty, code.contains(where: { $0.addresses.contains(address) }) else { return false }
         guard let function = extent(ofFunctionAt: address) else { return true }
@@ -168,19 +178,37 @@ final class LockCalls {
         return (0..<count).compactMap { functions.start(UInt64($0), load) }.sorted()
     }
 
-    private static func places(in section: ELFFile.Section, of file: ELFFile) -> [UInt64: HeldLocks.Effect] {
-        guard let table = file.linked(from: section) else { return [:] }
-        let symbols = file.contents(of: table)
-        let names = ELFNames(file.contents(linkedFrom: table))
+    /// The places that a table of relocations names; nil if it, its symbols or their names cannot be read in full.
+    private static func places(in section: ELFFile.Section, of file: ELFFile) -> [UInt64: HeldLocks.Effect]? {
+        let relocations = file.contents(of: section)
+        let entries = relocations.count / MemoryLayout<Elf64_Rela>.size
+        // `contents(of:)` reads all of a section or nothing.
+        guard relocations.count == section.header.sh_size, entries <= mostRelocations else { return nil }
+        var isWhole = true
         var places: [UInt64: HeldLocks.Effect] = [:]
-        file.contents(of: section).forEach(Elf64_Rela.self, atMost: 1 << 20) { relocation in
+        // Read for the first relocation that has a symbol: the table of a static program refers to no symbols.
+        var tables: (symbols: [UInt8], names: ELFNames)?
+        relocations.forEach(Elf64_Rela.self, atMost: entries) { relocation in
             let type = CInt(truncatingIfNeeded: relocation.r_info & 0xffff_ffff)
-            guard type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT else { return }
+            guard isWhole, type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT else { return }
+            if tables == nil { tables = symbols(of: section, in: file) }
             let place = Int(relocation.r_info >> 32) * MemoryLayout<Elf64_Sym>.size
-            guard let symbol = symbols.value(Elf64_Sym.self, at: place) else { return }
+            guard let (symbols, names) = tables, let symbol = symbols.value(Elf64_Sym.self, at: place) else {
+                isWhole = false
+                return
+            }
             places[relocation.r_offset] = effect(ofSlowPath: names[Int(symbol.st_name)])
         }
-        return places
+        return isWhole ? places : nil
+    }
+
+    private static func symbols(
+        of relocations: ELFFile.Section,
+        in file: ELFFile
+    ) -> (symbols: [UInt8], names: ELFNames)? {
+        guard let table = file.linked(from: relocations), let strings = file.linked(from: table) else { return nil }
+        let names = file.contents(of: strings)
+        return names.isEmpty ? nil : (file.contents(of: table), ELFNames(names))
     }
 
     private static func stubs(

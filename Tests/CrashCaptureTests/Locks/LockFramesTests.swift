@@ -144,6 +144,26 @@ private enum LockScenario {
         expectNothingIsCleared(by: image, at: place)
     }
 
+    @Test func `A file whose relocations are cut off clears nothing`() throws {
+        let place = (LockScenario.withoutLock().first ?? 0) - 1
+        var image = try #require(mappedImage(containing: place))
+        let folder = try TemporaryFolder()
+        let copy = folder.path + "/program"
+        try FileManager.default.copyItem(atPath: image.path, toPath: copy)
+        image.path = copy
+        let sections = try #require(ELFFile(path: copy)).sections
+        let table = try #require(sections.firstIndex { $0.header.sh_type == UInt32(SHT_RELA) && $0.header.sh_size > 0 })
+        let handle = try #require(FileHandle(forUpdatingAtPath: copy))
+        // e_shoff (elf(5)).
+        try handle.seek(toOffset: 0x28)
+        let headers = try #require(try handle.read(upToCount: 8)).withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
+        // sh_offset of that section, 24 bytes into its header of 64: far behind the end of the file.
+        try handle.seek(toOffset: headers + UInt64(table * 64 + 24))
+        try handle.write(contentsOf: Data([0, 0, 0, 0, 0, 0, 0xff, 0]))
+        try handle.close()
+        expectNothingIsCleared(by: image, at: place)
+    }
+
     @Test func `The file of another build clears nothing`() throws {
         let place = (LockScenario.withoutLock().first ?? 0) - 1
         var image = try #require(mappedImage(containing: place))
