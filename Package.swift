@@ -219,8 +219,16 @@ let package = Package(
         // What tests are made with.
         .target(
             name: "TestSupport",
-            dependencies: ["CrashReports", "RunLoops", "Symbolication"],
+            dependencies: ["CLinuxShims", "CrashReports", "RunLoops", "Symbolication"],
             path: "Tests/Support/TestSupport",
+            swiftSettings: swiftSettings
+        ),
+        // Reports to test with, for whoever reads, shows or exports them.
+        .target(
+            name: "ReportTestSupport",
+            dependencies: ["CrashReports", "TestSupport", system],
+            path: "Tests/Support/ReportTestSupport",
+            exclude: ["Fixtures"],
             swiftSettings: swiftSettings
         ),
         testSupport("AllocationCounter"),
@@ -232,6 +240,8 @@ let package = Package(
         testProgram("run-loop-stress", ["RunLoops", system]),
         testProgram("stall-trial", ["RunLoops", "CrashCapture", "StallDetection"]),
         testProgram("store-probe", ["CrashReports", system]),
+        // Nobody handles what it commits.
+        testProgram("fault-probe", ["FaultInjection"]),
         // The example of CrashReportFormat.md: it sees what any program sees that imports CrashReports.
         testProgram("report-reader", ["CrashReports"], packageAccess: false),
         // Bugs to group: the corpus of CrashReportsTests is made with it.
@@ -281,17 +291,24 @@ let package = Package(
         tests(
             "CrashReportsTests",
             [
-                "CRecordLayout", "CrashReports", "LinuxSystem", "ReportText", "Symbolication", "TestSupport",
-                "crashreport",
+                "CRecordLayout", "CrashReports", "LinuxSystem", "Symbolication", "ReportTestSupport", "TestSupport",
                 "store-probe", "report-reader", system,
             ],
-            exclude: ["Fixtures", "Corpus"]
+            exclude: ["Corpus"]
         ),
+        tests("ReportTextTests", ["ReportText", "CrashReports", "ReportTestSupport", "TestSupport", system]),
         tests(
             "ReportExportsTests",
-            ["ReportExports", "ReportText", "TestSupport", "CrashReports", "crashreport", system],
+            ["ReportExports", "ReportText", "CrashReports", "ReportTestSupport", "TestSupport", "crashreport", system],
             exclude: ["Fixtures", "Scripts"]
         ),
+        // Runs the built program: the executable `crashreport` has the commands.
+        tests(
+            "CrashReportCommandTests",
+            ["CrashReports", "ReportText", "ReportTestSupport", "TestSupport", "crashreport", system],
+            exclude: ["Fixtures"]
+        ),
+        tests("FaultInjectionTests", ["FaultInjection", "TestSupport", "fault-probe"]),
         tests(
             "CrashCaptureTests",
             [

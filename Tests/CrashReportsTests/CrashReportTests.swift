@@ -1,4 +1,5 @@
 import Foundation
+import ReportTestSupport
 import Testing
 
 @testable import CrashReports

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import CrashReports
@@ -53,7 +54,7 @@ import Testing
     }
 
     @Test func `The documentation has the figures`() throws {
-        let page = Fixture.package.appendingPathComponent("Documentation/Fingerprints.md")
+        let page = BuiltProduct.file("Documentation/Fingerprints.md")
         let text = try String(contentsOf: page, encoding: .utf8)
         #expect(text.contains("\(corpus.entries.count) reports of \(Set(corpus.entries.map(\.label)).count) bugs"))
         let table = table

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import ReportTestSupport
 import SystemPackage
 import Testing
 

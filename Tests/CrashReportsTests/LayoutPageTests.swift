@@ -1,5 +1,6 @@
 import CRecordLayout
 import Foundation
+import TestSupport
 import Testing
 
 /// The tables of the documentation, against the headers that writer and reader share.
@@ -94,7 +95,7 @@ import Testing
     ]
 
     @Test(arguments: tables) private func `A table of the page is what the header declares`(table: Table) throws {
-        let url = Fixture.package.appendingPathComponent("Documentation/\(table.page).md")
+        let url = BuiltProduct.file("Documentation/\(table.page).md")
         let text = try String(contentsOf: url, encoding: .utf8)
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         let title = try #require(lines.firstIndex { $0.hasPrefix(table.title + ", ") })
@@ -111,7 +112,7 @@ import Testing
     }
 
     @Test func `The page says the version of the header`() throws {
-        let url = Fixture.package.appendingPathComponent("Documentation/CrashRecordFormat.md")
+        let url = BuiltProduct.file("Documentation/CrashRecordFormat.md")
         let text = try String(contentsOf: url, encoding: .utf8)
         #expect(text.contains("This page describes version \(HF_SPOOL_VERSION)."))
         #expect(text.contains("| 8 | u32 | `version` | \(HF_SPOOL_VERSION) |"))

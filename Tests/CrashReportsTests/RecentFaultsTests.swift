@@ -1,4 +1,5 @@
 import Foundation
+import ReportTestSupport
 import SystemPackage
 import Testing
 

@@ -1,5 +1,7 @@
 import Foundation
+import ReportTestSupport
 import SystemPackage
+import TestSupport
 import Testing
 
 @testable import CrashReports
@@ -10,7 +12,7 @@ import Testing
         let temporary = try TemporaryStore()
         try SampleStore.fill(temporary.store)
         let newest = try #require(try temporary.store.last())
-        let result = try ChildProcess(try ChildProcess.path(of: "report-reader"), [temporary.store.path.string])
+        let result = try ProgramRun.run(BuiltProduct.path(of: "report-reader"), [temporary.store.path.string])
         #expect(result.exitCode == 0)
         for report in try SampleStore.reports() {
             #expect(result.output.contains("\(report.timestamp)  \(report.process.name)"))
@@ -19,18 +21,13 @@ import Testing
         for frame in newest.thread.frames where frame.isUserCode {
             #expect(result.output.contains("  \(frame.location)\n"))
         }
-        let path = try ChildProcess.path(of: "report-reader")
-        #expect(try ChildProcess(path, [temporary.store.path.string, "nobody"]).output == "")
+        let path = try BuiltProduct.path(of: "report-reader")
+        #expect(try ProgramRun.run(path, [temporary.store.path.string, "nobody"]).output == "")
     }
 
     @Test func `The example of the page is that program`() throws {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        let page = try String(
-            contentsOf: root.appendingPathComponent("Documentation/CrashReportFormat.md"),
-            encoding: .utf8
-        )
-        let program = root.appendingPathComponent("Tests/Programs/report-reader/main.swift")
+        let page = try String(contentsOf: BuiltProduct.file("Documentation/CrashReportFormat.md"), encoding: .utf8)
+        let program = BuiltProduct.file("Tests/Programs/report-reader/main.swift")
         #expect(page.contains("```swift\n\(try String(contentsOf: program, encoding: .utf8))```\n"))
     }
 }

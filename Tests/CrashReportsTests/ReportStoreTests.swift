@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import LinuxSystem
+import ReportTestSupport
 import SystemPackage
 import Testing
 

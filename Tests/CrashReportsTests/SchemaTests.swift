@@ -1,5 +1,7 @@
 import Foundation
+import ReportTestSupport
 import SystemPackage
+import TestSupport
 import Testing
 
 @testable import CrashReports
@@ -24,12 +26,12 @@ import Testing
         """
 
     /// 0 for a valid report, 7 for another one.
-    private func validate(_ bytes: [UInt8], version: Int = CrashReport.schemaVersion) throws -> ChildProcess {
+    private func validate(_ bytes: [UInt8], version: Int = CrashReport.schemaVersion) throws -> ProgramRun {
         let file = temporary.directory.appending("report.json").string
         try Data(bytes).write(to: URL(fileURLWithPath: file))
         let name = version == CrashReport.schemaVersion ? "crash-report" : "crash-report-\(version)"
-        let schema = Fixture.package.appendingPathComponent("Documentation/\(name).schema.json").path
-        return try ChildProcess("/usr/bin/env", ["python3", "-c", Self.script, schema, file])
+        let schema = BuiltProduct.file("Documentation/\(name).schema.json").path
+        return try Python.run(["-c", Self.script, schema, file])
     }
 
     @Test(arguments: Fixture.reports)
@@ -49,7 +51,7 @@ import Testing
     }
 
     @Test func `The fixtures of a fault and of a stall have every key of the schema`() throws {
-        let schema = Fixture.package.appendingPathComponent("Documentation/crash-report.schema.json")
+        let schema = BuiltProduct.file("Documentation/crash-report.schema.json")
         let object = try JSONSerialization.jsonObject(with: Data(contentsOf: schema))
         let root = try #require(object as? [String: Any])
         let keys = try ["v1-everything.json", "v1-stall.json"].reduce(into: Set<String>()) { keys, name in
@@ -98,7 +100,7 @@ import Testing
 
     @Test(arguments: ["v1-fault.json", "v1-stall.json"])
     func `The examples in the documentation are fixtures`(name: String) throws {
-        let page = Fixture.package.appendingPathComponent("Documentation/CrashReportFormat.md")
+        let page = BuiltProduct.file("Documentation/CrashReportFormat.md")
         let text = try String(contentsOf: page, encoding: .utf8)
         let fixture = String(decoding: try Fixture.bytes(name), as: UTF8.self)
         #expect(text.contains("```json\n\(fixture)```\n"))

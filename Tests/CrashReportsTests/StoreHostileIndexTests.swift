@@ -1,6 +1,8 @@
 import Foundation
 import Glibc
+import ReportTestSupport
 import SystemPackage
+import TestSupport
 import Testing
 
 @testable import CrashReports

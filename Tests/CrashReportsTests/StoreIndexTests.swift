@@ -1,6 +1,8 @@
 import Foundation
 import Glibc
+import ReportTestSupport
 import SystemPackage
+import TestSupport
 import Testing
 
 @testable import CrashReports
@@ -141,7 +143,7 @@ import Testing
     /// Copies the store, and puts the copy in its place.
     private func moveAway() throws {
         let copy = temporary.directory.appending("copy")
-        let result = try ChildProcess("/bin/cp", ["-a", store.path.string, copy.string])
+        let result = try ProgramRun.run("/bin/cp", ["-a", store.path.string, copy.string])
         #expect(result.exitCode == 0)
         try FileManager.default.removeItem(atPath: store.path.string)
         #expect(rename(copy.string, store.path.string) == 0)

@@ -1,6 +1,8 @@
 import Foundation
 import Glibc
+import ReportTestSupport
 import SystemPackage
+import TestSupport
 import Testing
 
 @testable import CrashReports
@@ -202,7 +204,7 @@ import Testing
         #expect(store.verify().findings.map(\.kind) == [.wrongOwner])
         // Whoever copies it has it.
         let copy = temporary.directory.appending("copy")
-        let result = try ChildProcess("/bin/cp", ["-r", "--no-preserve=ownership", store.path.string, copy.string])
+        let result = try ProgramRun.run("/bin/cp", ["-r", "--no-preserve=ownership", store.path.string, copy.string])
         #expect(result.exitCode == 0)
         #expect(try ReportStore(path: copy).summaries().summaries.map(\.plainReason) == ["reason 0"])
     }

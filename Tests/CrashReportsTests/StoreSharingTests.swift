@@ -1,7 +1,9 @@
 import Foundation
 import Glibc
 import LinuxSystem
+import ReportTestSupport
 import SystemPackage
+import TestSupport
 import Testing
 
 @testable import CrashReports
@@ -67,8 +69,8 @@ import Testing
             // Until each has done something, and then any moment.
             try writers[round % 3].probe.wait(forLines: 3)
             usleep(UInt32.random(in: 0..<60_000, using: &generator))
-            for probe in writers.map(\.probe).shuffled() + others { probe.killAndWait() }
-            counting.killAndWait()
+            for probe in writers.map(\.probe).shuffled() + others { try probe.killAndWait() }
+            try counting.killAndWait()
 
             for (group, probe) in writers {
                 let lines = try probe.lines()
@@ -150,17 +152,18 @@ import Testing
     }
 
     private static let canMount: Bool = {
-        let result = try? ChildProcess("/usr/bin/unshare", ["-m", "/bin/mount", "-t", "tmpfs", "none", "/mnt"])
+        let result = try? ProgramRun.run("/usr/bin/unshare", ["-m", "/bin/mount", "-t", "tmpfs", "none", "/mnt"])
         return result?.exitCode == 0
     }()
 
     @Test(.enabled(if: canMount, "needs the right to mount a file system in a namespace of its own"))
     func `A full disk loses nothing that was there, says so, and goes on when there is room`() throws {
-        let probe = try ChildProcess.path(of: "store-probe")
+        let probe = try BuiltProduct.path(of: "store-probe")
         let script = "mount -t tmpfs -o size=200k,mode=700 none \"$1\" && exec \"$2\" fill \"$1/store\""
-        let result = try ChildProcess(
+        let result = try ProgramRun.run(
             "/usr/bin/unshare",
-            ["-m", "/bin/sh", "-c", script, "sh", store.path.string, probe]
+            ["-m", "/bin/sh", "-c", script, "sh", store.path.string, probe],
+            within: ProgramRun.patience
         )
         let lines = result.output.split(separator: "\n").map(String.init)
         #expect(result.exitCode == 0)
@@ -178,12 +181,13 @@ import Testing
         // Root may write anywhere: a read-only mount is what stops it, too.
         try #require(Self.canMount)
         _ = try StoreProbe("write", store.path, "few", "3").wait()
-        let probe = try ChildProcess.path(of: "store-probe")
+        let probe = try BuiltProduct.path(of: "store-probe")
         let script =
             "mount --bind \"$1\" \"$1\" && mount -o remount,ro,bind \"$1\" && exec \"$2\" with-files \"$1\" 100"
-        let result = try ChildProcess(
+        let result = try ProgramRun.run(
             "/usr/bin/unshare",
-            ["-m", "/bin/sh", "-c", script, "sh", store.path.string, probe]
+            ["-m", "/bin/sh", "-c", script, "sh", store.path.string, probe],
+            within: ProgramRun.patience
         )
         let lines = result.output.split(separator: "\n").map(String.init)
         #expect(lines.after("listed") == ["3"])

@@ -119,7 +119,7 @@ import Testing
         throws
     {
         let store = try StoreReader()
-        func start(_ name: String, looks: Bool) throws -> (end: ChildProcess.End, output: String, errors: String) {
+        func start(_ name: String, looks: Bool) throws -> ProgramRun {
             try ProgramRun.run(
                 BuiltProduct.path(of: "recovery-probe"),
                 ["crash-loops", store.path, "gone", name],

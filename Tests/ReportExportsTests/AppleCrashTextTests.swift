@@ -1,4 +1,5 @@
 import Foundation
+import ReportTestSupport
 import TestSupport
 import Testing
 
@@ -8,16 +9,16 @@ import Testing
 /// Apple's text, against its layout: that of PLCrashReporter's `PLCrashReportTextFormatter.m`.
 @Suite(.timeLimit(.minutes(10))) struct AppleCrashTextTests {
     @Test func `The text of a rich report is the golden one`() throws {
-        #expect(AppleCrashText(RichReport.report()).text() == (try Fixture.text("rich.crash")))
+        #expect(AppleCrashText(RichReport.report()).text() == (try Golden.text("rich.crash")))
     }
 
     @Test func `The text of a plain report is the golden one`() throws {
-        #expect(AppleCrashText(try Fixture.plain()).text() == (try Fixture.text("plain.crash")))
+        #expect(AppleCrashText(try Fixture.report("v1-plain.json")).text() == (try Golden.text("plain.crash")))
     }
 
     @Test(arguments: ["rich.crash", "plain.crash"])
     func `A golden text fits the grammar of the layout`(name: String) throws {
-        let found = try AppleCrashGrammar.parse(try Fixture.text(name))
+        let found = try AppleCrashGrammar.parse(try Golden.text(name))
         #expect(found.images == 2)
         #expect(found.crashedThread == 0)
         #expect(found.frames >= 5)
@@ -25,7 +26,7 @@ import Testing
     }
 
     @Test func `A hostile report fits the grammar, and adds no thread to it`() throws {
-        let report = try Fixture.evilReport()
+        let report = try HostileReports.fault()
         let found = try AppleCrashGrammar.parse(AppleCrashText(report).text())
         #expect(found.threads == report.otherThreads.count + 1)
         #expect(found.images == report.images.count)

@@ -1,4 +1,5 @@
 import Foundation
+import ReportTestSupport
 import TestSupport
 import Testing
 
@@ -26,7 +27,7 @@ import Testing
         let file = try folder.write(html, to: "page.html")
         // Whoever wants to see it for themselves names a folder for pictures.
         let pictures = ProcessInfo.processInfo.environment["HOLDFAST_PICTURES"].map { [$0] } ?? []
-        return Seen(try Python.run("look-at-page.py", [try Self.chromium(), file] + pictures))
+        return Seen(try PythonScript.run("look-at-page.py", [try Self.chromium(), file] + pictures))
     }
 
     /// What holds for every page, however hostile.
@@ -61,7 +62,8 @@ import Testing
     }
 
     @Test func `A page with stalls is whole, readable and quiet, and so is a hostile one`() throws {
-        let seen = try look(at: Pages.html(RichStore.reports() + [try Fixture.stall(), try Fixture.stall("v1-ping")]))
+        let stalls = [try Fixture.report("v1-stall.json"), try Fixture.report("v1-ping.json")]
+        let seen = try look(at: Pages.html(RichStore.reports() + stalls))
         try expectSound(seen)
         for scheme in ["light", "dark"] {
             let text = try #require(seen[scheme]["structure"]["text"].string)
@@ -70,7 +72,7 @@ import Testing
             }
             #expect(seen[scheme]["groups"].integer == 7)
         }
-        try expectSound(try look(at: Pages.html([try Fixture.evilStall()])))
+        try expectSound(try look(at: Pages.html([try HostileReports.stall()])))
     }
 
     @Test func `The page of a store is whole, readable and quiet`() throws {
@@ -109,7 +111,7 @@ import Testing
     }
 
     @Test func `A hostile report is inert`() throws {
-        let seen = try look(at: Pages.html([try Fixture.evilReport()]))
+        let seen = try look(at: Pages.html([try HostileReports.fault()]))
         try expectSound(seen)
         let text = try #require(seen["light"]["structure"]["text"].string)
         #expect(text.contains("<script>window.injected=1</script>"), "it is shown as the text that it is")

@@ -16,13 +16,8 @@ import Testing
         store = ReportStore(path: FilePath(folder.path).appending("store"))
     }
 
-    private func run(_ arguments: String...) throws -> (exitCode: CInt?, output: String, errors: String) {
-        let run = try ProgramRun.run(
-            try BuiltProduct.path(of: "crashreport"),
-            arguments + ["--store", store.path.string]
-        )
-        guard case .exited(let code) = run.end else { return (nil, run.output, run.errors) }
-        return (code, run.output, run.errors)
+    private func run(_ arguments: String...) throws -> ProgramRun {
+        try ProgramRun.crashreport(arguments + ["--store", store.path.string])
     }
 
     private func file(_ name: String) -> String { "\(folder.path)/\(name)" }
@@ -47,7 +42,7 @@ import Testing
         let mode = try FileManager.default.attributesOfItem(atPath: file("one.envelope"))[.posixPermissions] as? Int
         #expect(mode == 0o600, "reports are nobody else's business")
         let apple = try run("export", "last", "--format", "apple")
-        #expect(apple.output == (try Fixture.text("rich.crash")))
+        #expect(apple.output == (try Golden.text("rich.crash")))
         let attached = try run("export", "last", "--format", "sentry", "--attach-report", "--release", "r1")
         #expect(attached.output.contains("\"type\":\"attachment\""))
         #expect(attached.output.contains("\"release\":\"r1\""))
@@ -101,8 +96,7 @@ import Testing
         ["report", "--html", "-", "--per-cause", "-1"],
     ])
     func `Wrong usage has a status of its own`(arguments: [String]) throws {
-        let program = try BuiltProduct.path(of: "crashreport")
-        #expect(try ProgramRun.run(program, arguments).end == .exited(64))
+        #expect(try ProgramRun.crashreport(arguments).end == .exited(64))
     }
 
     @Test func `What is not there and what cannot be written have theirs`() throws {

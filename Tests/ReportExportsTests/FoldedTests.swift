@@ -1,4 +1,5 @@
 import Foundation
+import ReportTestSupport
 import SystemPackage
 import TestSupport
 import Testing
@@ -16,13 +17,8 @@ import Testing
         store = ReportStore(path: FilePath(folder.path).appending("store"))
     }
 
-    private func run(_ arguments: String...) throws -> (exitCode: CInt?, output: String, errors: String) {
-        let run = try ProgramRun.run(
-            try BuiltProduct.path(of: "crashreport"),
-            arguments + ["--store", store.path.string]
-        )
-        guard case .exited(let code) = run.end else { return (nil, run.output, run.errors) }
-        return (code, run.output, run.errors)
+    private func run(_ arguments: String...) throws -> ProgramRun {
+        try ProgramRun.crashreport(arguments + ["--store", store.path.string])
     }
 
     private func lines(_ report: CrashReport) -> [String] {
@@ -35,7 +31,7 @@ import Testing
     }
 
     private func report(_ calls: [CrashReport.Stall.Call]) throws -> CrashReport {
-        var report = try Fixture.stall()
+        var report = try Fixture.report("v1-stall.json")
         report.stall?.profile = .init(samples: 1, seconds: 1, calls: calls)
         return report
     }
@@ -44,7 +40,7 @@ import Testing
         let start = "mail-agent;timer retry queue;libc.so.6+0x2724a;main;HostRunLoop.serveTimer(_:);"
         let sweep = start + "closure #1 in RetryQueue.start();RetryQueue.sweep()"
         #expect(
-            lines(try Fixture.stall()) == [
+            lines(try Fixture.report("v1-stall.json")) == [
                 "\(sweep) 20", "\(sweep);Message.parse(_:) 20", "\(sweep);Message.parse(_:);Regex.firstMatch(in:) 300",
                 "\(sweep);Message.parse(_:);Regex.firstMatch(in:);libswift_StringProcessing.so+0x8c0f4 900",
                 "\(sweep);Message.parse(_:);Header.name.getter 240", "\(sweep);AuditLog.append(_:);write 360",
@@ -103,9 +99,9 @@ import Testing
         #expect(none.errors.contains("\(fault.id) has no profile"))
         #expect(none.errors.contains("only stalls have a profile"))
         #expect(!FileManager.default.fileExists(atPath: "\(folder.path)/none.folded"))
-        let stall = try Fixture.stall()
+        let stall = try Fixture.report("v1-stall.json")
         try store.write(stall)
-        try store.write(try Fixture.stall("v1-ping"))
+        try store.write(try Fixture.report("v1-ping.json"))
         let all = try run("export", "--all", "--format", "folded")
         #expect(all.exitCode == 0)
         #expect(all.errors == "crashreport: 2 reports have no profile and are left out\n")

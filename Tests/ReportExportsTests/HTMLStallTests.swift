@@ -1,5 +1,5 @@
 import Foundation
-import TestSupport
+import ReportTestSupport
 import Testing
 
 @testable import CrashReports
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test func `A page of a stall says what stalled and where the time went`() throws {
-        let page = Pages.html([try Fixture.stall()])
+        let page = Pages.html([try Fixture.report("v1-stall.json")])
         for part in [
             "<title>RetryQueue.sweep() (RetryQueue.swift:58): 1.84 s, 100 %</title>",
             "aria-label=\"Flame graph of 1.84 s",
@@ -58,7 +58,8 @@ import Testing
     }
 
     @Test func `Stalls and faults are counted apart`() throws {
-        let page = Pages.html(RichStore.reports() + [try Fixture.stall(), try Fixture.stall("v1-ping")])
+        let stalls = [try Fixture.report("v1-stall.json"), try Fixture.report("v1-ping.json")]
+        let page = Pages.html(RichStore.reports() + stalls)
         #expect(page.contains("<div class=\"figure wait\"><b>4</b><span>stalled</span></div>"))
         #expect(page.contains("<b>3</b><span> stalls</span>"))
         #expect(page.contains("<b>1</b><span> stall</span>"))
@@ -67,7 +68,7 @@ import Testing
     }
 
     @Test func `A hostile stall leaves no markup and no control in a page`() throws {
-        let page = Pages.html([try Fixture.evilStall()])
+        let page = Pages.html([try HostileReports.stall()])
         #expect(page.contains("Flame graph"))
         #expect(page.matches(of: /<script/).count == 1)
         #expect(!page.contains("<img"))

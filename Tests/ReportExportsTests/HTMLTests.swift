@@ -1,6 +1,5 @@
 import Foundation
 import SystemPackage
-import TestSupport
 import Testing
 
 @testable import CrashReports
@@ -35,7 +34,7 @@ import Testing
     }
 
     @Test func `A hostile report leaves no markup and no control in a page`() throws {
-        let page = Pages.html([try Fixture.evilReport()])
+        let page = Pages.html([try HostileReports.fault()])
         #expect(page.matches(of: /<script/).count == 1)
         #expect(!page.contains("<img"))
         #expect(!page.contains("\" onload=\""))

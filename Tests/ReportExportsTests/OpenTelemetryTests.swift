@@ -1,4 +1,5 @@
 import Foundation
+import ReportTestSupport
 import TestSupport
 import Testing
 
@@ -17,7 +18,7 @@ import Testing
         let observed = Timestamp(seconds: 1_795_243_300)
         let bytes = try OTLPLogs(reports, observed: observed).bytes()
         let file = try folder.write(String(decoding: bytes, as: UTF8.self), to: "logs.jsonl")
-        return Seen(try Python.run("read-otlp.py", [file]))
+        return Seen(try PythonScript.run("read-otlp.py", [file]))
     }
 
     /// Attributes by their keys, with their values as protobuf writes them.
@@ -85,13 +86,13 @@ import Testing
     }
 
     @Test func `A resumed fault is an error outside of any trace`() throws {
-        let document = try read([try Fixture.plain()])[0]
+        let document = try read([try Fixture.report("v1-plain.json")])[0]
         #expect(document["severity"].integer == 17)
         #expect(document["traceId"].string == "")
     }
 
     @Test func `A hostile report is a record like any other`() throws {
-        let document = try read([try Fixture.evilReport()])[0]
+        let document = try read([try HostileReports.fault()])[0]
         #expect(document["traceId"].string == "")
         #expect(try #require(document["wireBytes"].integer) > 1000)
     }

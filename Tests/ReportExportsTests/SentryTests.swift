@@ -1,4 +1,5 @@
 import Foundation
+import ReportTestSupport
 import TestSupport
 import Testing
 
@@ -16,7 +17,7 @@ import Testing
     private func read(_ report: CrashReport, options: SentryEnvelope.Options = .init()) throws -> Seen {
         let bytes = try SentryEnvelope(report, options: options).bytes()
         let file = try folder.write(String(decoding: bytes, as: UTF8.self), to: "\(report.id).envelope")
-        return Seen(try Python.run("read-sentry.py", [file]))
+        return Seen(try PythonScript.run("read-sentry.py", [file]))
     }
 
     @Test func `An envelope holds the event of its report`() throws {
@@ -103,7 +104,7 @@ import Testing
     }
 
     @Test func `A resumed fault is an error that was handled`() throws {
-        let event = try read(try Fixture.plain())["items"][0]["payload"]
+        let event = try read(try Fixture.report("v1-plain.json"))["items"][0]["payload"]
         #expect(event["level"].string == "error")
         #expect(event["exception"]["values"][0]["mechanism"]["handled"].bool == true)
         #expect(event["release"].string == "mail-agent@8c2f0d3b5a5e")
@@ -125,7 +126,7 @@ import Testing
     }
 
     @Test func `A hostile report is an envelope like any other`() throws {
-        let report = try Fixture.evilReport()
+        let report = try HostileReports.fault()
         let bytes = try SentryEnvelope(report).bytes()
         // Nothing breaks out of its line: the headers, the item's headers, the event.
         #expect(bytes.split(separator: UInt8(ascii: "\n")).count == 3)

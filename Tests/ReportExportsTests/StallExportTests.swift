@@ -1,4 +1,5 @@
 import Foundation
+import ReportTestSupport
 import TestSupport
 import Testing
 
@@ -16,11 +17,11 @@ import Testing
     private func event(_ report: CrashReport) throws -> Seen {
         let bytes = try SentryEnvelope(report).bytes()
         let file = try folder.write(String(decoding: bytes, as: UTF8.self), to: "\(report.id).envelope")
-        return Seen(try Python.run("read-sentry.py", [file]))["items"][0]["payload"]
+        return Seen(try PythonScript.run("read-sentry.py", [file]))["items"][0]["payload"]
     }
 
     @Test func `Sentry is warned of a stall, which nothing signalled`() throws {
-        let event = try event(try Fixture.stall())
+        let event = try event(try Fixture.report("v1-stall.json"))
         #expect(event["level"].string == "warning")
         let exception = event["exception"]["values"][0]
         #expect(exception["type"].string == "Stall")
@@ -40,7 +41,7 @@ import Testing
     }
 
     @Test func `What was pinged has no thread anywhere`() throws {
-        let report = try Fixture.stall("v1-ping")
+        let report = try Fixture.report("v1-ping.json")
         let event = try event(report)
         let exception = event["exception"]["values"][0]
         #expect(exception["thread_id"].integer == nil)
@@ -53,9 +54,10 @@ import Testing
     }
 
     @Test func `A log record of a stall is a warning`() throws {
-        let bytes = try OTLPLogs([try Fixture.stall()], observed: Timestamp(seconds: 1_795_243_300)).bytes()
+        let bytes = try OTLPLogs([try Fixture.report("v1-stall.json")], observed: Timestamp(seconds: 1_795_243_300))
+            .bytes()
         let file = try folder.write(String(decoding: bytes, as: UTF8.self), to: "logs.jsonl")
-        let document = Seen(try Python.run("read-otlp.py", [file]))[0]
+        let document = Seen(try PythonScript.run("read-otlp.py", [file]))[0]
         #expect(document["severity"].integer == 13)
         let record = document["message"]["resourceLogs"][0]["scopeLogs"][0]["logRecords"][0]
         #expect(record["severityText"].string == "WARN")
@@ -70,7 +72,7 @@ import Testing
     }
 
     @Test func `Apple's text of a stall fits the grammar`() throws {
-        let text = AppleCrashText(try Fixture.stall()).text()
+        let text = AppleCrashText(try Fixture.report("v1-stall.json")).text()
         let found = try AppleCrashGrammar.parse(text)
         #expect(found.crashedThread == 0)
         #expect(found.threads == 2)
@@ -83,7 +85,7 @@ import Testing
         (CrashReport.Stall.End.abandoned, "ABANDONED"), (.never, "NEVER_ENDED"), (.init(rawValue: "vanished"), "ENDED"),
     ])
     func `Apple's text says what became of a stall`(end: CrashReport.Stall.End, code: String) throws {
-        var report = try Fixture.stall()
+        var report = try Fixture.report("v1-stall.json")
         report.stall?.end = end
         let text = AppleCrashText(report).text()
         #expect(try AppleCrashGrammar.parse(text).threads == 2)

@@ -1,4 +1,5 @@
 import Foundation
+import ReportTestSupport
 
 @testable import CrashReports
 
@@ -23,7 +24,9 @@ struct Corpus {
     let entries: [Entry]
 
     init() throws {
-        let decoded = try JSONDecoder().decode([Compact].self, from: Data(Fixture.bytes("../Corpus/reports.json")))
+        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("Corpus/reports.json")
+        let decoded = try JSONDecoder().decode([Compact].self, from: Data(contentsOf: file))
         entries = decoded.map(\.entry)
     }
 

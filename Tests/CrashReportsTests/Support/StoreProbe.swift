@@ -1,49 +1,48 @@
 import Foundation
 import Glibc
 import SystemPackage
+import TestSupport
 
-/// A process that uses a store until it is killed.
+/// A process that uses a store until it is killed, and never waits for a reader of what it says.
 final class StoreProbe {
-    private let process = Process()
-    private let output: URL
+    private let process: ChildProcess
+    private let folder: TemporaryFolder
+    private let output: String
 
     /// Starts it.
     init(_ command: String, _ store: FilePath, _ arguments: String...) throws {
-        output = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-probe-\(UUID().uuidString)")
-        _ = FileManager.default.createFile(atPath: output.path, contents: nil)
-        process.executableURL = URL(fileURLWithPath: try ChildProcess.path(of: "store-probe"))
-        process.arguments = [command, store.string] + arguments
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = try FileHandle(forWritingTo: output)
-        try process.run()
-    }
-
-    deinit {
-        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
-        try? FileManager.default.removeItem(at: output)
+        folder = try TemporaryFolder()
+        output = try folder.write("", to: "output")
+        process = try ChildProcess(
+            BuiltProduct.path(of: "store-probe"),
+            [command, store.string] + arguments,
+            outputPath: output
+        )
     }
 
     /// The whole lines that it has written so far.
     func lines() throws -> [String] {
-        let text = String(decoding: try Data(contentsOf: output), as: UTF8.self)
+        let text = String(decoding: try Data(contentsOf: URL(fileURLWithPath: output)), as: UTF8.self)
         // What follows the last newline was being written.
         return text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
     }
 
     /// Kills it, and waits for its end.
-    func killAndWait() {
-        kill(process.processIdentifier, SIGKILL)
-        process.waitUntilExit()
+    func killAndWait() throws {
+        process.kill(SIGKILL)
+        _ = try process.wait()
     }
 
-    /// Waits until it has written so many lines, or is gone.
+    /// Waits until it has written so many lines.
     func wait(forLines count: Int) throws {
-        while process.isRunning, try lines().count < count { usleep(200) }
+        try FolderWatch.wait(at: output, within: ProgramRun.patience, for: "\(count) lines of a probe") {
+            try lines().count >= count ? () : nil
+        }
     }
 
     /// Waits for its end; gives its lines.
     func wait() throws -> [String] {
-        process.waitUntilExit()
+        _ = try process.wait(within: ProgramRun.patience)
         return try lines()
     }
 }

@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 
 /// What was built with the tests.
 public enum BuiltProduct {
@@ -6,6 +6,11 @@ public enum BuiltProduct {
     public static let package = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .path
+
+    /// A file of the package, by its path from there.
+    public static func file(_ path: String) -> URL {
+        URL(fileURLWithPath: package).appendingPathComponent(path)
+    }
 
     /// Whether the tests are of a build without optimisation.
     public static let isDebug: Bool = {

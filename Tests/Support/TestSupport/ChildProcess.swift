@@ -1,3 +1,4 @@
+import CLinuxShims
 import Dispatch
 import Foundation
 public import Glibc
@@ -36,7 +37,7 @@ public final class ChildProcess: Sendable {
     public let pid: pid_t
     /// Where its standard error goes.
     public let errorPath: String
-    /// What it writes to its standard output.
+    /// What it writes to its standard output, unless that goes to a file.
     public let output: LineReader
     private let state = State()
     private let folder: TemporaryFolder
@@ -47,16 +48,21 @@ public final class ChildProcess: Sendable {
     ///   - path: The program.
     ///   - arguments: Its arguments, without its name.
     ///   - environment: What is added to the little that is handed on; its backtracer is off unless this says otherwise.
+    ///   - outputPath: A file, which exists, for its standard output; nil for `output` to read it. Whoever need not wait for a reader
+    ///     writes there.
     /// - Throws: `HarnessError`.
-    public init(_ path: String, _ arguments: [String], environment: [String: String] = [:]) throws {
+    public init(
+        _ path: String,
+        _ arguments: [String],
+        environment: [String: String] = [:],
+        outputPath: String? = nil
+    ) throws {
         _ = Self.noCoreFiles
         folder = try TemporaryFolder()
         errorPath = try folder.write("", to: "errors")
         var ends: [CInt] = [-1, -1]
-        // Not a pipe: the overlay has no pipe2(2), and another test may start a child before a second call marks its ends.
-        guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
-            throw HarnessError(call: "socketpair", code: errno)
-        }
+        // Closed on exec from the first: another test may start a child before a second call marks the ends.
+        guard hf_pipe(&ends) == 0 else { throw HarnessError(call: "pipe2", code: errno) }
         output = LineReader(takingOver: ends[0])
         defer { close(ends[1]) }
 
@@ -64,7 +70,11 @@ public final class ChildProcess: Sendable {
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-        posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
+        if let outputPath {
+            posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, outputPath, O_WRONLY | O_APPEND, 0)
+        } else {
+            posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
+        }
         posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errorPath, O_WRONLY | O_APPEND, 0)
 
         // A test runs on a thread that blocks signals, which a child would inherit.

@@ -8,6 +8,7 @@ public final class LineReader: Sendable {
         /// What comes before was returned.
         var start = 0
         var isAtEnd = false
+        var isOpen = true
     }
 
     private let descriptor: CInt
@@ -21,7 +22,16 @@ public final class LineReader: Sendable {
     }
 
     deinit {
-        close(descriptor)
+        close()
+    }
+
+    /// Reads no more: whoever writes finds nobody there.
+    public func close() {
+        buffer.withLock { buffer in
+            if buffer.isOpen { _ = Glibc.close(descriptor) }
+            buffer.isOpen = false
+            buffer.isAtEnd = true
+        }
     }
 
     /// The next line without its end; nil at the end of the stream, to which a reset counts, too.
@@ -48,8 +58,24 @@ public final class LineReader: Sendable {
         }
     }
 
+    /// What is left up to the end of the stream, with the ends of its lines.
+    ///
+    /// - Parameter limit: How long to wait for each piece.
+    /// - Returns: The text.
+    /// - Throws: `HarnessError` when nothing comes in time.
+    public func rest(within limit: Duration = Deadline.patience) throws -> String {
+        try buffer.withLock { buffer in
+            while !buffer.isAtEnd { try fill(&buffer, Deadline(limit)) }
+            defer {
+                buffer.bytes = []
+                buffer.start = 0
+            }
+            return String(decoding: buffer.bytes[buffer.start...], as: UTF8.self)
+        }
+    }
+
     private func fill(_ buffer: inout Buffer, _ deadline: Deadline) throws {
-        try deadline.wait(for: descriptor, POLLIN, "a line")
+        try deadline.wait(for: descriptor, POLLIN, "output")
         let count = withUnsafeTemporaryAllocation(byteCount: 64 * 1024, alignment: 16) { piece in
             let count = read(descriptor, piece.baseAddress, piece.count)
             if count > 0 { buffer.bytes.append(contentsOf: piece[..<count]) }

@@ -34,8 +34,8 @@ public final class StoreReader: Sendable {
     }
 
     /// Runs `crashreport` on the store.
-    public func crashreport(_ arguments: [String]) throws -> (end: ChildProcess.End, output: String, errors: String) {
-        try ProgramRun.run(BuiltProduct.path(of: "crashreport"), arguments + ["--store", path])
+    public func crashreport(_ arguments: [String]) throws -> ProgramRun {
+        try ProgramRun.crashreport(arguments + ["--store", path])
     }
 
     /// What `crashreport list` lists, the newest first.
@@ -92,12 +92,7 @@ public final class StoreReader: Sendable {
     /// What an independent validator has against some reports, and how many it saw.
     public static func violations(of paths: [String]) throws -> (texts: [String], count: Int) {
         let schema = BuiltProduct.package + "/Documentation/crash-report.schema.json"
-        let run = try ProgramRun.run(
-            "/usr/bin/env",
-            ["python3", "-c", validator, schema] + paths,
-            // Hundreds of reports of the fault matrix, with nothing said before all were seen.
-            within: .seconds(300)
-        )
+        let run = try Python.run(["-c", validator, schema] + paths)
         var lines = run.output.split(separator: "\n").map(String.init)
         guard run.end == .exited(0), let count = lines.popLast()?.split(separator: " ").first.flatMap({ Int($0) })
         else {
