@@ -122,6 +122,21 @@ let package = Package(
             swiftSettings: sourceSettings
         ),
 
+        // Tasks: the pool that runs their jobs, and boundaries in which one that faults is abandoned.
+        .target(
+            name: "CTaskPool",
+            dependencies: ["CRecoveryPoint"],
+            path: "Sources/Tasks/CTaskPool",
+            cSettings: cSettings
+        ),
+        .target(
+            name: "TaskBoundaries",
+            dependencies: ["CTaskPool", "CRecoveryPoint", system],
+            path: "Sources/Tasks",
+            exclude: ["CTaskPool"],
+            swiftSettings: sourceSettings
+        ),
+
         // Capture: from a signal to a verdict. Its C is the only code that runs in a crashed context.
         .systemLibrary(
             name: "CLibunwind",
@@ -137,8 +152,8 @@ let package = Package(
         .target(
             name: "CrashCapture",
             dependencies: [
-                "CCrashCapture", "CRecoveryPoint", "CLibunwind", "LinuxSystem", "Symbolication", logging,
-                system,
+                "CCrashCapture", "CRecordLayout", "CRecoveryPoint", "CTaskPool", "CLibunwind", "LinuxSystem",
+                "Symbolication", logging, system,
             ],
             path: "Sources/Capture",
             exclude: ["CCrashCapture", "CLibunwind"],
@@ -159,8 +174,8 @@ let package = Package(
         .target(
             name: "Holdfast",
             dependencies: [
-                "RunLoops", "CrashReports", "CrashCapture", "Symbolication", "StallDetection", "LinuxSystem", logging,
-                system,
+                "RunLoops", "CrashReports", "CrashCapture", "Symbolication", "StallDetection", "TaskBoundaries",
+                "LinuxSystem", logging, system,
             ],
             swiftSettings: sourceSettings
         ),
@@ -260,6 +275,8 @@ let package = Package(
         ),
         // With Foundation, which nothing else of the runtime's tests has.
         testProgram("condition-lock-probe", ["Holdfast", "FaultInjection", system]),
+        // With an async main.
+        testProgram("boundary-probe", ["Holdfast", "FaultInjection"]),
         testProgram("fault-matrix-probe", ["Holdfast", "FaultInjection", system]),
         // README's examples, and the first with the line that lets it give up.
         testProgram("greeter", ["Holdfast"], settings: [.treatAllWarnings(as: .error)]),
@@ -318,6 +335,7 @@ let package = Package(
                 system,
             ]
         ),
+        tests("TaskBoundariesTests", ["TaskBoundaries", "CTaskPool", "TestSupport"]),
         tests(
             "StallDetectionTests",
             [
@@ -329,7 +347,8 @@ let package = Package(
             "HoldfastTests",
             [
                 "TestSupport", "Holdfast", "CrashCapture", "CrashReports", "LinuxSystem", "StallDetection",
-                "Symbolication", "recovery-probe", "condition-lock-probe", "greeter", "mortal-greeter", "echo",
+                "Symbolication", "recovery-probe", "boundary-probe", "condition-lock-probe", "greeter",
+                "mortal-greeter", "echo",
             ]
         ),
         tests(

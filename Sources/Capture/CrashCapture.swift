@@ -297,6 +297,9 @@ package final class CrashCapture: Sendable {
         if hasSpoolFile { _ = unsafe unlink(spoolPath) }
     }
 
+    /// Has a call of exit(3) count as the orderly end of the process: an async `main` ends by it, and closes nothing.
+    package func expectExit() { hf_capture_expect_exit() }
+
     /// Restores the former handlers, and removes the spool file if every record in it was released.
     package func uninstall() {
         hf_sample_uninstall()

@@ -1,6 +1,7 @@
 internal import CCrashCapture
 internal import CLibunwind
 internal import CRecoveryPoint
+internal import CTaskPool
 internal import Glibc
 internal import Symbolication
 internal import SystemPackage
@@ -20,6 +21,9 @@ final class CrashThread: @unchecked Sendable {
     private let waitFunctions = FunctionRanges.waitFunctions
     private let addresses = AddressSet()
     private let initialisers = ThreadLocalInitialisers()
+    private let awaitChain = AwaitChain()
+    /// Where the Swift runtime's part for tasks is.
+    private let concurrencyLibrary: Range<UInt64>
     private let sampler: ThreadSampler
     private let inspection: CodeInspection
     /// Whether the last walk met a function whose origin nobody has looked up yet.
@@ -48,6 +52,7 @@ final class CrashThread: @unchecked Sendable {
             // same.
             _ = unsafe LoadedImages(spool: spool)
         }
+        concurrencyLibrary = walker?.images.concurrencyLibrary ?? 0..<0
         self.sampler = sampler
         self.inspection = inspection
         self.decide = decide
@@ -91,6 +96,7 @@ final class CrashThread: @unchecked Sendable {
             unsafe write(decision.reason, to: record)
             unsafe sampler.warmUp(record, with: walker)
             _ = unsafe mayBeAbandoned(record)
+            if let walker { unsafe awaitChain.write(behind: walker.asyncFrame, to: record, with: walker) }
         }
         // This walk meets no frame that would ask these.
         _ = inspection.origin(0)
@@ -259,6 +265,8 @@ final class CrashThread: @unchecked Sendable {
             isInInitialiser: facts & UInt32(HF_FACT_INITIALISER) != 0,
             isOverdue: facts & UInt32(HF_FACT_OVERDUE) != 0,
             isCalloutUnreadable: record.pointee.callout_kind == UInt32(HF_CALLOUT_UNREADABLE),
+            isInJob: record.pointee.callout_kind == HFCalloutKind.task.rawValue,
+            isIsolated: facts & UInt32(HF_FACT_ISOLATED) != 0,
             isExiting: hf_async_is_exiting(),
             foundNoRoom: facts & UInt32(HF_FACT_NO_ROOM) != 0,
             item: record.pointee.item,
@@ -318,6 +326,11 @@ final class CrashThread: @unchecked Sendable {
         var judge = WalkJudge()
         var reached = false
         var isInLockFunction = false
+        // The last frame of the application, and whether the runtime has called it.
+        var asyncFrame: AwaitChain.Frame?
+        var isAsyncFrameFound = false
+        var asyncPosition: UInt32 = 0
+        var position: UInt32 = 0
         let isOverdue = unsafe record.pointee.facts & UInt32(HF_FACT_OVERDUE) != 0
         addresses.reset()
         metPending = false
@@ -326,6 +339,7 @@ final class CrashThread: @unchecked Sendable {
             let address = frames.isEmpty ? programCounter : programCounter &- 1
             let isInnermost = frames.isEmpty
             frames.add(programCounter)
+            position &+= 1
             if isRecoverySwitch(address) {
                 // A callout that has just returned.
                 if isInnermost, isOverdue { judge.add(.other) }
@@ -333,8 +347,20 @@ final class CrashThread: @unchecked Sendable {
                 reached = true
             } else if hf_is_thread_start(address) {
                 judge.reachEnd()
+            } else if hf_task_pool_is_runner(programCounter) {
+                isAsyncFrameFound = asyncFrame != nil
+                judge.add(.runner)
             } else {
-                judge.add(classify(address))
+                let kind = classify(address)
+                judge.add(kind)
+                if !isAsyncFrameFound {
+                    if concurrencyLibrary.contains(address) {
+                        isAsyncFrameFound = asyncFrame != nil
+                    } else if kind == .application {
+                        asyncFrame = walker.asyncFrame
+                        asyncPosition = position
+                    }
+                }
                 if !reached {
                     addresses.insert(programCounter)
                     if hf_is_in_lock_function(address) { isInLockFunction = true }
@@ -345,6 +371,9 @@ final class CrashThread: @unchecked Sendable {
         unsafe record.pointee.frame_count = counts.kept
         unsafe record.pointee.head_frame_count = counts.head
         unsafe record.pointee.frames_omitted = counts.omitted
+        unsafe awaitChain.write(behind: isAsyncFrameFound ? asyncFrame : nil, to: record, with: walker)
+        unsafe record.pointee.await_position =
+            asyncPosition < counts.head ? asyncPosition : max(counts.head, asyncPosition &- counts.omitted)
         let end: FaultSummary.Walk.End = reached ? .recoveryPoint : complete ? .outermost : .broken
         // A fault cannot be in these functions, but an interruption can, and there the count of locks lags behind. A thread that waits for
         // a lock has a frame of the library above.

@@ -106,6 +106,10 @@ public struct FaultSummary: Sendable {
     package var isOverdue: Bool
     /// Whether the loop's own words about the callout could not be read: whose item it is, and which policy holds.
     package var isCalloutUnreadable: Bool
+    /// Whether it was in a job of a task in a fault boundary, which no loop runs.
+    package var isInJob: Bool
+    /// Whether that job was isolated to an actor, or it is not known to what.
+    package var isIsolated: Bool
     /// Whether the process has called `exit`, and so is ending.
     package var isExiting: Bool
     /// Whether all slots for records but the last stayed taken: the reports of earlier faults are not being written.
@@ -139,6 +143,8 @@ public struct FaultSummary: Sendable {
         isInInitialiser: Bool = false,
         isOverdue: Bool = false,
         isCalloutUnreadable: Bool = false,
+        isInJob: Bool = false,
+        isIsolated: Bool = false,
         isExiting: Bool = false,
         foundNoRoom: Bool = false,
         item: UInt64 = 0,
@@ -163,6 +169,8 @@ public struct FaultSummary: Sendable {
         self.isInInitialiser = isInInitialiser
         self.isOverdue = isOverdue
         self.isCalloutUnreadable = isCalloutUnreadable
+        self.isInJob = isInJob
+        self.isIsolated = isIsolated
         self.isExiting = isExiting
         self.foundNoRoom = foundNoRoom
         self.item = item
@@ -176,7 +184,7 @@ extension FaultSummary {
     ///
     /// Then the thread that faulted does not hold the heap, and the next steps may allocate.
     var mayBeResumed: Bool {
-        hasRecoveryPoint && !isInTask && !isInCriticalSection && !holdsLock && !isInLockFrame
+        hasRecoveryPoint && !isInTask && !isIsolated && !isInCriticalSection && !holdsLock && !isInLockFrame
             && !hasOpenRuntimeState && !isInInitialiser
             && walk.end == .recoveryPoint && !walk.hasForeignFrame && !walk.hasNativeFrame && !walk.hasUnknownFrame
             && hasCleanPrefix

@@ -37,6 +37,16 @@ internal import CCrashCapture
         return nil
     }
 
+    /// Where the Swift runtime's library for tasks is; empty if there is none, or if it is a part of the program.
+    var concurrencyLibrary: Range<UInt64> {
+        var start: UInt64 = 0
+        var end: UInt64 = 0
+        guard unsafe hf_function_bounds("swift_job_run", &start, &end) == 0, let image = unsafe image(at: start),
+            unsafe image.pointee.kind != .application
+        else { return 0..<0 }
+        return unsafe image.pointee.base..<image.pointee.end
+    }
+
     /// Whether an address lies in the code of an image.
     func isCode(_ address: UInt64) -> Bool {
         guard let image = unsafe image(at: address) else { return false }

@@ -117,6 +117,8 @@ extension EventHost {
             public var capturesMemory = false
             /// The size of a callout stack in bytes.
             package var calloutStackSize = 1 << 20
+            /// The size in bytes of a stack on which jobs in fault boundaries run: of addresses, of which only those in use cost memory.
+            package var taskStackSize = 8 << 20
             /// How often an item is put back before it stays in quarantine for ever.
             package var quarantineTrials = Int.max
             /// How long observed signals wait until somebody runs the main loop; then they act as if they were not observed.

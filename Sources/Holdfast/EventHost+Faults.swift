@@ -112,6 +112,8 @@ extension EventHost {
             supervisor.noteDescriptors(census.lost(open: open, watched: loop.watchedDescriptors))
         }
         taint()
+        // No loop ran it.
+        guard !message.isInJob else { return }
         // Loops of other threads continue their run: they have one mode, and nobody sweeps them.
         needsSweep = true
         // The sweep runs all modes, so it begins where no run is active: at the top. A nested run belongs to the program: the observer

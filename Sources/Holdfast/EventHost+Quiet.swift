@@ -2,6 +2,7 @@ internal import CrashCapture
 internal import Glibc
 internal import Logging
 internal import RunLoops
+internal import Synchronization
 
 /// When nothing would be lost by a restart.
 extension EventHost {
@@ -49,7 +50,7 @@ extension EventHost {
     ///
     /// Asked before each sleep. It first looks at the connection that was found open last, which costs no system call.
     func isQuiet() -> Bool {
-        if holds > 0 { return false }
+        if holds > 0 || BoundaryHost.running.load(ordering: .acquiring) > 0 { return false }
         if let port = openPort, port.isValid, port.isInLoop, isStillOpen(port) { return false }
         openPort = nil
         switch loop.firstOpenWork(isOpenWork: isOpenWork(_:)) {
@@ -91,6 +92,8 @@ extension EventHost {
     /// The open work, in words.
     private var openWork: String {
         if holds > 0 { return "\(holds) holds" }
+        let boundaries = BoundaryHost.running.load(ordering: .acquiring)
+        if boundaries > 0 { return "\(boundaries) fault boundaries" }
         return switch loop.firstOpenWork(isOpenWork: isOpenWork(_:)) {
         case .port(let port): "the connection of port \"\(port.label)\", and perhaps others"
         case .source(let label): "source \"\(label)\""

@@ -14,8 +14,13 @@ extension EventHost {
     /// After `stop()` nothing restarts the process. A thread that had faulted, and waited for the main loop to drain, stands still until
     /// the process ends: do not wait for it. If the program runs again instead, the process is replaced at once.
     public func run() {
-        // Reset only here: a service that is told to end while it starts must not serve for ever.
-        defer { isStopping = false }
+        beginServing()
+        while !isStopping { serveOnce() }
+        endServing()
+    }
+
+    /// Does what a run begins with.
+    func beginServing() {
         if hasBegun, !isStopping { SignalEvents.settleOrders() }
         setStopping(false)
         endsForGood = false
@@ -23,26 +28,34 @@ extension EventHost {
         // After restarts are allowed: from then on a thread that begins to stand still restarts the process itself.
         let isBroken = !isStopping && (hasForgone || capture.hasThreadThatStandsStill)
         supervisor.isServed = true
-        defer { supervisor.isServed = false }
         signalWarden.serve()
         if let open = DescriptorCensus.openDescriptors() { census.begin(open: open, watched: loop.watchedDescriptors) }
         // Signals that came while the process before this one was replaced: their observers are in place by now.
         SignalEvents.release(history.heldSignals)
         beginToServe()
         if isBroken { restartForForgone() }
-        while !isStopping {
-            if mustRestart {
-                leave(.planned)
-            } else if needsSweep {
-                needsSweep = false
-                sweep()
-            } else {
-                // Longer than CFRunLoop's own notion of for ever (CFRunLoop.c, TIMER_INTERVAL_LIMIT).
-                _ = loop.run(in: .default, for: .seconds(1_000_000_000))
-            }
+    }
+
+    /// Runs the loop until something has to be done at the top.
+    func serveOnce() {
+        if mustRestart {
+            leave(.planned)
+        } else if needsSweep {
+            needsSweep = false
+            sweep()
+        } else {
+            // Longer than CFRunLoop's own notion of for ever (CFRunLoop.c, TIMER_INTERVAL_LIMIT).
+            _ = loop.run(in: .default, for: .seconds(1_000_000_000))
         }
+    }
+
+    /// Does what a run ends with.
+    func endServing() {
         setStopping(true)
         writer.flush(limit: .seconds(5))
+        supervisor.isServed = false
+        // Reset only here: a service that is told to end while it starts must not serve for ever.
+        isStopping = false
     }
 
     private func setStopping(_ isStopping: Bool) {

@@ -32,11 +32,11 @@ extension EventHost {
         ) {
             warnings.append(obstacle)
         }
-        if unsafe withUnsafeCurrentTask(body: { unsafe $0 != nil }) {
+        if !Self.isStarting, unsafe withUnsafeCurrentTask(body: { unsafe $0 != nil }) {
             warnings.append(
                 """
                 the host was made in a Swift task, as in an async main: where that task runs the loop, no fault is resumed, and where \
-                nobody calls host.run(), no handler of a signal is called; make the host in a synchronous main
+                nobody calls host.run(), no handler of a signal is called; use EventHost.start(), or a synchronous main
                 """
             )
         }

@@ -91,6 +91,26 @@ final class FaultTeller: Sendable {
         return report.faultLine(isStored: !health.isUnusable)
     }
 
+    /// The id of a fault's report, and what went wrong.
+    ///
+    /// Callable from any thread, in ordinary code.
+    ///
+    /// - Parameters:
+    ///   - number: Which fault of the process it was.
+    ///   - time: When it was captured, in nanoseconds of CLOCK_REALTIME.
+    /// - Returns: Both; a general word where the record is gone.
+    func report(ofFault number: Int, at time: Int64) -> (id: ReportID, reason: String) {
+        let time = Timestamp(microsecondsSinceEpoch: time / 1000)
+        guard let process else { return (ReportID(time: time), "a fault") }
+        let builder = ReportBuilder(process: process, namesFunctions: false)
+        // Its slot may be another fault's by now, if the report was fast.
+        guard let bytes = capture.recordBytes(ofFault: number),
+            let record = FaultRecord(bytes: bytes), record.number == number
+        else { return (builder.id(ofFault: number, at: time), line(ofFault: number) ?? "a fault") }
+        let report = builder.report(of: record, images: [])
+        return (report.id, report.reason)
+    }
+
     private var process: SpoolProcess? {
         if let known = state.withLock({ $0.process }) { return known }
         let made = try? SpoolContents.process(bytes: capture.spoolBytes())

@@ -15,6 +15,19 @@ import Testing
 
     private static let application: [WalkJudge.Frame] = [.application, .application]
 
+    @Test func `Functions that run a job may stand between the application and the recovery point, and nowhere else`() {
+        let clean = Walk(end: .recoveryPoint)
+        #expect(Self.judge([.application, .runner, .runner]) == clean)
+        #expect(Self.judge([.swiftFailure, .application, .runner, .runner]).prefix == .swiftFailure)
+        // A job that another job runs, and a library between the two.
+        #expect(Self.judge([.application, .runner, .runner, .application]).hasForeignFrame)
+        #expect(Self.judge([.application, .runner, .other, .runner]).hasForeignFrame)
+        #expect(Self.judge([.application, .other, .runner]).hasForeignFrame)
+        // The runtime itself.
+        #expect(Self.judge([.runner, .runner]).prefix == .foreign)
+        #expect(Self.judge([.native, .runner, .runner]).hasForeignFrame)
+    }
+
     @Test(
         arguments: [
             ([], Walk.Prefix.none),

@@ -6,6 +6,8 @@ import Testing
 /// Where a fault is resumed, and where it must not be.
 @Suite(.timeLimit(.minutes(10))) struct VerdictTests {
     /// A scenario that is not resumed, and why.
+    private static let outside = "it happened outside of a callout of the loop and of a fault boundary"
+
     struct Refusal: CustomTestStringConvertible {
         let scenario: String
         let reason: String
@@ -22,8 +24,8 @@ import Testing
             reason: "it happened inside a critical section",
             before: ["nested", "outer"]
         ),
-        Refusal(scenario: "outside-of-callouts", reason: "it happened outside of a callout of the loop"),
-        Refusal(scenario: "other-thread", reason: "it happened outside of a callout of the loop"),
+        Refusal(scenario: "outside-of-callouts", reason: outside),
+        Refusal(scenario: "other-thread", reason: outside),
         // The main queue runs its job: frames of libdispatch and of the concurrency runtime.
         Refusal(
             scenario: "main-actor-task",
@@ -33,7 +35,7 @@ import Testing
             scenario: "task-around-nested-run",
             reason: "a Swift task was running, and would never be resumed"
         ),
-        Refusal(scenario: "detached-task", reason: "it happened outside of a callout of the loop"),
+        Refusal(scenario: "detached-task", reason: outside),
         Refusal(
             scenario: "library-sandwich",
             reason: "a library's frame lies between the application's: its lock or its invariant may be open"

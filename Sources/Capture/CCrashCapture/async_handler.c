@@ -40,6 +40,8 @@ static void resume_at_recovery_point(ucontext_t *context, const HFRecord *record
     }
     point->stack->abandoned_at = (uintptr_t)registers[REG_RSP];
     point->stack->fault_facts = __atomic_load_n(&record->facts, __ATOMIC_ACQUIRE);
+    point->stack->fault_number = record->number;
+    point->stack->fault_time = record->time_unix_nanoseconds;
     registers[REG_RIP] = (greg_t)(uintptr_t)hf_recovery_landing;
     registers[REG_RSP] = (greg_t)hf_recovery_stack_pointer(point);
     registers[REG_RBP] = (greg_t)hf_recovery_frame_pointer(point);

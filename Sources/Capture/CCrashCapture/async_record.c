@@ -4,6 +4,7 @@
 #include "async_registers.h"
 #include "async_state.h"
 #include "async_syscalls.h"
+#include "job_state.h"
 #include "recovery_point.h"
 #include "thread_sampling.h"
 
@@ -40,6 +41,15 @@ static void copy_place(HFRecord *record, const HFCalloutInfo *info) {
     hf_async_copy_texts(
         (HFText){record->mode, sizeof record->mode, (uint64_t)copy.mode},
         (HFText){record->label, sizeof record->label, (uint64_t)copy.label});
+}
+
+/// Notes whether a job of a task is isolated to an actor, whose lock would stay held.
+static void judge_job(HFRecord *record, const HFRecoveryPoint *point) {
+    HFJobState state = {0};
+    if (record->callout_kind == HFCalloutKindTask &&
+        (!hf_async_job_state(point->stack, &state) || state.executor[0] != 0)) {
+        record->facts |= HF_FACT_ISOLATED;
+    }
 }
 
 static void judge_stack(HFRecord *record, const HFRecoveryPoint *point, uint64_t stack_pointer) {
@@ -241,10 +251,12 @@ static void describe_thread(HFRecord *record, void *context, uint64_t callout_de
     copy_place(record, point != NULL ? point->info : NULL);
     if (point != NULL) {
         judge_stack(record, point, record->registers[REG_RSP]);
+        judge_job(record, point);
     }
     if (hf_run_is_in_task) {
         record->facts |= HF_FACT_TASK;
     }
+    record->task = hf_async_current_task();
     note_deadline(record, callout_deadline);
 }
 

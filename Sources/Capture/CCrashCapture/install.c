@@ -88,12 +88,18 @@ static void give_back(int i) {
     }
 }
 
+/// Whether exit(3) is how the process is meant to end.
+static _Atomic(bool) expects_exit;
+
+void hf_capture_expect_exit(void) { atomic_store(&expects_exit, true); }
+
 /// Notes that the process called exit(3), so that it does not count as one that vanished.
 static void note_exit(void) {
     uint32_t expected = HF_END_NONE;
     if (hf_capture_state.pid == hf_async_process() && atomic_load(&hf_capture_state.installed)) {
         __atomic_compare_exchange_n(
-            &hf_capture_state.configuration.spool->end, &expected, HF_END_EXIT, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+            &hf_capture_state.configuration.spool->end, &expected, atomic_load(&expects_exit) ? HF_END_CLOSED : HF_END_EXIT,
+            false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     }
 }
 

@@ -127,6 +127,15 @@ internal import LinuxSystem
         return false
     }
 
+    /// The frame that the walk has come to, as far as it is one that may have a context; valid while `body` is called for it.
+    var asyncFrame: AwaitChain.Frame {
+        unsafe AwaitChain.Frame(
+            stackPointer: registers[CallFrameRow.Register.stackPointer],
+            framePointer: registers[CallFrameRow.Register.rbp],
+            contextRegister: registers[14]
+        )
+    }
+
     /// Lists the images again, because an address lies in none of them; takes the loader's lock.
     func refreshImages() {
         images.refresh()

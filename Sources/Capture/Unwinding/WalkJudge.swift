@@ -22,6 +22,8 @@ struct WalkJudge {
         case errorInMain
         /// Any other function of libswiftCore.
         case swiftCore
+        /// A function through which the Swift runtime runs a job of a task.
+        case runner
         /// `abort` or `__assert_fail`.
         case abortFunction
         /// A function of libc that only waits, or moves bytes (`FunctionRanges.waitFunctions`).
@@ -56,11 +58,18 @@ struct WalkJudge {
     private var hasNativeFrame = false
     private var hasUnknownFrame = false
     private var isInsideLibrary = false
+    /// Whether the last frames were those of functions that run a job: outside of them may be only the recovery point.
+    private var isInRunner = false
     private var isDone = false
 
     /// Takes the next frame outwards.
     mutating func add(_ frame: Frame) {
         guard !isDone else { return }
+        if case .runner = frame, state == .body {
+            isInRunner = true
+            return
+        }
+        if isInRunner { hasForeignFrame = true }
         switch frame {
         case .application:
             enterBody()
@@ -105,7 +114,7 @@ struct WalkJudge {
                 sawC = false
                 sawWait = false
                 sawAbort = true
-            case .noCode: sawOther = true
+            case .noCode, .runner: sawOther = true
             case .application, .native, .inlinedNative, .withinNative, .unknown: break
             }
         }

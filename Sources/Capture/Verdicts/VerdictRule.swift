@@ -132,11 +132,15 @@ package struct VerdictRule: Sendable {
     }
 
     private func objectionToPlace(of fault: FaultSummary, _ policy: RecoveryPolicy) -> StaticString? {
-        if !fault.hasRecoveryPoint { return "it happened outside of a callout of the loop" }
+        if !fault.hasRecoveryPoint { return "it happened outside of a callout of the loop and of a fault boundary" }
         if fault.isCalloutUnreadable {
             return "what the loop says of the callout could not be read, so its policy is not known"
         }
-        if !fault.isMainThread, !policy.resumesOtherLoops {
+        if fault.isIsolated {
+            return "the job was isolated to an actor, or it is not known to what: the actor would stay locked for ever"
+        }
+        // Who calls a boundary has asked for it.
+        if !fault.isMainThread, !fault.isInJob, !policy.resumesOtherLoops {
             return "the policy does not resume callouts of loops on another thread than the main one"
         }
         if fault.isInTask { return "a Swift task was running, and would never be resumed" }

@@ -40,7 +40,9 @@ package final class ReportBuilder {
         let frames = frames(
             at: record.frames.isEmpty ? place(of: record) : record.frames,
             headCount: record.headFrameCount,
-            omitted: record.framesOmitted
+            omitted: record.framesOmitted,
+            awaits: record.frames.isEmpty ? [] : record.awaits,
+            after: record.awaitPosition
         )
         let (fault, reason) = fault(of: record, runtimeFailure: frames.runtimeFailure)
         let time = time(of: record)
@@ -93,6 +95,14 @@ package final class ReportBuilder {
         )
         return ReportID(time: time, using: &generator)
     }
+
+    /// The id that the report of a fault of this process gets.
+    ///
+    /// - Parameters:
+    ///   - number: Which fault of the process it is, from 1.
+    ///   - time: When it was.
+    /// - Returns: The id.
+    package func id(ofFault number: Int, at time: Timestamp) -> ReportID { id(of: number, in: process.pid, at: time) }
 
     // MARK: Stalls
 
@@ -175,29 +185,69 @@ package final class ReportBuilder {
     }
 
     /// The same, with the images that are in use.
-    func frames(at addresses: [UInt64], headCount: Int, omitted: Int) -> [CrashReport.Frame] {
+    ///
+    /// - Parameters:
+    ///   - addresses: Program counters.
+    ///   - headCount: How many of them are the innermost ones.
+    ///   - omitted: How many lie between these and the rest.
+    ///   - awaits: The async calls behind them, as a record has them.
+    ///   - awaitPosition: After how many of the addresses they come.
+    /// - Returns: A frame for each, and those that were inlined there.
+    func frames(
+        at addresses: [UInt64],
+        headCount: Int,
+        omitted: Int,
+        awaits: [UInt64] = [],
+        after awaitPosition: Int = .max
+    ) -> [CrashReport.Frame] {
         var frames: [CrashReport.Frame] = []
         var wasInterrupted = true
         for (position, address) in addresses.enumerated() {
+            if position == awaitPosition { add(awaits, after: omittedBefore(position), to: &frames) }
             let isReturnAddress = !wasInterrupted
             wasInterrupted = symbolicator.isSignalReturn(address)
-            let gap = position >= headCount && position > 0 ? omitted : 0
-            let image = images.firstIndex { address >= $0.base.rawValue && address < $0.end.rawValue }
-            let symbols = symbolicator.symbolicate(address: address, isReturnAddress: isReturnAddress)
-            for symbol in symbols.isEmpty ? [SymbolicatedFrame.unknown] : symbols {
-                frames.append(
-                    CrashReport.Frame(
-                        symbol,
-                        index: frames.count + gap,
-                        address: HexAddress(address),
-                        kind: isReturnAddress ? .returnAddress : .programCounter,
-                        image: image,
-                        of: images
-                    )
-                )
+            let kind: CrashReport.Frame.Kind = isReturnAddress ? .returnAddress : .programCounter
+            add(address, kind, after: omittedBefore(position), to: &frames)
+        }
+        if awaitPosition == addresses.count { add(awaits, after: omittedBefore(awaitPosition), to: &frames) }
+        return frames
+
+        func omittedBefore(_ position: Int) -> Int { position >= headCount && position > 0 ? omitted : 0 }
+    }
+
+    /// Adds the async calls of a task, and of those that it is a child of.
+    private func add(_ awaits: [UInt64], after gap: Int, to frames: inout [CrashReport.Frame]) {
+        var kind = CrashReport.Frame.Kind.await
+        for address in awaits {
+            if address == FaultRecord.parentTask {
+                kind = .parentAwait
+            } else {
+                add(address, kind, after: gap, to: &frames)
             }
         }
-        return frames
+    }
+
+    /// Adds the function at an address, and what was inlined there.
+    private func add(
+        _ address: UInt64,
+        _ kind: CrashReport.Frame.Kind,
+        after gap: Int,
+        to frames: inout [CrashReport.Frame]
+    ) {
+        let image = images.firstIndex { address >= $0.base.rawValue && address < $0.end.rawValue }
+        let symbols = symbolicator.symbolicate(address: address, isReturnAddress: kind == .returnAddress)
+        for symbol in symbols.isEmpty ? [SymbolicatedFrame.unknown] : symbols {
+            frames.append(
+                CrashReport.Frame(
+                    symbol,
+                    index: frames.count + gap,
+                    address: HexAddress(address),
+                    kind: kind,
+                    image: image,
+                    of: images
+                )
+            )
+        }
     }
 
     /// Without a walk there is at least the place itself; in a record that was cut off, a zero is none.

@@ -104,6 +104,15 @@ extension CrashReport.Frame {
         return String(function.dropFirst(Self.runtimeFailurePrefix.count))
     }
 
+    /// What the function does there, if it is an async one that waits; nil of a call on the stack.
+    package var asyncRole: String? {
+        switch kind {
+        case .await: "awaits"
+        case .parentAwait: "parent task awaits"
+        default: nil
+        }
+    }
+
     /// Whether somebody wrote this function: user code, and not a check that the compiler put into it.
     package var isApplicationCode: Bool { isUserCode && runtimeFailure == nil }
 

@@ -15,8 +15,8 @@ package enum FrameOwner: Sendable, Hashable {
 
     /// Modules of Holdfast, as their names stand in mangled names (swift/docs/ABI/Mangling.rst).
     private static let hostModules = [
-        "8Holdfast", "8RunLoops", "11Supervision", "12CrashCapture", "12CrashReports", "13Symbolication",
-        "11LinuxSystem",
+        "8Holdfast", "8RunLoops", "10HoldfastIO", "11LinuxSystem", "12CrashCapture", "12CrashReports",
+        "13Symbolication", "14StallDetection", "14TaskBoundaries",
     ]
 
     /// Functions of Holdfast that stand before those of the C library of the same name (lock_tracking.c, signal_mask.c, …).

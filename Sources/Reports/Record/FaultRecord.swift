@@ -163,6 +163,18 @@ package struct FaultRecord: Sendable, Hashable {
     package var headFrameCount = 0
     /// How many frames lie between the head and the tail.
     package var framesOmitted = 0
+    /// The async calls behind the first `awaitPosition` frames, innermost first: where each function goes on.
+    ///
+    /// `parentTask` stands before those of the task that the last one's is a child of.
+    package var awaits: [UInt64] = []
+    /// How many frames come before them.
+    package var awaitPosition = 0
+    /// The number of the Swift task that ran; nil for none.
+    package var task: Int?
+
+    /// Among the awaits, in place of an address.
+    package static let parentTask = UInt64(HF_AWAIT_PARENT_TASK)
+
     /// The process that faulted, which is the spool's unless that forked it; nil in a record that was cut off.
     package var pid: Int?
     /// How many locks of the POSIX threads library were taken since the recovery point.
@@ -274,6 +286,9 @@ package struct FaultRecord: Sendable, Hashable {
         lastRepeat =
             repeats > 0 ? Timestamp(microsecondsSinceEpoch: record.last_repeat_unix_nanoseconds / 1000) : nil
         crashThread = facts.contains(.deadline) ? CrashThread(record) : nil
+        awaits = record.numbers(\.awaits, of: UInt64.self, count: record.clamped(\.await_count))
+        awaitPosition = record.clamped(\.await_position, atMost: frames.count)
+        task = record.task != 0 ? Int(record.task_id) : nil
         snapshotNumber = Int(record.thread_snapshot)
         memoryNumber = Int(record.memory_area)
     }
@@ -430,6 +445,7 @@ extension CrashReport.LoopState.Callout.Kind {
         case HFCalloutKind.observer.rawValue: self = .observer
         case HFCalloutKind.block.rawValue: self = .block
         case HFCalloutKind.mainQueue.rawValue: self = .mainQueue
+        case HFCalloutKind.task.rawValue: self = .task
         default: return nil
         }
     }

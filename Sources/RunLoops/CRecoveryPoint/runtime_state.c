@@ -16,19 +16,9 @@
 
 // By the loader, which made it (dlinfo(3), RTLD_DI_TLS_DATA).
 
-/// A library's thread-local storage for one thread.
-typedef struct LibraryStorage {
-    const void *image;
-    uintptr_t *first;
-    size_t words;
-} LibraryStorage;
-
-/// The offset of a word in such a storage: not looked for yet, or not found.
-enum { unknown = -1, nowhere = -2 };
-
 static int find_size(struct dl_phdr_info *info, size_t size, void *result) {
     (void)size;
-    LibraryStorage *storage = result;
+    HFLibraryStorage *storage = result;
     if (info->dlpi_addr != (ElfW(Addr))(uintptr_t)storage->image) {
         return 0;
     }
@@ -40,10 +30,7 @@ static int find_size(struct dl_phdr_info *info, size_t size, void *result) {
     return 1;
 }
 
-/// Finds the calling thread's storage of the library that an address lies in.
-///
-/// Returns false if the library has none. Allocates, and takes the loader's lock.
-static bool find_library_storage(const void *address, LibraryStorage *storage) {
+bool hf_find_library_storage(const void *address, HFLibraryStorage *storage) {
     Dl_info library;
     if (dladdr(address, &library) == 0) {
         return false;
@@ -55,7 +42,7 @@ static bool find_library_storage(const void *address, LibraryStorage *storage) {
     void *first = NULL;
     int error = dlinfo(handle, RTLD_DI_TLS_DATA, &first);
     dlclose(handle);
-    *storage = (LibraryStorage){.image = library.dli_fbase, .first = first};
+    *storage = (HFLibraryStorage){.image = library.dli_fbase, .first = first};
     dl_iterate_phdr(find_size, storage);
     return error == 0 && first != NULL && storage->words > 0;
 }
@@ -80,7 +67,7 @@ typedef struct Access {
 } Access;
 
 /// Returns where the head is, by making it point to an access of ours for a moment.
-static ptrdiff_t find_head(const LibraryStorage *storage, uintptr_t before) {
+static ptrdiff_t find_head(const HFLibraryStorage *storage, uintptr_t before) {
     Access access = {{0}};
     uintptr_t ours = (uintptr_t)&access;
     uintptr_t state[state_words] = {ours, ours};
@@ -104,8 +91,8 @@ void hf_access_list_note(uintptr_t *state) {
     }
     swift_task_enterThreadLocalContext((char *)state);
     ptrdiff_t offset = atomic_load_explicit(&head_offset, memory_order_relaxed);
-    LibraryStorage storage;
-    if (offset == nowhere || !find_library_storage((const void *)(uintptr_t)swift_task_enterThreadLocalContext, &storage)) {
+    HFLibraryStorage storage;
+    if (offset == nowhere || !hf_find_library_storage((const void *)(uintptr_t)swift_task_enterThreadLocalContext, &storage)) {
         return;
     }
     if (offset == unknown) {
@@ -143,7 +130,7 @@ static bool push(const void *key) {
 
 /// Finds the pointer by binding two values for a moment: it is the word that is NULL without values and points to a word that changes with
 /// each value. Only outside of a task, which has a storage of its own.
-static ptrdiff_t find_task_locals(const LibraryStorage *storage) {
+static ptrdiff_t find_task_locals(const HFLibraryStorage *storage) {
     static const char keys[2];
     volatile uintptr_t *words = storage->first;
     uintptr_t before[most_words];
@@ -175,12 +162,12 @@ static ptrdiff_t find_task_locals(const LibraryStorage *storage) {
 
 /// Before main no value is bound. If one were, its storage could not be told from other words.
 __attribute__((constructor)) static void find_place_of_task_locals(void) {
-    LibraryStorage storage;
+    HFLibraryStorage storage;
     if (swift_task_localValuePush == NULL) {
         return;
     }
     if (&hf_type_of_int != NULL && swift_task_localValuePop != NULL && swift_task_localValueGet != NULL &&
-        find_library_storage((const void *)(uintptr_t)swift_task_localValuePush, &storage) &&
+        hf_find_library_storage((const void *)(uintptr_t)swift_task_localValuePush, &storage) &&
         storage.words <= most_words) {
         task_locals_offset = find_task_locals(&storage);
     }
@@ -192,10 +179,10 @@ static void find_places(HFRuntimePlaces *places) {
     if (swift_task_localValuePush == NULL) {
         return;
     }
-    LibraryStorage storage;
+    HFLibraryStorage storage;
     places->hides_task_locals = true;
     if (task_locals_offset != nowhere &&
-        find_library_storage((const void *)(uintptr_t)swift_task_localValuePush, &storage) &&
+        hf_find_library_storage((const void *)(uintptr_t)swift_task_localValuePush, &storage) &&
         (size_t)task_locals_offset < storage.words) {
         places->task_locals = &storage.first[task_locals_offset];
         places->hides_task_locals = false;

@@ -8,6 +8,8 @@
 
 #include "recovery_point.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /// The exceptions of a thread (Itanium C++ ABI, "Exception Handling", 2.2.2): those that a handler has caught, and how many are on their
@@ -44,6 +46,23 @@ HFRuntimeState hf_runtime_state_note(void) __attribute__((visibility("hidden")))
 
 /// Puts the state back that was noted last. Only if hf_async_can_restore_runtime_state() has said that this is possible.
 void hf_runtime_state_restore(void) __attribute__((visibility("hidden")));
+
+// MARK: Thread-local storage
+
+/// A library's thread-local storage for one thread.
+typedef struct HFLibraryStorage {
+    const void *image;
+    uintptr_t *first;
+    size_t words;
+} HFLibraryStorage;
+
+/// The offset of a word in such a storage: not looked for yet, or not found.
+enum { unknown = -1, nowhere = -2 };
+
+/// Finds the calling thread's storage of the library that an address lies in.
+///
+/// Returns false if the library has none. Allocates, and takes the loader's lock.
+bool hf_find_library_storage(const void *address, HFLibraryStorage *storage) __attribute__((visibility("hidden")));
 
 // MARK: Exclusivity accesses
 

@@ -16,6 +16,11 @@ enum ItemIdentifier {
 }
 
 extension HostRunLoop {
+    /// Returns a number that no item of any loop has, for what is judged and counted like one.
+    ///
+    /// Callable from any thread.
+    package static func nextItemIdentifier() -> UInt64 { ItemIdentifier.next() }
+
     /// Returns whether the host made an item for itself, such as the port on which signals arrive.
     ///
     /// Such an item is never withheld or withdrawn: without it, only SIGKILL could end the process. Callable from any thread.

@@ -135,6 +135,19 @@ import Testing
         #expect((resumed == 0) == (policy == .never))
     }
 
+    @Test func `Whether other loops are resumed says nothing of jobs in boundaries, and no isolated job is resumed`() {
+        var policy = RecoveryPolicy.swiftTraps
+        policy.resumesOtherLoops = false
+        let rule = VerdictRule(policy: policy, pid: Self.pid)
+        var fault = FaultSummary(signal: SIGILL, code: 2, isMainThread: false)
+        #expect(rule.decide(fault).verdict == .restart)
+        fault.isInJob = true
+        #expect(rule.decide(fault).verdict == .resume)
+        fault.isIsolated = true
+        let decision = rule.decide(fault)
+        #expect(decision.verdict == .restart && decision.drains)
+    }
+
     @Test func `A fault that finds no room for its record is not resumed, whatever speaks for it`() {
         let rule = VerdictRule(policy: .allMemoryFaults, pid: Self.pid)
         var resumed = 0
@@ -182,6 +195,8 @@ import Testing
             (FaultSummary(signal: SIGSEGV, code: -6, sender: pid), "raised the signal itself"),
             (FaultSummary(signal: SIGILL, code: 2, hasRecoveryPoint: false), "outside of a callout"),
             (FaultSummary(signal: SIGILL, code: 2, isMainThread: false), "only application frames"),
+            (FaultSummary(signal: SIGILL, code: 2, isMainThread: false, isInJob: true), "only application frames"),
+            (FaultSummary(signal: SIGILL, code: 2, isInJob: true, isIsolated: true), "isolated to an actor"),
             (FaultSummary(signal: SIGILL, code: 2, holdsLock: true), "a lock that the callout took is still held"),
             (FaultSummary(signal: SIGILL, code: 2, isInLockFrame: true), "a function that holds a lock"),
             (FaultSummary(signal: SIGILL, code: 2, hasOpenRuntimeState: true), "cannot be put back"),

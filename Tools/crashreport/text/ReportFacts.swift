@@ -87,6 +87,9 @@ extension ReportText {
     }
 
     private static func text(of loop: CrashReport.LoopState) -> String {
+        if let callout = loop.callout, callout.kind == .task {
+            return "none: in a task of fault boundary \"\(callout.label)\""
+        }
         var parts = ["mode \(loop.mode)", loop.activity]
         if let callout = loop.callout {
             let label = callout.label.isEmpty ? "" : " \"\(callout.label)\""

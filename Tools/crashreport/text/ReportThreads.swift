@@ -53,6 +53,7 @@ extension ReportText {
         output.add(frame.function ?? frame.imageLocation ?? frame.address.description, style)
         if let offset = frame.functionOffset { output.add(" + \(offset)", .faint) }
         if frame.inlined { output.add(" [inlined]", .faint) }
+        if let role = frame.asyncRole { output.add(" [\(role)]", .faint) }
         if let source = Self.sourceText(of: frame) {
             output.add(" at ")
             output.add(source, frame.isApplicationCode ? .cyan : .plain)

@@ -49,6 +49,9 @@ typedef struct HFCaptureConfiguration {
 /// terminal path. Returns 0 or the `errno` of the failing call. Not safe to call from a signal handler.
 int hf_capture_install(const HFCaptureConfiguration *_Nonnull configuration);
 
+/// Has exit(3) count as the orderly end of the process: an async main ends by it, and closes nothing. Callable from any thread.
+void hf_capture_expect_exit(void);
+
 /// Restores the actions from before hf_capture_install(), unless a handler is not ours any more.
 void hf_capture_uninstall(void);
 

@@ -24,6 +24,8 @@ public struct CrashMessage: Sendable, Hashable {
     public var thread: CInt
     /// What happened.
     public var event: Event
+    /// Whether it was a job of a task in a fault boundary, which no loop runs.
+    package var isInJob = false
     /// How many messages of resumed faults were left out before this one, because nobody took them in time.
     package var merged: Int
 

@@ -32,6 +32,7 @@ enum {
     HF_MAPPING_NAME_SIZE = 128,
     HF_MORE_REGISTER_COUNT = 12,
     HF_ARGUMENTS_SIZE = 2048,
+    HF_MAXIMUM_AWAITS = 128,
 };
 
 /// Where a slot is in its life cycle.
@@ -89,6 +90,8 @@ enum {
     HF_FACT_OVERDUE = 1u << 15,
     /// Every other slot was taken, for longer than a fault waits for one.
     HF_FACT_NO_ROOM = 1u << 16,
+    /// The job of a task was isolated to an actor, or what it was isolated to could not be told.
+    HF_FACT_ISOLATED = 1u << 17,
     /// A runtime keeps something for the thread that cannot be put back to what it was when the callout began.
     HF_FACT_RUNTIME_STATE = 1u << 20,
     /// A frame is inside the initialiser of a thread-local variable.
@@ -104,6 +107,9 @@ enum {
     /// The log of the process has a line of it.
     HF_FACT_TOLD = 1u << 28,
 };
+
+/// Among the addresses of awaits: those that follow are of the task that the one before belongs to.
+enum { HF_AWAIT_PARENT_TASK = 1 };
 
 typedef struct HFImage {
     uint64_t base;
@@ -206,6 +212,16 @@ typedef struct HFRecord {
     uint16_t decider_state;
     int16_t decider_system_call;
     int64_t last_repeat_unix_nanoseconds;
+    /// The Swift task that was current: its address, which means something only in the process itself, its number, and the flags of its
+    /// job, of which the second byte is the priority. 0 for none, or if that is not known.
+    uint64_t task;
+    uint32_t task_id;
+    uint32_t task_flags;
+    /// The async calls behind the frames, innermost first: where each function goes on that waits. Each is the start of a function. They
+    /// come after so many of `frames`: what is behind those is the runtime's.
+    uint32_t await_count;
+    uint32_t await_position;
+    uint64_t awaits[HF_MAXIMUM_AWAITS];
 } HFRecord;
 
 /// How a process ended.
@@ -285,7 +301,7 @@ typedef struct HFSpoolHeader {
 // What is added to one of these goes to its end, and these change with it; anything else is another HF_SPOOL_VERSION.
 _Static_assert(sizeof(HFImage) == 312, "spool layout");
 _Static_assert(sizeof(HFMapping) == 152, "spool layout");
-_Static_assert(sizeof(HFRecord) == 4992, "spool layout");
+_Static_assert(sizeof(HFRecord) == 6040, "spool layout");
 _Static_assert(sizeof(HFSpoolHeader) == 3264, "spool layout");
 
 #endif

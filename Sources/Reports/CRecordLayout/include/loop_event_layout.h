@@ -14,6 +14,8 @@ typedef enum __attribute__((enum_extensibility(closed))) HFCalloutKind : uint32_
     HFCalloutKindObserver = 4,
     HFCalloutKindBlock = 5,
     HFCalloutKindMainQueue = 6,
+    /// A job of a task in a fault boundary, which no loop runs.
+    HFCalloutKindTask = 7,
 } HFCalloutKind;
 
 enum {

@@ -64,6 +64,9 @@ typedef struct HFCalloutStack {
     uint64_t signal_mask;
     /// Further facts about the fault, as a number that the fault handler chooses; 0 until then.
     uint32_t fault_facts;
+    /// The fault's number in the process, and CLOCK_REALTIME in nanoseconds when it was captured; 0 until then.
+    uint32_t fault_number;
+    int64_t fault_time;
     /// What its callout has registered in case it is abandoned: the loop's own data, NULL for nothing.
     void *_Nullable attachments;
     /// Set once a callout was abandoned on it: it must never be used again.

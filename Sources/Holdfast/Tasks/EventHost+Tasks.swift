@@ -1,0 +1,103 @@
+internal import CrashCapture
+internal import Logging
+internal import RunLoops
+internal import SystemPackage
+internal import TaskBoundaries
+
+extension EventHost {
+    /// The host that serves while an async `main` waits.
+    package private(set) static var started: EventHost?
+    /// Whether a host is being made for a program with an async `main`.
+    private(set) static var isStarting = false
+
+    /// Makes a host for a program with an async `main`, and has it serve while the program goes on.
+    ///
+    /// ```swift
+    /// @main struct Server {
+    ///     static func main() async throws {
+    ///         try EventHost.start()
+    ///         // … as ever, with `withFaultBoundary` around what answers a request.
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// The jobs of tasks run on a pool of Holdfast's from now on, so call it first. It takes no signals: SIGTERM and SIGINT stay with the
+    /// program until it observes them (`onSignal(_:_:)`). It serves until the process ends, or until `stop()`. Call it once, in a process
+    /// with an async `main`; elsewhere make a host and call `run()`.
+    ///
+    /// - Parameter configuration: The settings. By default the process goes on after a fault that was resumed: the host does not see what
+    ///   other threads serve, so it cannot tell when a planned restart would cost nobody anything.
+    /// - Returns: The host.
+    /// - Throws: `EventHostError`.
+    @discardableResult
+    public static func start(_ configuration: Configuration = .keepServing) throws(EventHostError) -> EventHost {
+        isStarting = true
+        defer { isStarting = false }
+        let host = try EventHost(configuration)
+        try host.runTasks()
+        host.capture.expectExit()
+        host.beginServing()
+        started = host
+        // The run that serves the main queue now goes on without the host: the next one has it.
+        host.loop.stop()
+        return host
+    }
+
+    /// Has the jobs of tasks run on a pool of threads from which one that faults can be abandoned.
+    ///
+    /// For a program that calls `run()`, and has tasks on other threads than the main one. `start(_:)` does it by itself.
+    ///
+    /// - Throws: `EventHostError`, if no threads can be started.
+    public func runTasks() throws(EventHostError) {
+        BoundaryLabel.setItems { HostRunLoop.nextItemIdentifier() }
+        do {
+            if TaskPool.running == nil {
+                let extent = try TaskPool.start(stackSize: configuration.advanced.taskStackSize) { job in
+                    BoundaryHost.answer(job)
+                }
+                if extent == .boundaries {
+                    configuration.logger.notice(
+                        "another executor has taken the runtime's tasks: only those in fault boundaries run on Holdfast's"
+                    )
+                }
+            }
+        } catch {
+            throw EventHostError(error)
+        }
+        if !TaskPool.knowsRunners {
+            configuration.logger.warning(
+                "this Swift runtime runs tasks in a way that is not known: faults in fault boundaries are not resumed"
+            )
+        }
+        BoundaryHost.setParts(
+            BoundaryHost.Parts(capture: capture, supervisor: supervisor, teller: teller, buried: buried)
+        )
+    }
+}
+
+extension EventHost {
+    /// Runs the main loop once, with the host that was started, if there is one.
+    fileprivate static func serveMain() {
+        guard let host = started else {
+            _ = HostRunLoop.main.run(in: .default, for: .seconds(1_000_000_000))
+            return
+        }
+        host.serveOnce()
+        if host.isStopping {
+            host.endServing()
+            started = nil
+        }
+    }
+}
+
+/// Runs the main loop for a program with an async `main`, instead of the runtime's own way to serve the main queue.
+///
+/// Called on the main thread, once, before the program's code (`main_drain.c`).
+@_cdecl("hf_drain_main_queue")
+func drainMainQueue() {
+    MainActor.assumeIsolated {
+        while true {
+            EventHost.serveMain()
+        }
+    }
+}

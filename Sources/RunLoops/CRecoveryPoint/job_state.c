@@ -1,0 +1,80 @@
+// What the Swift runtime knows of the job that a thread runs.
+//
+// The runtime's thread-local storage has a word for the current task, and one for the innermost record of what runs (Task.cpp,
+// ActiveTask; Actor.cpp, ExecutorTrackingInfo), which lies on the stack of the function that runs the job and begins with the
+// executor. swift_task_getCurrentExecutor() reads the same, but a call may have to allocate the thread's storage.
+
+#include "job_places.h"
+#include "job_state.h"
+#include "runtime_state.h"
+
+#include <stdatomic.h>
+
+extern void *swift_task_getCurrent(void) __attribute__((weak, swiftcall));
+
+// Exported for debuggers (swift/stdlib/public/Concurrency/Debug.h).
+extern uint32_t _swift_concurrency_debug_internal_layout_version __attribute__((weak));
+extern const uintptr_t _swift_concurrency_debug_asyncTaskSize __attribute__((weak));
+
+enum { known_layout = 1 };
+
+bool hf_task_layout_is_known(void) {
+    return &_swift_concurrency_debug_internal_layout_version != NULL &&
+           _swift_concurrency_debug_internal_layout_version == known_layout;
+}
+
+size_t hf_task_size(void) {
+    return &_swift_concurrency_debug_asyncTaskSize != NULL ? _swift_concurrency_debug_asyncTaskSize : 0;
+}
+
+HFJobPlaces hf_job_places;
+
+/// The word of the task in the library's storage.
+static ptrdiff_t task_offset = nowhere;
+
+/// Finds the only word in a range; `nowhere` if there is none, or more than one.
+static ptrdiff_t find_word(const HFLibraryStorage *storage, uintptr_t low, uintptr_t high) {
+    ptrdiff_t found = nowhere;
+    for (size_t i = 0; i < storage->words; i += 1) {
+        if (storage->first[i] >= low && storage->first[i] < high) {
+            if (found != nowhere) {
+                return nowhere;
+            }
+            found = (ptrdiff_t)i;
+        }
+    }
+    return found;
+}
+
+bool hf_job_state_find(void) {
+    HFLibraryStorage storage;
+    const HFRecoveryPoint *point = hf_current_recovery_point;
+    if (swift_task_getCurrent == NULL || point == NULL ||
+        !hf_find_library_storage((const void *)(uintptr_t)swift_task_getCurrent, &storage)) {
+        return false;
+    }
+    uintptr_t task = (uintptr_t)swift_task_getCurrent();
+    ptrdiff_t record = find_word(&storage, point->stack->low, point->stack->high);
+    task_offset = find_word(&storage, task, task + 1);
+    if (task == 0 || task_offset == nowhere || record == nowhere) {
+        return false;
+    }
+    const uintptr_t *executor = (const uintptr_t *)storage.first[record];
+    if (executor[0] != 0) {
+        return false;
+    }
+    uintptr_t thread = (uintptr_t)__builtin_thread_pointer();
+    hf_job_places.task = (ptrdiff_t)((uintptr_t)&storage.first[task_offset] - thread);
+    hf_job_places.record = (ptrdiff_t)((uintptr_t)&storage.first[record] - thread);
+    return true;
+}
+
+bool hf_job_state_confirm(void) {
+    HFLibraryStorage storage;
+    uintptr_t thread = (uintptr_t)__builtin_thread_pointer();
+    bool agrees = task_offset != nowhere && swift_task_getCurrent != NULL &&
+                  hf_find_library_storage((const void *)(uintptr_t)swift_task_getCurrent, &storage) &&
+                  (uintptr_t)&storage.first[task_offset] == thread + (uintptr_t)hf_job_places.task;
+    atomic_store_explicit(&hf_job_places.are_known, agrees, memory_order_release);
+    return agrees;
+}

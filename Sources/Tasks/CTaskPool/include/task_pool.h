@@ -1,0 +1,108 @@
+// Threads that run the jobs of Swift tasks: instead of libdispatch's, and so that a job that faults can be abandoned.
+//
+// The Swift runtime asks a hook where to put each job that belongs to no other executor (swift/include/swift/Runtime/Concurrency.h,
+// swift_task_enqueueGlobal_hook). hf_task_pool_start() sets these hooks. Jobs of a scope come by hf_task_pool_enqueue() instead.
+//
+// Life of a job: enqueued -> found by a worker -> run -> the runtime has freed it, or has kept it for the next suspension. A job of a scope
+// runs on a callout stack above a recovery point. If it faults and is abandoned, its thread ends and another one takes its place: what the
+// runtime keeps for the thread refers to the abandoned frames. In C, because the hooks have Swift's calling convention, which Swift cannot
+// write down, and because a worker must run no Swift code after a job was abandoned on its thread.
+
+#ifndef HF_TASK_POOL_H
+#define HF_TASK_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "recovery_point.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// What jobs belong to that may be abandoned: a fault boundary. Every job of it runs on its task executor.
+typedef struct HFTaskScope {
+    /// The two words of its UnownedTaskExecutor.
+    uint64_t executor[2];
+    /// Its label, NUL-terminated UTF-8. Never freed, because a fault handler may read it when the scope is gone.
+    const char *_Nonnull label;
+    /// What its label is counted by, unique among the items of the process.
+    uint64_t item;
+    /// The object that it is part of, for whoever hears of an abandoned job.
+    void *_Nonnull owner;
+} HFTaskScope;
+
+/// A job that was abandoned.
+typedef struct HFAbandonedJob {
+    /// Its scope. It stays valid: the abandoned task still has its executor.
+    const HFTaskScope *_Nonnull scope;
+    /// The stack with its frames.
+    HFCalloutStack *_Nonnull stack;
+} HFAbandonedJob;
+
+/// Is told of an abandoned job, on a thread that has nothing to do with it.
+typedef void (*HFAbandonedJobHandler)(HFAbandonedJob job);
+
+/// What hf_task_pool_start() needs to know.
+typedef struct HFTaskPoolConfiguration {
+    /// How many threads run jobs at the same time, 1 to HF_TASK_POOL_MOST_WORKERS.
+    uint32_t workers;
+    /// The size of the stacks on which jobs of scopes run, in bytes.
+    size_t stack_size;
+    HFAbandonedJobHandler _Nonnull abandoned;
+    /// Whether jobs of no executor come here, too. Otherwise they stay with the executor that the runtime has.
+    bool is_global;
+} HFTaskPoolConfiguration;
+
+enum { HF_TASK_POOL_MOST_WORKERS = 64 };
+
+/// How many processors this process may use (sched_getaffinity(2)), 1 at least.
+uint32_t hf_task_pool_processors(void);
+
+/// Starts the pool, once in a process. Returns 0, or an error of pthread_create(3).
+///
+/// EALREADY: it was started before. ENOTSUP: another executor has the runtime's hooks, so that only jobs of scopes come here; the pool runs.
+/// Not safe to call from a signal handler.
+int hf_task_pool_start(HFTaskPoolConfiguration configuration);
+
+/// Puts a job into the pool: a swift::Job, of a scope or NULL for none.
+///
+/// Safe on any thread; allocates nothing. The scope must stay valid until the job has run.
+void hf_task_pool_enqueue(void *_Nonnull job, const HFTaskScope *_Nullable scope);
+
+/// Has the next job that this thread enqueues run on this very thread, after the job that runs now, without waking another worker.
+///
+/// For whoever is about to wait for that job. On other threads than workers it does nothing.
+void hf_task_pool_run_next(void);
+
+/// Whether the calling thread is one of the pool's workers.
+bool hf_task_pool_is_worker(void);
+
+/// How many jobs wait, how many were run, and how many threads there are.
+typedef struct HFTaskPoolState {
+    uint64_t waiting;
+    uint64_t finished;
+    uint32_t workers;
+    uint32_t idle;
+    /// Threads that were replaced because a job was abandoned on them.
+    uint64_t retired;
+} HFTaskPoolState;
+
+HFTaskPoolState hf_task_pool_state(void);
+
+/// Has one more worker started, because one stands still in a fault handler until the process is replaced. Safe on any thread.
+void hf_task_pool_replace_parked(void);
+
+/// Runs a job of the runtime's that faults nowhere, and notes through which functions of the runtime it came: those are between every job of
+/// a scope and its recovery point. Called once, by that job's body. Returns whether they were recognised.
+bool hf_task_pool_note_runners(void);
+
+/// Whether an address is a return address in the runtime's functions that run a job of a scope. Safe to call from a signal handler.
+bool hf_task_pool_is_runner(uint64_t address);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

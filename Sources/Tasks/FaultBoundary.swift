@@ -1,0 +1,196 @@
+internal import CRecoveryPoint
+internal import CTaskPool
+internal import Glibc
+internal import Synchronization
+
+/// A piece of async work that may be abandoned by itself: its body runs in a task of its own, on an executor of its own.
+///
+/// The caller waits for a continuation, not for the task: a task that faulted never ends. The executor tells the pool which boundary a job
+/// belongs to. Children of the task have the same executor (SE-0417), so they are inside. `Task {}` has not, and is outside.
+///
+/// Life cycle: made -> running -> over, because the body has returned or thrown, one of its jobs was abandoned, or it was given up. Whoever
+/// ends it first answers the caller.
+@safe
+package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
+    /// What the pool and a fault handler know of the boundary.
+    ///
+    /// Written once; freed with the boundary, which lives as long as a task that runs on it: an abandoned one for ever.
+    private let scope: UnsafeMutablePointer<HFTaskScope>
+    /// What the boundary is called, and counted by.
+    package let label: BoundaryLabel
+    private let isOver = Atomic<Bool>(false)
+    private let rest = Mutex(Rest())
+
+    /// What has to be done when the boundary is over, protected by the lock.
+    private struct Rest {
+        /// Ends the wait of the caller.
+        var fail: (@Sendable (any Error) -> Void)?
+        /// Cancels the body and its children.
+        var cancel: (@Sendable () -> Void)?
+        var isCancelled = false
+        /// The latest last.
+        var cleanups: [@Sendable () -> Void] = []
+    }
+
+    package init(_ label: BoundaryLabel) {
+        self.label = label
+        unsafe scope = .allocate(capacity: 1)
+        unsafe scope.initialize(
+            to: HFTaskScope(
+                executor: (0, 0),
+                label: label.text,
+                item: label.item,
+                owner: Unmanaged.passUnretained(self).toOpaque()
+            )
+        )
+        let words = unsafe unsafeBitCast(asUnownedTaskExecutor(), to: (UInt64, UInt64).self)
+        unsafe scope.pointee.executor = words
+    }
+
+    deinit {
+        unsafe scope.deallocate()
+    }
+
+    /// Puts a job of the boundary's tasks into the pool.
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        // An UnownedJob is the reference to the runtime's job (swift/stdlib/public/Concurrency/Executor.swift).
+        unsafe hf_task_pool_enqueue(unsafeBitCast(job, to: UnsafeMutableRawPointer.self), scope)
+    }
+
+    /// Runs a body, and returns what it returns.
+    ///
+    /// - Parameter body: The work. If the caller's task is cancelled, it is, too. It has the caller's task-local values and priority.
+    /// - Returns: What the body returns.
+    /// - Throws: What the body throws; or what `TaskPool` makes of a fault in it.
+    package func run<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
+        try await withTaskCancellationHandler {
+            try await unsafe withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Value, any Error>) in
+                unsafe start(continuation, body)
+            }
+        } onCancel: {
+            cancel()
+        }
+    }
+
+    private func start<Value: Sendable>(
+        _ continuation: UnsafeContinuation<Value, any Error>,
+        _ body: @escaping @Sendable () async throws -> Value
+    ) {
+        let fail: @Sendable (any Error) -> Void = { error in unsafe continuation.resume(throwing: error) }
+        rest.withLock { $0.fail = fail }
+        // This task waits from now on: the thread is free for the body.
+        hf_task_pool_run_next()
+        let task = Task(name: Task.name, executorPreference: self) { [self] in
+            let result: Result<Value, any Error>
+            do {
+                result = .success(try await body())
+            } catch {
+                result = .failure(error)
+            }
+            guard end() else { return }
+            // The body's task ends now: the thread is free for the caller's.
+            hf_task_pool_run_next()
+            unsafe continuation.resume(with: result)
+        }
+        let isCancelled = rest.withLock { rest in
+            rest.cancel = { task.cancel() }
+            return rest.isCancelled
+        }
+        if isCancelled { task.cancel() }
+    }
+
+    /// Cancels the body and its children, now or when they are there.
+    package func cancel() {
+        let cancel = rest.withLock { rest in
+            rest.isCancelled = true
+            return rest.cancel
+        }
+        cancel?()
+    }
+
+    /// Has a closure called if the boundary is abandoned: in the order opposite to that of the calls, on a thread of the pool.
+    ///
+    /// - Parameter cleanup: What it does. A body that returns or throws does its own cleaning up, so then it is dropped.
+    package func addCleanup(_ cleanup: @escaping @Sendable () -> Void) {
+        rest.withLock { $0.cleanups.append(cleanup) }
+    }
+
+    /// Ends the boundary because it was abandoned: its children are cancelled, its cleanups run, and its caller gets an error.
+    ///
+    /// - Returns: Whether it was not over yet.
+    @discardableResult
+    package func abandon(_ error: any Error) -> Bool {
+        guard end() else { return false }
+        cancel()
+        let (fail, cleanups) = rest.withLock { ($0.fail, $0.cleanups) }
+        for cleanup in cleanups.reversed() { cleanup() }
+        fail?(error)
+        return true
+    }
+
+    /// Returns whether this call has ended it.
+    private func end() -> Bool { !isOver.exchange(true, ordering: .acquiringAndReleasing) }
+
+    /// The boundary that the running task is in, nil outside of every one.
+    ///
+    /// Known by the executor that the task prefers, so binding a boundary costs nothing.
+    package static var current: FaultBoundary? {
+        unsafe withUnsafeCurrentTask { task in
+            guard let executor = unsafe task?.unownedTaskExecutor else { return nil }
+            let words = unsafe unsafeBitCast(executor, to: (UInt64, UInt64).self)
+            // The second word is the witness table of the executor's type.
+            guard words.1 == witnessTable, let object = unsafe UnsafeRawPointer(bitPattern: UInt(words.0)) else {
+                return nil
+            }
+            return unsafe Unmanaged<FaultBoundary>.fromOpaque(object).takeUnretainedValue()
+        }
+    }
+
+    private static let witnessTable: UInt64 = {
+        let sample = FaultBoundary(BoundaryLabel("sample"))
+        return unsafe sample.scope.pointee.executor.1
+    }()
+}
+
+/// What boundaries are called and counted by: a route, a method.
+///
+/// There is one for each text, for ever, because a fault handler may read it at any time. Programs that put numbers into their labels would
+/// make more and more, so beyond a limit all others are one.
+@safe
+package final class BoundaryLabel: @unchecked Sendable {
+    // Written once.
+    let text: UnsafePointer<CChar>
+    /// The number by which policies and budgets know it, among those of the loops' items.
+    package let item: UInt64
+
+    /// The label's text.
+    package var name: String { unsafe String(cString: text) }
+
+    private static let most = 4096
+    private static let all = Mutex<[String: BoundaryLabel]>([:])
+    private static let others = BoundaryLabel("(other boundaries)")
+    /// Gives numbers to labels.
+    private static let nextItem = Mutex<@Sendable () -> UInt64>({ 0 })
+
+    fileprivate init(_ name: String) {
+        unsafe text = name.withCString { unsafe UnsafePointer(strdup($0)) }
+        item = Self.nextItem.withLock { $0 }()
+    }
+
+    /// The label with a text; the same object each time.
+    package static func named(_ name: String) -> BoundaryLabel {
+        all.withLock { all in
+            if let label = all[name] { return label }
+            guard all.count < most else { return others }
+            let label = BoundaryLabel(name)
+            all[name] = label
+            return label
+        }
+    }
+
+    /// Sets where the numbers of labels come from, before the first one is made.
+    package static func setItems(_ next: @escaping @Sendable () -> UInt64) {
+        nextItem.withLock { $0 = next }
+    }
+}

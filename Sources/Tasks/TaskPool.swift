@@ -1,0 +1,131 @@
+internal import CRecoveryPoint
+internal import CTaskPool
+internal import Glibc
+internal import Synchronization
+package import SystemPackage
+
+/// The pool that runs the jobs of tasks, one in a process.
+package enum TaskPool {
+    /// A job that was abandoned, and what its fault handler has left.
+    package struct Abandoned: Sendable {
+        /// The boundary that the job was of.
+        package let boundary: FaultBoundary
+        /// The number of the fault in its process, from 1.
+        package let fault: UInt32
+        /// When it was, in nanoseconds of CLOCK_REALTIME.
+        package let time: Int64
+        /// Facts about the fault, as bits of a record.
+        package let facts: UInt32
+        private let stack: UInt
+
+        fileprivate init(_ job: HFAbandonedJob) {
+            boundary = unsafe Unmanaged<FaultBoundary>.fromOpaque(job.scope.pointee.owner).takeUnretainedValue()
+            fault = unsafe job.stack.pointee.fault_number
+            time = unsafe job.stack.pointee.fault_time
+            facts = unsafe job.stack.pointee.fault_facts
+            stack = unsafe UInt(bitPattern: job.stack)
+        }
+
+        /// Gives the part of its stack that no frame uses back to the kernel.
+        ///
+        /// Callable once.
+        ///
+        /// - Returns: How many bytes stay mapped for ever.
+        package func buryStack() -> Int {
+            guard let stack = unsafe UnsafeMutablePointer<HFCalloutStack>(bitPattern: stack) else { return 0 }
+            defer { hf_callout_stack_settle() }
+            return unsafe hf_callout_stack_bury(stack)
+        }
+    }
+
+    /// Which jobs the pool runs.
+    package enum Extent: Sendable {
+        /// All that have no executor of their own, and those of boundaries.
+        case global
+        /// Only those of boundaries: another executor has the runtime's hooks.
+        case boundaries
+    }
+
+    private static let handler = Mutex<(@Sendable (Abandoned) -> Void)?>(nil)
+    private static let extent = Mutex<Extent?>(nil)
+
+    /// What the pool runs; nil while it does not run.
+    package static var running: Extent? { extent.withLock { $0 } }
+
+    /// Starts the pool.
+    ///
+    /// - Parameters:
+    ///   - workers: How many threads run jobs at the same time; nil for one for each processor.
+    ///   - stackSize: The size of the stacks on which jobs of boundaries run, in bytes.
+    ///   - takesAll: Whether it runs all jobs that have no executor of their own, if nobody else does.
+    ///   - abandoned: Is told of an abandoned job, on a thread of the pool.
+    /// - Returns: What it runs.
+    /// - Throws: An error of pthread_create(3); EALREADY if it was started before.
+    package static func start(
+        workers: Int? = nil,
+        stackSize: Int,
+        takesAll: Bool = true,
+        abandoned: @escaping @Sendable (Abandoned) -> Void
+    ) throws(Errno) -> Extent {
+        let processors = max(1, min(Int(HF_TASK_POOL_MOST_WORKERS), workers ?? Int(hf_task_pool_processors())))
+        handler.withLock { $0 = abandoned }
+        let configuration = unsafe HFTaskPoolConfiguration(
+            workers: UInt32(processors),
+            stack_size: stackSize,
+            abandoned: { job in
+                let abandoned = unsafe Abandoned(job)
+                TaskPool.handler.withLock { $0 }?(abandoned)
+            },
+            is_global: takesAll
+        )
+        let error = hf_task_pool_start(configuration)
+        guard error == 0 || error == ENOTSUP else { throw Errno(rawValue: error) }
+        let extent: Extent = error == 0 && takesAll ? .global : .boundaries
+        self.extent.withLock { $0 = extent }
+        noteRunners()
+        return extent
+    }
+
+    /// Whether the functions are known through which the runtime runs a job: without them no job may be abandoned.
+    package static var knowsRunners: Bool { runnersAreKnown.load(ordering: .acquiring) }
+
+    private static let runnersAreKnown = Atomic<Bool>(false)
+
+    /// Runs a job that notes them, and waits for it.
+    private static func noteRunners() {
+        let boundary = FaultBoundary(BoundaryLabel.named("start of the pool"))
+        let isDone = DoneFlag()
+        _ = Task(executorPreference: boundary) {
+            runnersAreKnown.store(noteRunnersHere(), ordering: .releasing)
+            isDone.set()
+        }
+        isDone.wait()
+        if knowsRunners, !hf_job_state_confirm() { runnersAreKnown.store(false, ordering: .releasing) }
+    }
+
+    /// A function of its own, which has a frame.
+    @inline(never)
+    private static func noteRunnersHere() -> Bool { hf_task_pool_note_runners() }
+
+    /// Whether an address is a return address in the functions through which the runtime runs a job of a boundary.
+    ///
+    /// Safe on the crash thread: it allocates nothing and takes no lock.
+    package static func isRunner(_ address: UInt64) -> Bool { hf_task_pool_is_runner(address) }
+
+    /// Has one more thread started, because one stands still in a fault handler until the process is replaced.
+    package static func replaceParkedThread() { hf_task_pool_replace_parked() }
+
+    /// How many threads were replaced because a job was abandoned on them.
+    package static var retiredThreads: Int { Int(hf_task_pool_state().retired) }
+}
+
+/// Waits for a job of the pool: once, at its start, on a thread that is none of the pool's.
+private final class DoneFlag: Sendable {
+    private let isSet = Atomic<Bool>(false)
+
+    func set() { isSet.store(true, ordering: .releasing) }
+
+    func wait() {
+        while !isSet.load(ordering: .acquiring) { sched_yield() }
+    }
+}

@@ -1,0 +1,144 @@
+import CrashReports
+import Glibc
+import TestSupport
+import Testing
+
+/// Faults in the tasks of a program with an async main.
+@Suite(.timeLimit(.minutes(5))) struct FaultBoundaryTests {
+    /// What came of a scenario of `boundary-probe`.
+    private struct Run {
+        let end: ChildProcess.End
+        let lines: [String]
+        let errors: String
+        let store: StoreReader
+
+        init(_ scenario: String, _ number: Int = 0) throws {
+            store = try StoreReader()
+            let run = try ProgramRun.run(
+                try BuiltProduct.path(of: "boundary-probe"),
+                [scenario, store.path, "\(number)"]
+            )
+            (end, errors) = (run.end, run.errors)
+            lines = run.output.split(separator: "\n").map(String.init)
+        }
+
+        /// The reports, also of what the process had no time for.
+        func reports() throws -> [CrashReport] {
+            _ = try store.list()
+            return try store.reports()
+        }
+    }
+
+    private static let nilUnwrap = "faulted: Unexpectedly found nil while unwrapping an Optional value"
+
+    @Test(
+        arguments: [
+            "plain", "suspended", "child", "let", "stream", "handler", "dictionary",
+        ]
+    )
+    func `A fault costs its boundary, and the program goes on`(scenario: String) throws {
+        let run = try Run(scenario)
+        #expect(run.end == .exited(0), "\(run.errors.suffix(2000))")
+        #expect(run.lines == ["\(scenario) \(Self.nilUnwrap), fault 1, boundary \(scenario)", "end"])
+        let report = try #require(try run.reports().first)
+        #expect(report.verdict.decision == .resume)
+        #expect(report.loop?.callout?.kind == .task && report.loop?.callout?.label == scenario)
+    }
+
+    @Test(arguments: ["continuation", "task-local-binding"])
+    func `Inside a function of the standard library only a build that inlines it resumes`(scenario: String) throws {
+        let run = try Run(scenario)
+        let label = scenario == "continuation" ? "continuation" : "bound"
+        let report = try #require(try run.reports().first)
+        if BuiltProduct.isDebug {
+            #expect(run.end == .exited(77) && run.lines.isEmpty)
+            #expect(report.verdict.reason.hasPrefix("a library's frame lies between the application's"))
+        } else {
+            #expect(run.lines.first == "\(label) \(Self.nilUnwrap), fault 1, boundary \(label)")
+            // A value that was bound inside goes with the task.
+            #expect(run.lines.last == (scenario == "continuation" ? "end" : "local none"))
+        }
+    }
+
+    @Test func `What the body returns or throws is what the call returns or throws`() throws {
+        let run = try Run("returned")
+        #expect(run.end == .exited(0))
+        #expect(run.lines == ["value returned 7", "error threw OwnError()", "end"])
+    }
+
+    @Test func `Without a host the body is called as if there were no boundary`() throws {
+        let run = try Run("unprotected")
+        #expect(run.end == .exited(0))
+        #expect(run.lines == ["unprotected returned 3"])
+    }
+
+    @Test func `A fault in a boundary inside another one costs the inner one`() throws {
+        let run = try Run("nested")
+        #expect(run.lines == ["inner \(Self.nilUnwrap), fault 1, boundary inner", "outer returned 2", "end"])
+    }
+
+    @Test func `Cleanups of an abandoned boundary run before its caller hears of it, the latest first`() throws {
+        let run = try Run("cleanup")
+        #expect(
+            run.lines == [
+                "second", "first", "cleanup \(Self.nilUnwrap), fault 1, boundary cleanup", "no cleanup returned 4",
+                "end",
+            ]
+        )
+    }
+
+    @Test func `Task-local values, name and priority are the caller's, and children are inside`() throws {
+        let run = try Run("values")
+        #expect(
+            run.lines == [
+                "local bound, label values", "child bound, values", "unstructured none", "values returned 0",
+                "name named, priority high", "name returned 0", "end",
+            ]
+        )
+    }
+
+    @Test func `Who cancels the caller cancels the body`() throws {
+        let run = try Run("cancelled")
+        #expect(run.lines == ["waits", "cancelled threw CancellationError()", "end"])
+    }
+
+    @Test func `The children of an abandoned boundary are cancelled`() throws {
+        let run = try Run("siblings")
+        #expect(run.lines.contains("siblings \(Self.nilUnwrap), fault 1, boundary siblings"))
+        #expect(run.lines.contains("cancelled true") && run.lines.last == "end")
+    }
+
+    @Test func `Every fault of very many is answered, and nothing else is`() throws {
+        let run = try Run("many", 1600)
+        #expect(run.end == .exited(0), "\(run.errors.suffix(2000))")
+        #expect(run.lines == ["faulted 800, returned 800", "resumed 800", "end"])
+    }
+
+    @Test func `Jobs that block every thread of the pool do not keep others from running`() throws {
+        let run = try Run("blocked", 8)
+        #expect(run.lines == ["ran beside them", "end"])
+    }
+
+    @Test(
+        arguments: [
+            ("actor", "the job was isolated to an actor"),
+            ("main-actor", "a library's frame lies between"), ("outside", "a library's frame lies between"),
+            ("detached", "outside of a callout of the loop"), ("unstructured", "outside of a callout of the loop"),
+            ("deinit", "a library's frame lies between"),
+            ("mutex", "a function that holds a lock"), ("pthread-mutex", "a lock that the callout took is still held"),
+            ("critical", "inside a critical section"), ("memory", "the policy does not resume memory faults"),
+            ("allocator", "the policy does not resume memory faults"), ("budget", "faults"),
+        ]
+    )
+    func `What would leave something broken ends the process, and the report says why`(
+        scenario: String,
+        reason: String
+    ) throws {
+        let run = try Run(scenario)
+        #expect(run.end == .exited(77), "\(run.lines) \(run.errors.suffix(2000))")
+        #expect(!run.lines.contains("end"))
+        let report = try #require(try run.reports().last)
+        #expect(report.verdict.decision == .restart)
+        #expect(report.verdict.reason.contains(reason), "\(report.verdict.reason)")
+    }
+}

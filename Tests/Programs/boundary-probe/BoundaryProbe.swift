@@ -1,0 +1,54 @@
+import FaultInjection
+import Glibc
+import Holdfast
+import Synchronization
+
+/// Plays a scenario with fault boundaries: `boundary-probe SCENARIO STORE [NUMBER]`.
+///
+/// An async main, as those who use boundaries have. A fault that is not resumed ends the process with `deniedStatus`.
+@main struct BoundaryProbe {
+    static let deniedStatus: CInt = 77
+
+    static func main() async throws {
+        let arguments = CommandLine.arguments
+        guard arguments.count > 2, let scenario = scenarios[arguments[1]] else {
+            fatalError("usage: boundary-probe \(scenarios.keys.sorted().joined(separator: "|")) STORE [NUMBER]")
+        }
+        if arguments[1] == "unprotected" {
+            try await scenario(0)
+            return
+        }
+        var configuration = EventHost.Configuration.keepServing
+        configuration.store = arguments[2]
+        configuration.budget = .generous
+        if arguments[1] == "budget" { configuration.budget.perProcess = 2 }
+        configuration.restart = .exit(deniedStatus)
+        try await MainActor.run { _ = try EventHost.start(configuration) }
+        try await scenario(arguments.count > 3 ? Int(arguments[3]) ?? 0 : 0)
+        say("end")
+    }
+
+    static let scenarios: [String: @Sendable (Int) async throws -> Void] = resumed.merging(denied) { $1 }
+}
+
+func say(_ line: String) {
+    print(line)
+    fflush(nil)
+}
+
+/// Runs a body in a boundary, and says how that ended.
+func attempt(_ label: String, _ body: @escaping @Sendable () async throws -> Int) async {
+    do {
+        say("\(label) returned \(try await withFaultBoundary(label, body))")
+    } catch let error as FaultError {
+        say("\(label) faulted: \(error.reason), fault \(error.number), boundary \(error.boundary)")
+    } catch {
+        say("\(label) threw \(error)")
+    }
+}
+
+/// Traps: a function of its own, which the compiler does not see through.
+@inline(never) func trap() -> Int {
+    Fault.nilUnwrap.commit()
+    return 1
+}

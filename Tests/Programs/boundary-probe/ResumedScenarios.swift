@@ -1,0 +1,187 @@
+import FaultInjection
+import Glibc
+import Holdfast
+import Synchronization
+
+private struct OwnError: Error {}
+
+/// Traps when it goes.
+private final class Trap {
+    deinit { _ = trap() }
+}
+
+enum Local {
+    @TaskLocal static var value = "none"
+}
+
+private final class Counter: Sendable {
+    private let count = Atomic<Int>(0)
+    func add() { count.add(1, ordering: .relaxed) }
+    var value: Int { count.load(ordering: .relaxed) }
+}
+
+/// Faults that cost their boundary, and what goes on.
+let resumed: [String: @Sendable (Int) async throws -> Void] = [
+    "plain": { _ in await attempt("plain") { trap() } },
+    "suspended": { _ in
+        await attempt("suspended") {
+            try await Task.sleep(for: .milliseconds(1))
+            await Task.yield()
+            return trap()
+        }
+    },
+    "returned": { _ in
+        await attempt("value") { 7 }
+        await attempt("error") { throw OwnError() }
+    },
+    "unprotected": { _ in await attempt("unprotected") { FaultBoundary.label == nil ? 3 : 0 } },
+    "child": { _ in
+        await attempt("child") {
+            await withTaskGroup(of: Int.self) { group in
+                group.addTask { 1 }
+                group.addTask {
+                    try? await Task.sleep(for: .milliseconds(1))
+                    return trap()
+                }
+                return await group.reduce(0, +)
+            }
+        }
+    },
+    "let": { _ in
+        await attempt("let") {
+            async let one = trap()
+            async let other = 1
+            return await one + other
+        }
+    },
+    "stream": { _ in
+        await attempt("stream") {
+            let (numbers, continuation) = AsyncStream.makeStream(of: Int.self)
+            for number in 1...3 { continuation.yield(number) }
+            for await number in numbers where number == 3 { return trap() }
+            return 0
+        }
+    },
+    "deinit": { _ in
+        await attempt("deinit") {
+            _ = Trap()
+            return 0
+        }
+    },
+    "continuation": { _ in
+        await attempt("continuation") { await withCheckedContinuation { $0.resume(returning: trap()) } }
+    },
+    "handler": { _ in
+        await attempt("handler") {
+            await withTaskCancellationHandler {
+                await Task.yield()
+                return trap()
+            } onCancel: {
+            }
+        }
+    },
+    "dictionary": { _ in
+        await attempt("dictionary") {
+            var table = ["a": 1]
+            table["a", default: 0] += trap()
+            return table.count
+        }
+    },
+    "nested": { _ in
+        await attempt("outer") {
+            await attempt("inner") { trap() }
+            return FaultBoundary.label == "outer" ? 2 : 0
+        }
+    },
+    "cleanup": { _ in
+        await attempt("cleanup") {
+            FaultBoundary.onAbandon { say("first") }
+            FaultBoundary.onAbandon { say("second") }
+            return trap()
+        }
+        await attempt("no cleanup") {
+            FaultBoundary.onAbandon { say("never") }
+            return 4
+        }
+    },
+    "values": { _ in
+        await Local.$value.withValue("bound") {
+            await attempt("values") {
+                say("local \(Local.value), label \(FaultBoundary.label ?? "none")")
+                async let inner = "\(Local.value), \(FaultBoundary.label ?? "none")"
+                say("child \(await inner)")
+                say("unstructured \(await Task { FaultBoundary.label ?? "none" }.value)")
+                return 0
+            }
+        }
+        let task = Task(name: "named", priority: .high) {
+            await attempt("name") {
+                say("name \(Task.name ?? "none"), priority \(Task.currentPriority == .high ? "high" : "other")")
+                return 0
+            }
+        }
+        await task.value
+    },
+    "cancelled": { _ in
+        let task = Task {
+            await attempt("cancelled") {
+                say("waits")
+                try await Task.sleep(for: .seconds(100))
+                return 0
+            }
+        }
+        task.cancel()
+        await task.value
+    },
+    "siblings": { _ in
+        // The other child waits until it is cancelled: by the fault of its sibling.
+        await attempt("siblings") {
+            await withTaskGroup(of: Int.self) { group in
+                group.addTask {
+                    try? await Task.sleep(for: .seconds(100))
+                    say("cancelled \(Task.isCancelled)")
+                    return 1
+                }
+                group.addTask {
+                    try? await Task.sleep(for: .milliseconds(20))
+                    return trap()
+                }
+                return await group.reduce(0, +)
+            }
+        }
+        try await Task.sleep(for: .milliseconds(100))
+    },
+    "many": { number in
+        let (faulted, returned) = (Counter(), Counter())
+        await withDiscardingTaskGroup { group in
+            for worker in 0..<16 {
+                group.addTask {
+                    for round in 0..<number / 16 {
+                        do {
+                            _ = try await withFaultBoundary("many") {
+                                if round % 3 == 0 { await Task.yield() }
+                                return (worker + round) % 2 == 0 ? trap() : 1
+                            }
+                            returned.add()
+                        } catch {
+                            faulted.add()
+                        }
+                    }
+                }
+            }
+        }
+        say("faulted \(faulted.value), returned \(returned.value)")
+        let host = await MainActor.run { EventHost.started }
+        say("resumed \(await MainActor.run { host?.statistics.resumedFaults ?? 0 })")
+    },
+    // Jobs that block all threads of the pool do not keep the others from running.
+    "blocked": { number in
+        await withDiscardingTaskGroup { group in
+            for _ in 0..<number { group.addTask { usleep(300_000) } }
+            group.addTask {
+                try? await Task.sleep(for: .milliseconds(1))
+                say("ran beside them")
+            }
+        }
+    },
+]
