@@ -1,0 +1,49 @@
+import ArgumentParser
+import Glibc
+import Holdfast
+import Hummingbird
+import Logging
+
+@main struct Server: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "hummingbird-example",
+        abstract: "A Hummingbird server whose requests may fault."
+    )
+
+    @Option(help: "The port on 127.0.0.1; 0 for any.") var port = 8080
+    @Option(help: "The path of the store for reports.") var store: String?
+    @Flag(help: "Serve without Holdfast.") var unprotected = false
+
+    @MainActor
+    func run() async throws {
+        var host: EventHost?
+        if !unprotected {
+            var configuration = EventHost.Configuration.keepServing
+            configuration.store = store
+            configuration.budget = .generous
+            host = try EventHost.start(configuration)
+        }
+        let responder = makeRouter(host).buildResponder()
+        if unprotected {
+            try await serve(responder)
+        } else {
+            try await serve(Protected(inner: responder))
+        }
+    }
+
+    private func serve(_ responder: some HTTPResponder<ExampleContext>) async throws {
+        var logger = Logger(label: "hummingbird-example")
+        logger.logLevel = .warning
+        let application = Application(
+            responder: responder,
+            configuration: .init(address: .hostname("127.0.0.1", port: port)),
+            onServerRunning: { channel in
+                print("listening 127.0.0.1:\(channel.localAddress?.port ?? 0) pid \(getpid())")
+                fflush(nil)
+            },
+            logger: logger
+        )
+        try await application.runService()
+    }
+}
+
