@@ -8,12 +8,16 @@ extension EventHost {
         let logger = configuration.logger
         // Only once: after a restart it is the same program, started in the same way.
         if history.restarts == 0 { for warning in startWarnings { logger.warning("\(warning)") } }
-        if let problem = storePlace.problem {
-            logger.error("faults without a report are lost with the process: \(problem)")
-        } else if let problem = capture.spoolProblem {
-            logger.error("faults without a report are lost with the process: \(problem)")
-        } else if !capture.isPersistent {
-            logger.error("no room for the spool file: faults without a report are lost with the process")
+        if !capture.isPersistent {
+            let loss = "faults without a report are lost with the process"
+            if storeHealth.isUnusable {
+                // The line before has said why the store, which would hold the spool file, cannot be used.
+                logger.error("\(loss): there is no spool file")
+            } else if let problem = capture.spoolProblem {
+                logger.error("\(loss): \(problem)")
+            } else {
+                logger.error("no room for the spool file: \(loss)")
+            }
         }
         logHandOver()
         guard history.restarts > 0 else { return }

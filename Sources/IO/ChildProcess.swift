@@ -75,6 +75,8 @@ public final class ChildProcess: @unchecked Sendable {
     public private(set) var errors: Connection?
     /// Whether a process before this one has started it (`init(_:keptBy:as:)`).
     public let isTakenOver: Bool
+    /// Whether its end was not taken yet: true until the callout that calls `onExit`, also for one that has just ended.
+    public var isRunning: Bool { status == nil }
     /// How it has ended; `nil` while it runs.
     package private(set) var status: Status?
     /// The loop that tells of its end.
@@ -161,7 +163,9 @@ public final class ChildProcess: @unchecked Sendable {
 
     // MARK: Its end
 
-    /// Sets what is called when it has ended; at once, in a callout of the loop, also if it has ended already.
+    /// Sets what is called when it has ended, instead of what was set before.
+    ///
+    /// If it has ended already, the handler is called soon, in a callout of the loop.
     ///
     /// - Parameter handler: Called on the loop's thread, once.
     public func onExit(
@@ -187,6 +191,8 @@ public final class ChildProcess: @unchecked Sendable {
     }
 
     /// Sends SIGTERM, and SIGKILL if it has not ended then.
+    ///
+    /// Nothing happens when it has ended.
     ///
     /// - Parameter limit: How long it may take to end by itself.
     public func terminate(within limit: Duration = .seconds(10)) {

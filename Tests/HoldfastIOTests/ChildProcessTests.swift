@@ -62,6 +62,30 @@ import Testing
         #expect(run.status == .signalled(SIGKILL))
     }
 
+    @Test func `It runs until its end is told; then it is told again to who asks, and takes no signal`() throws {
+        final class Seen: @unchecked Sendable {
+            var runs: [Bool] = []
+            var statuses: [HoldfastIO.ChildProcess.Status] = []
+        }
+        let seen = Seen()
+        let loop = HostRunLoop.current
+        let child = try HoldfastIO.ChildProcess(.init("sh", ["-c", "exit 7"]), on: loop)
+        #expect(child.isRunning)
+        for count in 1...2 {
+            child.onExit { child, status in
+                seen.runs.append(child.isRunning)
+                seen.statuses.append(status)
+                loop.stop()
+            }
+            #expect(seen.statuses.count == count - 1, "not within the call")
+            while seen.statuses.count < count { _ = loop.run(in: .default, for: .seconds(30)) }
+            child.terminate()
+        }
+        #expect(seen.runs == [false, false])
+        #expect(seen.statuses == [.exited(7), .exited(7)])
+        #expect(!child.isRunning)
+    }
+
     @Test func `It begins with its own environment and directory, and with nothing else open or blocked`() throws {
         var mask = sigset_t()
         sigemptyset(&mask)

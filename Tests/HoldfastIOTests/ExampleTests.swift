@@ -41,6 +41,12 @@ import Testing
         #expect(try server.wait() == .exited(0), "\(server.errors)")
     }
 
+    @Test func `The supervisor without a command says how it is used`() throws {
+        let run = try ProgramRun.run(BuiltProduct.path(of: "child-supervisor"), [])
+        #expect(run.end == .exited(64))
+        #expect(run.output.hasPrefix("usage: "))
+    }
+
     @Test func `The supervisor starts a command again, and ends it when it is told to`() throws {
         try Self.expectShown("child-supervisor")
         let store = try StoreReader()

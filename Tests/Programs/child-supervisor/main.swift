@@ -1,22 +1,22 @@
 import Glibc
 import HoldfastIO
 
+guard let program = CommandLine.arguments.dropFirst().first else {
+    print("usage: child-supervisor PROGRAM [ARGUMENT ...]")
+    exit(64)
+}
 let host = try EventHost(.keepServing)
-let command = ChildProcess.Command(CommandLine.arguments[1], Array(CommandLine.arguments.dropFirst(2)))
-var (child, wait) = (ChildProcess?.none, Duration.milliseconds(100))
+var child: ChildProcess?
 
-@MainActor func start() throws {
-    child = try ChildProcess(command, keptBy: host, as: "child")
+@MainActor func start(thenAfter wait: Duration) throws {
+    child = try ChildProcess(.init(program, Array(CommandLine.arguments.dropFirst(2))), keptBy: host, as: "child")
     child?.onExit { _, status in
         print("\(status), again in \(wait)")
         fflush(nil)
-        host.loop.perform(after: wait) { try? start() }
-        wait = min(wait * 2, .seconds(60))
+        host.loop.perform(after: wait) { try? start(thenAfter: min(wait * 2, .seconds(60))) }
     }
 }
-try start()
-try host.onSignal(SIGTERM) { _ in
-    child?.onExit { _, _ in host.stop() }
-    child?.terminate()
-}
+try start(thenAfter: .milliseconds(100))
+try host.onSignal(SIGTERM) { _ in child?.onExit { _, _ in host.stop() } }
+try host.onSignal(SIGTERM) { _ in child?.terminate() }
 host.run()

@@ -66,7 +66,8 @@ public struct CrashMessage: Sendable, Hashable {
 extension CrashMessage: CustomStringConvertible {
     /// The fault in one line, as the host's log has it: what, where, in which item, and what came of it.
     ///
-    /// While the report is being made, without the function and the line; without a host, with little more than the number.
+    /// While the report is being made, without the function and the line. Without a host, and for a fault that is only counted in the report of
+    /// an equal one, with little more than the number.
     public var description: String { words.find?(number) ?? plain }
 
     /// What the message itself says.
