@@ -254,7 +254,9 @@ struct ReadinessLedger {
     private var hasTwins: Bool {
         var orders: Set<Int> = []
         for (index, kind) in kinds.enumerated() {
-            guard case .observer(_, let order, _) = kind, adapter.contains(index, in: .common) else { continue }
+            // CFRunLoop keeps invalid ones, and adds them nowhere any more (`KnownDivergence.invalidCommonItem`).
+            guard case .observer(_, let order, _) = kind, adapter.isValid(index), adapter.contains(index, in: .common)
+            else { continue }
             if !orders.insert(order).inserted { return true }
         }
         return false
