@@ -30,6 +30,8 @@ final class CrashThread: @unchecked Sendable {
     private var metPending = false
     /// Whether the origins were just looked up: those that are still pending are unknown for this fault.
     private var isPrepared = false
+    /// Whether nothing has faulted: the origins, which are looked up later, are not waited for.
+    private var isWarmingUp = false
     private let decide: @Sendable (FaultSummary) -> Decision
     /// Whether the verdict on a callout that is interrupted would be to abandon it.
     private let mayAbandon: @Sendable (FaultSummary) -> Bool
@@ -80,6 +82,8 @@ final class CrashThread: @unchecked Sendable {
     /// Does everything once, while nobody is parked: libunwind's first walk sets itself up under a lock of its own, and -Onone builds look
     /// types up at first use, which allocates.
     private func warmUp() {
+        isWarmingUp = true
+        defer { isWarmingUp = false }
         let record = UnsafeMutablePointer<HFRecord>.allocate(capacity: 1)
         unsafe UnsafeMutableRawPointer(record).initializeMemory(
             as: UInt8.self,
@@ -209,7 +213,7 @@ final class CrashThread: @unchecked Sendable {
     /// That reads files and allocates. So it is done only if the walk is clean, provided that these functions are the application's.
     private func walkAndSummarize(_ record: UnsafeMutablePointer<HFRecord>) -> FaultSummary {
         let fault = unsafe summary(of: record, walk: walk(record))
-        guard metPending, fault.isOutsideLibraries else { return fault }
+        guard metPending, !isWarmingUp, fault.isOutsideLibraries else { return fault }
         inspection.prepare()
         isPrepared = true
         defer { isPrepared = false }

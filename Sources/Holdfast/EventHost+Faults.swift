@@ -2,6 +2,7 @@ internal import CrashCapture
 internal import Glibc
 internal import Logging
 internal import RunLoops
+internal import TaskBoundaries
 
 extension EventHost {
     /// The host's counters.
@@ -74,6 +75,8 @@ extension EventHost {
             scheduleDischarge()
             recover(from: message)
         case .draining(let deadline):
+            // It may be one of those that run tasks, and what drains may need as many as ever.
+            TaskPool.replace(parkedThread: message.thread)
             tellReplacement(message)
             drainAfterFault(until: deadline, parkedThread: message.thread)
         }

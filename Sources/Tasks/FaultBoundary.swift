@@ -80,7 +80,7 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
         let fail: @Sendable (any Error) -> Void = { error in unsafe continuation.resume(throwing: error) }
         rest.withLock { $0.fail = fail }
         // This task waits from now on: the thread is free for the body.
-        hf_task_pool_run_next()
+        hf_task_pool_run_next(true)
         let task = Task(name: Task.name, executorPreference: self) { [self] in
             let result: Result<Value, any Error>
             do {
@@ -90,8 +90,9 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
             }
             guard end() else { return }
             // The body's task ends now: the thread is free for the caller's.
-            hf_task_pool_run_next()
+            hf_task_pool_run_next(true)
             unsafe continuation.resume(with: result)
+            hf_task_pool_run_next(false)
         }
         let isCancelled = rest.withLock { rest in
             rest.cancel = { task.cancel() }

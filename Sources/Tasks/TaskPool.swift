@@ -112,8 +112,10 @@ package enum TaskPool {
     /// Safe on the crash thread: it allocates nothing and takes no lock.
     package static func isRunner(_ address: UInt64) -> Bool { hf_task_pool_is_runner(address) }
 
-    /// Has one more thread started, because one stands still in a fault handler until the process is replaced.
-    package static func replaceParkedThread() { hf_task_pool_replace_parked() }
+    /// Has one more thread started if one of the pool stands still in a fault handler, until the process is replaced.
+    ///
+    /// - Parameter thread: The thread that stands still, as gettid(2) has it; any thread of the process.
+    package static func replace(parkedThread thread: CInt) { hf_task_pool_replace_parked(thread) }
 
     /// How many threads were replaced because a job was abandoned on them.
     package static var retiredThreads: Int { Int(hf_task_pool_state().retired) }

@@ -144,7 +144,7 @@ void hf_task_pool_enqueue(void *pointer, const HFTaskScope *scope) {
     announce();
 }
 
-void hf_task_pool_run_next(void) { runs_next = own_worker != NULL; }
+void hf_task_pool_run_next(bool is_wanted) { runs_next = is_wanted && own_worker != NULL; }
 
 bool hf_task_pool_is_worker(void) { return own_worker != NULL; }
 
@@ -492,9 +492,13 @@ void hf_task_pool_look_around(void) {
     }
 }
 
-void hf_task_pool_replace_parked(void) {
-    if (atomic_load(&is_started)) {
-        add_worker();
+void hf_task_pool_replace_parked(int32_t thread) {
+    uint32_t count = atomic_load(&used_workers);
+    for (uint32_t i = 0; i < count; i += 1) {
+        if (atomic_load(&workers[i].is_used) && atomic_load(&workers[i].thread) == thread) {
+            add_worker();
+            return;
+        }
     }
 }
 

@@ -71,10 +71,12 @@ int hf_task_pool_start(HFTaskPoolConfiguration configuration);
 /// Safe on any thread; allocates nothing. The scope must stay valid until the job has run.
 void hf_task_pool_enqueue(void *_Nonnull job, const HFTaskScope *_Nullable scope);
 
-/// Has the next job that this thread enqueues run on this very thread, after the job that runs now, without waking another worker.
+/// Has the next job that this thread enqueues run on this very thread, after the job that runs now, without waking another worker; or takes
+/// that back.
 ///
-/// For whoever is about to wait for that job. On other threads than workers it does nothing.
-void hf_task_pool_run_next(void);
+/// For whoever is about to wait for that job. Take it back at once if the job may have gone to another executor. On other threads than
+/// workers it does nothing.
+void hf_task_pool_run_next(bool is_wanted);
 
 /// Whether the calling thread is one of the pool's workers.
 bool hf_task_pool_is_worker(void);
@@ -91,8 +93,9 @@ typedef struct HFTaskPoolState {
 
 HFTaskPoolState hf_task_pool_state(void);
 
-/// Has one more worker started, because one stands still in a fault handler until the process is replaced. Safe on any thread.
-void hf_task_pool_replace_parked(void);
+/// Has one more worker started if a thread (gettid(2)) is one of the pool's: it stands still in a fault handler until the process is replaced.
+/// Safe on any thread.
+void hf_task_pool_replace_parked(int32_t thread);
 
 /// Runs a job of the runtime's that faults nowhere, and notes through which functions of the runtime it came: those are between every job of
 /// a scope and its recovery point. Called once, by that job's body. Returns whether they were recognised.
