@@ -297,6 +297,9 @@ package final class CrashCapture: Sendable {
         if hasSpoolFile { _ = unsafe unlink(spoolPath) }
     }
 
+    /// How many records there is room for.
+    package static var slotCount: Int { SpoolFile.slotCount }
+
     /// Has a call of exit(3) count as the orderly end of the process: an async `main` ends by it, and closes nothing.
     package func expectExit() { hf_capture_expect_exit() }
 
