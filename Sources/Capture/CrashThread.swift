@@ -360,7 +360,7 @@ final class CrashThread: @unchecked Sendable {
                 if !isAsyncFrameFound {
                     if concurrencyLibrary.contains(address) {
                         isAsyncFrameFound = asyncFrame != nil
-                    } else if kind == .application {
+                    } else if kind == .application || kind == .unknown {
                         asyncFrame = walker.asyncFrame
                         asyncPosition = position
                     }

@@ -1,4 +1,5 @@
 import CrashReports
+import Foundation
 import Glibc
 import TestSupport
 import Testing
@@ -29,7 +30,7 @@ import Testing
         }
     }
 
-    private static let nilUnwrap = "faulted: Unexpectedly found nil while unwrapping an Optional value"
+    private static let faulted = "faulted: a fault on purpose"
 
     @Test(
         arguments: [
@@ -39,24 +40,24 @@ import Testing
     func `A fault costs its boundary, and the program goes on`(scenario: String) throws {
         let run = try Run(scenario)
         #expect(run.end == .exited(0), "\(run.errors.suffix(2000))")
-        #expect(run.lines == ["\(scenario) \(Self.nilUnwrap), fault 1, boundary \(scenario)", "end"])
+        #expect(run.lines == ["\(scenario) \(Self.faulted), fault 1, boundary \(scenario)", "end"])
         let report = try #require(try run.reports().first)
         #expect(report.verdict.decision == .resume)
         #expect(report.loop?.callout?.kind == .task && report.loop?.callout?.label == scenario)
     }
 
-    @Test(arguments: ["continuation", "task-local-binding"])
+    @Test(arguments: ["continuation", "deinit", "task-local-binding"])
     func `Inside a function of the standard library only a build that inlines it resumes`(scenario: String) throws {
         let run = try Run(scenario)
-        let label = scenario == "continuation" ? "continuation" : "bound"
+        let label = scenario == "task-local-binding" ? "bound" : scenario
         let report = try #require(try run.reports().first)
         if BuiltProduct.isDebug {
             #expect(run.end == .exited(77) && run.lines.isEmpty)
             #expect(report.verdict.reason.hasPrefix("a library's frame lies between the application's"))
         } else {
-            #expect(run.lines.first == "\(label) \(Self.nilUnwrap), fault 1, boundary \(label)")
+            #expect(run.lines.first == "\(label) \(Self.faulted), fault 1, boundary \(label)")
             // A value that was bound inside goes with the task.
-            #expect(run.lines.last == (scenario == "continuation" ? "end" : "local none"))
+            #expect(run.lines.last == (label == "bound" ? "local none" : "end"))
         }
     }
 
@@ -74,14 +75,14 @@ import Testing
 
     @Test func `A fault in a boundary inside another one costs the inner one`() throws {
         let run = try Run("nested")
-        #expect(run.lines == ["inner \(Self.nilUnwrap), fault 1, boundary inner", "outer returned 2", "end"])
+        #expect(run.lines == ["inner \(Self.faulted), fault 1, boundary inner", "outer returned 2", "end"])
     }
 
     @Test func `Cleanups of an abandoned boundary run before its caller hears of it, the latest first`() throws {
         let run = try Run("cleanup")
         #expect(
             run.lines == [
-                "second", "first", "cleanup \(Self.nilUnwrap), fault 1, boundary cleanup", "no cleanup returned 4",
+                "second", "first", "cleanup \(Self.faulted), fault 1, boundary cleanup", "no cleanup returned 4",
                 "end",
             ]
         )
@@ -104,7 +105,7 @@ import Testing
 
     @Test func `The children of an abandoned boundary are cancelled`() throws {
         let run = try Run("siblings")
-        #expect(run.lines.contains("siblings \(Self.nilUnwrap), fault 1, boundary siblings"))
+        #expect(run.lines.contains("siblings \(Self.faulted), fault 1, boundary siblings"))
         #expect(run.lines.contains("cancelled true") && run.lines.last == "end")
     }
 
@@ -124,7 +125,6 @@ import Testing
             ("actor", "the job was isolated to an actor"),
             ("main-actor", "a library's frame lies between"), ("outside", "a library's frame lies between"),
             ("detached", "outside of a callout of the loop"), ("unstructured", "outside of a callout of the loop"),
-            ("deinit", "a library's frame lies between"),
             ("mutex", "a function that holds a lock"), ("pthread-mutex", "a lock that the callout took is still held"),
             ("critical", "inside a critical section"), ("memory", "the policy does not resume memory faults"),
             ("allocator", "the policy does not resume memory faults"), ("budget", "faults"),
@@ -139,5 +139,50 @@ import Testing
         #expect(!run.lines.contains("end"))
         let report = try #require(try run.reports().first { $0.verdict.decision == .restart })
         #expect(report.verdict.reason.contains(reason), "\(report.verdict.reason)")
+    }
+
+    // MARK: Async calls behind the stack
+
+    private static func functions(_ report: CrashReport, _ kind: String) -> [String] {
+        report.thread.frames.filter { $0.kind.rawValue == kind }.compactMap(\.function)
+    }
+
+    @Test func `A report has the functions that await the one that faulted, innermost first`() throws {
+        let report = try #require(try Run("chain").reports().first)
+        let frames = report.thread.frames
+        let calls = frames.filter { $0.kind.rawValue != "await" }.compactMap(\.function)
+        #expect(calls.contains("query()"))
+        let awaits = Self.functions(report, "await").filter { ["loadUser()", "showUser()"].contains($0) }
+        #expect(awaits == ["loadUser()", "showUser()"])
+        let lines = frames.filter { $0.kind.rawValue == "await" && $0.function == "loadUser()" }
+        #expect(lines.allSatisfy { $0.file?.hasSuffix("ResumedScenarios.swift") == true && $0.line != nil })
+        // They stand where they belong: behind the async function, before what runs it.
+        let last = try #require(frames.lastIndex { $0.kind.rawValue == "await" })
+        #expect(frames[last...].contains { $0.function?.contains("runJobInEstablishedExecutorContext") == true })
+        #expect(frames.map(\.index) == Array(frames.indices))
+    }
+
+    @Test(arguments: [("chain-group", "gather()"), ("chain-let", "pair()")])
+    func `It goes on with those of the task that a child task belongs to`(scenario: String, parent: String) throws {
+        let report = try #require(try Run(scenario).reports().first)
+        #expect(Self.functions(report, "parentAwait").contains { $0.contains(parent) }, "\(report.thread.frames)")
+        #expect(!Self.functions(report, "await").contains { $0 == parent })
+    }
+
+    @Test func `A stripped program has them, too, as addresses`() throws {
+        let folder = try TemporaryFolder()
+        let (program, store) = (folder.path + "/stripped", folder.path + "/store")
+        let original = try BuiltProduct.path(of: "boundary-probe")
+        #expect(try ProgramRun.run("/usr/bin/strip", ["-o", program, original]).end == .exited(0))
+        // Nothing tells Swift from C in it, so the fault is not resumed.
+        #expect(try ProgramRun.run(program, ["chain", store, "0"]).end == .exited(77))
+        _ = try ProgramRun.crashreport(["list", "--store", store])
+        let path = try #require(
+            try FileManager.default.contentsOfDirectory(atPath: store + "/reports").first { $0.hasSuffix(".json") }
+        )
+        let report = try CrashReport(json: Array(Data(contentsOf: URL(fileURLWithPath: store + "/reports/" + path))))
+        let awaits = report.thread.frames.filter { $0.kind.rawValue == "await" }
+        #expect(awaits.count >= 3)
+        #expect(awaits.allSatisfy { $0.imageOffset != nil })
     }
 }

@@ -70,7 +70,7 @@ struct AwaitChain {
     // MARK: Contexts
 
     /// The context of the async function that a frame is of.
-    private func context(in frame: Frame, with walker: StackWalker) -> UInt64? {
+    func context(in frame: Frame, with walker: StackWalker) -> UInt64? {
         // Below the frame pointer is its place where there are frame pointers (swift/docs/ABI/CallConvSummary.rst, extended frames).
         if let stored = walker.load(frame.framePointer &- 8), verifiedLength(of: stored, with: walker) != nil {
             return stored
@@ -84,7 +84,7 @@ struct AwaitChain {
     }
 
     /// How many links a chain has; nil if it is none.
-    private func verifiedLength(of context: UInt64, with walker: StackWalker) -> Int? {
+    func verifiedLength(of context: UInt64, with walker: StackWalker) -> Int? {
         var context = context
         // A context is met again only in a circle: this one is moved after 1, 2, 4, … links (Brent).
         var marked: UInt64 = 0

@@ -9,7 +9,9 @@ public struct FaultError: Error, Sendable, Hashable {
     ///
     /// It is in the store soon afterwards. If it is one of very many equal faults it may be counted in an earlier report instead.
     public let report: ReportID
-    /// What went wrong, as the report says it.
+    /// What went wrong, as far as that is known at once.
+    ///
+    /// The report may say more: in an optimised build, which check a trap was of is known only from debug information.
     public let reason: String
     /// The label of the boundary.
     public let boundary: String

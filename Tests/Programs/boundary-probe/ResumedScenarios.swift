@@ -185,3 +185,45 @@ let resumed: [String: @Sendable (Int) async throws -> Void] = [
         }
     },
 ]
+
+// Async calls that reports must show.
+
+@inline(never) private func showUser() async throws -> Int {
+    try await loadUser() + 1
+}
+
+@inline(never) private func loadUser() async throws -> Int {
+    try await Task.sleep(for: .milliseconds(1))
+    return await query() + 1
+}
+
+@inline(never) private func query() async -> Int {
+    await Task.yield()
+    return trap()
+}
+
+@inline(never) private func gather() async -> Int {
+    await withTaskGroup(of: Int.self) { group in
+        group.addTask {
+            // Until the group is waited for.
+            try? await Task.sleep(for: .milliseconds(20))
+            return await query()
+        }
+        return await group.reduce(0, +)
+    }
+}
+
+@inline(never) private func pair() async -> Int {
+    async let number = try? await {
+        try await Task.sleep(for: .milliseconds(20))
+        return await query()
+    }()
+    return await number ?? 0
+}
+
+/// Faults whose reports have async calls behind the stack.
+let chained: [String: @Sendable (Int) async throws -> Void] = [
+    "chain": { _ in await attempt("chain") { try await showUser() } },
+    "chain-group": { _ in await attempt("chain-group") { await gather() } },
+    "chain-let": { _ in await attempt("chain-let") { await pair() } },
+]
