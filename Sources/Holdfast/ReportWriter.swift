@@ -18,7 +18,7 @@ struct WritingEffort {
     /// How many nanoseconds pass for one of work.
     static let share: Int64 = 10
     /// The longest rest.
-    static let longestRest: Int64 = 1_000_000_000
+    static let longestRest: Int64 = 3_000_000_000
 
     private var credit = Self.burst
     private var last: Int64

@@ -171,12 +171,16 @@ package final class BoundaryLabel: @unchecked Sendable {
     private static let most = 4096
     private static let all = Mutex<[String: BoundaryLabel]>([:])
     private static let others = BoundaryLabel("(other boundaries)")
-    /// Gives numbers to labels.
-    private static let nextItem = Mutex<@Sendable () -> UInt64>({ 0 })
+    /// What gives numbers to labels; in a structure for the reason of `TaskPool.Handler`.
+    private struct Numbers {
+        var next: @Sendable () -> UInt64 = { 0 }
+    }
+
+    private static let numbers = Mutex(Numbers())
 
     fileprivate init(_ name: String) {
         unsafe text = name.withCString { unsafe UnsafePointer(strdup($0)) }
-        item = Self.nextItem.withLock { $0 }()
+        item = Self.numbers.withLock { $0 }.next()
     }
 
     /// The label with a text; the same object each time.
@@ -192,6 +196,6 @@ package final class BoundaryLabel: @unchecked Sendable {
 
     /// Sets where the numbers of labels come from, before the first one is made.
     package static func setItems(_ next: @escaping @Sendable () -> UInt64) {
-        nextItem.withLock { $0 = next }
+        numbers.withLock { $0.next = next }
     }
 }

@@ -46,7 +46,13 @@ package enum TaskPool {
         case boundaries
     }
 
-    private static let handler = Mutex<(@Sendable (Abandoned) -> Void)?>(nil)
+    /// A closure in a structure: one that is the whole value of a generic type gets one more thunk each time that it is read in place
+    /// (seen: after some thousand faults the call went through as many).
+    private struct Handler {
+        var call: @Sendable (Abandoned) -> Void
+    }
+
+    private static let handler = Mutex<Handler?>(nil)
     private static let extent = Mutex<Extent?>(nil)
 
     /// What the pool runs; nil while it does not run.
@@ -68,13 +74,13 @@ package enum TaskPool {
         abandoned: @escaping @Sendable (Abandoned) -> Void
     ) throws(Errno) -> Extent {
         let processors = max(1, min(Int(HF_TASK_POOL_MOST_WORKERS), workers ?? Int(hf_task_pool_processors())))
-        handler.withLock { $0 = abandoned }
+        handler.withLock { $0 = Handler(call: abandoned) }
         let configuration = unsafe HFTaskPoolConfiguration(
             workers: UInt32(processors),
             stack_size: stackSize,
             abandoned: { job in
                 let abandoned = unsafe Abandoned(job)
-                TaskPool.handler.withLock { $0 }?(abandoned)
+                TaskPool.handler.withLock { $0 }?.call(abandoned)
             },
             is_global: takesAll
         )

@@ -27,16 +27,16 @@ import Testing
         }
     }
 
-    @Test(arguments: [1, 5, 50] as [Int64])
+    @Test(arguments: [1, 5, 50, 150] as [Int64])
     func `In a flood it works a tenth of the time, and the burst`(piece: Int64) {
         var effort = WritingEffort(now: 0)
-        let length = 60_000 * Self.millisecond
+        let length = 120_000 * Self.millisecond
         let worked = work(&effort, each: piece * Self.millisecond, for: length)
         #expect(worked >= length / WritingEffort.share)
         #expect(worked <= length / WritingEffort.share + 2 * WritingEffort.burst)
     }
 
-    @Test func `Long work is followed by a second of rest at most, and credit comes back to one burst`() {
+    @Test func `Long work is followed by three seconds of rest at most, and credit comes back to one burst`() {
         var effort = WritingEffort(now: 0)
         #expect(effort.rest(after: 0..<10_000 * Self.millisecond) == WritingEffort.longestRest)
         let later: Int64 = 1_000_000 * Self.millisecond

@@ -20,7 +20,9 @@ import Logging
         if !unprotected {
             var configuration = EventHost.Configuration.keepServing
             configuration.store = store
+            // Here faults are made on purpose, by the thousand, and all of them are counted.
             configuration.budget = .generous
+            configuration.advanced.reportLimits = nil
             host = try EventHost.start(configuration)
         }
         let responder = makeRouter(host).buildResponder()
