@@ -93,7 +93,7 @@ extension EventHost {
 /// Runs the main loop for a program with an async `main`, instead of the runtime's own way to serve the main queue.
 ///
 /// Called on the main thread, once, before the program's code (`main_drain.c`).
-@_cdecl("hf_drain_main_queue")
+@_cdecl("holdfast_drain_main_queue")
 func drainMainQueue() {
     MainActor.assumeIsolated {
         while true {

@@ -25,6 +25,8 @@ package enum FrameOwner: Sendable, Hashable {
         "sigwaitinfo", "sigtimedwait", "sem_wait", "sem_trywait", "sem_timedwait", "sem_clockwait", "sem_post",
         "dispatch_semaphore_wait", "dispatch_semaphore_signal", "dispatch_group_enter", "dispatch_group_leave",
         "dispatch_suspend", "dispatch_resume",
+        // In Swift (EventHost+Tasks.swift).
+        "holdfast_drain_main_queue",
     ]
     private static let standInPrefixes = ["hf_", "pthread_", "mtx_"]
 

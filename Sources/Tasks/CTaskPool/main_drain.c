@@ -12,12 +12,12 @@ extern HF_SWIFTCALL void (*swift_task_asyncMainDrainQueue_hook)(HF_SWIFTCALL voi
     __attribute__((weak));
 
 /// Serves the main queue and does not return. Only a program that links the host has it.
-extern void hf_drain_main_queue(void) __attribute__((weak));
+extern void holdfast_drain_main_queue(void) __attribute__((weak));
 
 static HF_SWIFTCALL void hf_task_drain_main(HF_SWIFTCALL void (*original)(void), HF_SWIFTCALL void (*override)(void)) {
     (void)override;
-    if (hf_drain_main_queue != NULL) {
-        hf_drain_main_queue();
+    if (holdfast_drain_main_queue != NULL) {
+        holdfast_drain_main_queue();
     }
     original();
 }
