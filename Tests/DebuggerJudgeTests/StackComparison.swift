@@ -31,7 +31,9 @@ struct StackComparison {
     /// Compares address by address: what is out of step at one of them does not put the others out of step.
     init(_ report: CrashReport, _ judged: JudgedStack) {
         differences = judged.frames.filter(\.isTailCall).map { Difference(case: judged.case, ours: nil, gdb: $0) }
-        let ours = Self.chains(report.thread.frames, address: \.address.rawValue, isInlined: \.inlined)
+        // gdb knows nothing of async functions that wait.
+        let calls = report.thread.frames.filter { $0.asyncRole == nil }
+        let ours = Self.chains(calls, address: \.address.rawValue, isInlined: \.inlined)
         let theirs = Self.chains(judged.frames.filter { !$0.isTailCall }, address: \.address, isInlined: \.inlined)
         // What a deep recursion left out lies behind the head of our frames, by the gap in their numbers.
         let omitted = report.thread.framesOmitted
