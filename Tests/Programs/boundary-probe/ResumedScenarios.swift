@@ -135,11 +135,13 @@ let resumed: [String: @Sendable (Int) async throws -> Void] = [
     },
     "siblings": { _ in
         // The other child waits until it is cancelled: by the fault of its sibling.
+        let hasHeard = Counter()
         await attempt("siblings") {
             await withTaskGroup(of: Int.self) { group in
                 group.addTask {
                     try? await Task.sleep(for: .seconds(100))
                     say("cancelled \(Task.isCancelled)")
+                    hasHeard.add()
                     return 1
                 }
                 group.addTask {
@@ -149,7 +151,8 @@ let resumed: [String: @Sendable (Int) async throws -> Void] = [
                 return await group.reduce(0, +)
             }
         }
-        try await Task.sleep(for: .milliseconds(100))
+        // Nobody waits for it any more.
+        while hasHeard.value == 0 { try await Task.sleep(for: .milliseconds(1)) }
     },
     "many": { number in
         let (faulted, returned) = (Counter(), Counter())
@@ -205,8 +208,8 @@ let resumed: [String: @Sendable (Int) async throws -> Void] = [
 @inline(never) private func gather() async -> Int {
     await withTaskGroup(of: Int.self) { group in
         group.addTask {
-            // Until the group is waited for.
-            try? await Task.sleep(for: .milliseconds(20))
+            // Long after its parent has begun to wait for it.
+            try? await Task.sleep(for: .milliseconds(300))
             return await query()
         }
         return await group.reduce(0, +)
@@ -215,7 +218,7 @@ let resumed: [String: @Sendable (Int) async throws -> Void] = [
 
 @inline(never) private func pair() async -> Int {
     async let number = try? await {
-        try await Task.sleep(for: .milliseconds(20))
+        try await Task.sleep(for: .milliseconds(300))
         return await query()
     }()
     return await number ?? 0
