@@ -100,7 +100,7 @@ final class CrashThread: @unchecked Sendable {
             unsafe write(decision.reason, to: record)
             unsafe sampler.warmUp(record, with: walker)
             _ = unsafe mayBeAbandoned(record)
-            if let walker { unsafe awaitChain.write(behind: walker.asyncFrame, to: record, with: walker) }
+            if let walker { unsafe awaitChain.warmUp(record, with: walker) }
         }
         // This walk meets no frame that would ask these.
         _ = inspection.origin(0)
@@ -376,8 +376,12 @@ final class CrashThread: @unchecked Sendable {
         unsafe record.pointee.head_frame_count = counts.head
         unsafe record.pointee.frames_omitted = counts.omitted
         unsafe awaitChain.write(behind: isAsyncFrameFound ? asyncFrame : nil, to: record, with: walker)
-        unsafe record.pointee.await_position =
-            asyncPosition < counts.head ? asyncPosition : max(counts.head, asyncPosition &- counts.omitted)
+        if unsafe record.pointee.await_count > 0 {
+            // In the tail, if some frames in the middle were left out.
+            let inTail = asyncPosition &- counts.omitted
+            unsafe record.pointee.await_position =
+                asyncPosition < counts.head ? asyncPosition : inTail > counts.head ? inTail : counts.head
+        }
         let end: FaultSummary.Walk.End = reached ? .recoveryPoint : complete ? .outermost : .broken
         // A fault cannot be in these functions, but an interruption can, and there the count of locks lags behind. A thread that waits for
         // a lock has a frame of the library above.

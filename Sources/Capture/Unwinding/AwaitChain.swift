@@ -19,6 +19,8 @@ struct AwaitChain {
 
     /// The words of a frame that are looked at, if neither the register nor the place below the frame pointer holds the context.
     private static let searchedWords: UInt64 = 64
+    /// A chain is followed further than a record has room for, to see that it ends.
+    private static let longestChain = 512
     /// More parents than any program nests.
     private static let mostTasks = 16
 
@@ -33,7 +35,9 @@ struct AwaitChain {
         guard let context = context(in: frame, with: walker) else { return }
         unsafe append(context, to: record, with: walker)
         var task = unsafe record.pointee.task
-        for _ in 0..<Self.mostTasks {
+        var tasks = 0
+        while tasks < Self.mostTasks {
+            tasks += 1
             guard task != 0, let parent = parent(of: task, with: walker),
                 let context = walker.load(parent &+ Self.resumeContextOffset),
                 verifiedLength(of: context, with: walker) != nil
@@ -76,9 +80,11 @@ struct AwaitChain {
             return stored
         }
         if verifiedLength(of: frame.contextRegister, with: walker) != nil { return frame.contextRegister }
-        for index in 0..<Self.searchedWords {
+        var index: UInt64 = 0
+        while index < Self.searchedWords {
             guard let word = walker.load(frame.stackPointer &+ index * 8) else { return nil }
             if verifiedLength(of: word, with: walker) != nil { return word }
+            index += 1
         }
         return nil
     }
@@ -89,7 +95,9 @@ struct AwaitChain {
         // A context is met again only in a circle: this one is moved after 1, 2, 4, … links (Brent).
         var marked: UInt64 = 0
         var next = 1
-        for length in 1...Int(HF_MAXIMUM_AWAITS) * 4 {
+        var length = 0
+        while length < Self.longestChain {
+            length += 1
             guard context != 0, context % 8 == 0, context != marked,
                 let resume = walker.load(context &+ 8), isFunctionStart(resume, with: walker),
                 let parent = walker.load(context)
@@ -109,7 +117,8 @@ struct AwaitChain {
     /// A function that uses no stack has no description in the table (seen: parts of `TaskGroup.Iterator.next()`). Its start is aligned.
     private func isFunctionStart(_ address: UInt64, with walker: StackWalker) -> Bool {
         guard walker.images.isCode(address) else { return false }
-        return walker.function(at: address).map { $0.lowerBound == address } ?? (address % 16 == 0)
+        if let function = walker.function(at: address) { return function.lowerBound == address }
+        return address % 16 == 0
     }
 
     /// Appends a chain that was verified, without its end, which is the runtime's.
@@ -122,13 +131,31 @@ struct AwaitChain {
     }
 
     private func append(_ address: UInt64, to record: UnsafeMutablePointer<HFRecord>) -> Bool {
-        let count = unsafe Int(record.pointee.await_count)
-        return unsafe withUnsafeMutablePointer(to: &record.pointee.awaits) { awaits in
-            let capacity = Int(HF_MAXIMUM_AWAITS)
-            guard count < capacity else { return false }
-            unsafe awaits.withMemoryRebound(to: UInt64.self, capacity: capacity) { unsafe $0[count] = address }
-            unsafe record.pointee.await_count = UInt32(count + 1)
-            return true
-        }
+        unsafe hf_capture_add_await(record, address)
+    }
+
+    // MARK: Rehearsal
+
+    /// Does everything once, with contexts that are made up, while nobody is parked.
+    func warmUp(_ record: UnsafeMutablePointer<HFRecord>, with walker: StackWalker) {
+        let count = 64
+        let words = UnsafeMutablePointer<UInt64>.allocate(capacity: count)
+        defer { unsafe words.deallocate() }
+        unsafe words.initialize(repeating: 0, count: count)
+        let start = UInt64(UInt(bitPattern: words))
+        let task = unsafe record.pointee.task
+        defer { unsafe record.pointee.task = task }
+        // Two contexts at the end, of which the frame has the first; a task at the start, which is its own parent.
+        unsafe words[56] = start + 60 * 8
+        unsafe words[57] = hf_recovery_switch_start_address()
+        unsafe words[61] = hf_recovery_switch_start_address()
+        unsafe words[50] = start + 56 * 8
+        unsafe words[4] = Self.childTaskFlag
+        unsafe words[8] = start + 56 * 8
+        if taskSize / 8 < 50 { unsafe words[Int(taskSize / 8)] = start }
+        unsafe record.pointee.task = start
+        let frame = Frame(stackPointer: start + 40 * 8, framePointer: start + 40 * 8, contextRegister: 0)
+        unsafe write(behind: frame, to: record, with: walker)
+        unsafe record.pointee.await_count = 0
     }
 }

@@ -49,6 +49,16 @@ typedef struct HFCaptureConfiguration {
 /// terminal path. Returns 0 or the `errno` of the failing call. Not safe to call from a signal handler.
 int hf_capture_install(const HFCaptureConfiguration *_Nonnull configuration);
 
+/// Adds an async call to a record. Returns false if there is no room for it. Safe to call from a signal handler.
+static inline bool hf_capture_add_await(HFRecord *_Nonnull record, uint64_t address) {
+    if (record->await_count >= HF_MAXIMUM_AWAITS) {
+        return false;
+    }
+    record->awaits[record->await_count] = address;
+    record->await_count += 1;
+    return true;
+}
+
 /// Has exit(3) count as the orderly end of the process: an async main ends by it, and closes nothing. Callable from any thread.
 void hf_capture_expect_exit(void);
 
