@@ -133,6 +133,7 @@ extension EventHost {
     /// Call it last, when `run()` has returned.
     public func close() {
         ItemPolicies.setHost(nil)
+        BoundaryHost.setParts(nil)
         stallWatch?.stop()
         deadlines.stop()
         // Needed for a program that runs the loop by itself.

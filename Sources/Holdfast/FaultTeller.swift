@@ -83,12 +83,16 @@ final class FaultTeller: Sendable {
 
     /// The record of a fault in words, without names, which take time.
     private func words(ofFault number: Int) -> String? {
+        outline(ofFault: number)?.faultLine(isStored: !health.isUnusable)
+    }
+
+    /// A report of the record alone, without the images that give names; nil if the record is gone.
+    private func outline(ofFault number: Int) -> CrashReport? {
         guard let bytes = capture.recordBytes(ofFault: number),
             let record = FaultRecord(bytes: bytes), record.number == number,
             let process = process
         else { return nil }
-        let report = ReportBuilder(process: process, namesFunctions: false).report(of: record, images: [])
-        return report.faultLine(isStored: !health.isUnusable)
+        return ReportBuilder(process: process, namesFunctions: false).report(of: record, images: [])
     }
 
     /// The id of a fault's report, and what went wrong.
@@ -101,14 +105,10 @@ final class FaultTeller: Sendable {
     /// - Returns: Both; a general word where the record is gone.
     func report(ofFault number: Int, at time: Int64) -> (id: ReportID, reason: String) {
         let time = Timestamp(microsecondsSinceEpoch: time / 1000)
-        guard let process else { return (ReportID(time: time), "a fault") }
-        let builder = ReportBuilder(process: process, namesFunctions: false)
+        if let outline = outline(ofFault: number) { return (outline.id, outline.reason) }
         // Its slot may be another fault's by now, if the report was fast.
-        guard let bytes = capture.recordBytes(ofFault: number),
-            let record = FaultRecord(bytes: bytes), record.number == number
-        else { return (builder.id(ofFault: number, at: time), line(ofFault: number) ?? "a fault") }
-        let report = builder.report(of: record, images: [])
-        return (report.id, report.reason)
+        let id = process.map { ReportBuilder(process: $0, namesFunctions: false).id(ofFault: number, at: time) }
+        return (id ?? ReportID(time: time), line(ofFault: number) ?? "a fault")
     }
 
     private var process: SpoolProcess? {
