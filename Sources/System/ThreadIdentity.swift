@@ -21,4 +21,10 @@ public enum ThreadIdentity {
         }
         unsafe hf_thread_set_name(short)
     }
+
+    /// Has the calling thread give way to others, for ever: it does not preempt them, and has slices of its own (sched(7), SCHED_BATCH).
+    ///
+    /// - Parameter slice: How long it may run before another thread that woke up does, in nanoseconds; 100,000 at least. A kernel before
+    ///   6.12 has slices of 3 ms, whatever is asked for.
+    public static func giveWay(slice: UInt64) { hf_thread_give_way(slice) }
 }

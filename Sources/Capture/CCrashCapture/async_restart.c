@@ -123,6 +123,10 @@ void hf_async_restart(void) {
     uint64_t mask = hf_capture_state.initial_mask |
                     atomic_load_explicit(&hf_signal_state.observed, memory_order_relaxed);
     HF_SYSCALL4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, HF_KERNEL_SIGSET_SIZE);
+    // execve(2) keeps how this thread is scheduled, and it may be one that gives way to others.
+    if (hf_capture_state.initial_scheduling.size != 0) {
+        HF_SYSCALL3(SYS_sched_setattr, 0, &hf_capture_state.initial_scheduling, 0);
+    }
     hf_async_check_spool();
     // Before execve(2): what comes after it is the next process.
     __atomic_store_n(&configuration->spool->end, HF_END_RESTARTED, __ATOMIC_RELAXED);

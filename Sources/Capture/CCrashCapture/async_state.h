@@ -44,6 +44,18 @@ typedef struct HFForkMirror {
     _Atomic(int32_t) child;
 } HFForkMirror;
 
+/// struct sched_attr of the kernel's linux/sched/types.h, as it was at first: any kernel takes it.
+typedef struct HFScheduling {
+    uint32_t size;
+    uint32_t policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime;
+    uint64_t deadline;
+    uint64_t period;
+} HFScheduling;
+
 typedef struct HFCaptureState {
     /// Set last at install and cleared first at uninstall.
     _Atomic(bool) installed;
@@ -72,6 +84,8 @@ typedef struct HFCaptureState {
     HFForkMirror *fork_mirror;
     /// The signal mask that a restarted process begins with.
     uint64_t initial_mask;
+    /// How the main thread was scheduled, and so a restarted process is; its size is 0 if that is not known.
+    HFScheduling initial_scheduling;
     /// Where the Swift runtime keeps the text of a fatal error, or NULL (swift/stdlib/public/runtime/Errors.cpp).
     _Atomic(const char *) *fatal_error_message;
     /// How much of that text is already in records. A thread that stands still until the restart leaves its text, which is not the next

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 // Not public ABI of the Swift runtime. Weak, so that the program links with a runtime that lacks them.
@@ -177,6 +178,11 @@ int hf_capture_install(const HFCaptureConfiguration *configuration) {
     for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
         // A restarted process must not begin with a fault signal blocked.
         hf_capture_state.initial_mask &= ~(1ULL << (hf_async_fault_signals[i] - 1));
+    }
+
+    HFScheduling *scheduling = &hf_capture_state.initial_scheduling;
+    if (syscall(SYS_sched_getattr, getpid(), scheduling, sizeof *scheduling, 0) != 0) {
+        scheduling->size = 0;
     }
 
     struct sigaction action;

@@ -6,6 +6,7 @@
 #include <linux/futex.h>
 #include <locale.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -75,6 +76,29 @@ void hf_futex_wait_until(const uint32_t *word, uint32_t value, int64_t deadline)
 void hf_futex_wake(const uint32_t *word, int count) {
     int saved = errno;
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+    errno = saved;
+}
+
+// MARK: Threads
+
+void hf_thread_give_way(uint64_t slice) {
+    // struct sched_attr of linux/sched/types.h, as it was at first: any kernel takes it.
+    struct {
+        uint32_t size;
+        uint32_t policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime;
+        uint64_t deadline;
+        uint64_t period;
+    } attributes;
+    int saved = errno;
+    if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) == 0 && attributes.policy == SCHED_OTHER) {
+        attributes.policy = SCHED_BATCH;
+        attributes.runtime = slice;
+        syscall(SYS_sched_setattr, 0, &attributes, 0);
+    }
     errno = saved;
 }
 

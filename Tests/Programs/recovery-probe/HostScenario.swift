@@ -15,6 +15,7 @@ enum HostScenario: String {
     case signalAcrossRestart = "signal-across-restart"
     case sentFault = "sent-fault"
     case image
+    case patientThread = "patient-thread"
     case listener
     case connections
     case torn
@@ -81,6 +82,7 @@ enum HostScenario: String {
         case .signalAcrossRestart: try RestartScenarios.signals(Self.host(store), arguments)
         case .sentFault: try SentFaultScenarios.run(store, arguments)
         case .image: try RestartScenarios.image(Self.host(store), arguments)
+        case .patientThread: try RestartScenarios.patientThread(Self.host(store))
         case .listener: try RestartScenarios.listener(Self.host(store), arguments)
         case .connections: try RestartScenarios.connections(Self.host(store), arguments)
         case .torn:

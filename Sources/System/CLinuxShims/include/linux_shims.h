@@ -81,6 +81,14 @@ long hf_directory_read(int directory, void *_Nonnull buffer, unsigned long size)
 /// Provided because the Glibc overlay lacks pthread_setname_np(3). Not safe to call from a signal handler.
 void hf_thread_set_name(const char *_Nonnull name);
 
+/// Has the calling thread give way to others: it does not preempt them when it wakes up (sched(7), SCHED_BATCH), and has short slices.
+///
+/// Provided because the Glibc overlay lacks sched_setattr(2). A kernel before 6.12 knows no slices of a thread's own, and ignores them. A
+/// thread that is not scheduled by SCHED_OTHER is left as it is. Threads that it starts, and a program that it executes, are like it.
+///
+/// slice: in nanoseconds, 100,000 at least.
+void hf_thread_give_way(uint64_t slice);
+
 /// Returns how many columns of a terminal a character of Unicode takes, or -1 when that is not known: wcwidth(3).
 ///
 /// Provided because the Glibc overlay lacks it. Goes by UTF-8 whatever the environment says. Not safe to call from a signal handler.
