@@ -51,9 +51,22 @@ func testSupport(_ name: String, _ dependencies: [Target.Dependency] = []) -> Ta
     .target(name: name, dependencies: dependencies, path: "Tests/Support/\(name)", cSettings: cSettings)
 }
 
+/// Suites whose own code is what is tested in release: it faults, allocates or is called out to in the process of the tests.
+let optimisedTests: Set = [
+    "CrashCaptureTests", "LinuxSystemTests", "RecoveryPointTests", "RunLoopOracleTests", "RunLoopsTests",
+    "TaskBoundariesTests",
+]
+
 /// A suite of tests, in `Tests`.
 func tests(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
-    .testTarget(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: swiftSettings)
+    // The others only call what is optimised, and optimising them would take half of the time of a release build.
+    let plain = SwiftSetting.unsafeFlags(["-Onone"], .when(configuration: .release))
+    return .testTarget(
+        name: name,
+        dependencies: dependencies,
+        exclude: exclude,
+        swiftSettings: swiftSettings + (optimisedTests.contains(name) ? [] : [plain])
+    )
 }
 
 let package = Package(

@@ -22,7 +22,7 @@ import Testing
     /// Every walk that differs in something the rule may look at.
     private static let walks = ends.flatMap { end in
         prefixes.flatMap { prefix in
-            (0..<16).filter { $0.nonzeroBitCount < 3 }.map { bits in
+            (0..<16).filter { $0.nonzeroBitCount < 2 }.map { bits in
                 Walk(
                     end: end,
                     prefix: prefix,
@@ -40,8 +40,8 @@ import Testing
         for signal in signals {
             for (code, sender) in origins {
                 for address in [0, 4095, 4096, UInt64.max] {
-                    // One thing that denies is enough, so not all of them meet.
-                    for bits in 0..<128 where bits.nonzeroBitCount < 4 {
+                    // One thing that denies is enough, so no more than two of them meet.
+                    for bits in 0..<512 where bits.nonzeroBitCount < 3 {
                         for walk in walks {
                             body(
                                 FaultSummary(
@@ -56,6 +56,8 @@ import Testing
                                     isInCriticalSection: bits & 8 != 0,
                                     holdsLock: bits & 32 != 0,
                                     isInLockFrame: bits & 64 != 0,
+                                    isInJob: bits & 128 != 0,
+                                    isIsolated: bits & 256 != 0,
                                     walk: walk
                                 )
                             )
@@ -70,8 +72,9 @@ import Testing
         let isTrap = fault.signal == SIGILL || fault.signal == SIGTRAP
         let isAbort = fault.signal == SIGABRT
         guard fault.code > 0 || isAbort && fault.sender == pid && fault.code == -6 else { return false }
-        guard fault.isMainThread || policy.resumesOtherLoops, fault.hasRecoveryPoint else { return false }
-        guard !fault.isInTask, !fault.isInCriticalSection else { return false }
+        guard fault.isMainThread || fault.isInJob || policy.resumesOtherLoops else { return false }
+        guard fault.hasRecoveryPoint else { return false }
+        guard !fault.isIsolated, !fault.isInTask, !fault.isInCriticalSection else { return false }
         guard !fault.holdsLock, !fault.isInLockFrame else { return false }
         guard fault.walk.end == .recoveryPoint, !fault.walk.hasForeignFrame else { return false }
         guard !fault.walk.hasNativeFrame, !fault.walk.hasUnknownFrame else { return false }
@@ -263,7 +266,7 @@ import Testing
         Self.forEachFault { fault in
             let decision = strict.decide(fault)
             let expected = plain.decide(fault).verdict
-            if fault.isMainThread || expected != .resume {
+            if fault.isMainThread || fault.isInJob || expected != .resume {
                 if decision.verdict != expected { wrong.append(Self.describe(fault, decision)) }
             } else {
                 denied += 1
