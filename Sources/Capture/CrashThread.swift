@@ -144,18 +144,20 @@ final class CrashThread: @unchecked Sendable {
             }
             if decision.quarantines { unsafe hf_capture_add_facts(record, UInt32(HF_FACT_QUARANTINED)) }
             unsafe sampler.copyMemory(of: record, slot: slot)
+            // Not `==`: -Onone builds look up how to compare at first use, which may allocate.
+            let resumes = if case .resume = decision.verdict { true } else { false }
             // A thread that is resumed does not wait for the rest. An end of the process would leave no time for it.
             let number = unsafe record.pointee.number
-            if decision.verdict != .resume {
-                unsafe sampler.sample(record, slot: slot, .together, with: walker)
-                hf_async_complete_context(number)
-            } else {
+            if resumes {
                 // Before the thread goes on: its next fault may come before this thread does.
                 unsafe CrashNotes.addFault(record)
+            } else {
+                unsafe sampler.sample(record, slot: slot, .together, with: walker)
+                hf_async_complete_context(number)
             }
             let isInTime = hf_capture_decide(slot, decision.verdict.rawCode)
             // A process that drains goes on for a while, so other faults get verdicts of their own.
-            if isInTime, decision.verdict != .resume, !decision.drains { recordOthers(decision.verdict) }
+            if isInTime, !resumes, !decision.drains { recordOthers(decision.verdict) }
             hf_capture_wake(slot)
             guard isInTime else { continue }
             // The process may have been told to end while the verdict was made.
@@ -163,8 +165,8 @@ final class CrashThread: @unchecked Sendable {
                 recorded(slot)
                 continue
             }
-            if decision.drains || decision.verdict == .resume { decided(fault, decision) }
-            if decision.verdict == .resume {
+            if decision.drains || resumes { decided(fault, decision) }
+            if resumes {
                 unsafe lookAround(record, slot)
                 recorded(slot)
             }
@@ -228,7 +230,7 @@ final class CrashThread: @unchecked Sendable {
     private func lookForMutex(_ record: UnsafeMutablePointer<HFRecord>, _ fault: inout FaultSummary) {
         guard fault.mayBeResumed else { return }
         let lock = uncountedLock()
-        guard lock != .none else { return }
+        if case .none = lock { return }
         fault.isInLockFrame = true
         fault.isProgramUnread = lock == .unread
         unsafe hf_capture_add_facts(record, UInt32(HF_FACT_LOCK_FRAME))

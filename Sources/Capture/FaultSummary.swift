@@ -195,7 +195,11 @@ extension FaultSummary {
     /// Frames outside of the application have called it, like the start of a thread.
     ///
     /// Then the thread that faulted does not hold the heap, and the next steps may allocate.
-    var isOutsideLibraries: Bool { walk.end != .broken && !walk.isInsideLibrary && hasCleanPrefix }
+    var isOutsideLibraries: Bool {
+        // Not `==`, as in `CrashThread.run`.
+        if case .broken = walk.end { return false }
+        return !walk.isInsideLibrary && hasCleanPrefix
+    }
 
     private var hasCleanPrefix: Bool {
         switch walk.prefix {

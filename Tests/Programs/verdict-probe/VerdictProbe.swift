@@ -6,17 +6,18 @@ import Holdfast
 /// A program that counts what the allocator does while verdicts are given: `verdict-probe SCENARIO`.
 ///
 /// Nothing is done beforehand but to make the supervisor: the first fault of a process must not allocate, either. Writes the
-/// number of verdicts that were not as expected, then those of allocations, reallocations and frees, in one line, and where
-/// the first came from to the standard error.
+/// number of verdicts that were not as expected, then those of allocations, reallocations, frees and looked-up types, in one line, and
+/// where the first came from to the standard error.
 @main
 enum VerdictProbe {
     static func main() throws {
-        if CommandLine.arguments.dropFirst() == ["sample"] { try SampleProbe.run() }
+        if CommandLine.arguments.dropFirst() == ["sample"] { try SampleProbe.run(origin: .swift) }
+        if CommandLine.arguments.dropFirst() == ["sample-pending"] { try SampleProbe.run(origin: .pending) }
         guard CommandLine.arguments.count == 2, let scenario = Scenario(rawValue: CommandLine.arguments[1]) else {
             exit(64)
         }
         let (count, wrong) = try scenario.play()
-        print(wrong, count.allocations, count.reallocations, count.frees)
+        print(wrong, count.allocations, count.reallocations, count.frees, count.lookups)
         hf_allocation_count_print_origins()
     }
 }

@@ -1,7 +1,8 @@
-// The allocator's entry points, each of which counts and goes on to the C library's own.
+// The allocator's entry points, and those by which unoptimised code looks types up. Each counts, and goes on to the library's own.
 
 #include "allocation_counter.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <stdatomic.h>
@@ -19,7 +20,7 @@ extern void __libc_free(void *pointer);
 enum { origins_kept = 8, frames_kept = 24 };
 
 static atomic_bool is_counting;
-static atomic_size_t allocations, reallocations, frees, origins;
+static atomic_size_t allocations, reallocations, frees, lookups, origins;
 static void *frames[origins_kept][frames_kept];
 static int frame_counts[origins_kept];
 // backtrace(3) may allocate.
@@ -42,13 +43,14 @@ void hf_allocation_count_begin(void) {
     // The first call loads libgcc_s.
     void *frame;
     backtrace(&frame, 1);
-    allocations = reallocations = frees = origins = 0;
+    allocations = reallocations = frees = lookups = origins = 0;
     is_counting = true;
 }
 
 HFAllocationCount hf_allocation_count_end(void) {
     is_counting = false;
-    return (HFAllocationCount){.allocations = allocations, .reallocations = reallocations, .frees = frees};
+    return (HFAllocationCount){
+        .allocations = allocations, .reallocations = reallocations, .frees = frees, .lookups = lookups};
 }
 
 void hf_allocation_count_print_origins(void) {
@@ -101,3 +103,32 @@ int posix_memalign(void **pointer, size_t alignment, size_t size) {
     *pointer = memory;
     return 0;
 }
+
+// MARK: Looking types up
+
+// swift/include/swift/Runtime/Metadata.h. Those with Swift's calling convention take and return words, as C would on x86-64.
+
+typedef struct HFTwoWords {
+    void *first;
+    size_t second;
+} HFTwoWords;
+
+#define COUNT_LOOKUP(result, name, parameters, arguments)                                                              \
+    result name parameters;                                                                                            \
+    result name parameters {                                                                                           \
+        static result(*_Atomic next) parameters;                                                                       \
+        if (next == NULL) {                                                                                            \
+            next = (result(*) parameters)dlsym(RTLD_NEXT, #name);                                                      \
+        }                                                                                                              \
+        count(&lookups);                                                                                               \
+        return next arguments;                                                                                         \
+    }
+
+COUNT_LOOKUP(void *, swift_getWitnessTable, (void *conformance, void *type, void *arguments), (conformance, type, arguments))
+COUNT_LOOKUP(
+    void *, swift_getTypeByMangledNameInContext2, (void *start, size_t length, void *context, void *arguments),
+    (start, length, context, arguments))
+COUNT_LOOKUP(HFTwoWords, swift_getForeignTypeMetadata, (size_t request, void *candidate), (request, candidate))
+COUNT_LOOKUP(
+    HFTwoWords, swift_getAssociatedTypeWitness, (size_t request, void *table, void *type, void *base, void *requirement),
+    (request, table, type, base, requirement))

@@ -1,4 +1,5 @@
-// Counts the calls of the allocator in a whole process, by taking the place of malloc(3) and its like.
+// Counts the calls of the allocator in a whole process, by taking the place of malloc(3) and its like; and what may end in one: the calls
+// by which unoptimised Swift looks a type up when it first needs it. The runtime keeps types in blocks, so few of these allocate.
 //
 // Linked into an executable: the dynamic linker then prefers its functions to those of the C library, for every library of
 // the process (Replacing malloc, The GNU C Library).
@@ -20,6 +21,8 @@ typedef struct HFAllocationCount {
     size_t reallocations;
     /// free of something.
     size_t frees;
+    /// Types and conformances that the executable's code asked the runtime for.
+    size_t lookups;
 } HFAllocationCount;
 
 /// Begins to count, on all threads.
