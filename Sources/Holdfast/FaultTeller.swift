@@ -13,7 +13,20 @@ final class FaultTeller: Sendable {
         var order: [Int] = []
         /// What is needed to put a record into words; made when it is first needed.
         var process: SpoolProcess?
+        /// What reports have told of faults, by their places (`ReportFolding.key`).
+        var known: [Int: Words] = [:]
     }
+
+    /// What is said of a fault.
+    struct Words {
+        /// What went wrong.
+        var reason: String
+        /// The function and the line; nil until a report has found them.
+        var place: String?
+    }
+
+    /// How many places are remembered; then it begins anew.
+    private static let mostPlaces = 1024
 
     /// How many lines are kept for later questions.
     private static let mostLines = 256
@@ -33,8 +46,16 @@ final class FaultTeller: Sendable {
     /// Logs the line of a fault whose report was just made, unless that was done.
     ///
     /// Called on the report writer's thread.
-    func tell(_ report: CrashReport) {
+    ///
+    /// - Parameters:
+    ///   - report: The report.
+    ///   - place: The key of the fault's place (`ReportFolding.key`).
+    func tell(_ report: CrashReport, _ place: Int) {
         guard let number = report.fault?.number else { return }
+        state.withLock { state in
+            if state.known.count >= Self.mostPlaces { state.known = [:] }
+            state.known[place] = Words(reason: report.reason, place: report.place)
+        }
         let text = report.faultLine(isStored: !health.isUnusable)
         guard let line = keep(text, of: number) else { return }
         let level: Logger.Level = report.recovery?.quarantined == true ? .error : .warning
@@ -88,27 +109,38 @@ final class FaultTeller: Sendable {
 
     /// A report of the record alone, without the images that give names; nil if the record is gone.
     private func outline(ofFault number: Int) -> CrashReport? {
-        guard let bytes = capture.recordBytes(ofFault: number),
-            let record = FaultRecord(bytes: bytes), record.number == number,
-            let process = process
-        else { return nil }
+        guard let record = record(ofFault: number), let process else { return nil }
         return ReportBuilder(process: process, namesFunctions: false).report(of: record, images: [])
     }
 
-    /// The id of a fault's report, and what went wrong.
+    /// The id of a fault's report, and what is known of the fault.
     ///
-    /// Callable from any thread, in ordinary code.
+    /// Names take time, and in an optimised build only they tell which check failed. So the first fault at a place has the words of its
+    /// record, and later ones those of the report that was made meanwhile. Callable from any thread, in ordinary code.
     ///
     /// - Parameters:
     ///   - number: Which fault of the process it was.
     ///   - time: When it was captured, in nanoseconds of CLOCK_REALTIME.
     /// - Returns: Both; a general word where the record is gone.
-    func report(ofFault number: Int, at time: Int64) -> (id: ReportID, reason: String) {
+    func report(ofFault number: Int, at time: Int64) -> (id: ReportID, words: Words) {
         let time = Timestamp(microsecondsSinceEpoch: time / 1000)
-        if let outline = outline(ofFault: number) { return (outline.id, outline.reason) }
+        let process = process
+        let builder = process.map { ReportBuilder(process: $0, namesFunctions: false) }
+        if let builder, let record = record(ofFault: number) {
+            let outline = builder.outline(of: record)
+            let place = ReportFolding.key(of: record)
+            return (outline.id, state.withLock { $0.known[place] } ?? Words(reason: outline.reason))
+        }
         // Its slot may be another fault's by now, if the report was fast.
-        let id = process.map { ReportBuilder(process: $0, namesFunctions: false).id(ofFault: number, at: time) }
-        return (id ?? ReportID(time: time), line(ofFault: number) ?? "a fault")
+        let id = builder?.id(ofFault: number, at: time) ?? ReportID(time: time)
+        return (id, Words(reason: line(ofFault: number) ?? "a fault"))
+    }
+
+    private func record(ofFault number: Int) -> FaultRecord? {
+        guard let bytes = capture.recordBytes(ofFault: number), let record = FaultRecord(bytes: bytes) else {
+            return nil
+        }
+        return record.number == number ? record : nil
     }
 
     private var process: SpoolProcess? {

@@ -33,7 +33,7 @@ struct ReportBatch {
         imagesVersion: () -> UInt32 = { 0 },
         spool: () -> [UInt8],
         context: (Int) -> [UInt8]? = { _ in nil },
-        tell: (CrashReport, UInt32) -> Void = { _, _ in },
+        tell: (CrashReport, Int, UInt32) -> Void = { _, _, _ in },
         tellCount: (Int, ReportID) -> Void = { _, _ in },
         release: (UInt32) -> Void
     ) -> (done: [UInt32], error: (any Error)?) {
@@ -66,13 +66,13 @@ struct ReportBatch {
                     attach(sections(slot), to: &record)
                     let report = try self.report(of: record, imagesVersion(), spool, context)
                     // Logged first: the disk may stand still.
-                    tell(report, slot)
+                    tell(report, key, slot)
                     try store.add(report)
                     finish(slot)
                 case .writeGroup:
                     attach(sections(slot), to: &record)
                     let report = try self.report(of: record, imagesVersion(), spool, context)
-                    tell(report, slot)
+                    tell(report, key, slot)
                     folding.began(key, try store.add(report))
                     finish(slot)
                 }

@@ -63,8 +63,8 @@ final class ReportWriter: Sendable {
     private let drained = Semaphore()
     /// How many wait for the store to be up to date.
     private let flushers = Atomic<Int>(0)
-    /// 1 once the thread is not to rest any more, which sleeps on it.
-    private let hurry = Atomic<UInt32>(0)
+    /// Ends a rest of the thread.
+    private let hurry = Semaphore()
 
     /// Makes a writer; `prepare` is called on its thread, before anything else.
     init(
@@ -100,12 +100,7 @@ final class ReportWriter: Sendable {
             carryOut(waiting.add(slot, isParked: { capture.isParked(slot: $0) }, key: { key(slot: $0) }))
         }
         wake.signal()
-        if capture.slotsInUse > Self.scarce { hurryUp() }
-    }
-
-    private func hurryUp() {
-        hurry.store(1, ordering: .sequentiallyConsistent)
-        Futex.wakeOne(waitingOn: hurry)
+        if capture.slotsInUse > Self.scarce { hurry.signal() }
     }
 
     private func carryOut(_ folds: [RecordBacklog.Fold]) {
@@ -128,7 +123,7 @@ final class ReportWriter: Sendable {
         // The slots count, not the queue: a record is queued only after the thread that faulted goes on.
         flushers.add(1, ordering: .sequentiallyConsistent)
         defer { flushers.subtract(1, ordering: .acquiringAndReleasing) }
-        hurryUp()
+        hurry.signal()
         while capture.slotsInUse > 0 || !hasToldInherited.load(ordering: .acquiring), .now < end {
             if capture.isPersistent || health.isUnusable, failures.load(ordering: .relaxed) != before { return false }
             drained.wait(atMost: .milliseconds(20))
@@ -144,16 +139,17 @@ final class ReportWriter: Sendable {
     /// How many slots may be taken while the thread rests: beyond it, faults might soon wait for a slot.
     private static let scarce = CrashCapture.slotCount * 3 / 4
 
-    /// SCHED_BATCH of the kernel's sched.h, which the overlay lacks.
-    private static let batch: CInt = 3
+    /// Leaves the processor to those who are served: a report must not come between a fault and the next callout.
+    ///
+    /// With its short slices, who wakes up waits 0.1 ms for the thread and not 3 (kernel/sched/fair.c, RUN_TO_PARITY). Nothing stronger: in a
+    /// flood, faults wait for the slots that it frees. A nice value could not be taken back where the thread itself faults, and its restart
+    /// would hand it to the next process.
+    private static func giveWay() { ThreadIdentity.giveWay(slice: 100_000) }
 
     private func run() -> Never {
-        // Done first, because a verdict may wait for it.
+        // Done first, and as fast as others run, because a verdict may wait for it.
         prepare()
-        // If there is one processor, a report must not come between a fault and the next callout. So this thread does not preempt others
-        // when it wakes up (sched(7), SCHED_BATCH). Nothing stronger: in a flood, faults wait for the slots that it frees.
-        var parameters = sched_param(sched_priority: 0)
-        _ = unsafe sched_setscheduler(0, Self.batch, &parameters)
+        Self.giveWay()
         tellInherited()
         hasToldInherited.store(true, ordering: .releasing)
         drained.signal()
@@ -186,9 +182,9 @@ final class ReportWriter: Sendable {
     private func rest(for nanoseconds: Int64) {
         guard nanoseconds > 0 else { return }
         // First: who wants it to go on says so afterwards, or is seen here.
-        hurry.store(0, ordering: .sequentiallyConsistent)
+        hurry.drain()
         guard flushers.load(ordering: .sequentiallyConsistent) == 0, capture.slotsInUse <= Self.scarce else { return }
-        Futex.wait(on: hurry, while: 0, before: MonotonicClock.nanoseconds + nanoseconds)
+        hurry.wait(atMost: .nanoseconds(nanoseconds))
     }
 
     /// Makes the spool whole again if somebody has cut it, and logs that.
@@ -309,8 +305,8 @@ final class ReportWriter: Sendable {
             imagesVersion: { capture.imagesVersion },
             spool: capture.spoolBytes,
             context: capture.contextBytes(ofFault:),
-            tell: { report, slot in
-                teller.tell(report)
+            tell: { report, key, slot in
+                teller.tell(report, key)
                 capture.noteTold(slot: slot)
             },
             tellCount: teller.tell(of:countedIn:),

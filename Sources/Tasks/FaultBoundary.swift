@@ -25,8 +25,8 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
     private struct Rest {
         /// Ends the wait of the caller.
         var fail: (@Sendable (any Error) -> Void)?
-        /// Cancels the body and its children.
-        var cancel: (@Sendable () -> Void)?
+        /// The task of the body.
+        var task: Task<Void, Never>?
         var isCancelled = false
         /// The latest last.
         var cleanups: [@Sendable () -> Void] = []
@@ -95,7 +95,7 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
             hf_task_pool_run_next(false)
         }
         let isCancelled = rest.withLock { rest in
-            rest.cancel = { task.cancel() }
+            rest.task = task
             return rest.isCancelled
         }
         if isCancelled { task.cancel() }
@@ -103,11 +103,11 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
 
     /// Cancels the body and its children, now or when they are there.
     package func cancel() {
-        let cancel = rest.withLock { rest in
+        let task = rest.withLock { rest in
             rest.isCancelled = true
-            return rest.cancel
+            return rest.task
         }
-        cancel?()
+        task?.cancel()
     }
 
     /// Has a closure called if the boundary is abandoned: in the order opposite to that of the calls, on a thread of the pool.

@@ -115,6 +115,31 @@ import Testing
         #expect(run.lines == ["faulted 800, returned 800", "resumed 800", "end"])
     }
 
+    @Test func `An actor and a callout may call a boundary, and go on after its fault`() throws {
+        let run = try Run("from-actor")
+        #expect(
+            run.lines == [
+                "actor \(Self.faulted), fault 1, boundary actor", "calls 1",
+                "actor \(Self.faulted), fault 2, boundary actor", "calls 2", "end",
+            ]
+        )
+        let other = try Run("from-callout")
+        #expect(other.lines == ["callout \(Self.faulted), fault 1, boundary callout", "end"])
+    }
+
+    @Test func `After the host was closed the body is called as if there were no boundary`() throws {
+        let run = try Run("closed")
+        #expect(run.end == .exited(0), "\(run.errors.suffix(2000))")
+        #expect(run.lines == ["closed returned 3", "end"])
+    }
+
+    @Test func `The second fault at a place has the words of the first one's report`() throws {
+        let run = try Run("again")
+        try #require(run.lines.count == 3, "\(run.errors.suffix(2000))")
+        #expect(run.lines[0].hasSuffix(" at no place"))
+        #expect(run.lines[1].contains("ndex out of range at element(of:at:) at ResumedScenarios.swift:"))
+    }
+
     @Test func `Jobs that block every thread of the pool do not keep others from running`() throws {
         let run = try Run("blocked", 8)
         #expect(run.lines == ["ran beside them", "end"])

@@ -11,8 +11,11 @@ public struct FaultError: Error, Sendable, Hashable {
     public let report: ReportID
     /// What went wrong, as far as that is known at once.
     ///
-    /// The report may say more: in an optimised build, which check a trap was of is known only from debug information.
+    /// The report may say more. In an optimised build, debug information alone tells which check a trap was of, and reading it takes time:
+    /// the first fault at a place has a general reason, later ones that of its report.
     public let reason: String
+    /// The function that faulted, with file and line where debug information has them; nil for the first fault at a place.
+    public let location: String?
     /// The label of the boundary.
     public let boundary: String
     /// Which fault of the process it was, from 1: `CrashMessage.number`.
@@ -114,7 +117,8 @@ enum BoundaryHost {
         parts.supervisor.noteCost(bytes: bytes)
         let error = FaultError(
             report: told.id,
-            reason: told.reason,
+            reason: told.words.reason,
+            location: told.words.place,
             boundary: job.boundary.label.name,
             number: Int(job.fault)
         )

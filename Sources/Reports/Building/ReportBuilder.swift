@@ -104,6 +104,13 @@ package final class ReportBuilder {
     /// - Returns: The id.
     package func id(ofFault number: Int, at time: Timestamp) -> ReportID { id(of: number, in: process.pid, at: time) }
 
+    /// The id that the report of a record gets, and what went wrong as far as the record itself tells: a fraction of the work of a report.
+    package func outline(of record: FaultRecord) -> (id: ReportID, reason: String) {
+        let record = redacted(record)
+        let id = id(of: record.number, in: pid(of: record), at: time(of: record))
+        return (id, fault(of: record, runtimeFailure: nil).reason)
+    }
+
     // MARK: Stalls
 
     /// Makes the report of a stall.

@@ -292,7 +292,8 @@ extension ReportStore {
         return IndexEntry(report, file: mark)
     }
 
-    private func contents(
+    /// The bytes of a report's file, unread, and which state of the file they are.
+    func contents(
         of id: ReportID,
         in directory: borrowing FileDirectory
     ) throws(ReportStoreError) -> (bytes: [UInt8], mark: FileMark) {

@@ -37,7 +37,7 @@ extension CrashReport {
     }
 
     /// The function and the line, as far as they are known.
-    private var place: String? {
+    package var place: String? {
         let frames = thread.frames.filter { $0.runtimeFailure == nil }
         let innermost = frames.first(where: \.isApplicationCode) ?? frames.first
         guard let frame = innermost, let function = frame.function else { return nil }

@@ -14,23 +14,30 @@
 
 // MARK: Thread-local storage
 
-// By the loader, which made it (dlinfo(3), RTLD_DI_TLS_DATA).
+// By the loader, which makes it: the same call that the compiler emits for a variable of the library.
+
+/// A library's module in the loader's table of thread-local storage (ELF Handling For Thread-Local Storage, Drepper, 3.4.2).
+typedef struct Module {
+    const void *image;
+    size_t number;
+    size_t words;
+} Module;
 
 static int find_size(struct dl_phdr_info *info, size_t size, void *result) {
     (void)size;
-    HFLibraryStorage *storage = result;
-    if (info->dlpi_addr != (ElfW(Addr))(uintptr_t)storage->image) {
+    Module *module = result;
+    if (info->dlpi_addr != (ElfW(Addr))(uintptr_t)module->image) {
         return 0;
     }
     for (int i = 0; i < info->dlpi_phnum; i += 1) {
         if (info->dlpi_phdr[i].p_type == PT_TLS) {
-            storage->words = info->dlpi_phdr[i].p_memsz / sizeof(uintptr_t);
+            module->words = info->dlpi_phdr[i].p_memsz / sizeof(uintptr_t);
         }
     }
     return 1;
 }
 
-bool hf_find_library_storage(const void *address, HFLibraryStorage *storage) {
+static bool find_module(const void *address, Module *module) {
     Dl_info library;
     if (dladdr(address, &library) == 0) {
         return false;
@@ -39,12 +46,51 @@ bool hf_find_library_storage(const void *address, HFLibraryStorage *storage) {
     if (handle == NULL) {
         return false;
     }
-    void *first = NULL;
-    int error = dlinfo(handle, RTLD_DI_TLS_DATA, &first);
+    *module = (Module){.image = library.dli_fbase};
+    int error = dlinfo(handle, RTLD_DI_TLS_MODID, &module->number);
     dlclose(handle);
-    *storage = (HFLibraryStorage){.image = library.dli_fbase, .first = first};
-    dl_iterate_phdr(find_size, storage);
-    return error == 0 && first != NULL && storage->words > 0;
+    dl_iterate_phdr(find_size, module);
+    return error == 0 && module->number != 0 && module->words > 0;
+}
+
+/// The modules that were asked for, by an address in them: those of the two runtime libraries. A process never unloads them: they are of
+/// its program. An address is published when its module is written.
+enum { most_modules = 4 };
+
+static Module modules[most_modules];
+static _Atomic(const void *) addresses[most_modules];
+static atomic_flag modules_lock = ATOMIC_FLAG_INIT;
+
+extern void *__tls_get_addr(size_t *index);
+
+bool hf_find_library_storage(const void *address, HFLibraryStorage *storage) {
+    Module module = {0};
+    for (size_t i = 0; i < most_modules && module.number == 0; i += 1) {
+        if (atomic_load_explicit(&addresses[i], memory_order_acquire) == address) {
+            module = modules[i];
+        }
+    }
+    if (module.number == 0) {
+        // 100 us, which a thread that takes the place of another one should not have to spend.
+        if (!find_module(address, &module)) {
+            return false;
+        }
+        // Who does not get the lock looks it up again next time.
+        if (!atomic_flag_test_and_set_explicit(&modules_lock, memory_order_acquire)) {
+            size_t place = 0;
+            while (place < most_modules && addresses[place] != NULL && addresses[place] != address) {
+                place += 1;
+            }
+            if (place < most_modules && addresses[place] == NULL) {
+                modules[place] = module;
+                atomic_store_explicit(&addresses[place], address, memory_order_release);
+            }
+            atomic_flag_clear_explicit(&modules_lock, memory_order_release);
+        }
+    }
+    size_t index[2] = {module.number, 0};
+    *storage = (HFLibraryStorage){.first = __tls_get_addr(index), .words = module.words};
+    return storage->first != NULL;
 }
 
 // MARK: Exclusivity accesses

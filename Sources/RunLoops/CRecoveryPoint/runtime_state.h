@@ -51,7 +51,6 @@ void hf_runtime_state_restore(void) __attribute__((visibility("hidden")));
 
 /// A library's thread-local storage for one thread.
 typedef struct HFLibraryStorage {
-    const void *image;
     uintptr_t *first;
     size_t words;
 } HFLibraryStorage;

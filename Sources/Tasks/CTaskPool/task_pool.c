@@ -127,13 +127,26 @@ static void append(HFWorker *worker, int class, HFJob *first, HFJob *last, uint3
 /// How many jobs in a row may pass those that wait.
 enum { longest_row = 16 };
 
+/// Whether a job waits that this worker would run.
+static bool has_others(HFWorker *worker) {
+    if (atomic_load_explicit(&worker->count, memory_order_relaxed) != 0) {
+        return true;
+    }
+    for (int class = 0; class < HF_JOB_CLASSES; class += 1) {
+        if (hf_job_inbox_has(&inbox, class)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void hf_task_pool_enqueue(void *pointer, const HFTaskScope *scope) {
     HFJob *job = pointer;
     job->scope = scope;
     HFWorker *worker = own_worker;
     if (worker == NULL) {
         hf_job_inbox_put(&inbox, job);
-    } else if (runs_next && worker->next == NULL && worker->next_row < longest_row) {
+    } else if (runs_next && worker->next == NULL && (worker->next_row < longest_row || !has_others(worker))) {
         runs_next = false;
         worker->next = job;
         return;

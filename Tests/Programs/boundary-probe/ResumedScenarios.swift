@@ -20,6 +20,16 @@ private final class Counter: Sendable {
     var value: Int { count.load(ordering: .relaxed) }
 }
 
+private actor Caller {
+    private var calls = 0
+
+    func call() async {
+        calls += 1
+        await attempt("actor") { trap() }
+        say("calls \(calls)")
+    }
+}
+
 /// Faults that cost their boundary, and what goes on.
 let resumed: [String: @Sendable (Int) async throws -> Void] = [
     "plain": { _ in await attempt("plain") { trap() } },
@@ -154,6 +164,34 @@ let resumed: [String: @Sendable (Int) async throws -> Void] = [
         // Nobody waits for it any more.
         while hasHeard.value == 0 { try await Task.sleep(for: .milliseconds(1)) }
     },
+    "from-actor": { _ in
+        let caller = Caller()
+        for _ in 0..<2 { await caller.call() }
+    },
+    "from-callout": { _ in
+        await withCheckedContinuation { continuation in
+            HostRunLoop.main.perform {
+                Task {
+                    await attempt("callout") { trap() }
+                    continuation.resume()
+                }
+            }
+        }
+    },
+    "closed": { _ in
+        await MainActor.run { EventHost.started?.close() }
+        await attempt("closed") { FaultBoundary.label == nil ? 3 : 0 }
+    },
+    "again": { _ in
+        for _ in 0..<2 {
+            do {
+                _ = try await withFaultBoundary("again") { await element(of: [1], at: 7) }
+            } catch let error as FaultError {
+                say("\(error.reason) at \(error.location ?? "no place")")
+            }
+            await waitForReport()
+        }
+    },
     "many": { number in
         let (faulted, returned) = (Counter(), Counter())
         await withDiscardingTaskGroup { group in
@@ -230,3 +268,16 @@ let chained: [String: @Sendable (Int) async throws -> Void] = [
     "chain-group": { _ in await attempt("chain-group") { await gather() } },
     "chain-let": { _ in await attempt("chain-let") { await pair() } },
 ]
+
+@inline(never) private func element(of numbers: [Int], at index: Int) async -> Int {
+    await Task.yield()
+    return numbers[index]
+}
+
+/// Waits until the store has a report.
+private func waitForReport() async {
+    let pattern = CommandLine.arguments[2] + "/reports/*.json"
+    var found = glob_t()
+    while glob(pattern, 0, nil, &found) != 0 { try? await Task.sleep(for: .milliseconds(1)) }
+    globfree(&found)
+}
