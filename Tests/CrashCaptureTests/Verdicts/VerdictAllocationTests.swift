@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test(arguments: ["sample", "sample-pending"])
-    func `From a fault to its end nothing is allocated and no type looked up, without optimisation, too`(scenario: String) throws {
+    func `From a fault to the end nothing is allocated, and no type looked up`(scenario: String) throws {
         let (numbers, origins) = try counts(scenario)
         #expect(numbers == [0, 0, 0, 0, 0], "the first came from:\n\(origins.prefix(4000))")
     }
@@ -26,7 +26,7 @@ import Testing
             "objection", "overdue",
         ]
     )
-    func `The first thousand verdicts allocate nothing and look no type up, without optimisation, too`(scenario: String) throws {
+    func `The first thousand verdicts allocate nothing, and look no type up`(scenario: String) throws {
         let (numbers, origins) = try counts(scenario)
         #expect(numbers == [0, 0, 0, 0, 0], "the first came from:\n\(origins.prefix(4000))")
     }

@@ -16,6 +16,7 @@ enum SampleProbe {
     /// Commits a fault, and ends the process in the handler that stood before capture.
     ///
     /// - Parameter origin: Where all functions of the program are said to come from.
+    /// - Throws: `CrashCaptureError`.
     static func run(origin: CodeOrigin) throws -> Never {
         signal(SIGSEGV) { _ in
             let count = hf_allocation_count_end()
