@@ -46,6 +46,8 @@ extension FaultError: CustomStringConvertible {
 /// - Parameters:
 ///   - label: What reports, budgets and the log call it: a route or a method rather than a path with numbers in it. By default the place
 ///     of the call.
+///   - metadata: What else the report of a fault says, as tags: who asked, and for what. Evaluated only after a fault, by the caller. The
+///     metadata of the task-local logger (`Logger.current`) is there by itself.
 ///   - fileID: The file of the call.
 ///   - line: Its line.
 ///   - body: The work.
@@ -53,6 +55,7 @@ extension FaultError: CustomStringConvertible {
 /// - Throws: What the body throws; `FaultError` if it faulted.
 nonisolated(nonsending) public func withFaultBoundary<Value: Sendable>(
     _ label: String? = nil,
+    metadata: @autoclosure () -> [String: String] = [:],
     fileID: StaticString = #fileID,
     line: UInt = #line,
     _ body: @escaping @Sendable () async throws -> Value
@@ -61,7 +64,18 @@ nonisolated(nonsending) public func withFaultBoundary<Value: Sendable>(
     let boundary = TaskBoundaries.FaultBoundary(.named(label ?? "\(fileID):\(line)"))
     BoundaryHost.running.add(1, ordering: .relaxed)
     defer { BoundaryHost.running.subtract(1, ordering: .releasing) }
-    return try await boundary.run(body)
+    do {
+        return try await boundary.run(body)
+    } catch let abandoned as AbandonedBody {
+        throw abandoned.error(metadata())
+    }
+}
+
+/// What a boundary throws before its caller has said what it knows of the fault.
+struct AbandonedBody: Error {
+    let fault: FaultError
+
+    func error(_ metadata: [String: String]) -> FaultError { fault }
 }
 
 /// The fault boundary that the running task is in.
@@ -122,6 +136,6 @@ enum BoundaryHost {
             boundary: job.boundary.label.name,
             number: Int(job.fault)
         )
-        job.boundary.abandon(error)
+        job.boundary.abandon(AbandonedBody(fault: error))
     }
 }
