@@ -289,7 +289,7 @@ let package = Package(
         // With Foundation, which nothing else of the runtime's tests has.
         testProgram("condition-lock-probe", ["Holdfast", "FaultInjection", system]),
         // With an async main.
-        testProgram("boundary-probe", ["Holdfast", "FaultInjection"]),
+        testProgram("boundary-probe", ["Holdfast", "FaultInjection", logging]),
         testProgram("fault-matrix-probe", ["Holdfast", "FaultInjection", system]),
         // README's examples, and the first with the line that lets it give up.
         testProgram("greeter", ["Holdfast"], settings: [.treatAllWarnings(as: .error)]),

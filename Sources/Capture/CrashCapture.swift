@@ -195,6 +195,15 @@ package final class CrashCapture: Sendable {
     /// Whether the thread that faulted still reads its record; it goes on in a moment.
     package func isParked(slot: UInt32) -> Bool { hf_capture_is_parked(slot) }
 
+    /// The number and the time (nanoseconds of CLOCK_REALTIME) of the fault in a slot, if it has cost a fault boundary; nil of others.
+    package func abandonedJob(slot: UInt32) -> (fault: Int, time: Int64)? {
+        let record = unsafe hf_capture_record(slot)
+        guard unsafe record.pointee.callout_kind == HFCalloutKind.task.rawValue,
+            unsafe record.pointee.verdict == UInt32(HF_VERDICT_RESUME)
+        else { return nil }
+        return unsafe (Int(record.pointee.number), record.pointee.time_unix_nanoseconds)
+    }
+
     /// Counts a fault in the record of an equal one, and frees its slot.
     ///
     /// Nobody may read either record meanwhile, not even the thread that faulted (`isParked(slot:)`).
@@ -204,6 +213,23 @@ package final class CrashCapture: Sendable {
     ///   - other: The slot of the earlier one.
     package func fold(slot: UInt32, into other: UInt32) {
         hf_capture_fold(slot, other)
+    }
+
+    /// How many bytes the tags of a fault may have, the ends of their keys and values included.
+    package static var faultTagsSize: Int { Int(HF_FAULT_TAGS_SIZE) }
+
+    /// Puts what is known of a fault into its record, unless that was freed: a later process can tell it, too.
+    ///
+    /// Nobody may free the record or read its tags meanwhile.
+    ///
+    /// - Parameters:
+    ///   - tags: Keys and values in turns, each with a NUL behind; no more than `faultTagsSize` bytes.
+    ///   - number: Which fault of the process it was.
+    package func setTags(_ tags: [UInt8], ofFault number: Int) {
+        guard let slot = slot(ofFault: number), tags.count <= Self.faultTagsSize else { return }
+        let record = unsafe hf_capture_record(slot)
+        unsafe withUnsafeMutableBytes(of: &record.pointee.tags) { unsafe $0.copyBytes(from: tags) }
+        unsafe record.pointee.tags_length = UInt32(tags.count)
     }
 
     /// Notes in the record of a decided slot that the log has a line of the fault.

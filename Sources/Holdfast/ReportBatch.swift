@@ -21,6 +21,7 @@ struct ReportBatch {
         var slots: [UInt32] = []
         var faults = 0
         var last: Timestamp
+        var others: [CrashReport.Occurrences.Other] = []
     }
 
     /// Writes records; returns the slots that are in the store now, and the errors of the others.
@@ -33,6 +34,7 @@ struct ReportBatch {
         imagesVersion: () -> UInt32 = { 0 },
         spool: () -> [UInt8],
         context: (Int) -> [UInt8]? = { _ in nil },
+        details: (Int) -> FaultDetails.Taken = { _ in FaultDetails.Taken() },
         tell: (CrashReport, Int, UInt32) -> Void = { _, _, _ in },
         tellCount: (Int, ReportID) -> Void = { _, _ in },
         release: (UInt32) -> Void
@@ -61,17 +63,20 @@ struct ReportBatch {
                     count.slots.append(slot)
                     count.faults += 1 + record.repeats
                     count.last = max(count.last, last)
+                    count.others += details(record.number).all
                     counts[id] = count
                 case .write:
                     attach(sections(slot), to: &record)
-                    let report = try self.report(of: record, imagesVersion(), spool, context)
+                    var report = try self.report(of: record, imagesVersion(), spool, context)
+                    report.list(details(record.number).folded)
                     // Logged first: the disk may stand still.
                     tell(report, key, slot)
                     try store.add(report)
                     finish(slot)
                 case .writeGroup:
                     attach(sections(slot), to: &record)
-                    let report = try self.report(of: record, imagesVersion(), spool, context)
+                    var report = try self.report(of: record, imagesVersion(), spool, context)
+                    report.list(details(record.number).folded)
                     tell(report, key, slot)
                     folding.began(key, try store.add(report))
                     finish(slot)
@@ -98,7 +103,10 @@ struct ReportBatch {
     }
 
     private func add(_ count: Count, to id: ReportID) throws {
-        _ = try store.update(id) { $0.count(count.faults, last: count.last) }
+        _ = try store.update(id) { report in
+            report.count(count.faults, last: count.last)
+            report.list(count.others)
+        }
     }
 
     private mutating func report(

@@ -49,6 +49,7 @@ final class ReportWriter: Sendable {
     let store: ReportStore
     private let health: StoreHealth
     private let teller: FaultTeller
+    private let details = FaultDetails()
     private let logger: Logger
     private let prepare: @Sendable () -> Void
     /// The spool of the process before this one, if that had no file.
@@ -103,8 +104,27 @@ final class ReportWriter: Sendable {
         if capture.slotsInUse > Self.scarce { hurry.signal() }
     }
 
+    /// Takes what the caller of a boundary knows of the fault in it, for the fault's report.
+    ///
+    /// Called in the caller's task, once for each such fault.
+    ///
+    /// - Parameters:
+    ///   - told: What there is to tell.
+    ///   - number: Which fault of the process it was.
+    func add(_ told: FaultDetails.Told, toFault number: Int) {
+        let bytes = FaultDetails.bytes(of: told.tags)
+        // The lock keeps the record: only under it, or when all has been told, a record is freed.
+        waiting.withLock { _ in capture.setTags(bytes, ofFault: number) }
+        details.tell(ofFault: number, told)
+    }
+
     private func carryOut(_ folds: [RecordBacklog.Fold]) {
-        for fold in folds { capture.fold(slot: fold.slot, into: fold.other) }
+        for fold in folds {
+            if let job = capture.abandonedJob(slot: fold.slot), let other = capture.abandonedJob(slot: fold.other) {
+                details.fold(job.fault, into: other.fault)
+            }
+            capture.fold(slot: fold.slot, into: fold.other)
+        }
     }
 
     private func key(slot: UInt32) -> Int? {
@@ -156,12 +176,15 @@ final class ReportWriter: Sendable {
         var hasFinishedSpool = finishSpool()
         var batch = ReportBatch(store: store)
         var failedTries = 0
+        var hasEarly = false
         var mends = 0
         var effort = WritingEffort(now: MonotonicClock.nanoseconds)
         while true {
             // A failed write is repeated after a while, whatever else comes; later, with the next record.
             if failedTries > 0 { sleep(1) }
-            if failedTries == 0 {
+            if hasEarly {
+                details.news.wait(atMost: .milliseconds(20))
+            } else if failedTries == 0 {
                 wake.wait()
             } else if failedTries > Self.promptTries {
                 wake.wait(atMost: .seconds(60))
@@ -172,7 +195,7 @@ final class ReportWriter: Sendable {
             wake.drain()
             lookAtSpool(&mends)
             let start = MonotonicClock.nanoseconds
-            failedTries = writeWaiting(&batch) ? 0 : failedTries + 1
+            failedTries = writeWaiting(&batch, &hasEarly) ? 0 : failedTries + 1
             if !hasFinishedSpool { hasFinishedSpool = finishSpool() }
             rest(for: effort.rest(after: start..<MonotonicClock.nanoseconds))
         }
@@ -202,13 +225,23 @@ final class ReportWriter: Sendable {
     }
 
     /// Tries all records that wait now, each once; returns whether all could be written.
-    private func writeWaiting(_ batch: inout ReportBatch) -> Bool {
+    ///
+    /// Leaves those of which a caller has yet to tell.
+    private func writeWaiting(_ batch: inout ReportBatch, _ hasEarly: inout Bool) -> Bool {
+        details.news.drain()
+        var early: [UInt32] = []
+        defer {
+            hasEarly = !early.isEmpty
+            putBack(early)
+        }
         var left = waiting.withLock { $0.count }
         var failed: [UInt32] = []
         while left > 0 {
             let slots = waiting.withLock { $0.take(left) }
             left -= slots.count
-            failed += write(slots, &batch)
+            let ready = slots.filter(isComplete)
+            early += slots.filter { !ready.contains($0) }
+            failed += write(ready, &batch)
             drained.signal()
         }
         if failed.isEmpty { return true }
@@ -217,11 +250,22 @@ final class ReportWriter: Sendable {
             for slot in failed.dropFirst(Self.mostUnwritable) { capture.release(slot: slot) }
             failed = Array(failed.prefix(Self.mostUnwritable))
         }
-        let keys = Dictionary(uniqueKeysWithValues: failed.map { ($0, key(slot: $0)) })
-        waiting.withLock { waiting in
-            carryOut(waiting.putBack(failed, isParked: capture.isParked(slot:)) { keys[$0] ?? nil })
-        }
+        putBack(failed)
         return false
+    }
+
+    private func putBack(_ slots: [UInt32]) {
+        guard !slots.isEmpty else { return }
+        let keys = Dictionary(uniqueKeysWithValues: slots.map { ($0, key(slot: $0)) })
+        waiting.withLock { waiting in
+            carryOut(waiting.putBack(slots, isParked: capture.isParked(slot:)) { keys[$0] ?? nil })
+        }
+    }
+
+    /// Whether nobody has yet to tell of the fault in a slot.
+    private func isComplete(slot: UInt32) -> Bool {
+        guard let job = capture.abandonedJob(slot: slot) else { return true }
+        return details.isComplete(job.fault, at: Timestamp(microsecondsSinceEpoch: job.time / 1000))
     }
 
     /// Finishes what dead processes left, unless the store cannot be used; returns whether it did.
@@ -305,6 +349,7 @@ final class ReportWriter: Sendable {
             imagesVersion: { capture.imagesVersion },
             spool: capture.spoolBytes,
             context: capture.contextBytes(ofFault:),
+            details: details.take,
             tell: { report, key, slot in
                 teller.tell(report, key)
                 capture.noteTold(slot: slot)

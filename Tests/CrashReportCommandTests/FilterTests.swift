@@ -47,6 +47,26 @@ import Testing
         #expect(result.errors.contains("No report has two values of one tag."))
     }
 
+    @Test func `A fault that is only counted is found by its own id and by what its caller knew`() throws {
+        let sample = try #require(try temporary.store.summaries().summaries.first { $0.pid == 4004 })
+        let others = (1...40).map { number in
+            CrashReport.Occurrences.Other(
+                id: ReportID(time: sample.timestamp.adding(seconds: Double(number))),
+                time: sample.timestamp.adding(seconds: Double(number)),
+                tags: ["request.id": "r\(number)", "sneaky": "\u{1B}[2J"]
+            )
+        }
+        _ = try temporary.store.update(sample.id) { $0.list(others) }
+        #expect(try numbers(["--where", "request.id=r17"]) == [4])
+        #expect(try run(["list", "--where", "request.id=r41"]).exitCode == 1)
+        // Both of one fault, not one of each of two.
+        #expect(try run(["list", "--where", "request.id=r17", "--where", "sneaky=no"]).exitCode == 1)
+        let shown = try run(["show", others[16].id.rawValue])
+        #expect(shown.exitCode == 0 && shown.output.contains(sample.id.rawValue))
+        #expect(shown.errors.contains("\(others[16].id) was counted in this report of an equal fault"))
+        #expect(shown.errors.contains("request.id=r17") && !shown.errors.contains("\u{1B}"))
+    }
+
     @Test func `Nothing that fits is told from nothing at all`() throws {
         let result = try run(["list", "--process", "nobody"])
         #expect(result.exitCode == 1)

@@ -115,6 +115,33 @@ import Testing
         #expect(run.lines == ["faulted 800, returned 800", "resumed 800", "end"])
     }
 
+    @Test func `Each of 200 faults can be found by the id that its caller got, with the request's own id`() throws {
+        let run = try Run("requests", 200)
+        #expect(run.end == .exited(0), "\(run.errors.suffix(2000))")
+        let reports = try run.reports()
+        #expect(reports.reduce(0) { $0 + $1.occurrences.count } == 200)
+        let store = ReportStore(run.store.path)
+        let answers = run.lines.dropLast().map { $0.split(separator: " ") }
+        #expect(answers.count == 200)
+        for answer in answers {
+            let (request, id) = (String(answer[0]), String(answer[1]))
+            let report = try store.load(try store.identify(prefix: id))
+            let other = report.occurrences.others?.first { $0.id.rawValue == id }
+            let tags = report.id.rawValue == id ? report.context?.tags : other?.tags
+            #expect(
+                tags == [
+                    "request.id": "r\(request)", "client": "c\((Int(request) ?? 0) % 64)",
+                    "password": TextRedaction.mark,
+                ]
+            )
+            var filter = ReportFilter()
+            filter.tags = ["request.id": "r\(request)"]
+            #expect(try store.summaries(matching: filter).summaries.map(\.id) == [report.id])
+        }
+        // One of them has a report of its own, the last ones are counted.
+        #expect(reports.count < 40 && reports.contains { $0.occurrences.others != nil })
+    }
+
     @Test func `An actor and a callout may call a boundary, and go on after its fault`() throws {
         let run = try Run("from-actor")
         #expect(

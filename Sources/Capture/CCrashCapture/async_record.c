@@ -279,6 +279,7 @@ void hf_async_fill_record(
     clear(record, offsetof(HFRecord, registers), offsetof(HFRecord, pid));
     record->pid = (int32_t)HF_SYSCALL0(SYS_getpid);
     record->held_locks = 0;
+    record->tags_length = 0;
     clear(record, offsetof(HFRecord, exception_type), sizeof *record);
     describe_thread(record, context, callout_deadline);
     const HFRecoveryPoint *point = hf_current_recovery_point;

@@ -193,6 +193,7 @@ void hf_capture_release(uint32_t slot) {
     __builtin_memset(record->message, 0, sizeof record->message);
     __builtin_memset(record->abort_message, 0, sizeof record->abort_message);
     __builtin_memset(record->exception_message, 0, sizeof record->exception_message);
+    __builtin_memset(record->tags, 0, sizeof record->tags);
     __atomic_store_n(&record->state, HF_SLOT_FREE, __ATOMIC_RELEASE);
     let_go(slot, held_for_report);
 }

@@ -1,6 +1,8 @@
 internal import CrashCapture
+internal import Glibc
 internal import Logging
 internal import RunLoops
+internal import Synchronization
 internal import SystemPackage
 internal import TaskBoundaries
 
@@ -9,6 +11,11 @@ extension EventHost {
     package private(set) static var started: EventHost?
     /// Whether a host is being made for a program with an async `main`.
     private(set) static var isStarting = false
+    /// What writes the reports that wait when the process exits.
+    ///
+    /// Protected by its lock.
+    private nonisolated static let exitWriter = Mutex<ReportWriter?>(nil)
+    private static var hasExitHandler = false
 
     /// Makes a host for a program with an async `main`, and has it serve while the program goes on.
     ///
@@ -37,6 +44,12 @@ extension EventHost {
         try host.runTasks()
         host.capture.expectExit()
         host.beginServing()
+        exitWriter.withLock { $0 = host.writer }
+        // An async `main` returns into exit(3): nobody stops the host first.
+        if !hasExitHandler {
+            hasExitHandler = true
+            atexit { EventHost.exitWriter.withLock { $0 }?.flush(limit: .seconds(5)) }
+        }
         started = host
         // The run that serves the main queue now goes on without the host: the next one has it.
         host.loop.stop()
@@ -70,7 +83,13 @@ extension EventHost {
             )
         }
         BoundaryHost.setParts(
-            BoundaryHost.Parts(capture: capture, supervisor: supervisor, teller: teller, buried: buried)
+            BoundaryHost.Parts(
+                capture: capture,
+                supervisor: supervisor,
+                teller: teller,
+                writer: writer,
+                buried: buried
+            )
         )
     }
 }

@@ -1,5 +1,6 @@
 internal import CrashCapture
 public import CrashReports
+internal import Logging
 internal import Synchronization
 internal import TaskBoundaries
 
@@ -67,15 +68,15 @@ nonisolated(nonsending) public func withFaultBoundary<Value: Sendable>(
     do {
         return try await boundary.run(body)
     } catch let abandoned as AbandonedBody {
-        throw abandoned.error(metadata())
+        throw BoundaryHost.explain(abandoned, metadata())
     }
 }
 
 /// What a boundary throws before its caller has said what it knows of the fault.
-struct AbandonedBody: Error {
+private struct AbandonedBody: Error {
     let fault: FaultError
-
-    func error(_ metadata: [String: String]) -> FaultError { fault }
+    /// When it was, in nanoseconds of CLOCK_REALTIME.
+    let time: Int64
 }
 
 /// The fault boundary that the running task is in.
@@ -102,6 +103,7 @@ enum BoundaryHost {
         let capture: CrashCapture
         let supervisor: Supervisor
         let teller: FaultTeller
+        let writer: ReportWriter
         let buried: Tally
     }
 
@@ -136,6 +138,25 @@ enum BoundaryHost {
             boundary: job.boundary.label.name,
             number: Int(job.fault)
         )
-        job.boundary.abandon(AbandonedBody(fault: error))
+        job.boundary.abandon(AbandonedBody(fault: error, time: job.time))
+    }
+
+    /// Tells the report what the caller of an abandoned boundary knows, and returns what the caller gets.
+    ///
+    /// Called in the caller's task, whose task-local values say whose work it was.
+    fileprivate static func explain(_ abandoned: AbandonedBody, _ metadata: [String: String]) -> FaultError {
+        guard let parts = parts.withLock({ $0 }) else { return abandoned.fault }
+        let logger = Logger.current
+        let known = logger.handler.metadata.merging(logger.metadataProvider?.get() ?? [:]) { $1 }
+        let tags = known.mapValues { "\($0)" }.merging(metadata) { $1 }
+        parts.writer.add(
+            FaultDetails.Told(
+                id: abandoned.fault.report,
+                time: Timestamp(microsecondsSinceEpoch: abandoned.time / 1000),
+                tags: FaultDetails.tags(tags, CrashContext.redaction)
+            ),
+            toFault: abandoned.fault.number
+        )
+        return abandoned.fault
     }
 }

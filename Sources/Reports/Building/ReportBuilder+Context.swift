@@ -75,6 +75,7 @@ extension ReportBuilder {
         var record = record
         record.message = redaction.redact(record.message)
         record.abortMessage = redaction.redact(record.abortMessage)
+        record.tags = record.tags.mapValues(redaction.redact)
         if let message = record.exception?.message { record.exception?.message = redaction.redact(message) }
         return record
     }

@@ -79,6 +79,7 @@ package final class ReportBuilder {
             recovery: recovery(of: record),
             notes: notes + self.notes(on: record) + contextNotes(on: record)
         )
+        report.add(tags: record.tags)
         report.explain()
         return report
     }

@@ -224,6 +224,32 @@ extension CrashReport {
         public var first: Timestamp
         /// When it happened last.
         public var last: Timestamp
+        /// Those of the others whose callers were told of them, the oldest first; nil for none.
+        ///
+        /// No more than the last 256.
+        public var others: [Other]?
+
+        /// A fault that is counted in the report of an equal one.
+        public struct Other: Codable, Sendable, Hashable {
+            /// What its caller was told as the id of its report.
+            public var id: ReportID
+            /// When it happened.
+            public var time: Timestamp
+            /// What its caller knew of it.
+            public var tags: [String: String]
+
+            /// Describes one.
+            ///
+            /// - Parameters:
+            ///   - id: What its caller was told as the id of its report.
+            ///   - time: When it happened.
+            ///   - tags: What its caller knew of it.
+            package init(id: ReportID, time: Timestamp, tags: [String: String]) {
+                self.id = id
+                self.time = time
+                self.tags = tags
+            }
+        }
 
         /// Makes a count.
         ///
@@ -236,6 +262,32 @@ extension CrashReport {
             self.first = first
             self.last = last
         }
+    }
+
+    /// Adds what is known of the fault to the tags of its process.
+    package mutating func add(tags: [String: String]) {
+        guard !tags.isEmpty else { return }
+        var context = self.context ?? Context()
+        context.tags.merge(tags) { $1 }
+        self.context = context
+    }
+
+    /// The fault, and those that are listed in its report, as another report lists them; none if nobody was told of them.
+    package var asOthers: [Occurrences.Other] {
+        guard loop?.callout?.kind == .task else { return [] }
+        return [Occurrences.Other(id: id, time: timestamp, tags: context?.tags ?? [:])] + (occurrences.others ?? [])
+    }
+
+    /// How many others are listed.
+    package static let mostOthers = 256
+
+    /// Lists faults that are counted in the report.
+    ///
+    /// - Parameter others: What their callers were told; of too many, the last are kept.
+    package mutating func list(_ others: [Occurrences.Other]) {
+        guard !others.isEmpty else { return }
+        let all = ((occurrences.others ?? []) + others).sorted { $0.time < $1.time }
+        occurrences.others = Array(all.suffix(Self.mostOthers))
     }
 
     /// Counts further faults in the report, whose diagnosis says how many there were.

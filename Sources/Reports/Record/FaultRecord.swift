@@ -181,6 +181,8 @@ package struct FaultRecord: Sendable, Hashable {
     package var heldLocks = 0
     /// The C++ exception that nobody caught.
     package var exception: CrashReport.Fault.Exception?
+    /// What the caller of a fault boundary has told of the fault.
+    package var tags: [String: String] = [:]
     /// What the callout had marked as touched, innermost first.
     package var touched: [String] = []
     /// The code around the program counter.
@@ -288,6 +290,8 @@ package struct FaultRecord: Sendable, Hashable {
         crashThread = facts.contains(.deadline) ? CrashThread(record) : nil
         awaits = record.numbers(\.awaits, of: UInt64.self, count: record.clamped(\.await_count))
         awaitPosition = record.clamped(\.await_position, atMost: frames.count)
+        let tagTexts = record.texts(\.tags, length: record.tags_length)
+        for key in stride(from: 0, to: tagTexts.count - 1, by: 2) { tags[tagTexts[key]] = tagTexts[key + 1] }
         task = record.task != 0 ? Int(record.task_id) : nil
         snapshotNumber = Int(record.thread_snapshot)
         memoryNumber = Int(record.memory_area)

@@ -26,7 +26,7 @@ public struct ReportFilter: Sendable, Hashable {
     public var until: Timestamp?
     /// What the reason, the location or the name of the process contains, in any case.
     public var text: String?
-    /// Tags that the report has.
+    /// Tags that the report has, or one of the faults that are listed in it.
     public var tags: [String: String] = [:]
 
     /// Makes a filter that lets everything through.
@@ -53,7 +53,7 @@ extension ReportFilter {
     /// - Returns: Whether every given part fits.
     package func matches(_ report: CrashReport) -> Bool {
         var matcher = ReportMatcher(self)
-        return matcher.matches(IndexEntry(report, file: .none))
+        return matcher.matches(IndexEntry(report, file: .none)) { _ in report.occurrences.others ?? [] }
     }
 }
 
@@ -85,7 +85,9 @@ extension ReportStore {
         var matcher = ReportMatcher(filter)
         // Numbers are sorted instead of entries, whose many strings would be retained each time.
         var numbers = Array(entries.indices.reversed())
-        if !filter.isEmpty { numbers.removeAll { !matcher.matches(entries[$0]) } }
+        if !filter.isEmpty {
+            numbers.removeAll { !matcher.matches(entries[$0]) { others(in: $0, directory) } }
+        }
         switch order {
         case .newestFirst: break
         case .oldestFirst: numbers.reverse()
@@ -115,7 +117,10 @@ extension ReportStore {
         let scan = try scan(directory, progress: progress)
         var matcher = ReportMatcher(filter)
         var grouping = ReportGrouping()
-        for entry in scan.entries where filter.isEmpty || matcher.matches(entry) { grouping.add(entry) }
+        for entry in scan.entries {
+            guard filter.isEmpty || matcher.matches(entry, others: { others(in: $0, directory) }) else { continue }
+            grouping.add(entry)
+        }
         let groups = grouping.groups(order: order)
         return ReportGroupListing(groups: Array(groups.prefix(limit ?? .max)), problems: scan.problems)
     }
@@ -151,6 +156,32 @@ extension ReportStore {
         return result
     }
 
+    /// The faults that are listed in a report; none if it cannot be read.
+    ///
+    /// The index has not got them: few ask for them, and there may be hundreds in a report.
+    private func others(
+        in entry: IndexEntry,
+        _ directory: borrowing FileDirectory
+    ) -> [CrashReport.Occurrences.Other] {
+        guard entry.count > 1 else { return [] }
+        return (try? read(entry.id.reportID, in: directory))?.occurrences.others ?? []
+    }
+
+    /// The report in which a fault is listed whose identifier is in a range; nil if there is none, or more than one fault is meant.
+    func report(
+        listing wanted: ClosedRange<PackedID>,
+        in directory: borrowing FileDirectory
+    ) throws(ReportStoreError) -> ReportID? {
+        var found: [ReportID] = []
+        for entry in try scan(directory).entries
+        where entry.count > 1 && entry.last >= wanted.lowerBound.time && entry.first <= wanted.upperBound.time {
+            for other in others(in: entry, directory) where wanted.contains(PackedID(other.id)) {
+                found.append(entry.id.reportID)
+            }
+        }
+        return found.count == 1 ? found[0] : nil
+    }
+
     func files(in directory: borrowing FileDirectory) throws(ReportStoreError) -> FolderListing {
         do {
             return try FolderListing(directory)
@@ -183,7 +214,16 @@ private struct ReportMatcher {
         text = filter.text?.lowercased()
     }
 
-    mutating func matches(_ entry: IndexEntry) -> Bool {
+    /// Whether every given part fits.
+    ///
+    /// - Parameters:
+    ///   - entry: What is known of a report.
+    ///   - others: Finds the faults that are listed in the report.
+    /// - Returns: Whether it does.
+    mutating func matches(
+        _ entry: IndexEntry,
+        others: (IndexEntry) -> [CrashReport.Occurrences.Other]
+    ) -> Bool {
         if let since = filter.since, max(entry.last, entry.timestamp) < since { return false }
         if let until = filter.until, min(entry.first, entry.timestamp) > until { return false }
         if let process = filter.process, entry.process != process { return false }
@@ -196,10 +236,12 @@ private struct ReportMatcher {
         if let fingerprint = filter.fingerprint, !Self.fingerprint(entry.fingerprint, beginsWith: fingerprint) {
             return false
         }
-        for (key, value) in filter.tags where entry.tags[key] != value { return false }
-        guard text != nil else { return true }
-        return contains(entry.reason) || contains(entry.location) || contains(entry.process)
+        if text != nil, !contains(entry.reason), !contains(entry.location), !contains(entry.process) { return false }
+        // Last: it may have to read the report.
+        return hasTags(entry.tags) || others(entry).contains { hasTags($0.tags) }
     }
+
+    private func hasTags(_ tags: [String: String]) -> Bool { filter.tags.allSatisfy { tags[$0.key] == $0.value } }
 
     private mutating func contains(_ candidate: String) -> Bool {
         guard let text else { return true }

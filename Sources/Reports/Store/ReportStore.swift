@@ -181,7 +181,7 @@ extension ReportStore {
         return try files(in: directory).files.reversed().map { ReportFile(id: $0.id.reportID, version: $0.inode) }
     }
 
-    /// Finds the one report whose identifier starts with some digits, without reading it.
+    /// Finds the one report whose identifier starts with some digits, or in which a fault is listed whose identifier does.
     ///
     /// - Parameter prefix: The whole identifier or its start, in any case.
     /// - Returns: The identifier.
@@ -192,7 +192,10 @@ extension ReportStore {
             throw ReportStoreError(.noSuchReport, reportsPath, detail: prefix)
         }
         let found = try files(in: directory).files.reversed().filter { wanted.contains($0.id) }.map(\.id.reportID)
-        guard let id = found.first else { throw ReportStoreError(.noSuchReport, reportsPath, detail: prefix) }
+        guard let id = found.first else {
+            if let id = try report(listing: wanted, in: directory) { return id }
+            throw ReportStoreError(.noSuchReport, reportsPath, detail: prefix)
+        }
         guard found.count == 1 else {
             let names = found.prefix(8).map(\.rawValue).joined(separator: ", ") + (found.count > 8 ? ", …" : "")
             throw ReportStoreError(.ambiguous, reportsPath, detail: "starts with \(prefix) (\(names))")

@@ -152,6 +152,7 @@ extension ReportStore {
                     first: report.occurrences.first,
                     last: report.occurrences.last
                 )
+                group.list(report.asOthers)
             }
             try put(group, in: folder)
             return target

@@ -1,6 +1,6 @@
 /// Bytes of a spool file, made by the offsets of Documentation/CrashRecordFormat.md rather than by the C header.
 struct SpoolBytes {
-    static let slotSize = 6040
+    static let slotSize = 7072
 
     /// The process of the file.
     var pid: Int32 = 4711

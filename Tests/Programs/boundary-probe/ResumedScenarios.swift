@@ -1,6 +1,7 @@
 import FaultInjection
 import Glibc
 import Holdfast
+import Logging
 import Synchronization
 
 private struct OwnError: Error {}
@@ -215,6 +216,16 @@ let resumed: [String: @Sendable (Int) async throws -> Void] = [
         let host = await MainActor.run { EventHost.started }
         say("resumed \(await MainActor.run { host?.statistics.resumedFaults ?? 0 })")
     },
+    // Requests that are under way together, each with an id in its task-local logger.
+    "requests": { number in
+        await withDiscardingTaskGroup { group in
+            for client in 0..<64 {
+                group.addTask {
+                    for request in stride(from: client, to: number, by: 64) { await answer(request) }
+                }
+            }
+        }
+    },
     // Jobs that block all threads of the pool do not keep the others from running.
     "blocked": { number in
         await withDiscardingTaskGroup { group in
@@ -272,6 +283,24 @@ let chained: [String: @Sendable (Int) async throws -> Void] = [
 @inline(never) private func element(of numbers: [Int], at index: Int) async -> Int {
     await Task.yield()
     return numbers[index]
+}
+
+@Sendable private func answer(_ request: Int) async {
+    var logger = Logger(label: "requests")
+    logger[metadataKey: "request.id"] = "r\(request)"
+    logger[metadataKey: "password"] = "hunter2"
+    do {
+        _ = try await withLogger(logger) { _ in
+            try await withFaultBoundary("requests", metadata: ["client": "c\(request % 64)"]) {
+                await Task.yield()
+                return trap()
+            }
+        }
+    } catch let error as FaultError {
+        say("\(request) \(error.report)")
+    } catch {
+        say("\(error)")
+    }
 }
 
 /// Waits until the store has a report.

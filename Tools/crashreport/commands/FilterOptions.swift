@@ -68,8 +68,11 @@ struct FilterOptions: ParsableArguments {
     var text: String?
 
     @Option(
-        name: .customLong("tag"),
-        help: ArgumentHelp("Only reports with this tag; may be given more than once.", valueName: "key=value"),
+        name: [.customLong("tag"), .customLong("where")],
+        help: ArgumentHelp(
+            "Only reports with this tag, such as request.id=4711; may be given more than once.",
+            valueName: "key=value"
+        ),
         transform: TagChoice.init(text:)
     )
     var tags: [TagChoice] = []

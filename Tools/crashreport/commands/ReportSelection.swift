@@ -47,7 +47,15 @@ struct ReportReference {
         if isPath { return try loadFile() }
         let store = try options.openFinished()
         if text == Self.last { return try newest(in: store) }
-        return try store.load(try identify(in: store))
+        let report = try store.load(try identify(in: store))
+        let wanted = text.lowercased()
+        if let other = report.occurrences.others?.first(where: { $0.id.rawValue.hasPrefix(wanted) }),
+            !report.id.rawValue.hasPrefix(wanted)
+        {
+            let tags = other.tags.sorted { $0.key < $1.key }.map { ", \($0.key)=\($0.value)" }.joined()
+            Output.complain("\(other.id) was counted in this report of an equal fault: \(other.time)\(tags)")
+        }
+        return report
     }
 
     /// Reads the bytes of the report's file, whatever they are; what is wrong is said, and the exit status thrown.

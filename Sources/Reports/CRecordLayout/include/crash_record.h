@@ -33,6 +33,7 @@ enum {
     HF_MORE_REGISTER_COUNT = 12,
     HF_ARGUMENTS_SIZE = 2048,
     HF_MAXIMUM_AWAITS = 128,
+    HF_FAULT_TAGS_SIZE = 1024,
 };
 
 /// Where a slot is in its life cycle.
@@ -222,6 +223,10 @@ typedef struct HFRecord {
     uint32_t await_count;
     uint32_t await_position;
     uint64_t awaits[HF_MAXIMUM_AWAITS];
+    /// What the caller of a fault boundary has told of the fault since: NUL-terminated keys and values in turns, so many bytes of them.
+    uint32_t tags_length;
+    uint32_t reserved;
+    char tags[HF_FAULT_TAGS_SIZE];
 } HFRecord;
 
 /// How a process ended.
@@ -301,7 +306,7 @@ typedef struct HFSpoolHeader {
 // What is added to one of these goes to its end, and these change with it; anything else is another HF_SPOOL_VERSION.
 _Static_assert(sizeof(HFImage) == 312, "spool layout");
 _Static_assert(sizeof(HFMapping) == 152, "spool layout");
-_Static_assert(sizeof(HFRecord) == 6040, "spool layout");
+_Static_assert(sizeof(HFRecord) == 7072, "spool layout");
 _Static_assert(sizeof(HFSpoolHeader) == 3264, "spool layout");
 
 #endif
