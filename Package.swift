@@ -28,6 +28,23 @@ let cSettings: [CSetting] = [
 
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+/// An adapter to another library: a product of its own, whose sources count only with the trait of its name.
+///
+/// A package that does not enable the trait does not even fetch the library.
+func adapter(
+    _ trait: String,
+    _ products: KeyValuePairs<String, String>,
+    _ dependencies: [Target.Dependency] = []
+) -> Target {
+    .target(
+        name: "Holdfast\(trait)",
+        dependencies: ["Holdfast"] + dependencies
+            + products.map { .product(name: $0, package: $1, condition: .when(traits: [trait])) },
+        path: "Sources/Adapters/\(trait)",
+        swiftSettings: sourceSettings
+    )
+}
+
 let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 
 /// A program that tests start, in `Tests/Programs`.
@@ -76,6 +93,12 @@ let package = Package(
         .library(name: "HoldfastIO", targets: ["HoldfastIO"]),
         .library(name: "RunLoops", targets: ["RunLoops"]),
         .library(name: "CrashReports", targets: ["CrashReports"]),
+        .library(name: "HoldfastHummingbird", targets: ["HoldfastHummingbird"]),
+        .library(name: "HoldfastGRPC", targets: ["HoldfastGRPC"]),
+        .library(name: "HoldfastNIO", targets: ["HoldfastNIO"]),
+        .library(name: "HoldfastServiceLifecycle", targets: ["HoldfastServiceLifecycle"]),
+        .library(name: "HoldfastMetrics", targets: ["HoldfastMetrics"]),
+        .library(name: "HoldfastTracing", targets: ["HoldfastTracing"]),
         // For Tools/fuzz, which is a package of its own. Not an interface.
         .library(name: "_ReportText", targets: ["ReportText"]),
         // For Benchmarks, the same.
@@ -85,10 +108,26 @@ let package = Package(
         .executable(name: "crashreport", targets: ["crashreport"]),
         .executable(name: "holdfast-agent", targets: ["holdfast-agent"]),
     ],
+    traits: [
+        .trait(name: "Hummingbird", description: "HoldfastHummingbird: a fault boundary around each request."),
+        .trait(name: "GRPC", description: "HoldfastGRPC: a fault boundary around each call of a grpc-swift-2 server."),
+        .trait(name: "NIO", description: "HoldfastNIO: a fault boundary around each connection."),
+        .trait(name: "ServiceLifecycle", description: "HoldfastServiceLifecycle: a host in a ServiceGroup."),
+        .trait(name: "Metrics", description: "HoldfastMetrics: faults, restarts and stalls for swift-metrics."),
+        .trait(name: "Tracing", description: "HoldfastTracing: faults in the spans of swift-distributed-tracing."),
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
+        // Of the adapters.
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/grpc/grpc-swift-2", from: "2.4.3"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
     ],
     targets: [
         // The system: typed system calls, descriptors, locks.
@@ -200,6 +239,21 @@ let package = Package(
             path: "Sources/IO",
             swiftSettings: sourceSettings
         ),
+
+        // Adapters to other libraries, each with a trait of its own.
+        adapter(
+            "Hummingbird",
+            [
+                "Hummingbird": "hummingbird", "HummingbirdCore": "hummingbird", "HTTPTypes": "swift-http-types",
+                "NIOCore": "swift-nio", "ServiceLifecycle": "swift-service-lifecycle",
+            ],
+            [logging]
+        ),
+        adapter("GRPC", ["GRPCCore": "grpc-swift-2"]),
+        adapter("NIO", ["NIOCore": "swift-nio"]),
+        adapter("ServiceLifecycle", ["ServiceLifecycle": "swift-service-lifecycle"]),
+        adapter("Metrics", ["Metrics": "swift-metrics"]),
+        adapter("Tracing", ["Tracing": "swift-distributed-tracing"]),
 
         // Faults on purpose: for the agent and for tests.
         .target(

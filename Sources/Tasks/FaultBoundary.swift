@@ -21,15 +21,20 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
     private let isOver = Atomic<Bool>(false)
     private let rest = Mutex(Rest())
 
+    /// What is done if the boundary is abandoned, with the error that its caller will get.
+    package typealias Cleanup = @Sendable (any Error) -> Void
+
     /// What has to be done when the boundary is over, protected by the lock.
+    @safe
     private struct Rest {
-        /// Ends the wait of the caller.
-        var fail: (@Sendable (any Error) -> Void)?
+        /// Ends the wait of the caller by an error, whatever it waits for: the runtime does not look at the type of a value that there is
+        /// not.
+        var caller: UnsafeContinuation<Void, any Error>?
         /// The task of the body.
         var task: Task<Void, Never>?
         var isCancelled = false
         /// The latest last.
-        var cleanups: [@Sendable () -> Void] = []
+        var cleanups: [Cleanup] = []
     }
 
     package init(_ label: BoundaryLabel) {
@@ -77,11 +82,11 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
         _ continuation: UnsafeContinuation<Value, any Error>,
         _ body: @escaping @Sendable () async throws -> Value
     ) {
-        let fail: @Sendable (any Error) -> Void = { error in unsafe continuation.resume(throwing: error) }
-        rest.withLock { $0.fail = fail }
+        let caller = unsafe unsafeBitCast(continuation, to: UnsafeContinuation<Void, any Error>.self)
+        rest.withLock { unsafe $0.caller = caller }
         // This task waits from now on: the thread is free for the body.
         hf_task_pool_run_next(true)
-        let task = Task(name: Task.name, executorPreference: self) { [self] in
+        let operation: @Sendable () async -> Void = { [self] in
             let result: Result<Value, any Error>
             do {
                 result = .success(try await body())
@@ -94,6 +99,13 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
             unsafe continuation.resume(with: result)
             hf_task_pool_run_next(false)
         }
+        // Few tasks have a name, and each costs a copy.
+        let task =
+            if let name = Task.name {
+                Task(name: name, executorPreference: self, operation: operation)
+            } else {
+                Task(executorPreference: self, operation: operation)
+            }
         let isCancelled = rest.withLock { rest in
             rest.task = task
             return rest.isCancelled
@@ -113,7 +125,7 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
     /// Has a closure called if the boundary is abandoned: in the order opposite to that of the calls, on a thread of the pool.
     ///
     /// - Parameter cleanup: What it does. A body that returns or throws does its own cleaning up, so then it is dropped.
-    package func addCleanup(_ cleanup: @escaping @Sendable () -> Void) {
+    package func addCleanup(_ cleanup: @escaping Cleanup) {
         rest.withLock { $0.cleanups.append(cleanup) }
     }
 
@@ -124,10 +136,45 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
     package func abandon(_ error: any Error) -> Bool {
         guard end() else { return false }
         cancel()
-        let (fail, cleanups) = rest.withLock { ($0.fail, $0.cleanups) }
-        for cleanup in cleanups.reversed() { cleanup() }
-        fail?(error)
+        let (caller, cleanups) = unsafe rest.withLock { unsafe ($0.caller, $0.cleanups) }
+        for cleanup in cleanups.reversed() { cleanup(error) }
+        unsafe caller?.resume(throwing: error)
         return true
+    }
+
+    /// Ends the boundary although its body has not ended: its task is cancelled, and its caller gets an error.
+    ///
+    /// The body may go on by itself, so its cleanups are dropped: it does its own cleaning up.
+    package func giveUp(_ error: any Error) {
+        guard end() else { return }
+        cancel()
+        unsafe rest.withLock { unsafe $0.caller }?.resume(throwing: error)
+    }
+
+    /// Whether its caller has an answer.
+    package var isAnswered: Bool { isOver.load(ordering: .acquiring) }
+
+    /// The jobs of it that run at this moment.
+    package var runningJobs: [RunningJob] {
+        var jobs: [RunningJob] = []
+        var next: UInt32 = 0
+        var found = unsafe HFRunningJob()
+        while unsafe hf_task_pool_find_running(scope, &next, &found) {
+            guard let word = unsafe found.word else { continue }
+            jobs.append(unsafe RunningJob(thread: found.thread, word: word, value: found.value))
+        }
+        return jobs
+    }
+
+    /// A job that runs, or ran a moment ago.
+    @safe
+    package struct RunningJob: @unchecked Sendable {
+        /// Its thread, as gettid(2) has it.
+        package let thread: CInt
+        /// A word of the pool that has another value when the job is over.
+        package let word: UnsafePointer<UInt64>
+        /// The word's value while the job runs.
+        package let value: UInt64
     }
 
     /// Returns whether this call has ended it.

@@ -64,7 +64,7 @@ package enum TaskPool {
     ///   - workers: How many threads run jobs at the same time; nil for one for each processor.
     ///   - stackSize: The size of the stacks on which jobs of boundaries run, in bytes.
     ///   - takesAll: Whether it runs all jobs that have no executor of their own, if nobody else does.
-    ///   - abandoned: Is told of an abandoned job, on a thread of the pool.
+    ///   - abandoned: Is told of an abandoned job, in a task that has the task-local values of the job's task.
     /// - Returns: What it runs.
     /// - Throws: An error of pthread_create(3); EALREADY if it was started before.
     package static func start(
@@ -80,7 +80,8 @@ package enum TaskPool {
             stack_size: stackSize,
             abandoned: { job in
                 let abandoned = unsafe Abandoned(job)
-                TaskPool.handler.withLock { $0 }?.call(abandoned)
+                // It copies the task-local values of the task that is still the thread's current one.
+                Task { TaskPool.handler.withLock { $0 }?.call(abandoned) }
             },
             is_global: takesAll
         )

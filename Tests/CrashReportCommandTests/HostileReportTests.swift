@@ -150,7 +150,7 @@ import Testing
             var changed = object.reduce(into: [String: Any]()) {
                 $0[$1.key] = poisoned($1.value, with: text, key: $1.key)
             }
-            if object["schemaVersion"] != nil { changed["id"] = object["id"] }
+            if object["schemaVersion"] != nil || key == "others" { changed["id"] = object["id"] }
             if ["annotations", "tags", "environment"].contains(key) { changed[text] = text }
             if key == "limits" { changed[text] = ["soft": 1] }
             return changed

@@ -109,6 +109,22 @@ import Testing
         #expect(run.lines.contains("cancelled true") && run.lines.last == "end")
     }
 
+    @Test func `A body that is late is cancelled, then ended where it is`() throws {
+        #expect(
+            try Run("in-time").lines == ["in time returned 1", "throws threw CancellationError()"]
+                + ["faults \(Self.faulted), fault 1, boundary faults", "end"]
+        )
+        #expect(try Run("sleeping").lines == ["sleeping late, no report, 0.02 seconds", "end"])
+        #expect(try Run("partial").lines == ["partial returned 7", "end"])
+        // Its own cleaning up is left to a body that may go on.
+        #expect(try Run("deaf").lines == ["deaf late, no report, 0.02 seconds", "end"])
+        let run = try Run("spinning", 6)
+        let spun = Array(repeating: "spinning late, report, 0.02 seconds", count: 6)
+        #expect(run.lines == spun + ["next returned 4", "end"], "\(run.errors.suffix(2000))")
+        let report = try #require(try run.reports().first)
+        #expect(report.reason.contains("deadline") && report.verdict.decision == .resume)
+    }
+
     @Test func `Every fault of very many is answered, and nothing else is`() throws {
         let run = try Run("many", 1600)
         #expect(run.end == .exited(0), "\(run.errors.suffix(2000))")

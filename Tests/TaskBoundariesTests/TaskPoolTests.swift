@@ -57,8 +57,8 @@ import Testing
         let abandoned = boundary()
         await #expect(throws: Abandoned.self) {
             try await abandoned.run {
-                abandoned.addCleanup { steps.add("first") }
-                abandoned.addCleanup { steps.add("second") }
+                abandoned.addCleanup { _ in steps.add("first") }
+                abandoned.addCleanup { _ in steps.add("second") }
                 let isFirst = abandoned.abandon(Abandoned())
                 let isSecond = abandoned.abandon(Abandoned())
                 // The caller may still be about to know the task that it has made.

@@ -11,11 +11,21 @@ extension EventHost {
     package private(set) static var started: EventHost?
     /// Whether a host is being made for a program with an async `main`.
     private(set) static var isStarting = false
-    /// What writes the reports that wait when the process exits.
-    ///
-    /// Protected by its lock.
-    private nonisolated static let exitWriter = Mutex<ReportWriter?>(nil)
     private static var hasExitHandler = false
+    /// Protected by its lock.
+    private nonisolated static let exiting = Mutex<Exiting?>(nil)
+
+    /// What is done when the process exits: reports that wait are written.
+    private struct Exiting: Sendable {
+        let writer: ReportWriter
+        let stalls: StallMonitorBox
+
+        func finish() {
+            // The main loop stands still from now on.
+            stalls.monitor?.stop()
+            writer.flush(limit: .seconds(5))
+        }
+    }
 
     /// Makes a host for a program with an async `main`, and has it serve while the program goes on.
     ///
@@ -44,11 +54,11 @@ extension EventHost {
         try host.runTasks()
         host.capture.expectExit()
         host.beginServing()
-        exitWriter.withLock { $0 = host.writer }
+        exiting.withLock { $0 = Exiting(writer: host.writer, stalls: host.stallMonitor) }
         // An async `main` returns into exit(3): nobody stops the host first.
         if !hasExitHandler {
             hasExitHandler = true
-            atexit { EventHost.exitWriter.withLock { $0 }?.flush(limit: .seconds(5)) }
+            atexit { EventHost.exiting.withLock { $0 }?.finish() }
         }
         started = host
         // The run that serves the main queue now goes on without the host: the next one has it.

@@ -1,5 +1,6 @@
 internal import CrashCapture
 public import CrashReports
+internal import LinuxSystem
 internal import Logging
 internal import Synchronization
 internal import TaskBoundaries
@@ -8,7 +9,7 @@ internal import TaskBoundaries
 public struct FaultError: Error, Sendable, Hashable {
     /// The report of the fault.
     ///
-    /// It is in the store soon afterwards. If it is one of very many equal faults it may be counted in an earlier report instead.
+    /// It is in the store soon afterwards. One of very many equal faults is counted in an earlier report, which lists this id.
     public let report: ReportID
     /// What went wrong, as far as that is known at once.
     ///
@@ -46,29 +47,44 @@ extension FaultError: CustomStringConvertible {
 ///
 /// - Parameters:
 ///   - label: What reports, budgets and the log call it: a route or a method rather than a path with numbers in it. By default the place
-///     of the call.
+///     of the call. One that is kept costs less than one that is made for each call.
+///   - deadline: How long the body may take; nil for as long as it likes. Then its task is cancelled. If it has not ended a second later, or
+///     after as long again if that is less, it is ended where it is: a job of it that runs is abandoned like one that faulted, if it holds
+///     nothing; a body that waits is given up, and may go on by itself.
 ///   - metadata: What else the report of a fault says, as tags: who asked, and for what. Evaluated only after a fault, by the caller. The
-///     metadata of the task-local logger (`Logger.current`) is there by itself.
+///     metadata of the body's task-local logger (`Logger.current`) is there by itself.
 ///   - fileID: The file of the call.
 ///   - line: Its line.
 ///   - body: The work.
 /// - Returns: What the body returns.
-/// - Throws: What the body throws; `FaultError` if it faulted.
+/// - Throws: What the body throws; `FaultError` if it faulted; `FaultBoundary.DeadlineError` if it ended by its deadline.
 nonisolated(nonsending) public func withFaultBoundary<Value: Sendable>(
-    _ label: String? = nil,
+    _ label: FaultBoundary.Label? = nil,
+    deadline: Duration? = nil,
     metadata: @autoclosure () -> [String: String] = [:],
     fileID: StaticString = #fileID,
     line: UInt = #line,
     _ body: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {
     guard BoundaryHost.isOpen else { return try await body() }
-    let boundary = TaskBoundaries.FaultBoundary(.named(label ?? "\(fileID):\(line)"))
+    let boundary = TaskBoundaries.FaultBoundary(label?.kept ?? .named("\(fileID):\(line)"))
     BoundaryHost.running.add(1, ordering: .relaxed)
     defer { BoundaryHost.running.subtract(1, ordering: .releasing) }
+    let start = BoundaryHost.isObserved ? MonotonicClock.nanoseconds : 0
+    var hasFaulted = false
+    defer { if start != 0 { BoundaryHost.tellObserver(boundary.label, since: start, hasFaulted) } }
+    let limit = deadline.map { BoundaryDeadlines.shared.add(boundary, $0) }
+    defer { if let limit { BoundaryDeadlines.shared.remove(limit) } }
     do {
         return try await boundary.run(body)
     } catch let abandoned as AbandonedBody {
-        throw BoundaryHost.explain(abandoned, metadata())
+        hasFaulted = true
+        let fault = BoundaryHost.explain(abandoned, metadata())
+        guard let limit, limit.hasPassed else { throw fault }
+        throw limit.error(fault)
+    } catch {
+        guard let limit, limit.hasPassed else { throw error }
+        throw limit.error(nil)
     }
 }
 
@@ -77,19 +93,70 @@ private struct AbandonedBody: Error {
     let fault: FaultError
     /// When it was, in nanoseconds of CLOCK_REALTIME.
     let time: Int64
+    /// What the body's task-local values say of it.
+    let tags: [String: String]
 }
 
 /// The fault boundary that the running task is in.
 public enum FaultBoundary {
+    /// What a boundary is called, and counted by: a route, a method.
+    ///
+    /// ```swift
+    /// static let users: FaultBoundary.Label = "GET /users"
+    /// ```
+    ///
+    /// A process keeps each text for ever, 4,096 of them; further ones are all called `(other boundaries)`. So they must not come from a
+    /// client.
+    public struct Label: Sendable, Hashable, ExpressibleByStringInterpolation {
+        fileprivate let kept: BoundaryLabel
+
+        fileprivate init(_ kept: BoundaryLabel) {
+            self.kept = kept
+        }
+
+        /// The text.
+        package var text: String { kept.name }
+
+        /// Makes the label with a text.
+        public init(_ text: String) {
+            kept = .named(text)
+        }
+
+        /// Makes the label of a literal.
+        public init(stringLiteral text: String) { self.init(text) }
+
+        /// Whether both have the same text.
+        public static func == (label: Label, other: Label) -> Bool { label.kept === other.kept }
+
+        /// Hashes the label.
+        public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(kept)) }
+    }
+
+    /// The body of a boundary has not ended by its deadline.
+    public struct DeadlineError: Error, Sendable, Hashable, CustomStringConvertible {
+        /// The label of the boundary.
+        public let boundary: String
+        /// How long the body might take.
+        public let deadline: Duration
+        /// The report of the job that was abandoned where it ran; nil if the body ended when it was cancelled, or was given up where it
+        /// waited.
+        public let fault: FaultError?
+
+        /// The boundary and its deadline in a line.
+        public var description: String {
+            "\(boundary) has not ended within \(deadline)" + (fault.map { " (report \($0.report))" } ?? "")
+        }
+    }
+
     /// Has a closure called if the innermost boundary of the running task is abandoned.
     ///
-    /// For what its `defer` would do: giving a connection back, resuming a continuation. The latest closure is called first, on a thread
-    /// that has nothing to do with the fault, before the boundary's caller gets its error. A fault in it is not resumed. If the body returns
+    /// For what its `defer` would do: giving a connection back, resuming a continuation. The latest closure is called first, in a task that
+    /// has nothing else to do, before the boundary's caller gets its error. A fault in it is not resumed. If the body returns
     /// or throws, nothing is called. Outside of every boundary the closure is dropped.
     ///
     /// - Parameter cleanup: What to do. It must not wait.
     public static func onAbandon(_ cleanup: @escaping @Sendable () -> Void) {
-        TaskBoundaries.FaultBoundary.current?.addCleanup(cleanup)
+        TaskBoundaries.FaultBoundary.current?.addCleanup { _ in cleanup() }
     }
 
     /// The label of the innermost boundary of the running task; nil outside of every one.
@@ -97,7 +164,7 @@ public enum FaultBoundary {
 }
 
 /// What a boundary needs of the host.
-enum BoundaryHost {
+package enum BoundaryHost {
     /// The parts of the host that answer for a boundary that was abandoned.
     struct Parts: Sendable {
         let capture: CrashCapture
@@ -113,6 +180,43 @@ enum BoundaryHost {
     /// Protected by its lock.
     private static let parts = Mutex<Parts?>(nil)
 
+    /// Closures in structures, for the reason of `TaskPool.Handler`.
+    private struct Source {
+        let tags: @Sendable (FaultError) -> [String: String]
+    }
+
+    /// What is asked for tags beside the logger.
+    ///
+    /// Protected by its lock.
+    private static let sources = Mutex<[Source]>([])
+
+    /// Has a closure asked for tags after each fault in a boundary, in a task that has the task-local values of the one that faulted.
+    package static func addSource(_ tags: @escaping @Sendable (FaultError) -> [String: String]) {
+        sources.withLock { $0.append(Source(tags: tags)) }
+    }
+
+    /// Who is told of each boundary: what it is called, how long it took, and whether a fault has ended it.
+    private struct Observer {
+        var tell: (@Sendable (FaultBoundary.Label, Duration, Bool) -> Void)?
+    }
+
+    private static let observed = Atomic<Bool>(false)
+    /// Protected by its lock.
+    private static let observer = Mutex(Observer())
+
+    fileprivate static var isObserved: Bool { observed.load(ordering: .acquiring) }
+
+    /// Has a closure told of each boundary that ends, in the caller's task.
+    package static func setObserver(_ tell: @escaping @Sendable (FaultBoundary.Label, Duration, Bool) -> Void) {
+        observer.withLock { $0.tell = tell }
+        observed.store(true, ordering: .releasing)
+    }
+
+    fileprivate static func tellObserver(_ label: BoundaryLabel, since start: Int64, _ hasFaulted: Bool) {
+        let duration = Duration.nanoseconds(MonotonicClock.nanoseconds - start)
+        observer.withLock { $0 }.tell?(FaultBoundary.Label(label), duration, hasFaulted)
+    }
+
     static var isOpen: Bool { open.load(ordering: .acquiring) }
 
     static func setParts(_ new: Parts?) {
@@ -120,7 +224,7 @@ enum BoundaryHost {
         open.store(new != nil, ordering: .releasing)
     }
 
-    /// Answers for a job that was abandoned, on a thread of the pool.
+    /// Answers for a job that was abandoned, in a task that has the task-local values of the job's.
     static func answer(_ job: TaskPool.Abandoned) {
         guard let parts = parts.withLock({ $0 }) else {
             _ = job.buryStack()
@@ -131,24 +235,28 @@ enum BoundaryHost {
         let bytes = job.buryStack()
         parts.buried.add(bytes)
         parts.supervisor.noteCost(bytes: bytes)
-        let error = FaultError(
+        let fault = FaultError(
             report: told.id,
             reason: told.words.reason,
             location: told.words.place,
             boundary: job.boundary.label.name,
             number: Int(job.fault)
         )
-        job.boundary.abandon(AbandonedBody(fault: error, time: job.time))
+        job.boundary.abandon(AbandonedBody(fault: fault, time: job.time, tags: tags(fault)))
+    }
+
+    /// What the task-local values say of a fault.
+    private static func tags(_ fault: FaultError) -> [String: String] {
+        let logger = Logger.current
+        let known = logger.handler.metadata.merging(logger.metadataProvider?.get() ?? [:]) { $1 }
+        let sources = sources.withLock { $0 }
+        return sources.reduce(known.mapValues { "\($0)" }) { $0.merging($1.tags(fault)) { $1 } }
     }
 
     /// Tells the report what the caller of an abandoned boundary knows, and returns what the caller gets.
-    ///
-    /// Called in the caller's task, whose task-local values say whose work it was.
     fileprivate static func explain(_ abandoned: AbandonedBody, _ metadata: [String: String]) -> FaultError {
         guard let parts = parts.withLock({ $0 }) else { return abandoned.fault }
-        let logger = Logger.current
-        let known = logger.handler.metadata.merging(logger.metadataProvider?.get() ?? [:]) { $1 }
-        let tags = known.mapValues { "\($0)" }.merging(metadata) { $1 }
+        let tags = abandoned.tags.merging(metadata) { $1 }
         parts.writer.add(
             FaultDetails.Told(
                 id: abandoned.fault.report,

@@ -39,8 +39,10 @@ typedef struct HFWorker {
     uint32_t next_row;
     uint32_t turn;
     HFCalloutStack *stack;
-    /// Jobs begun. Odd while one runs.
+    /// Jobs begun and ended. Odd while one runs.
     _Atomic(uint64_t) progress;
+    /// The scope of the job that runs.
+    _Atomic(const HFTaskScope *) scope;
     _Atomic(int32_t) thread;
     /// How far the worker was when it was last looked at, by the thread of the timers.
     uint64_t seen_progress;
@@ -49,9 +51,6 @@ typedef struct HFWorker {
     uint32_t index;
     /// Whether a thread runs this worker.
     _Atomic(bool) is_used;
-    /// What was abandoned on the thread that this one replaces.
-    bool has_abandoned;
-    HFAbandonedJob abandoned;
 } HFWorker;
 
 typedef struct HFTaskEntry {
@@ -288,8 +287,7 @@ static int start(HFWorker *worker) {
 
 /// Ends the thread of a worker, on which a job was abandoned, and has another thread take its place.
 static void retire(HFWorker *worker, const HFTaskScope *scope) {
-    worker->abandoned = (HFAbandonedJob){scope, worker->stack};
-    worker->has_abandoned = true;
+    configuration.abandoned((HFAbandonedJob){scope, worker->stack});
     worker->stack = NULL;
     own_worker = NULL;
     atomic_fetch_add_explicit(&retired, 1, memory_order_relaxed);
@@ -370,6 +368,7 @@ static bool hf_task_run_job(HFWorker *worker, HFJob *job) {
     uint64_t progress = atomic_load_explicit(&worker->progress, memory_order_relaxed);
     atomic_store_explicit(&worker->progress, progress + 1, memory_order_relaxed);
     const HFTaskScope *scope = job->scope;
+    atomic_store_explicit(&worker->scope, scope, memory_order_release);
     bool is_abandoned = false;
     if (scope == NULL) {
         swift_job_run(job, 0, 0);
@@ -389,10 +388,6 @@ static void *hf_task_worker_run(void *argument) {
     atomic_store(&worker->thread, (int32_t)syscall(SYS_gettid));
     pthread_setname_np(pthread_self(), "holdfast-tasks");
     (void)hf_recovery_begin_run();
-    if (worker->has_abandoned) {
-        worker->has_abandoned = false;
-        configuration.abandoned(worker->abandoned);
-    }
     bool searches = false;
     for (;;) {
         HFJob *job = find(worker);
@@ -503,6 +498,21 @@ void hf_task_pool_look_around(void) {
     if (!atomic_exchange(&looks_around, true)) {
         hf_job_timers_look_around_in(patience);
     }
+}
+
+bool hf_task_pool_find_running(const HFTaskScope *scope, uint32_t *next, HFRunningJob *found) {
+    uint32_t count = atomic_load(&used_workers);
+    while (*next < count) {
+        HFWorker *worker = &workers[*next];
+        *next += 1;
+        uint64_t progress = atomic_load(&worker->progress);
+        // Read behind the number and before it is read again: it is of that job, if the number has not changed.
+        if (progress % 2 == 1 && atomic_load(&worker->scope) == scope && atomic_load(&worker->progress) == progress) {
+            *found = (HFRunningJob){atomic_load(&worker->thread), (const uint64_t *)&worker->progress, progress};
+            return true;
+        }
+    }
+    return false;
 }
 
 void hf_task_pool_replace_parked(int32_t thread) {

@@ -29,7 +29,7 @@ import Synchronization
     }
 
     static let scenarios: [String: @Sendable (Int) async throws -> Void] = resumed.merging(denied) { $1 }
-        .merging(chained) { $1 }
+        .merging(chained) { $1 }.merging(late) { $1 }
 }
 
 func say(_ line: String) {
@@ -40,7 +40,7 @@ func say(_ line: String) {
 /// Runs a body in a boundary, and says how that ended.
 func attempt(_ label: String, _ body: @escaping @Sendable () async throws -> Int) async {
     do {
-        say("\(label) returned \(try await withFaultBoundary(label, body))")
+        say("\(label) returned \(try await withFaultBoundary(FaultBoundary.Label(label), body))")
     } catch let error as FaultError {
         say("\(label) faulted: \(error.reason), fault \(error.number), boundary \(error.boundary)")
     } catch {

@@ -21,6 +21,8 @@ extension ReportText {
         facts.append(("verdict", "\(report.verdict.decision.rawValue): \(report.verdict.reason)"))
         if !isBrief, let recovery = report.recovery { facts += self.facts(of: recovery) }
         if let loop = report.loop { facts.append(("loop", Self.text(of: loop))) }
+        // Of a task they say whose request it was.
+        if isBrief, report.loop?.callout?.kind == .task { facts += tags }
         return facts + (isBrief ? briefProcess : process)
     }
 
@@ -70,7 +72,6 @@ extension ReportText {
         let parent = process.isForkedChild == true ? "a forked child of" : "parent"
         let system = "\(host.os), Linux \(host.kernel), \(host.architecture), \(host.processors) processors"
         let versions = ["Holdfast \(runtime.holdfast)", runtime.swift.map { "Swift \($0)" }, runtime.libc]
-        let tags = (report.context?.tags ?? [:]).sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
         let facts = [
             ("process", "\(process.name), pid \(process.pid), \(parent) \(process.parentPid)"),
             ("", "up \(uptime) s since \(layout.zone.stamp(process.startTime))\(restarts)"),
@@ -78,7 +79,12 @@ extension ReportText {
             ("program", process.executable + (process.buildID.map { ", build \($0)" } ?? "")),
             ("host", "\(host.name), \(system)"), ("runtime", versions.compactMap(\.self).joined(separator: ", ")),
         ]
-        return facts + (tags.isEmpty ? [] : [("tags", tags.joined(separator: ", "))])
+        return facts + tags
+    }
+
+    private var tags: [ReportFact] {
+        let tags = (report.context?.tags ?? [:]).sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+        return tags.isEmpty ? [] : [("tags", tags.joined(separator: ", "))]
     }
 
     private static func access(to address: HexAddress, of fault: CrashReport.Fault) -> String {

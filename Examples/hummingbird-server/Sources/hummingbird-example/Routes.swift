@@ -1,6 +1,6 @@
 import FaultInjection
 import Glibc
-import Holdfast
+import HoldfastHummingbird
 import Hummingbird
 import NIOCore
 import Synchronization
@@ -48,6 +48,42 @@ func makeRouter(_ host: EventHost?) -> Router<ExampleContext> {
         async let other = 1
         return "\(await number + other)\n"
     }
+    router.get("stream/:name") { _, context in
+        let fault = try fault(context)
+        let (numbers, continuation) = AsyncStream.makeStream(of: Int.self)
+        for number in 1...3 { continuation.yield(number) }
+        continuation.finish()
+        for await number in numbers where number == 3 { fault.commit() }
+        return "no fault\n"
+    }
+    router.get("deinit/:name") { _, context in
+        _ = Last(try fault(context))
+        return "no fault\n"
+    }
+    router.get("nested/:name") { _, context in
+        let fault = try fault(context)
+        do {
+            return try await withFaultBoundary("nested") {
+                fault.commit()
+                return "no fault\n"
+            }
+        } catch let inner as FaultError {
+            return "only the inner one, report \(inner.report)\n"
+        }
+    }
+    router.group("middleware").add(middleware: Faulting()).get(":name") { _, _ in "no fault\n" }
+    // The answer has begun when it faults: the connection is closed.
+    router.get("body/:name") { _, context in
+        let fault = try fault(context)
+        return Response(
+            status: .ok,
+            body: ResponseBody { writer in
+                for number in 1...3 { try await writer.write(ByteBuffer(string: "\(number)\n")) }
+                fault.commit()
+                try await writer.finish(nil)
+            }
+        )
+    }
     router.get("actor/:name") { _, context in
         await Warehouse.shared.count(try fault(context))
     }
@@ -83,6 +119,29 @@ struct Counting<Context: RequestContext>: RouterMiddleware {
         requests.add(1, ordering: .relaxed)
         return try await next(request, context)
     }
+}
+
+/// Faults before the route's own code.
+struct Faulting: RouterMiddleware {
+    func handle(
+        _ request: Request,
+        context: ExampleContext,
+        next: (Request, ExampleContext) async throws -> Response
+    ) async throws -> Response {
+        try commit(context)
+        return try await next(request, context)
+    }
+}
+
+/// Faults at the end of its life.
+final class Last {
+    private let fault: Fault
+
+    init(_ fault: Fault) {
+        self.fault = fault
+    }
+
+    deinit { fault.commit() }
 }
 
 func fault(_ context: ExampleContext) throws -> Fault {

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Glibc
-import Holdfast
+import HoldfastHummingbird
 import Hummingbird
 import Logging
 
@@ -29,7 +29,7 @@ import Logging
         if unprotected {
             try await serve(responder)
         } else {
-            try await serve(Protected(inner: responder))
+            try await serve(responder.withFaultBoundaries())
         }
     }
 

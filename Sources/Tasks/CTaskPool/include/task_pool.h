@@ -6,7 +6,7 @@
 // Life of a job: enqueued -> found by a worker -> run -> the runtime has freed it, or has kept it for the next suspension. A job of a scope
 // runs on a callout stack above a recovery point. If it faults and is abandoned, its thread ends and another one takes its place: what the
 // runtime keeps for the thread refers to the abandoned frames. In C, because the hooks have Swift's calling convention, which Swift cannot
-// write down, and because a worker must run no Swift code after a job was abandoned on its thread.
+// write down, and because a worker must run no code of the program after a job was abandoned on its thread.
 
 #ifndef HF_TASK_POOL_H
 #define HF_TASK_POOL_H
@@ -41,7 +41,7 @@ typedef struct HFAbandonedJob {
     HFCalloutStack *_Nonnull stack;
 } HFAbandonedJob;
 
-/// Is told of an abandoned job, on a thread that has nothing to do with it.
+/// Is told of an abandoned job, on its thread, which ends soon: the abandoned task is still current there. It may start tasks, no more.
 typedef void (*HFAbandonedJobHandler)(HFAbandonedJob job);
 
 /// What hf_task_pool_start() needs to know.
@@ -92,6 +92,19 @@ typedef struct HFTaskPoolState {
 } HFTaskPoolState;
 
 HFTaskPoolState hf_task_pool_state(void);
+
+/// A job that runs.
+typedef struct HFRunningJob {
+    /// Its thread (gettid(2)).
+    int32_t thread;
+    /// A word that has another value when the job is over, and its value while the job runs. Never freed.
+    const uint64_t *_Nullable word;
+    uint64_t value;
+} HFRunningJob;
+
+/// Finds a job of a scope that runs, beginning at a number that it moves on, 0 at first. Returns false if there is no other one. Safe on any
+/// thread.
+bool hf_task_pool_find_running(const HFTaskScope *_Nonnull scope, uint32_t *_Nonnull next, HFRunningJob *_Nonnull found);
 
 /// Has one more worker started if a thread (gettid(2)) is one of the pool's: it stands still in a fault handler until the process is replaced.
 /// Safe on any thread.

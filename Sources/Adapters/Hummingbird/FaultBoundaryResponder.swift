@@ -1,0 +1,131 @@
+#if Hummingbird
+internal import HTTPTypes
+@_exported public import Holdfast
+public import Hummingbird
+public import HummingbirdCore
+internal import NIOCore
+
+/// Answers each request in a fault boundary of its own: a fault in it costs the request, and nobody else notices.
+///
+/// `HTTPResponder.withFaultBoundaries(_:)` and `ApplicationProtocol.withFaultBoundaries(_:)` make one.
+public struct FaultBoundaryResponder<Inner: HTTPResponder>: HTTPResponder {
+    /// What makes the answer to a request whose handler has faulted.
+    public typealias Answer = @Sendable (FaultError, Request) -> Response
+
+    private let inner: Inner
+    private let answer: Answer
+
+    /// Wraps a responder.
+    ///
+    /// - Parameters:
+    ///   - inner: The responder.
+    ///   - answer: What makes the answer to a request whose handler has faulted.
+    public init(_ inner: Inner, answer: @escaping Answer) {
+        self.inner = inner
+        self.answer = answer
+    }
+
+    /// Answers a request; what it throws is what the wrapped responder throws.
+    @Sendable public func respond(to request: Request, context: Inner.Context) async throws -> Response {
+        let label = labels[request.method] ?? otherMethod
+        let (method, uri) = (request.method, request.uri)
+        let work = Work(request: request, context: context)
+        do {
+            var response = try await withFaultBoundary(label, metadata: tags(method, uri, work.context)) { [inner] in
+                try await inner.respond(to: work.request, context: work.context)
+            }
+            // A body of known length is a buffer or a file. Another one is code of the program, which runs when the responder is done.
+            if response.body.contentLength == nil {
+                response.body = Self.protect(response.body, label) { tags(method, uri, work.context) }
+            }
+            return response
+        } catch let fault as FaultError {
+            return answer(fault, request)
+        }
+    }
+
+    /// The body, written in a boundary of its own.
+    ///
+    /// Its fault ends the connection: the client sees that the answer is cut off.
+    private static func protect(
+        _ body: ResponseBody,
+        _ label: FaultBoundary.Label,
+        _ tags: @escaping @Sendable () -> [String: String]
+    ) -> ResponseBody {
+        ResponseBody { writer in
+            let place = WriterPlace(writer: writer)
+            try await withFaultBoundary(label, metadata: tags()) {
+                try await body.write(place.writer)
+            }
+        }
+    }
+}
+
+/// What a handler gets.
+///
+/// The caller does not touch it while the handler has it, nor after the handler was abandoned.
+private struct Work<Context>: @unchecked Sendable {
+    let request: Request
+    let context: Context
+}
+
+/// The same for what a body is written to.
+private struct WriterPlace: @unchecked Sendable {
+    let writer: any ResponseBodyWriter
+}
+
+/// One for each method, made once: their texts do not come from clients.
+private let labels: [HTTPRequest.Method: FaultBoundary.Label] = Dictionary(
+    uniqueKeysWithValues: [.get, .head, .post, .put, .delete, .connect, .options, .trace, .patch].map {
+        (method: HTTPRequest.Method) in (method, FaultBoundary.Label(method.rawValue))
+    }
+)
+private let otherMethod: FaultBoundary.Label = "other method"
+
+private func tags(_ method: HTTPRequest.Method, _ uri: URI, _ context: Any) -> [String: String] {
+    // The names of OpenTelemetry's semantic conventions for HTTP.
+    var tags = ["http.request.method": method.rawValue, "url.path": uri.path]
+    guard let context = context as? any RequestContext else { return tags }
+    // What the router has found out meanwhile. It has a lock of its own, so it may be read while an abandoned handler's children run.
+    tags["http.route"] = context.coreContext.endpointPath.value
+    // While a body is written there is no task-local logger.
+    tags[requestID] = context.logger[metadataKey: requestID].map { "\($0)" }
+    return tags
+}
+
+private let requestID = "hb.request.id"
+
+extension HTTPResponder {
+    /// The same responder, with each request in a fault boundary of its own.
+    ///
+    /// A resumed fault is answered by status 500 with the header `x-crash-report`: the id of its report, whose tags have the request's
+    /// method, path, route and id. If a body of unknown length faults while it is written, the connection is closed.
+    ///
+    /// - Parameter answer: Makes another answer. It gets the request, whose body may have been read in part.
+    /// - Returns: The responder, for `Application(responder:)`.
+    public func withFaultBoundaries(
+        answer: @escaping FaultBoundaryResponder<Self>.Answer = { fault, _ in .internalServerError(fault) }
+    ) -> FaultBoundaryResponder<Self> {
+        FaultBoundaryResponder(self, answer: answer)
+    }
+}
+
+extension Response {
+    /// The answer to a request whose handler has faulted: status 500 with the id of the report.
+    ///
+    /// - Parameter fault: The fault.
+    /// - Returns: The answer.
+    public static func internalServerError(_ fault: FaultError) -> Response {
+        var headers: HTTPFields = [.contentType: "text/plain; charset=utf-8"]
+        if let reportHeader { headers[reportHeader] = "\(fault.report)" }
+        let text = "internal server error, report \(fault.report)\n"
+        return Response(
+            status: .internalServerError,
+            headers: headers,
+            body: ResponseBody(byteBuffer: ByteBuffer(string: text))
+        )
+    }
+}
+
+private let reportHeader = HTTPField.Name("x-crash-report")
+#endif
