@@ -75,6 +75,27 @@ extension EventHost {
         }
     }
 
+    /// The same for what always answers on the same thread, which a stall then names.
+    package nonisolated func watch(
+        pinging label: String,
+        every interval: Duration,
+        rule: StallRule?,
+        isOnOneThread: Bool,
+        _ post: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+    ) throws(EventHostError) {
+        do {
+            try stallMonitor.monitor?.watch(
+                pinging: label,
+                every: interval,
+                rule: rule,
+                isOnOneThread: isOnOneThread,
+                post
+            )
+        } catch {
+            throw EventHostError(error)
+        }
+    }
+
     /// Stops pinging; the end of a stall that lasts is not told.
     ///
     /// Callable from any thread.

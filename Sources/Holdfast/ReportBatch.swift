@@ -63,12 +63,13 @@ struct ReportBatch {
                     count.slots.append(slot)
                     count.faults += 1 + record.repeats
                     count.last = max(count.last, last)
-                    count.others += details(record.number).all
+                    let details = details(record.number)
+                    count.others += own(details, record) + counted(details)
                     counts[id] = count
                 case .write:
                     attach(sections(slot), to: &record)
                     var report = try self.report(of: record, imagesVersion(), spool, context)
-                    report.list(details(record.number).folded)
+                    report.list(counted(details(record.number)))
                     // Logged first: the disk may stand still.
                     tell(report, key, slot)
                     try store.add(report)
@@ -76,7 +77,7 @@ struct ReportBatch {
                 case .writeGroup:
                     attach(sections(slot), to: &record)
                     var report = try self.report(of: record, imagesVersion(), spool, context)
-                    report.list(details(record.number).folded)
+                    report.list(counted(details(record.number)))
                     tell(report, key, slot)
                     folding.began(key, try store.add(report))
                     finish(slot)
@@ -96,6 +97,23 @@ struct ReportBatch {
             }
         }
         return (done, failure)
+    }
+
+    /// A fault as the report lists it in which it is counted; none if nobody was given its id.
+    private func own(_ details: FaultDetails.Taken, _ record: FaultRecord) -> [CrashReport.Occurrences.Other] {
+        if let own = details.own { return [own] }
+        guard record.loop?.callout?.kind == .task, record.verdict == .resume else { return [] }
+        return other(FaultDetails.Folded(number: record.number, time: record.time))
+    }
+
+    /// Those that are counted in its record.
+    private func counted(_ details: FaultDetails.Taken) -> [CrashReport.Occurrences.Other] {
+        details.folded + details.untold.flatMap(other)
+    }
+
+    private func other(_ fault: FaultDetails.Folded) -> [CrashReport.Occurrences.Other] {
+        let id = builder?.id(ofFault: fault.number, at: fault.time)
+        return id.map { [CrashReport.Occurrences.Other(id: $0, time: fault.time, tags: [:])] } ?? []
     }
 
     private func attach(_ sections: (threads: [UInt8], memory: [UInt8]), to record: inout FaultRecord) {

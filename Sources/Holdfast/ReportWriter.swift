@@ -121,7 +121,8 @@ final class ReportWriter: Sendable {
     private func carryOut(_ folds: [RecordBacklog.Fold]) {
         for fold in folds {
             if let job = capture.abandonedJob(slot: fold.slot), let other = capture.abandonedJob(slot: fold.other) {
-                details.fold(job.fault, into: other.fault)
+                let time = Timestamp(microsecondsSinceEpoch: job.time / 1000)
+                details.fold(FaultDetails.Folded(number: job.fault, time: time), into: other.fault)
             }
             capture.fold(slot: fold.slot, into: fold.other)
         }

@@ -119,6 +119,34 @@ package enum TaskPool {
     /// Safe on the crash thread: it allocates nothing and takes no lock.
     package static func isRunner(_ address: UInt64) -> Bool { hf_task_pool_is_runner(address) }
 
+    /// What a worker does at a moment.
+    package struct WorkerSight: Sendable {
+        /// Which job of the worker it is; another number for each one, and between them.
+        package let number: UInt64
+        /// Its thread, as gettid(2) has it.
+        package let thread: CInt
+        /// Whether somebody waits for the job that runs: the caller of its boundary, or jobs that wait for a worker.
+        package let isBusy: Bool
+    }
+
+    /// How many workers there may be.
+    package static var mostWorkers: Int { Int(HF_TASK_POOL_MOST_WORKERS) }
+
+    /// What a worker does.
+    ///
+    /// Callable from any thread.
+    ///
+    /// - Parameter index: Which one, less than `mostWorkers`.
+    package static func worker(_ index: Int) -> WorkerSight {
+        let sight = hf_task_pool_worker(UInt32(index))
+        return WorkerSight(number: sight.progress, thread: sight.thread, isBusy: sight.is_busy)
+    }
+
+    /// Has a function called on a worker's thread when the worker has begun a job after it slept.
+    ///
+    /// It must be short.
+    package static func setBell(_ bell: @escaping @convention(c) () -> Void) { hf_task_pool_set_bell(bell) }
+
     /// Has one more thread started if one of the pool stands still in a fault handler, until the process is replaced.
     ///
     /// - Parameter thread: The thread that stands still, as gettid(2) has it; any thread of the process.

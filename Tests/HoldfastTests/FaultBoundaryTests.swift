@@ -125,6 +125,26 @@ import Testing
         #expect(report.reason.contains("deadline") && report.verdict.decision == .resume)
     }
 
+    @Test(arguments: ["sleep", "calculate", "starved"])
+    func `A job that keeps its thread from those who wait for it is a stall, with the function that does it`(
+        how: String
+    ) throws {
+        let run = try Run("stall-\(how)", 16)
+        #expect(run.end == .exited(0), "\(run.errors.suffix(2000))")
+        let stalls = try run.reports().filter { $0.stall?.subject == .job }
+        let report = try #require(stalls.first)
+        let function = how == "sleep" ? "dawdle()" : "calculate()"
+        #expect(report.thread.frames.contains { $0.function == function })
+        #expect(report.loop?.callout?.label == (how == "starved" ? nil : "stall-\(how)"))
+        #expect(report.reason.hasPrefix("stalled for") && report.stall?.end == .wentOn)
+    }
+
+    @Test func `A body that waits and a job that nobody waits for are no stalls`() throws {
+        let run = try Run("stall-none")
+        #expect(run.lines == ["stall-none returned 1", "end"])
+        #expect(try run.reports().allSatisfy { $0.stall?.subject != .job })
+    }
+
     @Test func `Every fault of very many is answered, and nothing else is`() throws {
         let run = try Run("many", 1600)
         #expect(run.end == .exited(0), "\(run.errors.suffix(2000))")

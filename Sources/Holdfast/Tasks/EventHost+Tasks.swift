@@ -2,6 +2,7 @@ internal import CrashCapture
 internal import Glibc
 internal import Logging
 internal import RunLoops
+internal import StallDetection
 internal import Synchronization
 internal import SystemPackage
 internal import TaskBoundaries
@@ -18,11 +19,11 @@ extension EventHost {
     /// What is done when the process exits: reports that wait are written.
     private struct Exiting: Sendable {
         let writer: ReportWriter
-        let stalls: StallMonitorBox
+        let stalls: StallWatch?
 
         func finish() {
-            // The main loop stands still from now on.
-            stalls.monitor?.stop()
+            // First: the main loop stands still from now on.
+            stalls?.stop()
             writer.flush(limit: .seconds(5))
         }
     }
@@ -54,7 +55,7 @@ extension EventHost {
         try host.runTasks()
         host.capture.expectExit()
         host.beginServing()
-        exiting.withLock { $0 = Exiting(writer: host.writer, stalls: host.stallMonitor) }
+        exiting.withLock { $0 = Exiting(writer: host.writer, stalls: host.stallWatch) }
         // An async `main` returns into exit(3): nobody stops the host first.
         if !hasExitHandler {
             hasExitHandler = true
@@ -92,6 +93,7 @@ extension EventHost {
                 "this Swift runtime runs tasks in a way that is not known: faults in fault boundaries are not resumed"
             )
         }
+        watchWorkers()
         BoundaryHost.setParts(
             BoundaryHost.Parts(
                 capture: capture,
@@ -105,6 +107,22 @@ extension EventHost {
 }
 
 extension EventHost {
+    /// Has jobs of tasks watched that keep a thread of the pool for long.
+    private func watchWorkers() {
+        guard let monitor = stallMonitor.monitor else { return }
+        TaskPool.setBell { HostRunLoop.Progress.WatcherBell.ring() }
+        do {
+            for index in 0..<TaskPool.mostWorkers {
+                try monitor.watchWorker {
+                    let sight = TaskPool.worker(index)
+                    return StallMonitor.WorkerSight(number: sight.number, thread: sight.thread, isBusy: sight.isBusy)
+                }
+            }
+        } catch {
+            configuration.logger.error("stalls of tasks are not watched: \(error)")
+        }
+    }
+
     /// Runs the main loop once, with the host that was started, if there is one.
     fileprivate static func serveMain() {
         guard let host = started else {

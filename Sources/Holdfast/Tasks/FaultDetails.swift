@@ -6,30 +6,37 @@ internal import Synchronization
 /// What the callers of boundaries tell of their faults, until it is in the reports.
 ///
 /// A caller knows who asked and for what, and it is told of the fault after the crash thread has queued the record. So the report writer
-/// waits for the caller, for a second at most. Faults that are counted in the report of an equal one are listed there, each with its id:
-/// that is what its client was told.
+/// waits for the caller, for some seconds at most. Faults that are counted in the report of an equal one are listed there, each with its
+/// id, whether their callers have told anything or not: the id is what a client was given.
 final class FaultDetails: Sendable {
     /// A fault, as its caller has told of it.
     typealias Told = CrashReport.Occurrences.Other
+
+    /// A fault that was counted in the record of an equal one.
+    struct Folded: Sendable {
+        let number: Int
+        let time: Timestamp
+    }
 
     /// What there is for the report of a fault.
     struct Taken {
         var own: Told?
         /// Those that are counted in its record.
         var folded: [Told] = []
-        var all: [Told] { (own.map { [$0] } ?? []) + folded }
+        /// Those of them of which nobody has told.
+        var untold: [Folded] = []
     }
 
     private struct State {
         var told: [Int: Told] = [:]
         /// The faults whose records were counted in that of another one.
-        var folded: [Int: [Int]] = [:]
+        var folded: [Int: [Folded]] = [:]
     }
 
     /// How many are kept of faults that nobody asks for: their reports were written without.
     private static let most = 4096
-    /// How long a report waits for a caller, in microseconds.
-    private static let patience: Int64 = 1_000_000
+    /// How long a report waits for a caller, in microseconds: many faults at once keep callers from running.
+    private static let patience: Int64 = 5_000_000
 
     /// Protected by its lock.
     private let state = Mutex(State())
@@ -50,10 +57,10 @@ final class FaultDetails: Sendable {
     }
 
     /// Notes that the record of a fault was counted in that of an equal one, which waits for its report.
-    func fold(_ number: Int, into other: Int) {
+    func fold(_ fault: Folded, into other: Int) {
         state.withLock { state in
-            let own = state.folded.removeValue(forKey: number) ?? []
-            state.folded[other, default: []] += [number] + own
+            let own = state.folded.removeValue(forKey: fault.number) ?? []
+            state.folded[other, default: []] += [fault] + own
         }
     }
 
@@ -68,16 +75,22 @@ final class FaultDetails: Sendable {
         // The clock may have been set.
         guard (0..<Self.patience).contains(age) else { return true }
         return state.withLock { state in
-            state.told[number] != nil && (state.folded[number] ?? []).allSatisfy { state.told[$0] != nil }
+            state.told[number] != nil && (state.folded[number] ?? []).allSatisfy { state.told[$0.number] != nil }
         }
     }
 
     /// Takes out what is known of a fault, and of those that are counted in its record.
     func take(_ number: Int) -> Taken {
         state.withLock { state in
-            let folded = state.folded.removeValue(forKey: number) ?? []
-            let own = state.told.removeValue(forKey: number)
-            return Taken(own: own, folded: folded.compactMap { state.told.removeValue(forKey: $0) })
+            var taken = Taken(own: state.told.removeValue(forKey: number))
+            for fault in state.folded.removeValue(forKey: number) ?? [] {
+                if let told = state.told.removeValue(forKey: fault.number) {
+                    taken.folded.append(told)
+                } else {
+                    taken.untold.append(fault)
+                }
+            }
+            return taken
         }
     }
 

@@ -84,6 +84,7 @@ extension CrashReport.Word {
     package static let parentAwait: Self = "parentAwait"
     package static let loop: Self = "loop"
     package static let ping: Self = "ping"
+    package static let job: Self = "job"
     package static let wentOn: Self = "went on"
     package static let abandoned: Self = "abandoned"
     package static let never: Self = "never ended"

@@ -7,6 +7,10 @@ extension FaultPlace {
         guard stall.subject != .ping else {
             return "\(stall.label?.quotedBriefly ?? "What was asked") did not answer for \(time)\(doing(stall))."
         }
+        if stall.subject == .job {
+            let boundary = report.loop?.callout.map { " in the fault boundary \($0.label.quotedBriefly)" } ?? ""
+            return "A job of a task\(boundary) \(took), and whoever waited for it waited\(doing(stall)), \(inFunction)."
+        }
         let callout = report.loop?.callout.map { "The \($0.words)" }
         return
             "\(callout ?? "What the loop did") \(took), and nothing else was served meanwhile\(doing(stall)), \(inFunction)."
@@ -54,7 +58,9 @@ extension FaultPlace {
         case .stopped: return ["Find out who stopped the thread: a debugger, or a signal that was sent to it alone."]
         case .systemCall:
             return [
-                "Open \(line): it waits for something outside. Make that asynchronous, or give it a time limit.",
+                stall.subject == .job
+                    ? "Open \(line): it waits in the kernel, and keeps a thread of the pool. Await it instead."
+                    : "Open \(line): it waits for something outside. Make that asynchronous, or give it a time limit.",
                 "A descriptor belongs on the loop as a source: it is served when there is something to read or room to write.",
             ]
         default: return ["Open \(line), and look at the profile: it shows where the time went."]

@@ -12,6 +12,7 @@ extension CrashReport.Stall {
         let name = label.map { " \"\($0)\"" } ?? ""
         switch subject {
         case .loop: return "the event loop\(name)"
+        case .job: return "a job of a task\(name)"
         case .ping: return label.map { "\"\($0)\", which was pinged" } ?? "what was pinged"
         default: return subject.rawValue + name
         }

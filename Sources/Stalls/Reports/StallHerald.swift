@@ -23,8 +23,8 @@ final class StallHerald: Sendable {
         thread.perform { [self] in
             handlers.call(stall)
             switch stall.phase {
-            case .lasting: logger.warning("the loop stalls", metadata: stall.metadata)
-            case .over: logger.notice("the loop goes on", metadata: stall.metadata)
+            case .lasting: logger.warning("\(stall.subjectText) stalls", metadata: stall.metadata)
+            case .over: logger.notice("\(stall.subjectText) goes on", metadata: stall.metadata)
             }
         }
     }
@@ -85,6 +85,14 @@ package final class StallHandlers: Sendable {
 }
 
 extension Stall {
+    fileprivate var subjectText: String {
+        switch subject {
+        case .loop: "the loop"
+        case .ping: "what is pinged"
+        case .job: "a job of a task"
+        }
+    }
+
     /// The details for the log.
     fileprivate var metadata: Logger.Metadata {
         var details: Logger.Metadata = [

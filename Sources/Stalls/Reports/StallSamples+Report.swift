@@ -56,6 +56,7 @@ extension CrashReport.Stall {
             switch stall.subject {
             case .loop: (.loop, nil)
             case .ping(let label): (.ping, label)
+            case .job: (.job, nil)
             }
         self.init(
             number: Int(clamping: stall.number),

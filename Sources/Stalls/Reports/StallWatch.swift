@@ -5,7 +5,7 @@ package import RunLoops
 package import SystemPackage
 
 /// What a host uses to watch for stalls.
-package struct StallWatch {
+package struct StallWatch: Sendable {
     package let monitor: StallMonitor
     package let reporter: StallReporter
     package let ticks: TickMonitor?

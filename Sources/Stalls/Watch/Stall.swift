@@ -10,6 +10,8 @@ public struct Stall: Sendable {
         case loop(HostRunLoop)
         /// A ping, by its label: it was not answered.
         case ping(String)
+        /// A job of a task: it kept its thread.
+        case job
     }
 
     /// Whether a stall is still going on.

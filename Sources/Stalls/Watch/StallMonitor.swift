@@ -82,11 +82,47 @@ public final class StallMonitor: Sendable {
         rule: StallRule? = nil,
         _ post: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
     ) throws(Errno) {
+        try watch(pinging: label, every: interval, rule: rule, isOnOneThread: false, post)
+    }
+
+    /// The same for what always answers on the same thread, which a stall then names.
+    package func watch(
+        pinging label: String,
+        every interval: Duration,
+        rule: StallRule?,
+        isOnOneThread: Bool,
+        _ post: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+    ) throws(Errno) {
         stopWatching(pinging: label)
         let interval = min(max(interval, .milliseconds(10)), .seconds(86_400)).saturatingNanoseconds
         let poster = StallWatcher.shared.poster
         try poster.start()
-        try add(WatchedPing(label: label, interval: interval, poster: poster, post: post), rule)
+        try add(WatchedPing(label, interval, isOnOneThread: isOnOneThread, poster, post), rule)
+    }
+
+    /// What a thread that runs jobs of tasks does at a moment.
+    package struct WorkerSight: Sendable {
+        /// Which job it is.
+        package var number: UInt64
+        /// Its thread, as gettid(2) has it.
+        package var thread: CInt
+        /// Whether a job runs that somebody waits for.
+        package var isBusy: Bool
+
+        /// Makes one.
+        package init(number: UInt64, thread: CInt, isBusy: Bool) {
+            self.number = number
+            self.thread = thread
+            self.isBusy = isBusy
+        }
+    }
+
+    /// Watches a thread that runs jobs of tasks; it rings when it begins to work after it slept (`WatcherBell`).
+    ///
+    /// - Parameter look: Says what the thread does. Called on the watcher's thread.
+    /// - Throws: The error of pthread_create(3), if this is the first watch in the process; `notSupported` in a forked child.
+    package func watchWorker(_ look: @escaping @Sendable () -> WorkerSight) throws(Errno) {
+        try add(WatchedWorker(look), nil)
     }
 
     /// Stops watching a loop; the end of a stall in progress is not announced.

@@ -12,25 +12,31 @@ final class WatchedPing: WatchedSubject {
         var answeredAt: Int64 = 0
         /// When the next one is due.
         var next: Int64 = 0
+        /// The thread that has answered last.
+        var thread: CInt?
         var isQueued = false
         var isStopped = false
     }
 
     let label: String
     private let interval: Int64
+    /// Whether all answers come from one thread.
+    private let isOnOneThread: Bool
     private let poster: SerialThread
     private let post: @Sendable (@escaping @Sendable () -> Void) -> Void
     /// Protected by its lock.
     private let state = Mutex(State())
 
     init(
-        label: String,
-        interval: Int64,
-        poster: SerialThread,
-        post: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+        _ label: String,
+        _ interval: Int64,
+        isOnOneThread: Bool,
+        _ poster: SerialThread,
+        _ post: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
     ) {
         self.label = label
         self.interval = interval
+        self.isOnOneThread = isOnOneThread
         self.poster = poster
         self.post = post
     }
@@ -75,12 +81,15 @@ final class WatchedPing: WatchedSubject {
             guard state.sent == number, state.answered != number else { return }
             state.answered = number
             state.answeredAt = now
+            if isOnOneThread { state.thread = ThreadIdentity.id }
         }
     }
 
     var callout: (number: UInt64, item: UInt64)? { nil }
 
-    func thread(in number: UInt64) -> CInt? { nil }
+    func thread(in number: UInt64) -> CInt? {
+        state.withLock { $0.sent == number && $0.answered != number ? $0.thread : nil }
+    }
 
     func noteStall(of number: UInt64) {}
 

@@ -51,6 +51,8 @@ typedef struct HFWorker {
     uint32_t index;
     /// Whether a thread runs this worker.
     _Atomic(bool) is_used;
+    /// Whether the bell is to be rung when the next job has begun. The worker's own.
+    bool must_ring;
 } HFWorker;
 
 typedef struct HFTaskEntry {
@@ -73,6 +75,9 @@ static OWN_LINES _Atomic(uint32_t) searchers;
 /// How many threads run more workers than were asked for, because others were blocked or stand still.
 static _Atomic(uint32_t) extra_workers;
 static _Atomic(uint64_t) retired;
+
+/// Called when a worker begins to work after it slept; NULL for nobody.
+static _Atomic(HFTaskPoolBell) bell;
 
 static _Thread_local HFWorker *own_worker;
 static _Thread_local bool runs_next;
@@ -363,12 +368,43 @@ static bool leave(HFWorker *worker) {
     return false;
 }
 
+void hf_task_pool_set_bell(HFTaskPoolBell wanted) { atomic_store(&bell, wanted); }
+
+static void ring(void) {
+    HFTaskPoolBell wanted = atomic_load_explicit(&bell, memory_order_acquire);
+    if (wanted != NULL) {
+        wanted();
+    }
+}
+
+HFWorkerSight hf_task_pool_worker(uint32_t index) {
+    HFWorkerSight sight = {0};
+    HFWorker *worker = &workers[index];
+    if (!atomic_load(&worker->is_used)) {
+        return sight;
+    }
+    sight.progress = atomic_load(&worker->progress);
+    const HFTaskScope *scope = atomic_load(&worker->scope);
+    sight.thread = atomic_load(&worker->thread);
+    // Only if the scope is that of this job. It may be freed meanwhile, and so is not looked into.
+    bool is_job = sight.progress % 2 == 1 && atomic_load(&worker->progress) == sight.progress;
+    sight.is_in_scope = is_job && scope != NULL;
+    sight.is_busy = is_job && (scope != NULL || has_work());
+    return sight;
+}
+
 /// Runs a job. Returns whether the thread is to end, because the job was abandoned.
 static bool hf_task_run_job(HFWorker *worker, HFJob *job) {
     uint64_t progress = atomic_load_explicit(&worker->progress, memory_order_relaxed);
     atomic_store_explicit(&worker->progress, progress + 1, memory_order_relaxed);
     const HFTaskScope *scope = job->scope;
     atomic_store_explicit(&worker->scope, scope, memory_order_release);
+    if (worker->must_ring) {
+        worker->must_ring = false;
+        // Who falls asleep says so before it looks at the workers, and this one has begun before it looks for who sleeps.
+        atomic_thread_fence(memory_order_seq_cst);
+        ring();
+    }
     bool is_abandoned = false;
     if (scope == NULL) {
         swift_job_run(job, 0, 0);
@@ -388,6 +424,7 @@ static void *hf_task_worker_run(void *argument) {
     atomic_store(&worker->thread, (int32_t)syscall(SYS_gettid));
     pthread_setname_np(pthread_self(), "holdfast-tasks");
     (void)hf_recovery_begin_run();
+    worker->must_ring = true;
     bool searches = false;
     for (;;) {
         HFJob *job = find(worker);
@@ -410,6 +447,7 @@ static void *hf_task_worker_run(void *argument) {
                 return NULL;
             }
             searches = sleep_until_woken(worker, searches);
+            worker->must_ring = true;
             continue;
         }
         if (searches) {

@@ -22,6 +22,9 @@ import Synchronization
         configuration.store = arguments[2]
         configuration.budget = .generous
         if arguments[1] == "budget" { configuration.budget.perProcess = 2 }
+        if arguments[1].hasPrefix("stall-") {
+            configuration.stallPolicy = StallPolicy(rule: .once(after: .milliseconds(100)))
+        }
         configuration.restart = .exit(deniedStatus)
         try await MainActor.run { _ = try EventHost.start(configuration) }
         try await scenario(arguments.count > 3 ? Int(arguments[3]) ?? 0 : 0)
@@ -29,7 +32,7 @@ import Synchronization
     }
 
     static let scenarios: [String: @Sendable (Int) async throws -> Void] = resumed.merging(denied) { $1 }
-        .merging(chained) { $1 }.merging(late) { $1 }
+        .merging(chained) { $1 }.merging(late) { $1 }.merging(stalled) { $1 }
 }
 
 func say(_ line: String) {

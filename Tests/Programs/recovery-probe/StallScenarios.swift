@@ -58,6 +58,7 @@ enum StallScenarios {
             switch stall.subject {
             case .loop(let loop): (loop === HostRunLoop.main ? "main" : "loop", ObjectIdentifier(loop))
             case .ping(let label): (label, nil)
+            case .job: ("job", nil)
             }
         // A machine that keeps the process waiting may make another one, before or after.
         if stall.phase == .lasting, loop == nil || stall.item == "stuck" {

@@ -93,6 +93,26 @@ typedef struct HFTaskPoolState {
 
 HFTaskPoolState hf_task_pool_state(void);
 
+/// What a worker does.
+typedef struct HFWorkerSight {
+    /// Jobs begun and ended: odd while one runs.
+    uint64_t progress;
+    /// Its thread (gettid(2)).
+    int32_t thread;
+    /// Whether the job that runs is one of a scope.
+    bool is_in_scope;
+    /// Whether somebody waits for the job that runs: whoever called its scope, or jobs that wait for a worker.
+    bool is_busy;
+} HFWorkerSight;
+
+/// What a worker does at this moment; index is less than HF_TASK_POOL_MOST_WORKERS. Safe on any thread.
+HFWorkerSight hf_task_pool_worker(uint32_t index);
+
+typedef void (*HFTaskPoolBell)(void);
+
+/// Has a function called, on the worker's thread, when a worker has begun a job after it slept. It must be short.
+void hf_task_pool_set_bell(HFTaskPoolBell _Nullable bell);
+
 /// A job that runs.
 typedef struct HFRunningJob {
     /// Its thread (gettid(2)).

@@ -1,0 +1,50 @@
+import Glibc
+import Holdfast
+
+/// Waits in the kernel.
+@inline(never) private func dawdle() -> Int {
+    let end = ContinuousClock.now.advanced(by: .milliseconds(600))
+    // A look at the thread interrupts the call.
+    while ContinuousClock.now < end { usleep(600_000) }
+    return 1
+}
+
+/// Calculates.
+@inline(never) private func calculate() -> Int {
+    let end = ContinuousClock.now.advanced(by: .milliseconds(600))
+    var turns = 0
+    while ContinuousClock.now < end { turns &+= 1 }
+    return turns > 0 ? 1 : 0
+}
+
+/// Does something that stalls, and waits until the end of the stall is told.
+private func untilStallIsOver(_ work: @Sendable () async -> Void) async {
+    let (ends, continuation) = AsyncStream.makeStream(of: Void.self)
+    await MainActor.run {
+        _ = EventHost.started?.onStall { if $0.phase == .over { continuation.yield() } }
+    }
+    await work()
+    for await _ in ends { return }
+}
+
+/// Jobs that keep a thread, and some that do not: with a rule of 100 ms.
+let stalled: [String: @Sendable (Int) async throws -> Void] = [
+    "stall-sleep": { _ in await untilStallIsOver { await attempt("stall-sleep") { dawdle() } } },
+    "stall-calculate": { _ in await untilStallIsOver { await attempt("stall-calculate") { calculate() } } },
+    // Nobody is in a boundary, and jobs wait.
+    "stall-starved": { number in
+        await untilStallIsOver {
+            await withDiscardingTaskGroup { group in
+                for _ in 0..<number { group.addTask { _ = calculate() } }
+            }
+        }
+    },
+    // Nobody waits for a thread.
+    "stall-none": { _ in
+        await attempt("stall-none") {
+            try await Task.sleep(for: .milliseconds(600))
+            return 1
+        }
+        await Task.detached { _ = dawdle() }.value
+    },
+]
