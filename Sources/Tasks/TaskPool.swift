@@ -137,6 +137,7 @@ package enum TaskPool {
     /// Callable from any thread.
     ///
     /// - Parameter index: Which one, less than `mostWorkers`.
+    /// - Returns: What it does.
     package static func worker(_ index: Int) -> WorkerSight {
         let sight = hf_task_pool_worker(UInt32(index))
         return WorkerSight(number: sight.progress, thread: sight.thread, isBusy: sight.is_busy)

@@ -18,6 +18,7 @@
 
 #include "job_queue.h"
 #include "job_timers.h"
+#include "task_hooks.h"
 
 // Longer than any cache line, and than the pair that the prefetcher of x86-64 takes.
 #define OWN_LINES _Alignas(128)
@@ -164,26 +165,6 @@ void hf_task_pool_enqueue(void *pointer, const HFTaskScope *scope) {
 void hf_task_pool_run_next(bool is_wanted) { runs_next = is_wanted && own_worker != NULL; }
 
 bool hf_task_pool_is_worker(void) { return own_worker != NULL; }
-
-static HF_SWIFTCALL void enqueue_global(HFJob *job, HFEnqueueGlobal original) {
-    (void)original;
-    hf_task_pool_enqueue(job, NULL);
-}
-
-static HF_SWIFTCALL void enqueue_with_delay(
-    unsigned long long nanoseconds, HFJob *job, HFEnqueueGlobalWithDelay original) {
-    (void)original;
-    hf_job_timers_add(nanoseconds, job);
-}
-
-static HF_SWIFTCALL void enqueue_with_deadline(
-    long long seconds, long long nanoseconds, long long tolerance_seconds, long long tolerance_nanoseconds, int clock,
-    HFJob *job, HFEnqueueGlobalWithDeadline original) {
-    (void)tolerance_seconds;
-    (void)tolerance_nanoseconds;
-    (void)original;
-    hf_job_timers_add(hf_job_timers_left(seconds, nanoseconds, clock), job);
-}
 
 // MARK: Finding
 
@@ -565,12 +546,6 @@ void hf_task_pool_replace_parked(int32_t thread) {
 
 // MARK: Starting
 
-static bool has_foreign_hooks(void) {
-    return &swift_task_enqueueGlobal_hook == NULL || &swift_task_enqueueGlobalWithDelay_hook == NULL ||
-           &swift_task_enqueueGlobalWithDeadline_hook == NULL || swift_task_enqueueGlobal_hook != NULL ||
-           swift_task_enqueueGlobalWithDelay_hook != NULL || swift_task_enqueueGlobalWithDeadline_hook != NULL;
-}
-
 uint32_t hf_task_pool_processors(void) {
     cpu_set_t processors;
     int count = sched_getaffinity(0, sizeof processors, &processors) == 0 ? CPU_COUNT(&processors) : 1;
@@ -603,13 +578,7 @@ int hf_task_pool_start(HFTaskPoolConfiguration wanted) {
     if (!wanted.is_global) {
         return 0;
     }
-    if (has_foreign_hooks()) {
-        return ENOTSUP;
-    }
-    swift_task_enqueueGlobalWithDelay_hook = enqueue_with_delay;
-    swift_task_enqueueGlobalWithDeadline_hook = enqueue_with_deadline;
-    swift_task_enqueueGlobal_hook = enqueue_global;
-    return 0;
+    return hf_task_hooks_install() ? 0 : ENOTSUP;
 }
 
 HFTaskPoolState hf_task_pool_state(void) {
