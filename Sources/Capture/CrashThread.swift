@@ -351,7 +351,7 @@ final class CrashThread: @unchecked Sendable {
                 if isInnermost, isOverdue { judge.add(.other) }
                 if !reached { judge.reachEnd() }
                 reached = true
-            } else if hf_is_thread_start(address) {
+            } else if hf_is_thread_start(address) || hf_task_pool_is_worker_code(address) {
                 judge.reachEnd()
             } else if hf_task_pool_is_runner(programCounter) {
                 isAsyncFrameFound = asyncFrame != nil

@@ -152,9 +152,6 @@ package enum TaskPool {
     ///
     /// - Parameter thread: The thread that stands still, as gettid(2) has it; any thread of the process.
     package static func replace(parkedThread thread: CInt) { hf_task_pool_replace_parked(thread) }
-
-    /// How many threads were replaced because a job was abandoned on them.
-    package static var retiredThreads: Int { Int(hf_task_pool_state().retired) }
 }
 
 /// Waits for a job of the pool: once, at its start, on a thread that is none of the pool's.

@@ -81,6 +81,20 @@ import Testing
         _ = try runs(.fault(.nilUnwrap), .task, on: .second, end: .restart)
     }
 
+    @Test func `An actor whose code faulted would stay locked for whoever awaits it: the main loop hands over`() throws
+    {
+        _ = try runs(.fault(.nilUnwrap), .boundaryActor, on: .pool, end: .drainAndRestart)
+        _ = try runs(.fault(.nilUnwrap), .boundaryMainActor, end: .restart)
+    }
+
+    @Test func `A detached task is outside of the boundary that started it: the main loop hands over`() throws {
+        _ = try runs(.fault(.nilUnwrap), .boundaryDetached, on: .pool, end: .drainAndRestart)
+    }
+
+    @Test func `A boundary, a child of it and an async let are abandoned, and the loop and the pool go on`() throws {
+        for place in Place.boundaries { _ = try runs(.fault(.nilUnwrap), place, on: .pool, end: .resume) }
+    }
+
     @Test func `A pool thread cannot be abandoned: the main loop hands over`() throws {
         _ = try runs(.fault(.nilUnwrap), .threadBody, on: .pool, end: .drainAndRestart)
     }

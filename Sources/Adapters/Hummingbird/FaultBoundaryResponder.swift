@@ -3,6 +3,7 @@ internal import HTTPTypes
 @_exported public import Holdfast
 public import Hummingbird
 public import HummingbirdCore
+internal import Logging
 internal import NIOCore
 
 /// Answers each request in a fault boundary of its own: a fault in it costs the request, and nobody else notices.

@@ -76,8 +76,8 @@ package struct VerdictRule: Sendable {
                 because: "the processor time that the process may use is over, which a restart would not change"
             )
         }
-        // A process that was told to end must not come back.
-        if isStopping {
+        // A process that was told to end must not come back. What is left of its requests may still be served: they need no run.
+        if isStopping, !fault.isInJob {
             return Decision(.terminate, because: "the run of the host is over: the process is ending, not restarted")
         }
         if fault.walk.isUncaughtError {

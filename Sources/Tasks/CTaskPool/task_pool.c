@@ -75,7 +75,6 @@ static OWN_LINES _Atomic(uint64_t) sleepers;
 static OWN_LINES _Atomic(uint32_t) searchers;
 /// How many threads run more workers than were asked for, because others were blocked or stand still.
 static _Atomic(uint32_t) extra_workers;
-static _Atomic(uint64_t) retired;
 
 /// Called when a worker begins to work after it slept; NULL for nobody.
 static _Atomic(HFTaskPoolBell) bell;
@@ -276,7 +275,6 @@ static void retire(HFWorker *worker, const HFTaskScope *scope) {
     configuration.abandoned((HFAbandonedJob){scope, worker->stack});
     worker->stack = NULL;
     own_worker = NULL;
-    atomic_fetch_add_explicit(&retired, 1, memory_order_relaxed);
     // What is to run next can be found by others meanwhile.
     if (worker->next != NULL) {
         HFJob *next = worker->next;
@@ -291,8 +289,19 @@ static void retire(HFWorker *worker, const HFTaskScope *scope) {
     }
 }
 
+// In a section of their own, so that a walk can recognise them: they are in the executable, but not the application's.
+#define WORKER_CODE __attribute__((section("hf_task_worker_code")))
+
+extern const char __start_hf_task_worker_code[];
+extern const char __stop_hf_task_worker_code[];
+
+bool hf_task_pool_is_worker_code(uint64_t address) {
+    return address >= (uint64_t)(uintptr_t)__start_hf_task_worker_code &&
+           address < (uint64_t)(uintptr_t)__stop_hf_task_worker_code;
+}
+
 /// Runs a job of a scope. Returns whether it was abandoned.
-static bool hf_task_run_in_scope(HFWorker *worker, HFJob *job, const HFTaskScope *scope) {
+WORKER_CODE static bool hf_task_run_in_scope(HFWorker *worker, HFJob *job, const HFTaskScope *scope) {
     if (worker->stack == NULL) {
         worker->stack = hf_callout_stack_create(configuration.stack_size);
     }
@@ -375,7 +384,7 @@ HFWorkerSight hf_task_pool_worker(uint32_t index) {
 }
 
 /// Runs a job. Returns whether the thread is to end, because the job was abandoned.
-static bool hf_task_run_job(HFWorker *worker, HFJob *job) {
+WORKER_CODE static bool hf_task_run_job(HFWorker *worker, HFJob *job) {
     uint64_t progress = atomic_load_explicit(&worker->progress, memory_order_relaxed);
     atomic_store_explicit(&worker->progress, progress + 1, memory_order_relaxed);
     const HFTaskScope *scope = job->scope;
@@ -399,7 +408,7 @@ static bool hf_task_run_job(HFWorker *worker, HFJob *job) {
     return is_abandoned;
 }
 
-static void *hf_task_worker_run(void *argument) {
+WORKER_CODE static void *hf_task_worker_run(void *argument) {
     HFWorker *worker = argument;
     own_worker = worker;
     atomic_store(&worker->thread, (int32_t)syscall(SYS_gettid));
@@ -579,16 +588,4 @@ int hf_task_pool_start(HFTaskPoolConfiguration wanted) {
         return 0;
     }
     return hf_task_hooks_install() ? 0 : ENOTSUP;
-}
-
-HFTaskPoolState hf_task_pool_state(void) {
-    HFTaskPoolState state = {.retired = atomic_load(&retired)};
-    state.idle = (uint32_t)__builtin_popcountll(atomic_load(&sleepers));
-    uint32_t count = atomic_load(&used_workers);
-    for (uint32_t i = 0; i < count; i += 1) {
-        state.workers += atomic_load(&workers[i].is_used);
-        state.waiting += atomic_load(&workers[i].count);
-        state.finished += atomic_load(&workers[i].progress) / 2;
-    }
-    return state;
 }

@@ -37,6 +37,12 @@ enum Place: String, CaseIterable, Sendable {
     case faultHandler = "fault-handler"
     case mainQueue = "main-queue"
     case task
+    case boundary
+    case boundaryChild = "boundary-child"
+    case boundaryLet = "boundary-let"
+    case boundaryActor = "boundary-actor"
+    case boundaryMainActor = "boundary-main-actor"
+    case boundaryDetached = "boundary-detached"
     case beforeRun = "before-run"
     case afterRun = "after-run"
     case afterClose = "after-close"
@@ -47,6 +53,9 @@ enum Place: String, CaseIterable, Sendable {
         .source, .port, .timer, .observerEntry, .observerBeforeTimers, .observerBeforeSources, .observerBeforeWaiting,
         .observerAfterWaiting, .observerExit, .block, .perform, .delayedPerform, .nestedRun,
     ]
+
+    /// What is inside of a fault boundary.
+    static let boundaries: [Place] = [.boundary, .boundaryChild, .boundaryLet]
 
     /// What only the host on the main loop calls out to.
     static let handlers: [Place] = [.signalHandler, .faultHandler]

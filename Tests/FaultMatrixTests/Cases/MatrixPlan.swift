@@ -11,6 +11,8 @@ enum MatrixPlan {
         let places: [Place]
         let site: Site
         var setting = Setting.everything
+        /// Whether the core has but one fault of it: it is decided as another column is.
+        var isLikeAnother = false
 
         func cases(of cause: Cause) -> [MatrixCase] {
             // Who blocks the signal of a limit goes on, and libdispatch does.
@@ -34,6 +36,13 @@ enum MatrixPlan {
         Column(title: "task on a second loop", places: [.task], site: .second),
     ]
 
+    static let tasks: [Column] = [
+        Column(title: "fault boundary, its children", places: Place.boundaries, site: .pool),
+        Column(title: "actor in a boundary", places: [.boundaryActor], site: .pool),
+        Column(title: "main actor in a boundary", places: [.boundaryMainActor], site: .main, isLikeAnother: true),
+        Column(title: "detached task of a boundary", places: [.boundaryDetached], site: .pool, isLikeAnother: true),
+    ]
+
     static let threads: [Column] = [
         Column(title: "thread", places: [.threadBody], site: .pthread),
         Column(title: "dispatch worker", places: [.threadBody], site: .dispatch),
@@ -53,7 +62,7 @@ enum MatrixPlan {
 
     /// All of them, whether they can be run here or not.
     static var cases: [MatrixCase] {
-        Cause.allCases.flatMap { cause in (loops + threads).flatMap { $0.cases(of: cause) } } + [handedOver]
+        Cause.allCases.flatMap { cause in (loops + tasks + threads).flatMap { $0.cases(of: cause) } } + [handedOver]
     }
 
     /// Whether a case can be run here: process 1 needs a namespace of its own, which only root may make.
@@ -61,12 +70,13 @@ enum MatrixPlan {
         matrixCase.setting != .processOne || ProcessNamespace.isAvailable
     }
 
-    /// One place of each column for each cause, and every place for one of them.
+    /// One place of each column for each cause, and every place for one of them; of columns that are like another one only the latter.
     static var coreCases: [MatrixCase] {
         Cause.allCases.flatMap { cause in
-            (loops + threads).flatMap { column in
+            (loops + tasks + threads).flatMap { column in
                 let cases = column.cases(of: cause)
                 if cause == .fault(.nilUnwrap) { return cases }
+                if column.isLikeAnother { return [] }
                 return [cases.first { $0.place == .block } ?? cases.first].compactMap { $0 }
             }
         } + [handedOver]

@@ -10,7 +10,7 @@ struct MatrixPage {
 
     var text: String {
         [
-            introduction, table("Loops", MatrixPlan.loops),
+            introduction, table("Loops", MatrixPlan.loops), table("Tasks", MatrixPlan.tasks),
             table(
                 "Threads without a loop, and code outside of the host's run",
                 MatrixPlan.threads
@@ -38,7 +38,8 @@ struct MatrixPage {
         /proc of its own, as in a container, at one of those callouts (`block`).
 
         The callouts are \(list(Place.callouts + Place.handlers)); on the second loop, one of each way in which a loop calls out:
-        \(list(MatrixPlan.secondLoopPlaces)).
+        \(list(MatrixPlan.secondLoopPlaces)). In a fault boundary they are
+        \(list(Place.boundaries)).
         """
     }
 

@@ -21,8 +21,9 @@ struct CalloutFacts: Equatable {
         case .signalHandler: (kind, label) = (.port, "signals")
         case .faultHandler: (kind, label) = (.port, "crash messages")
         case .task where site == .second: (kind, label) = (.block, "task")
-        case .mainQueue, .task: (kind, label) = (.mainQueue, "main queue")
-        case .beforeRun, .afterRun, .afterClose, .threadBody: return nil
+        case .mainQueue, .task, .boundaryMainActor: (kind, label) = (.mainQueue, "main queue")
+        case .boundary, .boundaryChild, .boundaryLet, .boundaryActor: (kind, label, mode) = (.task, "matrix", "tasks")
+        case .boundaryDetached, .beforeRun, .afterRun, .afterClose, .threadBody: return nil
         }
     }
 }

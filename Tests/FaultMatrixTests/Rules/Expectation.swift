@@ -34,7 +34,7 @@ struct Expectation: Equatable, Sendable {
             // The concurrency runtime stands between a task and the loop that it runs on.
             let isInside =
                 cause.isInsideLibrary || cause.isCalledByLibrary(in: build) || cause == .hazard(.printDescription)
-                || matrixCase.place == .task
+                || matrixCase.place == .task || matrixCase.place == .boundaryMainActor
             let drains = matrixCase.site != .main && !isInside
             self.init(drains ? .drainAndRestart : .restart, reason)
         }
@@ -49,11 +49,13 @@ struct Expectation: Equatable, Sendable {
         case .hazard(.fileSize): return .fileSize
         default: break
         }
-        let isCallout = matrixCase.place != .beforeRun && matrixCase.place != .threadBody
+        let isCallout = ![.beforeRun, .threadBody, .boundaryDetached].contains(matrixCase.place)
         if !isCallout || cause.hasLeftStack { return .outsideOfCallouts }
-        let isJob = matrixCase.place == .mainQueue || matrixCase.place == .task
+        if matrixCase.place == .boundaryActor { return .actor }
+        let isTask = matrixCase.place == .task || matrixCase.place == .boundaryMainActor
+        let isJob = matrixCase.place == .mainQueue || isTask
         if cause.isCounted || cause.holdsLock && !isJob { return .lock }
-        if matrixCase.place == .task { return .task }
+        if isTask { return .task }
         if matrixCase.setting == .usual {
             if cause.isStackOverflow { return .overflowPolicy }
             if cause.isMemoryFault { return .memoryPolicy }

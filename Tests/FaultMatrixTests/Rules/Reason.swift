@@ -4,6 +4,7 @@ enum Reason: Sendable {
     case raisedByItself
     case outsideOfCallouts
     case task
+    case actor
     case lock
     case memoryPolicy
     case overflowPolicy
@@ -23,6 +24,7 @@ enum Reason: Sendable {
         case .outsideOfCallouts: ["it happened outside of a callout of"]
         // The concurrency runtime calls the job.
         case .task: ["a Swift task was running", "a library's frame lies between"]
+        case .actor: ["the job was isolated to an actor"]
         case .lock: ["a lock that the callout took is still held", "it happened inside a function that holds a lock"]
         case .memoryPolicy: ["the policy does not resume memory faults"]
         case .overflowPolicy: ["the policy does not resume stack overflows"]

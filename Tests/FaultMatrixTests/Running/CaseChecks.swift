@@ -42,7 +42,8 @@ struct CaseChecks {
     /// Whether it is of a thread that found the heap broken meanwhile, such as the report writer's: a fault of its own, and reported.
     private func isAnotherThreads(_ report: CrashReport) -> Bool {
         guard [.fault(.heapSmash), .fault(.doubleFree)].contains(matrixCase.cause) else { return false }
-        return report.thread.name?.hasPrefix("holdfast-") == true
+        // Threads that run jobs of the program's are none of them.
+        return report.thread.name?.hasPrefix("holdfast-") == true && report.thread.name != "holdfast-tasks"
     }
 
     /// Whether a thread of that kind ended the process first: then this fault's verdict is not its own, and one that came at the last

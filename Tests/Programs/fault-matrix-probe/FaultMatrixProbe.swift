@@ -50,6 +50,18 @@ enum Place: String {
     case faultHandler = "fault-handler"
     case mainQueue = "main-queue"
     case task
+    /// In a fault boundary, after a suspension.
+    case boundary
+    /// In a child task of one, in a group.
+    case boundaryChild = "boundary-child"
+    /// In an `async let` of one.
+    case boundaryLet = "boundary-let"
+    /// In one, isolated to an actor.
+    case boundaryActor = "boundary-actor"
+    /// In one, on the main actor.
+    case boundaryMainActor = "boundary-main-actor"
+    /// In a detached task that was started in one.
+    case boundaryDetached = "boundary-detached"
     /// Code of `main`, with a host that does not run yet.
     case beforeRun = "before-run"
     /// Code of `main`, after the host has run.
@@ -58,6 +70,11 @@ enum Place: String {
     case afterClose = "after-close"
     /// The first function of a thread that has no loop.
     case threadBody = "thread-body"
+}
+
+extension Place {
+    /// Whether it is in a fault boundary.
+    var isInBoundary: Bool { rawValue.hasPrefix("boundary") }
 }
 
 /// Which thread commits it.

@@ -30,6 +30,7 @@ final class MatrixProbe {
         configuration.afterResume = setting == .whenQuiet ? .restartWhenQuiet : .keepServing
         // Small, so that an overflow of it takes no time.
         configuration.advanced.calloutStackSize = 256 << 10
+        configuration.advanced.taskStackSize = 256 << 10
         // Every cause, and every place: to name the calls of all threads in every case would double the time.
         configuration.advanced.capturesThreads = place == .block || cause == .fault(.nilUnwrap)
         host = try EventHost(configuration)
@@ -42,6 +43,7 @@ final class MatrixProbe {
             return
         }
         host.onRestart { say("handing over") }
+        if place.isInBoundary { try host.runTasks() }
         switch place {
         case .beforeRun: commit()
         case .afterRun, .afterClose:

@@ -65,8 +65,43 @@ struct Trigger: Sendable {
             } else {
                 fire = { Task(executorPreference: loop) { body() } }
             }
+        case .boundary, .boundaryChild, .boundaryLet, .boundaryActor, .boundaryMainActor, .boundaryDetached:
+            fire = {
+                Task.detached {
+                    // The error of an abandoned one: the report says it, too.
+                    try? await withFaultBoundary("matrix") { await Self.run(body, in: place) }
+                }
+            }
         case .beforeRun, .afterRun, .afterClose, .threadBody:
             preconditionFailure("\(place) is no callout")
+        }
+    }
+
+    /// Runs the body where a place in a boundary is.
+    private static func run(_ body: @escaping @Sendable () -> Void, in place: Place) async {
+        await Task.yield()
+        switch place {
+        case .boundaryChild:
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { body() }
+                await group.waitForAll()
+            }
+        case .boundaryLet:
+            async let done: Void = body()
+            await done
+        case .boundaryActor: await Isolated().run(body)
+        case .boundaryMainActor: await MainActor.run { body() }
+        case .boundaryDetached: await Task.detached { body() }.value
+        default: body()
+        }
+    }
+
+    private actor Isolated {
+        private var runs = 0
+
+        func run(_ body: @Sendable () -> Void) {
+            runs += 1
+            body()
         }
     }
 

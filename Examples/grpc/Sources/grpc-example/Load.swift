@@ -7,7 +7,8 @@ import Synchronization
 struct Load: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Send calls, and count how they end.",
-        discussion: "Prints 'calls N, ok N, internal N, other N': calls that trap end as 'internal', with the id of a report."
+        discussion:
+            "Prints 'calls N, ok N, internal N, other N': calls that trap end as 'internal', with the id of a report."
     )
 
     @Option(help: "The server's port on 127.0.0.1.") var port: Int

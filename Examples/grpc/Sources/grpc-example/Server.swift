@@ -22,26 +22,38 @@ struct Serve: AsyncParsableCommand {
 
     @MainActor
     func run() async throws {
+        var host: EventHost?
         if !unprotected {
             var configuration = EventHost.Configuration.keepServing
             configuration.store = store
             // Here faults are made on purpose, by the thousand, and all of them are counted.
             configuration.budget = .generous
             configuration.advanced.reportLimits = nil
-            try EventHost.start(configuration)
+            host = try EventHost.start(configuration)
         }
         let transport = HTTP2ServerTransport.Posix(
             address: .ipv4(host: "127.0.0.1", port: port),
             transportSecurity: .plaintext
         )
         if unprotected {
-            try await serve(GRPCServer(transport: transport, services: [FaultService()]), transport)
+            try await serve(GRPCServer(transport: transport, services: [FaultService()]), transport, host)
         } else {
-            try await serve(GRPCServer(transport: transport.withFaultBoundaries(), services: [FaultService()]), transport)
+            try await serve(
+                GRPCServer(transport: transport.withFaultBoundaries(), services: [FaultService()]),
+                transport,
+                host
+            )
         }
     }
 
-    private func serve(_ server: GRPCServer<some ServerTransport>, _ transport: HTTP2ServerTransport.Posix) async throws {
+    @MainActor
+    private func serve(
+        _ server: GRPCServer<some ServerTransport>,
+        _ transport: HTTP2ServerTransport.Posix,
+        _ host: EventHost?
+    ) async throws {
+        // Calls that are under way are finished.
+        try host?.onSignal(SIGTERM) { _ in server.beginGracefulShutdown() }
         try await withThrowingDiscardingTaskGroup { group in
             group.addTask { try await server.serve() }
             let port = try await transport.listeningAddress.ipv4?.port ?? 0

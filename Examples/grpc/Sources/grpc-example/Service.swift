@@ -16,7 +16,9 @@ struct FaultService: RegistrableRPCService {
 
     func registerMethods<Transport: ServerTransport>(with router: inout RPCRouter<Transport>) {
         for method in Method.allCases {
-            router.registerHandler(forMethod: method.descriptor, deserializer: Text(), serializer: Text()) { request, _ in
+            router.registerHandler(forMethod: method.descriptor, deserializer: Text(), serializer: Text()) {
+                request,
+                _ in
                 var text = ""
                 for try await message in request.messages { text = message }
                 return try await answer(method, text)

@@ -81,18 +81,6 @@ void hf_task_pool_run_next(bool is_wanted);
 /// Whether the calling thread is one of the pool's workers.
 bool hf_task_pool_is_worker(void);
 
-/// How many jobs wait, how many were run, and how many threads there are.
-typedef struct HFTaskPoolState {
-    uint64_t waiting;
-    uint64_t finished;
-    uint32_t workers;
-    uint32_t idle;
-    /// Threads that were replaced because a job was abandoned on them.
-    uint64_t retired;
-} HFTaskPoolState;
-
-HFTaskPoolState hf_task_pool_state(void);
-
 /// What a worker does.
 typedef struct HFWorkerSight {
     /// Jobs begun and ended: odd while one runs.
@@ -133,6 +121,10 @@ void hf_task_pool_replace_parked(int32_t thread);
 /// Runs a job of the runtime's that faults nowhere, and notes through which functions of the runtime it came: those are between every job of
 /// a scope and its recovery point. Called once, by that job's body. Returns whether they were recognised.
 bool hf_task_pool_note_runners(void);
+
+/// Whether an address is in the functions of a worker that call the runtime: what is outside of them is the thread's beginning. Safe to call
+/// from a signal handler.
+bool hf_task_pool_is_worker_code(uint64_t address);
 
 /// Whether an address is a return address in the runtime's functions that run a job of a scope. Safe to call from a signal handler.
 bool hf_task_pool_is_runner(uint64_t address);
