@@ -28,16 +28,15 @@ public struct FaultBoundaryResponder<Inner: HTTPResponder>: HTTPResponder {
 
     /// Answers a request; what it throws is what the wrapped responder throws.
     @Sendable public func respond(to request: Request, context: Inner.Context) async throws -> Response {
-        let label = labels[request.method] ?? otherMethod
-        let (method, uri) = (request.method, request.uri)
+        let label = label(of: request.method)
         let work = Work(request: request, context: context)
         do {
-            var response = try await withFaultBoundary(label, metadata: tags(method, uri, work.context)) { [inner] in
+            var response = try await withFaultBoundary(label, metadata: tags(work.request, work.context)) { [inner] in
                 try await inner.respond(to: work.request, context: work.context)
             }
             // A body of known length is a buffer or a file. Another one is code of the program, which runs when the responder is done.
             if response.body.contentLength == nil {
-                response.body = Self.protect(response.body, label) { tags(method, uri, work.context) }
+                response.body = Self.protect(response.body, label) { tags(work.request, work.context) }
             }
             return response
         } catch let fault as FaultError {
@@ -75,17 +74,25 @@ private struct WriterPlace: @unchecked Sendable {
     let writer: any ResponseBodyWriter
 }
 
-/// One for each method, made once: their texts do not come from clients.
-private let labels: [HTTPRequest.Method: FaultBoundary.Label] = Dictionary(
-    uniqueKeysWithValues: [.get, .head, .post, .put, .delete, .connect, .options, .trace, .patch].map {
+/// Made once: their texts do not come from clients.
+private let getLabel: FaultBoundary.Label = "GET"
+private let postLabel: FaultBoundary.Label = "POST"
+private let otherLabels: [HTTPRequest.Method: FaultBoundary.Label] = Dictionary(
+    uniqueKeysWithValues: [.head, .put, .delete, .connect, .options, .trace, .patch].map {
         (method: HTTPRequest.Method) in (method, FaultBoundary.Label(method.rawValue))
     }
 )
-private let otherMethod: FaultBoundary.Label = "other method"
+private let unusualMethod: FaultBoundary.Label = "unusual method"
 
-private func tags(_ method: HTTPRequest.Method, _ uri: URI, _ context: Any) -> [String: String] {
+private func label(of method: HTTPRequest.Method) -> FaultBoundary.Label {
+    if method == .get { return getLabel }
+    if method == .post { return postLabel }
+    return otherLabels[method] ?? unusualMethod
+}
+
+private func tags(_ request: Request, _ context: Any) -> [String: String] {
     // The names of OpenTelemetry's semantic conventions for HTTP.
-    var tags = ["http.request.method": method.rawValue, "url.path": uri.path]
+    var tags = ["http.request.method": request.method.rawValue, "url.path": request.uri.path]
     guard let context = context as? any RequestContext else { return tags }
     // What the router has found out meanwhile. It has a lock of its own, so it may be read while an abandoned handler's children run.
     tags["http.route"] = context.coreContext.endpointPath.value
