@@ -33,6 +33,7 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
         /// The task of the body.
         var task: Task<Void, Never>?
         var isCancelled = false
+        var isGivenUp = false
         /// The latest last.
         var cleanups: [Cleanup] = []
     }
@@ -131,21 +132,28 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
 
     /// Ends the boundary because it was abandoned: its children are cancelled, its cleanups run, and its caller gets an error.
     ///
+    /// If it was given up before, only the cleanups are left to do.
+    ///
     /// - Returns: Whether it was not over yet.
     @discardableResult
     package func abandon(_ error: any Error) -> Bool {
-        guard end() else { return false }
-        cancel()
-        let (caller, cleanups) = unsafe rest.withLock { unsafe ($0.caller, $0.cleanups) }
+        let isFirst = end()
+        let (caller, cleanups) = unsafe rest.withLock { rest in
+            defer { rest.cleanups = [] }
+            return unsafe (isFirst ? rest.caller : nil, isFirst || rest.isGivenUp ? rest.cleanups : [])
+        }
+        if isFirst { cancel() }
         for cleanup in cleanups.reversed() { cleanup(error) }
         unsafe caller?.resume(throwing: error)
-        return true
+        return isFirst
     }
 
     /// Ends the boundary although its body has not ended: its task is cancelled, and its caller gets an error.
     ///
-    /// The body may go on by itself, so its cleanups are dropped: it does its own cleaning up.
+    /// The body may go on by itself, and then does its own cleaning up. Its cleanups run only if it faults.
     package func giveUp(_ error: any Error) {
+        // First: a fault may come at this moment.
+        rest.withLock { $0.isGivenUp = true }
         guard end() else { return }
         cancel()
         unsafe rest.withLock { unsafe $0.caller }?.resume(throwing: error)

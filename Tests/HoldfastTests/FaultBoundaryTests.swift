@@ -243,7 +243,7 @@ import Testing
         let awaits = Self.functions(report, "await").filter { ["loadUser()", "showUser()"].contains($0) }
         #expect(awaits == ["loadUser()", "showUser()"])
         let lines = frames.filter { $0.kind.rawValue == "await" && $0.function == "loadUser()" }
-        #expect(lines.allSatisfy { $0.file?.hasSuffix("ResumedScenarios.swift") == true && $0.line != nil })
+        #expect(lines.allSatisfy { $0.file?.hasSuffix("ChainScenarios.swift") == true && $0.line != nil })
         // They stand where they belong: behind the async function, before what runs it.
         let last = try #require(frames.lastIndex { $0.kind.rawValue == "await" })
         #expect(frames[last...].contains { $0.function?.contains("runJobInEstablishedExecutorContext") == true })
@@ -255,6 +255,24 @@ import Testing
         let report = try #require(try Run(scenario).reports().first)
         #expect(Self.functions(report, "parentAwait").contains { $0.contains(parent) }, "\(report.thread.frames)")
         #expect(!Self.functions(report, "await").contains { $0 == parent })
+    }
+
+    @Test(arguments: [
+        ("chain-stream", "consume()", "readAll()"), ("chain-actor", "Shelf.count()", "visit()"),
+        ("chain-c", "sortRows()", "page()"), ("chain-callback", "hold()", "wrap()"),
+    ])
+    func `They are there in a loop over a stream, on an actor, below a C function and in a continuation's closure`(
+        scenario: String,
+        function: String,
+        caller: String
+    ) throws {
+        let report = try #require(try Run(scenario).reports().first)
+        let calls = report.thread.frames.filter { $0.kind.rawValue != "await" }.compactMap(\.function)
+        #expect(calls.contains { $0.contains(function) }, "\(calls)")
+        let awaits = Self.functions(report, "await")
+        #expect(awaits.contains(caller), "\(awaits)")
+        // The function that faulted awaits nothing, but for the one whose closure did: it awaits what calls the closure.
+        #expect(scenario == "chain-callback" || !awaits.contains { $0.contains(function) }, "\(awaits)")
     }
 
     @Test func `A stripped program has them, too, as addresses`() throws {

@@ -72,6 +72,27 @@ import Testing
         #expect(steps.all == ["second", "first", "true false"])
     }
 
+    @Test func `A boundary that was given up runs its cleanups only if it is abandoned afterwards, once`() async throws
+    {
+        struct Late: Error {}
+        let steps = Steps()
+        let late = boundary()
+        await #expect(throws: Late.self) {
+            try await late.run {
+                late.addCleanup { _ in steps.add("cleanup") }
+                late.giveUp(Late())
+                while !Task.isCancelled { await Task.yield() }
+                steps.add("goes on \(late.isAnswered)")
+                let isFirst = late.abandon(Late())
+                let isSecond = late.abandon(Late())
+                steps.add("\(isFirst) \(isSecond)")
+                return 0
+            }
+        }
+        while steps.all.count < 3 { await Task.yield() }
+        #expect(steps.all == ["goes on true", "cleanup", "false false"])
+    }
+
     @Test func `Every one of very many boundaries returns its own value`() async throws {
         let sum = try await withThrowingTaskGroup(of: Int.self) { group in
             for number in 0..<5000 {

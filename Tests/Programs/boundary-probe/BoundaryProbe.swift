@@ -22,6 +22,8 @@ import Synchronization
         configuration.store = arguments[2]
         configuration.budget = .generous
         if arguments[1] == "budget" { configuration.budget.perProcess = 2 }
+        // Its main loop waits for reports.
+        if arguments[1] == "requests" { configuration.stallPolicy = nil }
         if arguments[1].hasPrefix("stall-") {
             configuration.stallPolicy = StallPolicy(rule: .once(after: .milliseconds(100)))
         }

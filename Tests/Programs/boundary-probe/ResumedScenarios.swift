@@ -225,6 +225,8 @@ let resumed: [String: @Sendable (Int) async throws -> Void] = [
                 }
             }
         }
+        // A server goes on; an end would wait for its reports for seconds only.
+        _ = await MainActor.run { EventHost.started?.flushReports(within: .seconds(300)) }
     },
     // Jobs that block all threads of the pool do not keep the others from running.
     "blocked": { number in
@@ -236,48 +238,6 @@ let resumed: [String: @Sendable (Int) async throws -> Void] = [
             }
         }
     },
-]
-
-// Async calls that reports must show.
-
-@inline(never) private func showUser() async throws -> Int {
-    try await loadUser() + 1
-}
-
-@inline(never) private func loadUser() async throws -> Int {
-    try await Task.sleep(for: .milliseconds(1))
-    return await query() + 1
-}
-
-@inline(never) private func query() async -> Int {
-    await Task.yield()
-    return trap()
-}
-
-@inline(never) private func gather() async -> Int {
-    await withTaskGroup(of: Int.self) { group in
-        group.addTask {
-            // Long after its parent has begun to wait for it.
-            try? await Task.sleep(for: .milliseconds(300))
-            return await query()
-        }
-        return await group.reduce(0, +)
-    }
-}
-
-@inline(never) private func pair() async -> Int {
-    async let number = try? await {
-        try await Task.sleep(for: .milliseconds(300))
-        return await query()
-    }()
-    return await number ?? 0
-}
-
-/// Faults whose reports have async calls behind the stack.
-let chained: [String: @Sendable (Int) async throws -> Void] = [
-    "chain": { _ in await attempt("chain") { try await showUser() } },
-    "chain-group": { _ in await attempt("chain-group") { await gather() } },
-    "chain-let": { _ in await attempt("chain-let") { await pair() } },
 ]
 
 @inline(never) private func element(of numbers: [Int], at index: Int) async -> Int {
