@@ -13,11 +13,12 @@ import Testing
         let errors: String
         let store: StoreReader
 
-        init(_ scenario: String, _ number: Int = 0) throws {
+        init(_ scenario: String, _ number: Int = 0, within limit: Duration = .seconds(60)) throws {
             store = try StoreReader()
             let run = try ProgramRun.run(
                 try BuiltProduct.path(of: "boundary-probe"),
-                [scenario, store.path, "\(number)"]
+                [scenario, store.path, "\(number)"],
+                within: limit
             )
             (end, errors) = (run.end, run.errors)
             lines = run.output.split(separator: "\n").map(String.init)
@@ -152,7 +153,7 @@ import Testing
     }
 
     @Test func `Each of 200 faults can be found by the id that its caller got, with the request's own id`() throws {
-        let run = try Run("requests", 200)
+        let run = try Run("requests", 200, within: .seconds(300))
         #expect(run.end == .exited(0), "\(run.errors.suffix(2000))")
         let reports = try run.reports()
         #expect(reports.reduce(0) { $0 + $1.occurrences.count } == 200)
