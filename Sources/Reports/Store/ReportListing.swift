@@ -173,8 +173,9 @@ extension ReportStore {
         in directory: borrowing FileDirectory
     ) throws(ReportStoreError) -> ReportID? {
         var found: [ReportID] = []
-        for entry in try scan(directory).entries
-        where entry.count > 1 && entry.last >= wanted.lowerBound.time && entry.first <= wanted.upperBound.time {
+        // An identifier has milliseconds only, and faults of several threads are counted in any order.
+        let (start, end) = (wanted.lowerBound.time.adding(seconds: -60), wanted.upperBound.time.adding(seconds: 60))
+        for entry in try scan(directory).entries where entry.count > 1 && entry.last >= start && entry.first <= end {
             for other in others(in: entry, directory) where wanted.contains(PackedID(other.id)) {
                 found.append(entry.id.reportID)
             }
