@@ -68,11 +68,7 @@ extension EventHost {
         rule: StallRule? = nil,
         _ post: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
     ) throws(EventHostError) {
-        do {
-            try stallMonitor.monitor?.watch(pinging: label, every: interval, rule: rule, post)
-        } catch {
-            throw EventHostError(error)
-        }
+        try watch(pinging: label, every: interval, rule: rule, isOnOneThread: false, post)
     }
 
     /// The same for what always answers on the same thread, which a stall then names.

@@ -21,9 +21,6 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
     private let isOver = Atomic<Bool>(false)
     private let rest = Mutex(Rest())
 
-    /// What is done if the boundary is abandoned, with the error that its caller will get.
-    package typealias Cleanup = @Sendable (any Error) -> Void
-
     /// What has to be done when the boundary is over, protected by the lock.
     @safe
     private struct Rest {
@@ -35,7 +32,7 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
         var isCancelled = false
         var isGivenUp = false
         /// The latest last.
-        var cleanups: [Cleanup] = []
+        var cleanups: [@Sendable () -> Void] = []
     }
 
     package init(_ label: BoundaryLabel) {
@@ -126,7 +123,7 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
     /// Has a closure called if the boundary is abandoned: in the order opposite to that of the calls, on a thread of the pool.
     ///
     /// - Parameter cleanup: What it does. A body that returns or throws does its own cleaning up, so then it is dropped.
-    package func addCleanup(_ cleanup: @escaping Cleanup) {
+    package func addCleanup(_ cleanup: @escaping @Sendable () -> Void) {
         rest.withLock { $0.cleanups.append(cleanup) }
     }
 
@@ -143,7 +140,7 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
             return unsafe (isFirst ? rest.caller : nil, isFirst || rest.isGivenUp ? rest.cleanups : [])
         }
         if isFirst { cancel() }
-        for cleanup in cleanups.reversed() { cleanup(error) }
+        for cleanup in cleanups.reversed() { cleanup() }
         unsafe caller?.resume(throwing: error)
         return isFirst
     }

@@ -57,8 +57,8 @@ import Testing
         let abandoned = boundary()
         await #expect(throws: Abandoned.self) {
             try await abandoned.run {
-                abandoned.addCleanup { _ in steps.add("first") }
-                abandoned.addCleanup { _ in steps.add("second") }
+                abandoned.addCleanup { steps.add("first") }
+                abandoned.addCleanup { steps.add("second") }
                 let isFirst = abandoned.abandon(Abandoned())
                 let isSecond = abandoned.abandon(Abandoned())
                 // The caller may still be about to know the task that it has made.
@@ -79,7 +79,7 @@ import Testing
         let late = boundary()
         await #expect(throws: Late.self) {
             try await late.run {
-                late.addCleanup { _ in steps.add("cleanup") }
+                late.addCleanup { steps.add("cleanup") }
                 late.giveUp(Late())
                 while !Task.isCancelled { await Task.yield() }
                 steps.add("goes on \(late.isAnswered)")

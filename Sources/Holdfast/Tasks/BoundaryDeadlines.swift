@@ -1,5 +1,6 @@
 internal import CrashCapture
 internal import LinuxSystem
+internal import RunLoops
 internal import Synchronization
 internal import TaskBoundaries
 
@@ -86,9 +87,8 @@ final class BoundaryDeadlines: Sendable {
 
     /// Rounded up, and one more because the present tick has begun.
     private static func ticks(_ duration: Duration) -> Int64 {
-        let (seconds, attoseconds) = duration.components
         // No longer than a century, so that nothing overflows.
-        let nanoseconds = min(max(0, seconds), 1 << 32) * 1_000_000_000 + max(0, attoseconds / 1_000_000_000)
+        let nanoseconds = min(max(0, duration.saturatingNanoseconds), 1 << 62)
         return (nanoseconds + tick - 1) / tick + 1
     }
 
@@ -138,7 +138,6 @@ final class BoundaryDeadlines: Sendable {
 
     /// Has a job that runs abandoned where it is; returns whether the boundary has an answer by it, or otherwise.
     private func endRunningJob(of limit: Limit) -> Bool {
-        let (seconds, attoseconds) = limit.deadline.components
         for _ in 0..<Self.attempts {
             guard !limit.boundary.isAnswered else { return true }
             let jobs = limit.boundary.runningJobs
@@ -147,7 +146,7 @@ final class BoundaryDeadlines: Sendable {
                 var callout = OverdueCallout(
                     thread: job.thread,
                     values: (job.value, job.value, job.value),
-                    deadline: UInt64(clamping: seconds &* 1_000_000_000 &+ attoseconds / 1_000_000_000)
+                    deadline: UInt64(max(0, limit.deadline.saturatingNanoseconds))
                 )
                 let word = unsafe UnsafeRawPointer(job.word)
                 switch unsafe callout.interrupt(words: (word, word, word), isLast: false) {

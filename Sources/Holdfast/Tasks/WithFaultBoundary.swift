@@ -156,7 +156,7 @@ public enum FaultBoundary {
     ///
     /// - Parameter cleanup: What to do. It must not wait.
     public static func onAbandon(_ cleanup: @escaping @Sendable () -> Void) {
-        TaskBoundaries.FaultBoundary.current?.addCleanup { _ in cleanup() }
+        TaskBoundaries.FaultBoundary.current?.addCleanup(cleanup)
     }
 
     /// The label of the innermost boundary of the running task; nil outside of every one.
