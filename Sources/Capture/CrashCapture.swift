@@ -54,6 +54,8 @@ package final class CrashCapture: Sendable {
     ///     drain.
     ///   - recorded: Called on the crash thread when nothing more is added to the record of a fault that was resumed, or that restarts
     ///     the process no more; with its slot.
+    ///   - asked: Called on the crash thread when another process wants to know what the tasks do (`CrashCapture.question`), with the number
+    ///     of its question.
     /// - Throws: `CrashCaptureError`.
     package init(
         _ configuration: Configuration,
@@ -61,7 +63,8 @@ package final class CrashCapture: Sendable {
         decide: @escaping @Sendable (FaultSummary) -> Decision,
         mayAbandon: @escaping @Sendable (FaultSummary) -> Bool = { _ in false },
         decided: @escaping @Sendable (FaultSummary, Decision) -> Void,
-        recorded: @escaping @Sendable (UInt32) -> Void
+        recorded: @escaping @Sendable (UInt32) -> Void,
+        asked: @escaping @Sendable (UInt32) -> Void = { _ in }
     ) throws(CrashCaptureError) {
         let identity = ProcessIdentity(
             restarts: configuration.restarts,
@@ -90,7 +93,8 @@ package final class CrashCapture: Sendable {
             decide: decide,
             mayAbandon: mayAbandon,
             decided: decided,
-            recorded: recorded
+            recorded: recorded,
+            asked: asked
         )
 
         walksStacks = thread.walker != nil

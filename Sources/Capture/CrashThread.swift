@@ -21,9 +21,7 @@ final class CrashThread: @unchecked Sendable {
     private let waitFunctions = FunctionRanges.waitFunctions
     private let addresses = AddressSet()
     private let initialisers = ThreadLocalInitialisers()
-    private let awaitChain = AwaitChain()
-    /// Where the Swift runtime's part for tasks is.
-    private let concurrencyLibrary: Range<UInt64>
+    private let awaitChain: AwaitChain
     private let sampler: ThreadSampler
     private let inspection: CodeInspection
     /// Whether the last walk met a function whose origin nobody has looked up yet.
@@ -37,6 +35,8 @@ final class CrashThread: @unchecked Sendable {
     private let mayAbandon: @Sendable (FaultSummary) -> Bool
     private let decided: @Sendable (FaultSummary, Decision) -> Void
     private let recorded: @Sendable (UInt32) -> Void
+    /// Another process wants to know what the tasks do.
+    private let asked: @Sendable (UInt32) -> Void
 
     /// Prepares the walk: does everything now that takes a lock.
     init(
@@ -46,7 +46,8 @@ final class CrashThread: @unchecked Sendable {
         decide: @escaping @Sendable (FaultSummary) -> Decision,
         mayAbandon: @escaping @Sendable (FaultSummary) -> Bool,
         decided: @escaping @Sendable (FaultSummary, Decision) -> Void,
-        recorded: @escaping @Sendable (UInt32) -> Void
+        recorded: @escaping @Sendable (UInt32) -> Void,
+        asked: @escaping @Sendable (UInt32) -> Void
     ) {
         walker = unsafe StackWalker(spool: spool)
         if walker == nil {
@@ -54,13 +55,14 @@ final class CrashThread: @unchecked Sendable {
             // same.
             _ = unsafe LoadedImages(spool: spool)
         }
-        concurrencyLibrary = walker?.images.concurrencyLibrary ?? 0..<0
+        awaitChain = AwaitChain(runtime: walker?.images.concurrencyLibrary ?? 0..<0)
         self.sampler = sampler
         self.inspection = inspection
         self.decide = decide
         self.mayAbandon = mayAbandon
         self.decided = decided
         self.recorded = recorded
+        self.asked = asked
         warmUp()
     }
 
@@ -98,7 +100,7 @@ final class CrashThread: @unchecked Sendable {
             let fault = unsafe summary(of: record, walk: walked)
             let decision = Decision(fault.mayBeResumed ? .terminate : .restart, because: "nothing happened")
             unsafe write(decision.reason, to: record)
-            unsafe sampler.warmUp(record, with: walker)
+            unsafe sampler.warmUp(record, with: walker, awaitChain)
             _ = unsafe mayBeAbandoned(record)
             if let walker { unsafe awaitChain.warmUp(record, with: walker) }
         }
@@ -128,7 +130,11 @@ final class CrashThread: @unchecked Sendable {
                 continue
             }
             if work == UInt32(HF_WORK_LOOK) {
-                lookAtThread()
+                carryOutLook()
+                continue
+            }
+            if work == UInt32(HF_WORK_QUESTION) {
+                asked(hf_capture_take_question())
                 continue
             }
             let record = unsafe hf_capture_record(slot)
@@ -173,13 +179,15 @@ final class CrashThread: @unchecked Sendable {
         }
     }
 
-    /// Looks at a thread for another one, unless that has stopped waiting for the answer.
-    private func lookAtThread() {
+    /// Looks at a thread or a task for another thread, unless that has stopped waiting for the answer.
+    private func carryOutLook() {
         guard let look = unsafe hf_capture_take_look() else { return }
         if unsafe look.pointee.interruption != nil {
             unsafe interrupt(look)
-        } else {
-            unsafe sampler.look(at: look, with: walker)
+        } else if unsafe look.pointee.task.task == 0 {
+            unsafe sampler.look(at: look, with: walker, awaitChain)
+        } else if let walker {
+            unsafe awaitChain.look(at: sampler.lookedTask(look), with: walker)
         }
         hf_capture_end_look()
     }
@@ -360,7 +368,7 @@ final class CrashThread: @unchecked Sendable {
                 let kind = classify(address)
                 judge.add(kind)
                 if !isAsyncFrameFound {
-                    if concurrencyLibrary.contains(address) {
+                    if awaitChain.runtime.contains(address) {
                         isAsyncFrameFound = asyncFrame != nil
                     } else if kind == .application || kind == .unknown {
                         asyncFrame = walker.asyncFrame

@@ -1,4 +1,5 @@
 internal import CCrashCapture
+internal import CRecoveryPoint
 internal import Synchronization
 
 /// What a look at a thread saw while nothing had faulted.
@@ -37,6 +38,12 @@ package struct ThreadLook: Sendable, Hashable {
     package var headFrameCount: Int
     /// How many frames lie between the head and the tail.
     package var framesOmitted: Int
+    /// The address of the task that is current on it; 0 for none.
+    package var task: UInt64
+    /// The async calls behind the first `awaitPosition` frames, as a record has them.
+    package var awaits: [UInt64]
+    /// After how many of `frames` they come.
+    package var awaitPosition: Int
     /// Whether the walk came to the end of its stack.
     package var isWalkComplete: Bool
     /// The callout of its loop; nil if it did not stand still, or not in a callout.
@@ -89,6 +96,12 @@ extension ThreadLook {
         frames = unsafe withUnsafeBytes(of: entry.frames) { unsafe Array($0.bindMemory(to: UInt64.self).prefix(count)) }
         headFrameCount = min(Int(entry.head_frame_count), frames.count)
         framesOmitted = hasFrames ? Int(entry.frames_omitted) : 0
+        task = hasFrames ? unsafe look.task.task : 0
+        awaits = hasFrames ? unsafe Self.awaits(look.task) : []
+        let position = unsafe Int(look.task.await_position)
+        // In the tail, if some frames in the middle were left out.
+        awaitPosition =
+            position < headFrameCount ? position : max(headFrameCount, min(position - framesOmitted, frames.count))
         let callout = unsafe look.callout
         guard hasFrames, callout.kind != 0 else {
             self.callout = nil
@@ -105,9 +118,90 @@ extension ThreadLook {
         )
     }
 
+    fileprivate static func awaits(_ task: HFLookedTask) -> [UInt64] {
+        unsafe withUnsafeBytes(of: task.awaits) {
+            unsafe Array($0.bindMemory(to: UInt64.self).prefix(Int(task.await_count)))
+        }
+    }
+
     /// The text in an array of C, up to its NUL.
     private static func text<Bytes>(_ bytes: Bytes) -> String {
         unsafe withUnsafeBytes(of: bytes) { unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    }
+}
+
+// MARK: Tasks
+
+/// What a look at a task saw while another thread may have run it.
+package struct TaskLook: Sendable, Hashable {
+    /// What the runtime says that it does.
+    package enum State: Sendable, Hashable {
+        /// A thread runs it.
+        case running
+        /// It waits for a thread.
+        case queued
+        /// It waits for something else.
+        case waiting
+        /// It has ended.
+        case complete
+        /// The runtime has another layout.
+        case unknown
+    }
+
+    /// The number that the runtime gave it: the lower half of it.
+    package var id: UInt32
+    /// Its base priority, as a `TaskPriority` has it.
+    package var priority: UInt8
+    /// What it does.
+    package var state: State
+    /// Whether it was cancelled.
+    package var isCancelled: Bool
+    /// Where it goes on, and the async calls behind that, innermost first, as a record has them; empty if it could not be told.
+    ///
+    /// Those of one that runs are of the last time that it waited.
+    package var awaits: [UInt64]
+    /// The addresses of the first child of each group and each `async let`, as far as they still exist.
+    package var children: [UInt64]
+    /// The address of the next child of its parent; 0 for none.
+    package var sibling: UInt64
+}
+
+extension CrashCapture {
+    /// Looks at a task of this process, by its address.
+    ///
+    /// All of it is read without the task's help, and verified: an address at which there is no task has no look, or one without a chain.
+    /// Callable from any thread.
+    ///
+    /// - Parameters:
+    ///   - task: The address of the runtime's AsyncTask.
+    ///   - limit: How long to wait at most until the crash thread begins: faults go first.
+    /// - Returns: What was seen; nil if nothing could be read, or if the crash thread did not begin in time.
+    package static func look(atTask task: UInt64, within limit: Duration = .seconds(1)) -> TaskLook? {
+        guard hf_capture_has_decider(), task != 0 else { return nil }
+        var look = unsafe HFThreadLook()
+        unsafe look.task.task = task
+        guard unsafe wait(for: &look, within: limit), unsafe look.task.flags != 0 else { return nil }
+        return unsafe TaskLook(look.task)
+    }
+}
+
+extension TaskLook {
+    fileprivate init(_ look: HFLookedTask) {
+        id = look.id
+        priority = UInt8(truncatingIfNeeded: look.flags >> 8)
+        let status = Int(look.status)
+        func has(_ flag: Int) -> Bool { status & flag != 0 }
+        state =
+            status == 0
+            ? .unknown
+            : has(HF_TASK_COMPLETE)
+                ? .complete : has(HF_TASK_RUNNING) ? .running : has(HF_TASK_QUEUED) ? .queued : .waiting
+        isCancelled = has(HF_TASK_CANCELLED)
+        awaits = ThreadLook.awaits(look)
+        children = unsafe withUnsafeBytes(of: look.children) {
+            unsafe Array($0.bindMemory(to: UInt64.self).prefix(Int(look.child_count)))
+        }
+        sibling = look.sibling
     }
 }
 

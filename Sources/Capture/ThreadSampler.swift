@@ -42,6 +42,7 @@ final class ThreadSampler {
     private let threadsOffset = MemoryLayout<HFThreadSnapshot>.offset(of: \.threads) ?? 0
     private let framesOffset = MemoryLayout<HFThreadEntry>.offset(of: \.frames) ?? 0
     private let lookedEntryOffset = unsafe MemoryLayout<HFThreadLook>.offset(of: \.entry) ?? 0
+    private let lookedTaskOffset = unsafe MemoryLayout<HFThreadLook>.offset(of: \.task) ?? 0
     private let lookedCalloutOffset = unsafe MemoryLayout<HFThreadLook>.offset(of: \.callout) ?? 0
     /// For the warm-up.
     private let idleLook = UnsafeMutablePointer<HFThreadLook>.allocate(capacity: 1)
@@ -101,7 +102,7 @@ final class ThreadSampler {
     }
 
     /// Does everything once, without asking a thread: -Onone builds look types up at first use, which allocates.
-    func warmUp(_ record: UnsafeMutablePointer<HFRecord>, with walker: StackWalker?) {
+    func warmUp(_ record: UnsafeMutablePointer<HFRecord>, with walker: StackWalker?, _ awaitChain: AwaitChain) {
         unsafe copyMemory(of: record, slot: 0)
         guard capturesThreads, let walker, let index = freeSnapshot(),
             let context = unsafe UnsafeMutablePointer<ucontext_t>(bitPattern: UInt(record.pointee.context))
@@ -118,8 +119,8 @@ final class ThreadSampler {
         unsafe snapshot.pointee.thread_count = 0
         // There is no such thread, so nobody is asked.
         unsafe idleLook.initialize(to: HFThreadLook())
-        unsafe look(at: idleLook, with: walker)
-        unsafe keep(context, in: idleLook, walker)
+        unsafe look(at: idleLook, with: walker, awaitChain)
+        unsafe keep(context, in: idleLook, walker, awaitChain)
     }
 
     /// Returns the outcome of the sample.
@@ -151,7 +152,11 @@ final class ThreadSampler {
     }
 
     /// Looks at one thread while nothing has faulted.
-    func look(at look: UnsafeMutablePointer<HFThreadLook>, with walker: StackWalker?) {
+    func look(
+        at look: UnsafeMutablePointer<HFThreadLook>,
+        with walker: StackWalker?,
+        _ awaitChain: AwaitChain
+    ) {
         let entry = unsafe lookedEntry(look)
         unsafe hf_async_describe_thread(entry)
         let obstacle = hf_async_sampling_obstacle()
@@ -165,7 +170,7 @@ final class ThreadSampler {
         unsafe entry.pointee.outcome = UInt32(HF_THREAD_SILENT)
         waitFor(0, since: now, atMost: Self.lookPatience)
         if let context = unsafe hf_async_begin_walk(0, entry) {
-            unsafe keep(context, in: look, walker)
+            unsafe keep(context, in: look, walker, awaitChain)
             if !hf_async_end_walk(0) { unsafe entry.pointee.outcome = UInt32(HF_THREAD_SILENT) }
         }
         hf_async_release_thread(0)
@@ -175,16 +180,31 @@ final class ThreadSampler {
     private func keep(
         _ context: UnsafeMutablePointer<ucontext_t>,
         in look: UnsafeMutablePointer<HFThreadLook>,
-        _ walker: StackWalker
+        _ walker: StackWalker,
+        _ awaitChain: AwaitChain
     ) {
         unsafe hf_async_copy_callout(0, lookedCallout(look))
         let entry = unsafe lookedEntry(look)
-        let complete = unsafe keepFrames(of: context, in: entry, walker)
+        var asyncFrame = AsyncFrame(runtime: awaitChain.runtime)
+        let complete = unsafe keepFrames(of: context, in: entry, walker) { asyncFrame.note($0, walker) }
+        let task = unsafe lookedTask(look)
+        unsafe task.pointee.task = hf_async_task_of(0)
+        unsafe awaitChain.write(
+            behind: asyncFrame.found,
+            of: task.pointee.task,
+            to: hf_looked_awaits(task),
+            with: walker
+        )
+        unsafe task.pointee.await_position = asyncFrame.position
         unsafe entry.pointee.outcome = UInt32(complete ? HF_THREAD_WALKED : HF_THREAD_WALK_BROKEN)
     }
 
     func lookedEntry(_ look: UnsafeMutablePointer<HFThreadLook>) -> UnsafeMutablePointer<HFThreadEntry> {
         unsafe (UnsafeMutableRawPointer(look) + lookedEntryOffset).assumingMemoryBound(to: HFThreadEntry.self)
+    }
+
+    func lookedTask(_ look: UnsafeMutablePointer<HFThreadLook>) -> UnsafeMutablePointer<HFLookedTask> {
+        unsafe (UnsafeMutableRawPointer(look) + lookedTaskOffset).assumingMemoryBound(to: HFLookedTask.self)
     }
 
     func lookedCallout(_ look: UnsafeMutablePointer<HFThreadLook>) -> UnsafeMutablePointer<HFLookedCallout> {
@@ -294,7 +314,8 @@ final class ThreadSampler {
     private func keepFrames(
         of context: UnsafeMutablePointer<ucontext_t>,
         in entry: UnsafeMutablePointer<HFThreadEntry>,
-        _ walker: StackWalker
+        _ walker: StackWalker,
+        _ note: (UInt64) -> Void = { _ in }
     ) -> Bool {
         let first = unsafe (UnsafeMutableRawPointer(entry) + framesOffset).assumingMemoryBound(to: UInt64.self)
         var frames = unsafe FrameList(
@@ -302,7 +323,10 @@ final class ThreadSampler {
             headCount: Int(HF_THREAD_HEAD_FRAMES),
             count: Int(HF_THREAD_FRAMES)
         )
-        let complete = unsafe walker.walk(context: context, limit: Self.maximumSteps) { frames.add($0) }
+        let complete = unsafe walker.walk(context: context, limit: Self.maximumSteps) {
+            frames.add($0)
+            note($0)
+        }
         let counts = frames.finish()
         unsafe entry.pointee.head_frame_count = counts.head
         unsafe entry.pointee.frames_omitted = counts.omitted
@@ -424,5 +448,35 @@ final class ThreadSampler {
         let wasThere = unsafe attempt.pointee.place == place
         unsafe attempt.pointee.place = place
         return !wasThere
+    }
+}
+
+/// Finds the async function among the frames of a thread that runs a job: the last one of the application before the runtime's.
+private struct AsyncFrame {
+    let runtime: Range<UInt64>
+    private var last: AwaitChain.Frame?
+    private var isDone = false
+    private var frames: UInt32 = 0
+    /// How many frames lie above its caller.
+    private(set) var position: UInt32 = 0
+
+    init(runtime: Range<UInt64>) {
+        self.runtime = runtime
+    }
+
+    /// Nil if the thread runs no job.
+    var found: AwaitChain.Frame? { isDone ? last : nil }
+
+    /// Takes the next program counter outwards.
+    mutating func note(_ programCounter: UInt64, _ walker: StackWalker) {
+        frames += 1
+        guard !isDone else { return }
+        if runtime.contains(programCounter) {
+            isDone = last != nil
+        } else if let image = unsafe walker.images.image(at: programCounter), unsafe image.pointee.kind == .application
+        {
+            last = walker.asyncFrame
+            position = frames
+        }
     }
 }

@@ -115,6 +115,10 @@ extension EventHost {
             ///
             /// They may hold secrets.
             public var capturesMemory = false
+            /// A signal by which the process logs what its tasks do, such as SIGQUIT; nil for none.
+            ///
+            /// The main loop takes it. `crashreport tasks` is answered even if that stands still.
+            public var taskDumpSignal: CInt?
             /// The size of a callout stack in bytes.
             package var calloutStackSize = 1 << 20
             /// The size in bytes of a stack on which jobs in fault boundaries run: of addresses, of which only those in use cost memory.

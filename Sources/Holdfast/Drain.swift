@@ -30,6 +30,8 @@ public final class Drain {
     public let parkedThread: CInt?
     private var holds = 0
     private var whenDone: (@MainActor () -> Void)?
+    /// Called first if the deadline has come.
+    var whenLate: (@MainActor () -> Void)?
     /// Fires at the deadline.
     private var late: HostRunLoop.Timer?
 
@@ -58,7 +60,10 @@ public final class Drain {
     /// Ends the drain at its deadline, on a loop.
     func keepTime(on loop: HostRunLoop) {
         let late = HostRunLoop.Timer(ofHost: "drain deadline", fireAt: deadline) { [weak self] _ in
-            MainActor.assumeIsolated { self?.finish() }
+            MainActor.assumeIsolated {
+                self?.whenLate?()
+                self?.finish()
+            }
         }
         self.late = late
         loop.add(late, to: .common)

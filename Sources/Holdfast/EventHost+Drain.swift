@@ -1,3 +1,4 @@
+internal import CrashReports
 internal import Logging
 internal import RunLoops
 
@@ -38,6 +39,12 @@ extension EventHost {
             loop.performWithoutWaking(in: .common, label: "drain handler") { handler(drain) }
         }
         loop.performWithoutWaking(in: .common, label: "drain") { whole.release() }
+        drain.whenLate = { [capture, logger = configuration.logger] in
+            // Not for long: it is late already.
+            guard let dump = TaskDumper(capture, within: .milliseconds(500)).dumpUnlessEmpty() else { return }
+            logger.warning("the deadline of the drain has come, and these tasks have not ended:")
+            for line in dump.lines { logger.warning("\(line)") }
+        }
         drain.keepTime(on: loop)
         loop.wakeUp()
     }

@@ -195,7 +195,8 @@ public final class EventHost {
                 decide: supervisor.decide(_:),
                 mayAbandon: supervisor.mayAbandon(_:),
                 decided: sink.decided(fault:decision:),
-                recorded: sink.recorded(slot:)
+                recorded: sink.recorded(slot:),
+                asked: sink.asked(number:)
             )
         } catch {
             throw EventHostError(error)
@@ -271,6 +272,11 @@ public final class EventHost {
             }
             try signalPort.attach(to: loop, of: self)
             try deadlines.watch(loop)
+        } catch {
+            throw EventHostError(error)
+        }
+        try observeTaskDumpSignal()
+        do {
             // The last that may fail: its thread never ends.
             try writer.start()
         } catch {
@@ -301,7 +307,8 @@ public final class EventHost {
                 capturesThreads: configuration.advanced.capturesThreads,
                 store: writer.store,
                 logger: configuration.logger,
-                abandonedItems: abandonedItems
+                abandonedItems: abandonedItems,
+                dumpTasks: { [capture] in TaskDumper(capture).dumpUnlessEmpty() }
             )
             stallMonitor.monitor = stallWatch?.monitor
         } catch {

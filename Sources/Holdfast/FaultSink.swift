@@ -28,6 +28,10 @@ final class FaultSink: Sendable {
         }
     }
 
+    func asked(number: UInt32) {
+        writer.withLock { $0 }?.ask(number)
+    }
+
     func recorded(slot: UInt32) {
         writer.withLock { $0 }?.enqueue(slot: slot)
     }

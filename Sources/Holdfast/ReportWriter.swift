@@ -64,6 +64,7 @@ final class ReportWriter: Sendable {
     private let drained = Semaphore()
     /// How many wait for the store to be up to date.
     private let flushers = Atomic<Int>(0)
+    private let answers = TaskAnswers()
     /// Ends a rest of the thread.
     private let hurry = Semaphore()
 
@@ -102,6 +103,15 @@ final class ReportWriter: Sendable {
         }
         wake.signal()
         if capture.slotsInUse > Self.scarce { hurry.signal() }
+    }
+
+    /// Takes the question what the tasks do: of another process, or for the log.
+    ///
+    /// Called on the crash thread, or on any other.
+    func ask(_ number: UInt32) {
+        answers.ask(number)
+        wake.signal()
+        hurry.signal()
     }
 
     /// Takes what the caller of a boundary knows of the fault in it, for the fault's report.
@@ -194,6 +204,7 @@ final class ReportWriter: Sendable {
             // next callout instead of 0.1 ms). That one goes on in less.
             usleep(500)
             wake.drain()
+            answer()
             lookAtSpool(&mends)
             let start = MonotonicClock.nanoseconds
             failedTries = writeWaiting(&batch, &hasEarly) ? 0 : failedTries + 1
@@ -209,6 +220,15 @@ final class ReportWriter: Sendable {
         hurry.drain()
         guard flushers.load(ordering: .sequentiallyConsistent) == 0, capture.slotsInUse <= Self.scarce else { return }
         hurry.wait(atMost: .nanoseconds(nanoseconds))
+    }
+
+    /// Answers another process, if one has asked.
+    private func answer() {
+        do {
+            try answers.answer(by: TaskDumper(capture), into: store) { logger.notice("\($0)") }
+        } catch {
+            logger.warning("cannot tell crashreport what the tasks do: \(error)")
+        }
     }
 
     /// Makes the spool whole again if somebody has cut it, and logs that.

@@ -43,7 +43,12 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
                 executor: (0, 0),
                 label: label.text,
                 item: label.item,
-                owner: Unmanaged.passUnretained(self).toOpaque()
+                owner: Unmanaged.passUnretained(self).toOpaque(),
+                task: 0,
+                opened: 0,
+                next: nil,
+                previous: nil,
+                is_open: false
             )
         )
         let words = unsafe unsafeBitCast(asUnownedTaskExecutor(), to: (UInt64, UInt64).self)
@@ -82,6 +87,7 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
     ) {
         let caller = unsafe unsafeBitCast(continuation, to: UnsafeContinuation<Void, any Error>.self)
         rest.withLock { unsafe $0.caller = caller }
+        unsafe hf_task_scope_open(scope)
         // This task waits from now on: the thread is free for the body.
         hf_task_pool_run_next(true)
         let operation: @Sendable () async -> Void = { [self] in
@@ -91,6 +97,7 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
             } catch {
                 result = .failure(error)
             }
+            unsafe hf_task_scope_close(scope)
             guard end() else { return }
             // The body's task ends now: the thread is free for the caller's.
             hf_task_pool_run_next(true)
@@ -104,6 +111,8 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
             } else {
                 Task(executorPreference: self, operation: operation)
             }
+        // A Task is the reference to the runtime's (swift/stdlib/public/Concurrency/Task.swift).
+        unsafe hf_task_scope_set_task(scope, UInt64(unsafeBitCast(task, to: UInt.self)))
         let isCancelled = rest.withLock { rest in
             rest.task = task
             return rest.isCancelled
@@ -134,6 +143,7 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
     /// - Returns: Whether it was not over yet.
     @discardableResult
     package func abandon(_ error: any Error) -> Bool {
+        unsafe hf_task_scope_close(scope)
         let isFirst = end()
         let (caller, cleanups) = unsafe rest.withLock { rest in
             defer { rest.cleanups = [] }
@@ -169,6 +179,39 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
             jobs.append(unsafe RunningJob(thread: found.thread, word: word, value: found.value))
         }
         return jobs
+    }
+
+    /// A boundary whose body has not ended.
+    package struct Open: Sendable {
+        /// The boundary; its caller may have an answer already, by its deadline.
+        package let boundary: FaultBoundary
+        /// When it began, in nanoseconds of CLOCK_MONOTONIC, to some milliseconds.
+        package let since: Int64
+        /// The address of the runtime's task of the body; 0 if it is not made yet.
+        package let task: UInt64
+    }
+
+    /// The boundaries whose bodies have not ended, the oldest first.
+    ///
+    /// Callable from any thread.
+    ///
+    /// - Parameter most: How many to return at most.
+    /// - Returns: The boundaries, and how many there are.
+    package static func open(atMost most: Int) -> (boundaries: [Open], count: Int) {
+        var count = 0
+        let scopes = unsafe [HFOpenScope](unsafeUninitializedCapacity: most) { buffer, filled in
+            guard let first = buffer.baseAddress else { return }
+            unsafe count = hf_task_scopes_copy(first, most) { owner in
+                _ = unsafe Unmanaged<FaultBoundary>.fromOpaque(owner).retain()
+            }
+            filled = min(count, most)
+        }
+        let boundaries = unsafe scopes.compactMap { scope -> Open? in
+            guard let owner = unsafe scope.owner else { return nil }
+            let boundary = unsafe Unmanaged<FaultBoundary>.fromOpaque(owner).takeRetainedValue()
+            return unsafe Open(boundary: boundary, since: scope.opened, task: scope.task)
+        }
+        return (boundaries.sorted { $0.since < $1.since }, count)
     }
 
     /// A job that runs, or ran a moment ago.

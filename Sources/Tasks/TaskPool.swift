@@ -125,6 +125,8 @@ package enum TaskPool {
         package let number: UInt64
         /// Its thread, as gettid(2) has it.
         package let thread: CInt
+        /// Whether a job runs.
+        package var isRunning: Bool { number % 2 == 1 }
         /// Whether somebody waits for the job that runs: the caller of its boundary, or jobs that wait for a worker.
         package let isBusy: Bool
     }

@@ -1,3 +1,4 @@
+import CCrashCapture
 import CRecoveryPoint
 import Testing
 
@@ -35,7 +36,7 @@ import Testing
     private static let function = hf_recovery_switch_start_address()
 
     private let walker: StackWalker
-    private let chain = AwaitChain()
+    private let chain = AwaitChain(runtime: 0..<0)
 
     init() throws {
         walker = try #require(StackWalker.own())
@@ -99,5 +100,77 @@ import Testing
         #expect(chain.context(in: place, with: walker) == contexts.address(0))
         frame[31] = contexts.address(1)
         #expect(chain.context(in: place, with: walker) == contexts.address(1))
+    }
+
+    // MARK: Tasks
+
+    /// A task in made-up memory: the words of its head, and of what follows it.
+    private final class MadeUpTask {
+        let words: UnsafeMutablePointer<UInt64>
+        private static let count = 64
+
+        init(id: UInt64 = 7, isChildOf parent: MadeUpTask? = nil) {
+            words = .allocate(capacity: Self.count)
+            words.initialize(repeating: 0, count: Self.count)
+            words[4] = id << 32 | (parent == nil ? 0 : 1 << 24) | 0x1900
+            if let parent { words[hf_task_size() / 8] = parent.address }
+        }
+
+        deinit { words.deallocate() }
+
+        var address: UInt64 { UInt64(UInt(bitPattern: words)) }
+
+        func wait(at function: UInt64 = AwaitChainTests.function, in context: UInt64) {
+            words[7] = function
+            words[8] = context
+        }
+    }
+
+    private func look(at task: UInt64) -> HFLookedTask {
+        var look = HFLookedTask()
+        look.task = task
+        chain.look(at: &look, with: walker)
+        return look
+    }
+
+    @Test func `A task that waits has its place and the chain behind it`() {
+        let contexts = Contexts(3)
+        contexts.link()
+        let task = MadeUpTask()
+        task.wait(in: contexts.address(0))
+        let look = look(at: task.address)
+        #expect(look.id == 7 && look.flags >> 8 & 0xff == 0x19)
+        // The place, and a caller for each context but the last, which is the runtime's.
+        #expect(look.await_count == 3 && look.awaits.0 == Self.function && look.awaits.2 == Self.function)
+        #expect(look.sibling == 0 && look.child_count == 0)
+    }
+
+    @Test(arguments: [0, 1, function + 1, 0x1000, .max] as [UInt64])
+    func `One that goes on nowhere, or waits in a circle, has no chain`(place: UInt64) {
+        let contexts = Contexts(2)
+        contexts.link()
+        let task = MadeUpTask()
+        task.wait(at: place, in: contexts.address(0))
+        #expect(look(at: task.address).await_count == 0)
+        task.wait(in: place)
+        #expect(look(at: task.address).await_count == 0)
+        contexts.set(1, parent: contexts.address(0))
+        task.wait(in: contexts.address(0))
+        #expect(look(at: task.address).await_count == 0)
+    }
+
+    @Test(arguments: [1, 4, 0x1000, 0x7fff_ffff_f000, .max, 0xdead_beef_dead_bee8] as [UInt64])
+    func `What is no task has no look`(address: UInt64) {
+        let look = look(at: address)
+        #expect(look.flags == 0 && look.await_count == 0 && look.child_count == 0)
+    }
+
+    @Test func `A child names its parent's next child, and a foreign one is none`() {
+        let (parent, other) = (MadeUpTask(), MadeUpTask())
+        let child = MadeUpTask(isChildOf: parent)
+        child.words[hf_task_size() / 8 + 1] = other.address
+        #expect(look(at: child.address).sibling == other.address)
+        // Nobody has seen a task of the runtime in this process, so where its status is is not known.
+        #expect(look(at: parent.address).status == 0 && look(at: parent.address).child_count == 0)
     }
 }

@@ -138,6 +138,16 @@ import Testing
         #expect(report.thread.frames.contains { $0.function == function })
         #expect(report.loop?.callout?.label == (how == "starved" ? nil : "stall-\(how)"))
         #expect(report.reason.hasPrefix("stalled for") && report.stall?.end == .wentOn)
+        guard how != "starved" else { return }
+        // Who awaits it, and what the other tasks did meanwhile.
+        let awaits = report.thread.frames.filter { $0.asyncRole != nil }.compactMap(\.function)
+        #expect(
+            awaits.contains { $0.contains("closure #2 in FaultBoundary.start") || $0.contains("attempt") },
+            "\(awaits)"
+        )
+        let group = try #require(report.tasks?.groups.first)
+        #expect(group.label == "stall-\(how)" && group.state == "running")
+        #expect(group.frames.contains { $0.function == function })
     }
 
     @Test func `A body that waits and a job that nobody waits for are no stalls`() throws {

@@ -35,6 +35,9 @@ import Testing
             frames: frames,
             headFrameCount: frames.count,
             framesOmitted: 0,
+            task: 0,
+            awaits: [],
+            awaitPosition: 0,
             isWalkComplete: true,
             callout: nil
         )

@@ -6,6 +6,8 @@
 #include "async_registers.h"
 #include "async_state.h"
 #include "async_syscalls.h"
+#include "async_verdict.h"
+#include "job_state.h"
 #include "recovery_point.h"
 #include "thread_sampling.h"
 
@@ -34,6 +36,8 @@ typedef struct Request {
     char name[16];
     /// The callout of its loop. It lies on the thread's own stack, which does not change while it stands still. NULL outside of callouts.
     const HFCalloutInfo *callout;
+    /// The task that is current on the thread; 0 for none.
+    uint64_t task;
     /// A copy: the thread's own is gone when it goes on.
     ucontext_t context;
 } Request;
@@ -99,6 +103,7 @@ static bool stand_still(Request *request, uint32_t word, int signal, const sigin
     HF_SYSCALL2(SYS_prctl, PR_GET_NAME, request->name);
     const HFRecoveryPoint *point = hf_current_recovery_point;
     request->callout = point != NULL ? point->info : NULL;
+    request->task = hf_async_current_task();
     if (request == &requests[overdue_index]) {
         hf_async_outline_record(&own.interrupted, signal, info, &request->context);
     }
@@ -127,6 +132,11 @@ bool hf_async_answer_sample(int signal, const siginfo_t *info, void *context, ui
     // A forked child has a copy of the requests, none of which is to its thread.
     Request *request = is_ours ? request_to(self, &word) : NULL;
     if (request == NULL) {
+        uint64_t value = (uint64_t)(uintptr_t)info->si_value.sival_ptr;
+        if (is_ours && info->si_code == SI_QUEUE && (value >> 32 << 32) == HF_QUESTION_MARK) {
+            hf_async_take_question(value);
+            return false;
+        }
         // If the signal came from the process itself, the request was taken back before it came.
         if (!is_ours || info->si_code != SI_TKILL || info->si_pid != hf_capture_state.pid) {
             leave_to_default(signal, info);
@@ -240,6 +250,8 @@ ucontext_t *hf_async_begin_walk(uint32_t index, HFThreadEntry *entry) {
     }
     return &request->context;
 }
+
+uint64_t hf_async_task_of(uint32_t index) { return requests[index].task; }
 
 void hf_async_copy_callout(uint32_t index, HFLookedCallout *callout) {
     HFCalloutInfo copy = {0};

@@ -15,6 +15,8 @@ static _Atomic(uint32_t) pending;
 static _Atomic(uint32_t) ender;
 /// How often a library was unloaded.
 static _Atomic(uint32_t) unload_count;
+/// The question of another process, with HF_QUESTION_MARK; 0 for none. A later one takes its place.
+static _Atomic(uint64_t) question;
 /// Set when the deciding thread is to end.
 static _Atomic(bool) withdrawn;
 
@@ -26,6 +28,15 @@ static void notify_decider(void) {
 void hf_async_note_unload(void) {
     atomic_fetch_add_explicit(&unload_count, 1, memory_order_acq_rel);
     notify_decider();
+}
+
+void hf_async_take_question(uint64_t value) {
+    atomic_store_explicit(&question, value, memory_order_release);
+    notify_decider();
+}
+
+uint32_t hf_capture_take_question(void) {
+    return (uint32_t)atomic_exchange_explicit(&question, 0, memory_order_acq_rel);
 }
 
 void hf_async_withdraw_decider(bool withdraws) {
@@ -163,6 +174,9 @@ uint32_t hf_capture_wait(uint32_t *slot, uint32_t *unloads) {
         }
         if (hf_capture_is_look_wanted()) {
             return HF_WORK_LOOK;
+        }
+        if (atomic_load_explicit(&question, memory_order_acquire) != 0) {
+            return HF_WORK_QUESTION;
         }
         if (atomic_load_explicit(&withdrawn, memory_order_acquire)) {
             return HF_WORK_END;

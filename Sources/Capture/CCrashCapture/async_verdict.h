@@ -14,6 +14,9 @@ uint32_t hf_async_park(HFRecord *record);
 /// Has the deciding thread list the images again before it walks a stack: a library was unloaded. Safe to call from a signal handler.
 void hf_async_note_unload(void);
 
+/// Hands the question of another process to the deciding thread: HF_QUESTION_MARK and a number. Safe to call from a signal handler.
+void hf_async_take_question(uint64_t value);
+
 /// Tells the deciding thread to end as soon as no fault waits, or not to.
 void hf_async_withdraw_decider(bool withdraws);
 

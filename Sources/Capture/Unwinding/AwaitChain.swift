@@ -24,17 +24,33 @@ struct AwaitChain {
     /// More parents than any program nests.
     private static let mostTasks = 16
 
+    /// Where the Swift runtime's part for tasks is.
+    let runtime: Range<UInt64>
     private let isLayoutKnown = hf_task_layout_is_known()
     private let taskSize = UInt64(hf_task_size())
+
+    /// Makes one.
+    init(runtime: Range<UInt64>) {
+        self.runtime = runtime
+    }
 
     /// Writes the chain behind a frame into a record.
     func write(behind frame: Frame?, to record: UnsafeMutablePointer<HFRecord>, with walker: StackWalker) {
         unsafe record.pointee.await_count = 0
-        guard isLayoutKnown, let frame else { return }
+        guard isLayoutKnown, frame != nil else { return }
         unsafe noteTask(of: record, with: walker)
-        guard let context = context(in: frame, with: walker) else { return }
-        unsafe append(context, to: record, with: walker)
-        var task = unsafe record.pointee.task
+        unsafe write(behind: frame, of: record.pointee.task, to: hf_record_awaits(record), with: walker)
+    }
+
+    /// Writes the chain behind a frame of a task; 0 for a task that is not known, whose parents are not either.
+    func write(behind frame: Frame?, of task: UInt64, to awaits: HFAwaits, with walker: StackWalker) {
+        guard isLayoutKnown, let frame, let context = context(in: frame, with: walker) else { return }
+        unsafe append(context, to: awaits, with: walker)
+        unsafe appendParents(of: task, to: awaits, with: walker)
+    }
+
+    private func appendParents(of task: UInt64, to awaits: HFAwaits, with walker: StackWalker) {
+        var task = task
         var tasks = 0
         while tasks < Self.mostTasks {
             tasks += 1
@@ -42,16 +58,20 @@ struct AwaitChain {
                 let context = walker.load(parent &+ Self.resumeContextOffset),
                 verifiedLength(of: context, with: walker) != nil
             else { return }
-            guard unsafe append(UInt64(HF_AWAIT_PARENT_TASK), to: record) else { return }
-            unsafe append(context, to: record, with: walker)
+            guard unsafe hf_add_await(awaits, UInt64(HF_AWAIT_PARENT_TASK)) else { return }
+            unsafe append(context, to: awaits, with: walker)
             task = parent
         }
     }
 
     // MARK: The task
 
+    /// Job::ResumeTask: where a task that waits goes on.
+    private static var resumeTaskOffset: UInt64 { 56 }
     /// AsyncTask::ResumeContext, the first word behind Job.
     private static var resumeContextOffset: UInt64 { 64 }
+    /// The innermost TaskStatusRecord of ActiveTaskStatus, behind its flags (swift/stdlib/public/Concurrency/TaskPrivate.h).
+    private static var statusRecordOffset: UInt64 { UInt64(HF_TASK_STATUS_OFFSET) + 8 }
     /// Job::Flags, of which bit 24 is Task_IsChildTask (swift/include/swift/ABI/MetadataValues.h, JobFlags), and Job::Id.
     private static var flagsOffset: UInt64 { 32 }
     private static var childTaskFlag: UInt64 { 1 << 24 }
@@ -69,6 +89,65 @@ struct AwaitChain {
             let parent = walker.load(task &+ taskSize), parent != 0, parent % 8 == 0
         else { return nil }
         return parent
+    }
+
+    // MARK: A task that is looked at
+
+    /// More groups and `async let`s than any function has.
+    private static let mostStatusRecords = 64
+
+    /// Reads what a task does while nobody asks it: another thread may run it meanwhile, so all of this may be out of date.
+    ///
+    /// If it has gone on while its chain was read, there is no chain.
+    func look(at look: UnsafeMutablePointer<HFLookedTask>, with walker: StackWalker) {
+        let task = unsafe look.pointee.task
+        walker.forgetMemory()
+        guard isLayoutKnown, task % 8 == 0, let flags = walker.load(task &+ Self.flagsOffset) else { return }
+        unsafe look.pointee.flags = UInt32(truncatingIfNeeded: flags)
+        unsafe look.pointee.id = UInt32(truncatingIfNeeded: flags >> 32)
+        if hf_task_status_is_known() {
+            let status = walker.load(task &+ UInt64(HF_TASK_STATUS_OFFSET)) ?? 0
+            unsafe look.pointee.status = UInt32(truncatingIfNeeded: status)
+            unsafe noteChildren(of: task, in: look, with: walker)
+        }
+        if parent(of: task, with: walker) != nil {
+            unsafe look.pointee.sibling = walker.load(task &+ taskSize &+ 8) ?? 0
+        }
+        let place = place(of: task, with: walker)
+        guard place.context != 0, isFunctionStart(place.function, with: walker),
+            verifiedLength(of: place.context, with: walker) != nil
+        else { return }
+        let awaits = unsafe hf_looked_awaits(look)
+        _ = unsafe hf_add_await(awaits, place.function)
+        unsafe append(place.context, to: awaits, with: walker)
+        walker.forgetMemory()
+        let now = self.place(of: task, with: walker)
+        if now.function != place.function || now.context != place.context { unsafe look.pointee.await_count = 0 }
+    }
+
+    /// Where a task goes on.
+    private func place(of task: UInt64, with walker: StackWalker) -> (function: UInt64, context: UInt64) {
+        let function = walker.load(task &+ Self.resumeTaskOffset) ?? 0
+        return (function, walker.load(task &+ Self.resumeContextOffset) ?? 0)
+    }
+
+    /// Notes the first child of each group and each `async let`.
+    ///
+    /// Both are status records of their task whose third word is the first child (swift/include/swift/ABI/TaskStatus.h). A child says whose
+    /// it is.
+    private func noteChildren(of task: UInt64, in look: UnsafeMutablePointer<HFLookedTask>, with walker: StackWalker) {
+        var record = walker.load(task &+ Self.statusRecordOffset) ?? 0
+        var records = 0
+        while record != 0, record % 8 == 0, records < Self.mostStatusRecords {
+            records += 1
+            if let child = walker.load(record &+ 16), child != 0, child % 8 == 0,
+                let parent = parent(of: child, with: walker), parent == task
+            {
+                guard unsafe hf_add_child(look, child) else { return }
+            }
+            guard let next = walker.load(record &+ 8) else { return }
+            record = next
+        }
     }
 
     // MARK: Contexts
@@ -122,16 +201,12 @@ struct AwaitChain {
     }
 
     /// Appends a chain that was verified, without its end, which is the runtime's.
-    private func append(_ context: UInt64, to record: UnsafeMutablePointer<HFRecord>, with walker: StackWalker) {
+    private func append(_ context: UInt64, to awaits: HFAwaits, with walker: StackWalker) {
         var context = context
         while let parent = walker.load(context), parent != 0, let resume = walker.load(context &+ 8) {
-            guard unsafe append(resume, to: record) else { return }
+            guard unsafe hf_add_await(awaits, resume) else { return }
             context = parent
         }
-    }
-
-    private func append(_ address: UInt64, to record: UnsafeMutablePointer<HFRecord>) -> Bool {
-        unsafe hf_capture_add_await(record, address)
     }
 
     // MARK: Rehearsal
@@ -157,5 +232,8 @@ struct AwaitChain {
         let frame = Frame(stackPointer: start + 40 * 8, framePointer: start + 40 * 8, contextRegister: 0)
         unsafe write(behind: frame, to: record, with: walker)
         unsafe record.pointee.await_count = 0
+        var looked = HFLookedTask()
+        looked.task = start
+        unsafe look(at: &looked, with: walker)
     }
 }

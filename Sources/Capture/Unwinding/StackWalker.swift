@@ -194,6 +194,9 @@ internal import LinuxSystem
         return unsafe pointer.loadUnaligned(as: UInt64.self)
     }
 
+    /// Forgets what was read of memory that changes.
+    func forgetMemory() { window.reset() }
+
     // MARK: Rows
 
     // They come from the tables that compilers write for exceptions (`.eh_frame`).

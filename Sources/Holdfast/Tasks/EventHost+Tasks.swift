@@ -1,4 +1,5 @@
 internal import CrashCapture
+internal import CrashReports
 internal import Glibc
 internal import Logging
 internal import RunLoops
@@ -107,6 +108,20 @@ extension EventHost {
 }
 
 extension EventHost {
+    /// What the tasks of fault boundaries and their children do, as text: how long each has run, where it is or waits, and who awaits that.
+    ///
+    /// `crashreport tasks` shows the same of a running process. Nobody is stopped for it, but for about 100 us each thread that runs one.
+    /// It takes milliseconds, and longer for thousands of tasks. Callable from any thread.
+    public nonisolated func describeTasks() -> String {
+        TaskDumper(capture).dump().map { $0.lines.joined(separator: "\n") } ?? ""
+    }
+
+    /// Has the tasks logged when a signal comes.
+    func observeTaskDumpSignal() throws(EventHostError) {
+        guard let signal = configuration.advanced.taskDumpSignal else { return }
+        try onSignal(signal) { [writer] _ in writer.ask(TaskAnswers.forLog) }
+    }
+
     /// Has jobs of tasks watched that keep a thread of the pool for long.
     private func watchWorkers() {
         guard let monitor = stallMonitor.monitor else { return }

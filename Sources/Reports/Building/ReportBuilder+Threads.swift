@@ -9,11 +9,7 @@ extension ReportBuilder {
                 id: thread.id,
                 name: thread.name.isEmpty ? nil : thread.name,
                 isMain: thread.id == pid,
-                frames: frames(
-                    at: thread.frames,
-                    headCount: thread.headFrameCount,
-                    omitted: thread.framesOmitted
-                ),
+                frames: frames(of: thread),
                 framesOmitted: thread.framesOmitted,
                 framesTruncated: thread.outcome != .walked,
                 registers: registers(of: thread),
@@ -22,6 +18,17 @@ extension ReportBuilder {
                 sampledAfter: max(0, thread.sampledAfter)
             )
         }
+    }
+
+    /// The calls of a thread that was looked at.
+    func frames(of thread: ThreadSnapshot.Thread) -> [CrashReport.Frame] {
+        frames(
+            at: thread.frames,
+            headCount: thread.headFrameCount,
+            omitted: thread.framesOmitted,
+            awaits: thread.awaits,
+            after: thread.awaitPosition
+        )
     }
 
     /// Those that tell where it is.

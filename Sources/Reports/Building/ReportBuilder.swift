@@ -124,7 +124,7 @@ package final class ReportBuilder {
     package func report(of sighting: StallSighting, images: [CrashReport.Image], notes: [String]) -> CrashReport {
         use(images)
         let (stall, seen) = (sighting.stall, sighting.thread)
-        let frames = frames(at: seen.frames, headCount: seen.headFrameCount, omitted: seen.framesOmitted)
+        let frames = frames(of: seen)
         var report = CrashReport(
             id: id(of: stall.number, in: process.pid, at: stall.begin, isStall: true),
             subject: .stall(stall),
@@ -154,6 +154,7 @@ package final class ReportBuilder {
             ),
             images: images,
             verdict: CrashReport.Verdict(decision: .wait, reason: "nothing is done about it: it may end by itself"),
+            tasks: sighting.tasks,
             notes: notes + self.notes
         )
         report.explain()
@@ -180,16 +181,20 @@ package final class ReportBuilder {
     ///   - addresses: Program counters, innermost first: the first one exact, the rest return addresses.
     ///   - headCount: How many of them are the innermost ones.
     ///   - omitted: How many lie between these and the rest.
+    ///   - awaits: The async calls behind them, as a record has them.
+    ///   - awaitPosition: After how many of the addresses they come.
     ///   - images: The images of the process.
     /// - Returns: A frame for each, and those that were inlined there.
     package func frames(
         at addresses: [UInt64],
         headCount: Int,
         omitted: Int,
+        awaits: [UInt64] = [],
+        after awaitPosition: Int = .max,
         images: [CrashReport.Image]
     ) -> [CrashReport.Frame] {
         use(images)
-        return frames(at: addresses, headCount: headCount, omitted: omitted)
+        return frames(at: addresses, headCount: headCount, omitted: omitted, awaits: awaits, after: awaitPosition)
     }
 
     /// The same, with the images that are in use.

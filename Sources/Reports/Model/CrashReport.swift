@@ -44,6 +44,8 @@ public struct CrashReport: Sendable, Hashable {
     public var verdict: Verdict
     /// What was done around the verdict; nil if there is nothing to say about it.
     public var recovery: Recovery?
+    /// What the tasks in fault boundaries did during a stall; nil if there were none.
+    package var tasks: TaskDump?
     /// What could not be had, and other remarks.
     public var notes: [String] = []
 }
@@ -99,7 +101,7 @@ extension CrashReport: Codable {
     private enum CodingKeys: String, CodingKey {
         case schemaVersion, id, kind, reason, diagnosis, timestamp, fingerprint, occurrences, process, host, runtime,
             fault, loop
-        case threads, threadsOmitted, context, images, verdict, recovery, stall, notes
+        case threads, threadsOmitted, context, images, verdict, recovery, stall, tasks, notes
     }
 
     /// Reads a report.
@@ -142,6 +144,7 @@ extension CrashReport: Codable {
         images = try container.decode([Image].self, forKey: .images)
         verdict = try container.decode(Verdict.self, forKey: .verdict)
         recovery = try container.decodeIfPresent(Recovery.self, forKey: .recovery)
+        tasks = try container.decodeIfPresent(TaskDump.self, forKey: .tasks)
         notes = try container.decode([String].self, forKey: .notes)
     }
 
@@ -171,6 +174,7 @@ extension CrashReport: Codable {
         try container.encode(verdict, forKey: .verdict)
         try container.encodeIfPresent(recovery, forKey: .recovery)
         try container.encodeIfPresent(stall, forKey: .stall)
+        try container.encodeIfPresent(tasks, forKey: .tasks)
         try container.encode(notes, forKey: .notes)
     }
 }

@@ -96,6 +96,11 @@ package struct ThreadSnapshot: Sendable, Hashable {
         /// How many frames lie between the head and the tail.
         package var framesOmitted = 0
 
+        /// The async calls behind the first `awaitPosition` frames, as a record has them.
+        package var awaits: [UInt64] = []
+        /// See `awaits`.
+        package var awaitPosition = 0
+
         /// A thread that nobody has looked at.
         package init(id: Int) { self.id = id }
     }

@@ -14,6 +14,8 @@ package struct StallSighting: Sendable {
     package var others: [ThreadSnapshot.Thread]
     /// How many more there were.
     package var othersOmitted: Int
+    /// What the tasks in fault boundaries did; nil if there were none.
+    package var tasks: TaskDump?
 
     /// Takes what was seen.
     package init(
@@ -23,7 +25,8 @@ package struct StallSighting: Sendable {
         loop: CrashReport.LoopState?,
         context: FaultContext?,
         others: [ThreadSnapshot.Thread] = [],
-        othersOmitted: Int = 0
+        othersOmitted: Int = 0,
+        tasks: TaskDump? = nil
     ) {
         self.stall = stall
         self.uptimeNanoseconds = uptimeNanoseconds
@@ -32,5 +35,6 @@ package struct StallSighting: Sendable {
         self.context = context
         self.others = others
         self.othersOmitted = othersOmitted
+        self.tasks = tasks
     }
 }

@@ -27,6 +27,19 @@ size_t hf_task_size(void) {
     return &_swift_concurrency_debug_asyncTaskSize != NULL ? _swift_concurrency_debug_asyncTaskSize : 0;
 }
 
+static _Atomic(bool) is_status_known;
+
+bool hf_task_status_is_known(void) { return atomic_load_explicit(&is_status_known, memory_order_acquire); }
+
+/// Job::Flags has the same priority as the status, and this task runs.
+static void confirm_status(uintptr_t task) {
+    uint32_t flags = *(const uint32_t *)(task + 32);
+    uint32_t status = *(const uint32_t *)(task + HF_TASK_STATUS_OFFSET);
+    bool agrees = hf_task_layout_is_known() && (flags >> 8 & 0xff) != 0 && (status & 0xff) == (flags >> 8 & 0xff) &&
+                  (status & (HF_TASK_RUNNING | HF_TASK_QUEUED | HF_TASK_COMPLETE)) == HF_TASK_RUNNING;
+    atomic_store_explicit(&is_status_known, agrees, memory_order_release);
+}
+
 HFJobPlaces hf_job_places;
 
 /// The word of the task in the library's storage.
@@ -66,6 +79,7 @@ bool hf_job_state_find(void) {
     uintptr_t thread = (uintptr_t)__builtin_thread_pointer();
     hf_job_places.task = (ptrdiff_t)((uintptr_t)&storage.first[task_offset] - thread);
     hf_job_places.record = (ptrdiff_t)((uintptr_t)&storage.first[record] - thread);
+    confirm_status(task);
     return true;
 }
 

@@ -28,6 +28,8 @@ struct OngoingStall {
     private var shown: ThreadLook?
     private var others: [ThreadSnapshot.Thread] = []
     private var othersOmitted = 0
+    /// What the tasks in fault boundaries did; nil if there were none, or before the desk has asked.
+    var tasks: TaskDump?
     private var remarks: [String] = []
     /// How long something must last to be a stall; the policy of the item can raise this.
     private let threshold: Duration
@@ -193,7 +195,8 @@ struct OngoingStall {
             loop: loop,
             context: context,
             others: others,
-            othersOmitted: others.isEmpty ? 0 : othersOmitted
+            othersOmitted: others.isEmpty ? 0 : othersOmitted,
+            tasks: tasks
         )
         return builder.report(of: sighting, images: images, notes: notes)
     }

@@ -34,6 +34,7 @@ extension ThreadSnapshot.Thread {
         systemCall = look.systemCall
         sampledAfter = time / .seconds(1)
         (frames, headFrameCount, framesOmitted) = (look.frames, look.headFrameCount, look.framesOmitted)
+        (awaits, awaitPosition) = (look.awaits, look.awaitPosition)
     }
 }
 

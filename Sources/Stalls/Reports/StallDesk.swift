@@ -8,6 +8,8 @@ final class StallDesk: @unchecked Sendable {
     private let store: ReportStore
     private let capture: CrashCapture
     private let herald: StallHerald
+    /// Says what the tasks in fault boundaries do; nil if there are none.
+    private let dumpTasks: @Sendable () -> TaskDump?
     private let thread = SerialThread(name: "holdfast-stalled")
     // Used on the thread only.
     /// Final reports that could not be written.
@@ -15,6 +17,8 @@ final class StallDesk: @unchecked Sendable {
     private var images: [CrashReport.Image] = []
     private var imagesVersion: UInt32?
     private var builder: ReportBuilder?
+    /// What the tasks did when a stall that lasts was first written, by its number.
+    private var tasks: [UInt64: TaskDump] = [:]
     /// For each cause, the report that counts its stalls in this process.
     private var groups: [Fingerprint: ReportID] = [:]
 
@@ -30,7 +34,13 @@ final class StallDesk: @unchecked Sendable {
     /// The maximum number of causes to group by; stalls of further causes get a report each.
     private static let mostGroups = 1024
 
-    init(store: ReportStore, capture: CrashCapture, herald: StallHerald) {
+    init(
+        store: ReportStore,
+        capture: CrashCapture,
+        herald: StallHerald,
+        dumpTasks: @escaping @Sendable () -> TaskDump?
+    ) {
+        self.dumpTasks = dumpTasks
         self.store = store
         self.capture = capture
         self.herald = herald
@@ -89,10 +99,21 @@ final class StallDesk: @unchecked Sendable {
         }
         let builder = self.builder ?? ReportBuilder(process: stall.process.process)
         self.builder = builder
+        let stall = withTasks(stall, isOver: over != nil)
         let report = stall.report(over: over, builder, images: images, ticks: ticks)
         guard over != nil else { return try store.write(report) }
         let id = try store.finish(stall: report, countingIn: groups[report.fingerprint])
         if groups.count < Self.mostGroups || groups[report.fingerprint] != nil { groups[report.fingerprint] = id }
+    }
+
+    /// Adds what the tasks do, once, while the stall lasts.
+    private func withTasks(_ stall: OngoingStall, isOver: Bool) -> OngoingStall {
+        let number = stall.stall.number
+        if !isOver, tasks[number] == nil, stall.stall.isLasting() { tasks[number] = dumpTasks() }
+        var stall = stall
+        stall.tasks = tasks[number]
+        if isOver { tasks[number] = nil }
+        return stall
     }
 
     /// Reads the images again if libraries were loaded since the stall was found.

@@ -19,7 +19,8 @@ package struct StallWatch: Sendable {
         capturesThreads: Bool,
         store: ReportStore,
         logger: Logger,
-        abandonedItems: AbandonedItems
+        abandonedItems: AbandonedItems,
+        dumpTasks: @escaping @Sendable () -> TaskDump? = { nil }
     ) throws(Errno) {
         let herald = StallHerald(handlers, logger)
         let ticks = policy.tick.map { period in
@@ -36,7 +37,7 @@ package struct StallWatch: Sendable {
             abandonedItems: abandonedItems,
             items: .shared,
             herald: herald,
-            desk: StallDesk(store: store, capture: capture, herald: herald),
+            desk: StallDesk(store: store, capture: capture, herald: herald, dumpTasks: dumpTasks),
             statistics: { ticks?.statistics }
         )
         self.reporter = reporter

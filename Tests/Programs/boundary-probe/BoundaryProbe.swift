@@ -27,6 +27,9 @@ import Synchronization
         if arguments[1].hasPrefix("stall-") {
             configuration.stallPolicy = StallPolicy(rule: .once(after: .milliseconds(100)))
         }
+        if arguments[1] == "tasks" { configuration.stallPolicy = nil }
+        if arguments[1] == "tasks-signal" { configuration.advanced.taskDumpSignal = SIGQUIT }
+        if arguments[1] == "tasks-unseen" { configuration.advanced.capturesThreads = false }
         configuration.restart = .exit(deniedStatus)
         try await MainActor.run { _ = try EventHost.start(configuration) }
         try await scenario(arguments.count > 3 ? Int(arguments[3]) ?? 0 : 0)
@@ -34,7 +37,7 @@ import Synchronization
     }
 
     static let scenarios: [String: @Sendable (Int) async throws -> Void] = resumed.merging(denied) { $1 }
-        .merging(chained) { $1 }.merging(late) { $1 }.merging(stalled) { $1 }
+        .merging(chained) { $1 }.merging(late) { $1 }.merging(stalled) { $1 }.merging(waitingTasks) { $1 }
 }
 
 func say(_ line: String) {

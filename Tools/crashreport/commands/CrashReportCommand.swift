@@ -18,6 +18,7 @@ struct CrashReportCommand: ParsableCommand {
               crashreport show 01a1fcd57d5b    by the first digits of its identifier
               crashreport stats                how often, since when, in which builds
               crashreport watch                faults and stalls as they happen
+              crashreport tasks                what the tasks of a running process do
 
             ENVIRONMENT:
               HOLDFAST_STORE   the store; else
@@ -32,7 +33,8 @@ struct CrashReportCommand: ParsableCommand {
 
             EXIT STATUS:
               0   success; also when the reader of the output went away
-              1   there is no report, none that fits the filters, or no store to look after
+              1   there is no report, none that fits the filters, no store to look after,
+                  or no process that answers
               64  wrong usage, or no environment variable says where the store is
               65  a report or the store is damaged or may not be read
               66  no report, or more than one, has such an identifier
@@ -43,7 +45,7 @@ struct CrashReportCommand: ParsableCommand {
         subcommands: [
             ListCommand.self, ShowCommand.self, StatsCommand.self, WatchCommand.self, DiffCommand.self,
             ExportCommand.self, HTMLReportCommand.self, SymbolicateCommand.self, PathCommand.self, VerifyCommand.self,
-            PruneCommand.self,
+            PruneCommand.self, TasksCommand.self,
         ]
     )
 

@@ -49,6 +49,7 @@ package struct ReportText {
         addRegisters(to: &output)
         addMemory(to: &output)
         addImages(to: &output)
+        addTasks(to: &output)
         addNotes(to: &output)
         return output.text
     }
@@ -261,6 +262,12 @@ package struct ReportText {
         if report.images.count > Self.mostImages {
             output.end("  \(layout.gap) \(report.images.count - Self.mostImages) more", .faint)
         }
+    }
+
+    func addTasks(to output: inout StyledText) {
+        guard let tasks = report.tasks else { return }
+        output.heading("Tasks in fault boundaries")
+        for line in tasks.lines { output.end(layout.visible(line.isEmpty ? line : "  " + line)) }
     }
 
     func addNotes(to output: inout StyledText) {

@@ -49,16 +49,6 @@ typedef struct HFCaptureConfiguration {
 /// terminal path. Returns 0 or the `errno` of the failing call. Not safe to call from a signal handler.
 int hf_capture_install(const HFCaptureConfiguration *_Nonnull configuration);
 
-/// Adds an async call to a record. Returns false if there is no room for it. Safe to call from a signal handler.
-static inline bool hf_capture_add_await(HFRecord *_Nonnull record, uint64_t address) {
-    if (record->await_count >= HF_MAXIMUM_AWAITS) {
-        return false;
-    }
-    record->awaits[record->await_count] = address;
-    record->await_count += 1;
-    return true;
-}
-
 /// Has exit(3) count as the orderly end of the process: an async main ends by it, and closes nothing. Callable from any thread.
 void hf_capture_expect_exit(void);
 
@@ -201,7 +191,12 @@ enum {
     HF_WORK_LOOK = 2,
     /// Nothing any more: the thread ends (hf_capture_withdraw).
     HF_WORK_END = 3,
+    /// Another process wants to know what the tasks do (hf_capture_take_question).
+    HF_WORK_QUESTION = 4,
 };
+
+/// Takes the question of another process; returns its number. For the deciding thread only.
+uint32_t hf_capture_take_question(void);
 
 /// Waits until there is something to do, and returns what.
 ///

@@ -103,7 +103,8 @@ bool hf_async_is_traced(void);
 // MARK: A look at one thread
 //
 // Looking at one thread although nothing has faulted: where it is, what it waits for, and the callout of its loop. The crash thread does
-// it, because it walks stacks; faults go first. The thread is asked to stand still as for the samples of a fault.
+// it, because it walks stacks; faults go first. The thread is asked to stand still as for the samples of a fault. Or at one task, which
+// nobody asks anything: its memory is read, and what does not verify is not told.
 
 /// The callout of a thread's loop when the thread stood still.
 typedef struct HFLookedCallout {
@@ -118,6 +119,64 @@ typedef struct HFLookedCallout {
     char label[HF_LABEL_SIZE];
 } HFLookedCallout;
 
+/// Where async calls are written.
+typedef struct HFAwaits {
+    uint64_t *_Nonnull addresses;
+    uint32_t *_Nonnull count;
+    uint32_t capacity;
+} HFAwaits;
+
+/// Adds an async call. Returns false if there is no room for it. Safe to call from a signal handler.
+static inline bool hf_add_await(HFAwaits awaits, uint64_t address) {
+    if (*awaits.count >= awaits.capacity) {
+        return false;
+    }
+    awaits.addresses[*awaits.count] = address;
+    *awaits.count += 1;
+    return true;
+}
+
+static inline HFAwaits hf_record_awaits(HFRecord *_Nonnull record) {
+    return (HFAwaits){record->awaits, &record->await_count, HF_MAXIMUM_AWAITS};
+}
+
+enum { HF_LOOKED_AWAITS = 64, HF_LOOKED_CHILDREN = 32 };
+
+/// What a look saw of a task of the Swift runtime.
+typedef struct HFLookedTask {
+    /// Its address: the caller sets it, or 0 for a look at a thread, which has that of its current task then.
+    uint64_t task;
+    /// JobFlags and Job::Id; 0 if it could not be read.
+    uint32_t flags;
+    uint32_t id;
+    /// The flags of its ActiveTaskStatus; 0 if it is not known where they are.
+    uint32_t status;
+    /// After how many frames of the thread the async calls come.
+    uint32_t await_position;
+    /// Where it goes on, and the async calls behind that, innermost first; those of a thread begin behind its frames.
+    uint32_t await_count;
+    uint32_t child_count;
+    uint64_t awaits[HF_LOOKED_AWAITS];
+    /// The first child of each group and each `async let`.
+    uint64_t children[HF_LOOKED_CHILDREN];
+    /// The next child of the same parent; 0 for none.
+    uint64_t sibling;
+} HFLookedTask;
+
+static inline HFAwaits hf_looked_awaits(HFLookedTask *_Nonnull task) {
+    return (HFAwaits){task->awaits, &task->await_count, HF_LOOKED_AWAITS};
+}
+
+/// Adds a child. Returns false if there is no room for it. Safe to call from a signal handler.
+static inline bool hf_add_child(HFLookedTask *_Nonnull task, uint64_t child) {
+    if (task->child_count >= HF_LOOKED_CHILDREN) {
+        return false;
+    }
+    task->children[task->child_count] = child;
+    task->child_count += 1;
+    return true;
+}
+
 /// An attempt to interrupt a callout.
 typedef struct HFInterruption HFInterruption;
 
@@ -126,6 +185,7 @@ typedef struct HFThreadLook {
     /// The caller sets only `id`.
     HFThreadEntry entry;
     HFLookedCallout callout;
+    HFLookedTask task;
     /// HF_SAMPLING_…: whether threads could be asked at all.
     uint32_t obstacle;
     uint32_t reserved;
@@ -150,6 +210,9 @@ void hf_capture_end_look(void);
 
 /// Copies the callout of a thread that stands still. For the crash thread, between hf_async_begin_walk() and hf_async_end_walk().
 void hf_async_copy_callout(uint32_t index, HFLookedCallout *_Nonnull callout);
+
+/// The task that is current on a thread that stands still; 0 for none. For the crash thread, as above.
+uint64_t hf_async_task_of(uint32_t index);
 
 // MARK: A callout that takes too long
 //

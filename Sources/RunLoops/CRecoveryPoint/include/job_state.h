@@ -36,6 +36,16 @@ uintptr_t hf_async_current_task(void);
 /// Whether tasks have the layout that is known here: the runtime exports a version of it.
 bool hf_task_layout_is_known(void);
 
+/// Where a task has its ActiveTaskStatus: behind AsyncTask::ResumeContext, a reserved word, and the two of PrivateStorage that keep exclusivity
+/// accesses (swift/include/swift/ABI/Task.h, swift/stdlib/public/Concurrency/TaskPrivate.h).
+enum { HF_TASK_STATUS_OFFSET = 96 };
+
+/// Flags of an ActiveTaskStatus, beside the priority in the lowest byte.
+enum { HF_TASK_CANCELLED = 0x100, HF_TASK_RUNNING = 0x800, HF_TASK_QUEUED = 0x1000, HF_TASK_COMPLETE = 0x2000 };
+
+/// Whether the status is there: hf_job_state_find() has seen that of a task that ran. Safe to call from a signal handler.
+bool hf_task_status_is_known(void);
+
 /// The size of a task in bytes, without what follows it; 0 if that is not known.
 size_t hf_task_size(void);
 

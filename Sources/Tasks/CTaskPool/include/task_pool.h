@@ -31,7 +31,37 @@ typedef struct HFTaskScope {
     uint64_t item;
     /// The object that it is part of, for whoever hears of an abandoned job.
     void *_Nonnull owner;
+    // The rest is that of task_scopes.c.
+    /// The task of its body; 0 before it was made.
+    uint64_t task;
+    /// When it was opened, in nanoseconds of CLOCK_MONOTONIC.
+    int64_t opened;
+    struct HFTaskScope *_Nullable next;
+    struct HFTaskScope *_Nullable previous;
+    bool is_open;
 } HFTaskScope;
+
+/// Puts a scope into the list of those that are open. Callable from any thread.
+void hf_task_scope_open(HFTaskScope *_Nonnull scope);
+
+/// Says which task runs the body. Callable from any thread.
+void hf_task_scope_set_task(HFTaskScope *_Nonnull scope, uint64_t task);
+
+/// Takes it out of the list, unless it was taken out before. The caller keeps the owner alive. Callable from any thread.
+void hf_task_scope_close(HFTaskScope *_Nonnull scope);
+
+/// An open scope.
+typedef struct HFOpenScope {
+    /// Its owner, once more retained.
+    void *_Nullable owner;
+    uint64_t task;
+    int64_t opened;
+} HFOpenScope;
+
+/// Copies open scopes, in no order, and retains their owners by a function that takes no lock.
+///
+/// Returns how many are open, of which at most `capacity` are copied. Callable from any thread.
+size_t hf_task_scopes_copy(HFOpenScope *_Nonnull scopes, size_t capacity, void (*_Nonnull retain)(void *_Nonnull owner));
 
 /// A job that was abandoned.
 typedef struct HFAbandonedJob {

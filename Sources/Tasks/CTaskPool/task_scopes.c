@@ -1,0 +1,78 @@
+// The scopes that are open, for whoever wants to know what the tasks of the process do.
+//
+// A list for each of some locks, by the scope's address: a server opens one for each request, on every processor. Lists of the scopes
+// themselves, so that nothing is allocated.
+
+#include "task_pool.h"
+
+#include "job_queue.h"
+
+enum { list_count = 16 };
+
+typedef struct List {
+    // Longer than any cache line, and than the pair that the prefetcher of x86-64 takes.
+    _Alignas(128) HFQueueLock lock;
+    // Protected by `lock`, as are the links and `is_open` of its scopes.
+    HFTaskScope *first;
+} List;
+
+static List lists[list_count];
+
+static List *list_of(const HFTaskScope *scope) { return &lists[((uintptr_t)scope >> 6) % list_count]; }
+
+void hf_task_scope_open(HFTaskScope *scope) {
+    struct timespec now;
+    // To some milliseconds: who reads it counts seconds (clock_getres(2)).
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    scope->opened = now.tv_sec * 1000000000LL + now.tv_nsec;
+    List *list = list_of(scope);
+    hf_queue_lock(&list->lock);
+    scope->is_open = true;
+    scope->previous = NULL;
+    scope->next = list->first;
+    if (scope->next != NULL) {
+        scope->next->previous = scope;
+    }
+    list->first = scope;
+    hf_queue_unlock(&list->lock);
+}
+
+void hf_task_scope_set_task(HFTaskScope *scope, uint64_t task) {
+    __atomic_store_n(&scope->task, task, __ATOMIC_RELEASE);
+}
+
+void hf_task_scope_close(HFTaskScope *scope) {
+    List *list = list_of(scope);
+    hf_queue_lock(&list->lock);
+    if (scope->is_open) {
+        scope->is_open = false;
+        if (scope->next != NULL) {
+            scope->next->previous = scope->previous;
+        }
+        if (scope->previous != NULL) {
+            scope->previous->next = scope->next;
+        } else {
+            list->first = scope->next;
+        }
+    }
+    hf_queue_unlock(&list->lock);
+}
+
+size_t hf_task_scopes_copy(HFOpenScope *scopes, size_t capacity, void (*retain)(void *owner)) {
+    size_t count = 0;
+    for (int i = 0; i < list_count; i += 1) {
+        List *list = &lists[i];
+        hf_queue_lock(&list->lock);
+        for (const HFTaskScope *scope = list->first; scope != NULL; scope = scope->next) {
+            if (count < capacity) {
+                // Who closes the scope holds its owner until then.
+                retain(scope->owner);
+                scopes[count] =
+                    (HFOpenScope){scope->owner, __atomic_load_n(&scope->task, __ATOMIC_ACQUIRE), scope->opened};
+            }
+            count += 1;
+        }
+        hf_queue_unlock(&list->lock);
+    }
+    return count;
+}
