@@ -195,9 +195,11 @@ let package = Package(
             path: "Sources/Capture/CLibunwind",
             providers: [.apt(["libunwind-dev"])]
         ),
+        // Named so that it is the last one for the linker (package_end.h).
+        .target(name: "zzzzzz_holdfast_end", path: "Sources/Capture/PackageEnd", cSettings: cSettings),
         .target(
             name: "CCrashCapture",
-            dependencies: ["CRecordLayout", "CRecoveryPoint"],
+            dependencies: ["CRecordLayout", "CRecoveryPoint", "zzzzzz_holdfast_end"],
             path: "Sources/Capture/CCrashCapture",
             cSettings: cSettings
         ),
@@ -208,7 +210,7 @@ let package = Package(
                 "Symbolication", logging, system,
             ],
             path: "Sources/Capture",
-            exclude: ["CCrashCapture", "CLibunwind"],
+            exclude: ["CCrashCapture", "CLibunwind", "PackageEnd"],
             swiftSettings: sourceSettings
         ),
 

@@ -1,3 +1,4 @@
+internal import CCrashCapture
 internal import LinuxSystem
 package import Logging
 internal import Symbolication
@@ -7,6 +8,7 @@ internal import Synchronization
 @safe
 package final class CodeInspector: Sendable {
     private let trusted: TrustedCode
+    private let isStatic = !hf_capture_runtime_is_dynamic()
     /// Held while files are read: by the report writer's thread beforehand, and by the crash thread when it asks.
     ///
     /// The crash thread waits for it until its deadline at most.
@@ -52,6 +54,7 @@ package final class CodeInspector: Sendable {
                 self.prepare(mayLoad: false)
             },
             threadLocalGuards: { self.origin?.threadLocalGuards },
+            isStatic: isStatic,
             uncountedLock: uncountedLock(_:)
         )
     }
@@ -112,6 +115,14 @@ package final class CodeInspector: Sendable {
             )
             return
         }
+        if origin.isMixed {
+            logger?.warning(
+                """
+                no fault will be resumed: the standard library is static, and its code cannot be told from the program's, because the \
+                linker has changed the order of their objects; link the standard library dynamically
+                """
+            )
+        }
         if origin.isStripped {
             logger?.warning(
                 """
@@ -127,7 +138,7 @@ package final class CodeInspector: Sendable {
         lock.withLock { _ in
             guard origins.load(ordering: .acquiring) == 0, unsafe !lacksLibrary else { return }
             guard let program = unsafe program, let file = unsafe file else { return }
-            let read = FunctionOrigins(of: program, from: file, trusting: trusted, mayLoad: mayLoad)
+            let read = FunctionOrigins(of: program, from: file, trusting: trusted, mayLoad: mayLoad, isStatic: isStatic)
             unsafe lacksLibrary = read.lacksLibrary
             guard !read.isUnread else { return }
             origins.store(UInt(bitPattern: unsafe Unmanaged.passRetained(read).toOpaque()), ordering: .releasing)
@@ -151,6 +162,11 @@ package final class CodeInspector: Sendable {
         case .native: .native
         case .inlinedNative: .inlinedNative
         case .withinNative: .withinNative
+        case .swiftFailure: .swiftFailure
+        case .errorInMain: .errorInMain
+        case .swiftCore: .swiftCore
+        case .taskRuntime: .taskRuntime
+        case .library: .library
         case .unknown: .unknown
         }
     }

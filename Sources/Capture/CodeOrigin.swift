@@ -14,6 +14,16 @@ package enum CodeOrigin: UInt8, Sendable {
     case inlinedNative
     /// The same, at a place where Swift was in turn inlined into that function.
     case withinNative
+    /// A function by which the runtime of a static standard library ends a process whose own code is at fault.
+    case swiftFailure
+    /// That by which it ends a program with an error that nobody caught.
+    case errorInMain
+    /// Any other function of the library's core.
+    case swiftCore
+    /// A function of its part for tasks.
+    case taskRuntime
+    /// A function of another archive of the toolchain's.
+    case library
     /// Not known, as in a program without symbols.
     case unknown
     /// Not looked up yet, or it could not be.
@@ -39,6 +49,8 @@ package struct CodeInspection: Sendable {
     let prepare: @Sendable () -> Void
     /// The guards of the executable's thread-local variables; nil if they were not looked up yet, or could not be.
     let threadLocalGuards: @Sendable () -> ThreadLocalGuards?
+    /// Whether the standard library is a part of the executable.
+    let isStatic: Bool
     /// Whether a stack may hold a lock that is not counted.
     let uncountedLock: @Sendable (UnsafeBufferPointer<UInt64>) -> UncountedLock
 
@@ -49,17 +61,20 @@ package struct CodeInspection: Sendable {
     ///   - prepare: Looks up origins that are `pending`, unless the files cannot be read. Called on the crash thread while the thread that
     ///     faulted is parked, after its stack was found to hold no library's frame: may allocate and read files.
     ///   - threadLocalGuards: The guards of the executable's thread-local variables, once the origins were looked up. Called like `origin`.
+    ///   - isStatic: Whether the standard library is a part of the executable.
     ///   - uncountedLock: Whether one of the program counters, innermost first, is in a function that may hold a lock which is not
     ///     counted. Called like `prepare`.
     package init(
         origin: @escaping @Sendable (UInt64) -> CodeOrigin,
         prepare: @escaping @Sendable () -> Void = {},
         threadLocalGuards: @escaping @Sendable () -> ThreadLocalGuards? = { nil },
+        isStatic: Bool = false,
         uncountedLock: @escaping @Sendable (UnsafeBufferPointer<UInt64>) -> UncountedLock
     ) {
         self.origin = origin
         self.prepare = prepare
         self.threadLocalGuards = threadLocalGuards
+        self.isStatic = isStatic
         unsafe self.uncountedLock = uncountedLock
     }
 

@@ -26,12 +26,9 @@ package final class CrashCapture: Sendable {
 
     /// Why no fault can be resumed in this process; nil if faults can be.
     ///
-    /// To resume, libswiftCore must be a library of its own, because that tells the runtime's frames from the application's. It must have
-    /// the functions that keep exclusivity accesses apart. And the locks of Foundation, if the process has it, must be known.
+    /// The runtime must have the functions that keep exclusivity accesses apart, and the locks of Foundation, if the process has it, must
+    /// be known. Whether a static runtime can be told from the program is found out later (`CodeInspector`).
     package static var obstacleToResuming: StaticString? {
-        if !hf_capture_runtime_is_dynamic() {
-            return "the Swift runtime is linked statically, so its frames cannot be told from the application's"
-        }
         if !hf_recovery_tracks_exclusivity() {
             return "this Swift runtime lacks the functions that keep exclusivity accesses apart"
         }

@@ -223,7 +223,14 @@ final class CrashThread: @unchecked Sendable {
     /// That reads files and allocates. So it is done only if the walk is clean, provided that these functions are the application's.
     private func walkAndSummarize(_ record: UnsafeMutablePointer<HFRecord>) -> FaultSummary {
         let fault = unsafe summary(of: record, walk: walk(record))
-        guard metPending, !isWarmingUp, fault.isOutsideLibraries else { return fault }
+        // With a static standard library, its frames are those of the executable.
+        let isOutside = inspection.isStatic ? fault.isOutsideOtherImages : fault.isOutsideLibraries
+        guard metPending, !isWarmingUp, isOutside else {
+            var fault = fault
+            // Whatever library has called back is not known.
+            if metPending, inspection.isStatic { fault.walk.isInsideLibrary = true }
+            return fault
+        }
         inspection.prepare()
         isPrepared = true
         defer { isPrepared = false }
@@ -368,7 +375,7 @@ final class CrashThread: @unchecked Sendable {
                 let kind = classify(address)
                 judge.add(kind)
                 if !isAsyncFrameFound {
-                    if awaitChain.runtime.contains(address) {
+                    if isOfTaskRuntime(address) {
                         isAsyncFrameFound = asyncFrame != nil
                     } else if kind == .application || kind == .unknown {
                         asyncFrame = walker.asyncFrame
@@ -404,6 +411,12 @@ final class CrashThread: @unchecked Sendable {
         return judge.walk(end: end)
     }
 
+    private func isOfTaskRuntime(_ address: UInt64) -> Bool {
+        if awaitChain.runtime.contains(address) { return true }
+        // Not `==`: see `run`.
+        return if case .taskRuntime = inspection.origin(address) { true } else { false }
+    }
+
     /// The stack of a callout, which stays mapped as long as its thread is parked.
     private func calloutStack(of record: UnsafeMutablePointer<HFRecord>) -> Range<UInt64> {
         let (low, high) = unsafe (record.pointee.stack_low, record.pointee.stack_high)
@@ -429,6 +442,10 @@ final class CrashThread: @unchecked Sendable {
             case .native: return .native
             case .inlinedNative: return .inlinedNative
             case .withinNative: return .withinNative
+            case .swiftFailure: return .swiftFailure
+            case .errorInMain: return .errorInMain
+            case .swiftCore: return .swiftCore
+            case .taskRuntime, .library: return .other
             case .unknown: return .unknown
             case .pending:
                 metPending = true

@@ -201,6 +201,12 @@ extension FaultSummary {
         return !walk.isInsideLibrary && hasCleanPrefix
     }
 
+    /// The same of the innermost frames alone, where it is not known yet whose those of the executable are.
+    var isOutsideOtherImages: Bool {
+        if case .broken = walk.end { return false }
+        return hasCleanPrefix
+    }
+
     private var hasCleanPrefix: Bool {
         switch walk.prefix {
         case .none: true

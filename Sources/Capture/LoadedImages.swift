@@ -1,4 +1,5 @@
 internal import CCrashCapture
+internal import Symbolication
 
 /// The images of the process, as a fixed table that needs no lock to read.
 @safe struct LoadedImages: ~Copyable {
@@ -103,33 +104,11 @@ struct FunctionRanges {
         return false
     }
 
-    /// How the Swift runtime ends a process whose own code is at fault (swift/stdlib/public/core/AssertCommon.swift,
-    /// swift/stdlib/public/runtime/Casting.cpp and Exclusivity.cpp).
-    ///
-    /// No lock of the runtime is held when they are called.
-    static var swiftFailures: FunctionRanges {
-        FunctionRanges([
-            // _assertionFailure(_:_:file:line:flags:), with a StaticString and with a String as message
-            "$ss17_assertionFailure__4file4line5flagss5NeverOs12StaticStringV_A2HSus6UInt32VtF",
-            "$ss17_assertionFailure__4file4line5flagss5NeverOs12StaticStringV_SSAHSus6UInt32VtF",
-            "$ss17_assertionFailure__5flagss5NeverOs12StaticStringV_SSs6UInt32VtF",
-            "$ss18_fatalErrorMessage__4file4line5flagss5NeverOs12StaticStringV_A2HSus6UInt32VtF",
-            "$ss23_fatalErrorFlagsMessage__4file4line5flagss5NeverOs12StaticStringV_A2HSus6UInt32VtF",
-            "swift_unexpectedError",
-            "swift_beginAccess",
-            "swift_dynamicCast",
-            "swift_dynamicCastClassUnconditional",
-            "swift_dynamicCastUnknownClassUnconditional",
-            "swift_deletedMethodError",
-            "swift_abortRetainUnowned",
-            "swift_unownedCheck",
-            "swift_unownedRetainStrong",
-            "swift_unownedRetainStrongAndRelease",
-        ])
-    }
+    /// How the Swift runtime ends a process whose own code is at fault.
+    static var swiftFailures: FunctionRanges { FunctionRanges(RuntimeFunctions.failures) }
 
-    /// How the Swift runtime ends a program whose main function or top level throws (swift/stdlib/public/core/ErrorType.swift).
-    static var errorInMain: FunctionRanges { FunctionRanges(["swift_errorInMain"]) }
+    /// How the Swift runtime ends a program whose main function or top level throws.
+    static var errorInMain: FunctionRanges { FunctionRanges(RuntimeFunctions.errorInMain) }
 
     /// Functions of C that only ask the kernel to wait or to move bytes: a thread that is interrupted in one of them holds nothing.
     ///

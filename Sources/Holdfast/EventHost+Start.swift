@@ -56,8 +56,7 @@ extension EventHost {
         guard configuration.recoveryPolicy != .never else { return nil }
         if let obstacle {
             return """
-                no fault will be resumed: \(obstacle); build without -static-stdlib, with a toolchain that \
-                Holdfast names as supported
+                no fault will be resumed: \(obstacle); build with a toolchain that Holdfast names as supported
                 """
         }
         if !walksStacks {

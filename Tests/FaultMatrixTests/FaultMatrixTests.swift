@@ -28,7 +28,9 @@ import Testing
             "\($0.key.rawValue) \($0.value.components.seconds) s"
         }
         if run.casesLeftOut > 0 {
-            print("fault matrix: \(run.casesLeftOut) cases not run: this user may not make a namespace for process 1")
+            let time = ProbeBuilds.areStatic ? "of processor-time, and " : ""
+            let others = "\(time)of process 1 if this user may not make a namespace"
+            print("fault matrix: \(run.casesLeftOut) cases not run: \(others)")
         }
         print("fault matrix: \(run.runs.count) cases, \(failures) failures; \(seconds.joined(separator: ", "))")
     }

@@ -68,7 +68,7 @@ import Testing
             EventHost.obstacle(configuration, text, walksStacks: walksStacks)
         }
         #expect(obstacle(nil) == nil)
-        #expect(obstacle("static")?.contains("static; build without -static-stdlib") == true)
+        #expect(obstacle("static")?.contains("static; build with a toolchain that") == true)
         #expect(obstacle(nil, false)?.contains("install libunwind8") == true)
         configuration.recoveryPolicy = .never
         #expect(obstacle("static") == nil)

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A program with the standard library in it, as `swift build --static-swift-stdlib` makes it: it runs, and resumes nothing.
+/// A program with the standard library in it, as `swift build --static-swift-stdlib` makes it.
 @Suite(.timeLimit(.minutes(10))) struct StaticStandardLibraryTests {
     /// What SwiftPM would ask for besides: modules that only modules of the standard library import.
     private static let libraries = [
@@ -11,14 +11,19 @@ import Testing
         "dispatch", "BlocksRuntime", "stdc++",
     ]
 
-    /// Links the object files of the probe anew.
-    private static func probe(in folder: TemporaryFolder) throws -> String {
-        let path = folder.path + "/probe"
-        let built = try BuiltProduct.path(of: "recovery-probe")
+    /// Links the object files of a program anew.
+    private static func link(_ name: String, reversed: Bool = false, in folder: TemporaryFolder) throws -> String {
+        let path = folder.path + "/" + name
+        var list = "\(try BuiltProduct.path(of: name)).product/Objects.LinkFileList"
+        if reversed {
+            let objects = try String(contentsOfFile: list, encoding: .utf8).split(separator: "\n").reversed()
+            list = try folder.write(objects.joined(separator: "\n") + "\n", to: "objects")
+        }
+        let entry = name.replacing("-", with: "_") + "_main"
         let run = try ProgramRun.run(
             "/usr/bin/env",
-            ["swiftc", "-static-stdlib", "-emit-executable", "-o", path, "@\(built).product/Objects.LinkFileList"]
-                + ["-Xlinker", "--defsym", "-Xlinker", "main=recovery_probe_main"]
+            ["swiftc", "-static-stdlib", "-emit-executable", "-o", path, "@\(list)"]
+                + ["-Xlinker", "--defsym", "-Xlinker", "main=\(entry)"]
                 + libraries.map { "-l\($0)" },
             within: .seconds(300)
         )
@@ -26,15 +31,62 @@ import Testing
         return path
     }
 
-    @Test func `It is linked, says at the start that nothing is resumed, and is restarted by a fault`() throws {
+    @Test func `A fault in a boundary costs the boundary, and one with a lock held the process`() throws {
+        let folder = try TemporaryFolder()
+        let probe = try Self.link("boundary-probe", in: folder)
+        for scenario in ["plain", "suspended", "child"] {
+            let store = try StoreReader()
+            let run = try ProgramRun.run(probe, [scenario, store.path])
+            #expect(run.end == .exited(0), "\(run.errors.suffix(2000))")
+            #expect(run.output == "\(scenario) faulted: a fault on purpose, fault 1, boundary \(scenario)\nend\n")
+        }
+        for (scenario, reason) in [("mutex", "inside a function that holds a lock"), ("actor", "isolated to an actor")]
+        {
+            let store = try StoreReader()
+            let run = try ProgramRun.run(probe, [scenario, store.path])
+            #expect(run.end == .exited(77), "\(run.errors.suffix(2000))")
+            let report = try #require(try store.reportsOfFaults().first)
+            #expect(report.verdict.decision == .restart && report.verdict.reason.contains(reason))
+        }
+    }
+
+    @Test func `Reports know the runtime's functions from the program's, and who awaits`() throws {
         let folder = try TemporaryFolder()
         let store = try StoreReader()
-        let run = try ProgramRun.run(Self.probe(in: folder), ["own-code", store.path])
-        #expect(run.end == .exited(0), "\(run.errors)")
-        #expect(run.output == "restarted 1\n")
-        #expect(run.errors.contains("no fault will be resumed: the Swift runtime is linked statically"))
-        #expect(run.errors.contains("build without -static-stdlib"))
-        let report = try store.onlyReport()
+        _ = try ProgramRun.run(Self.link("boundary-probe", in: folder), ["chain", store.path])
+        let frames = try #require(try store.reportsOfFaults().first).thread.frames
+        #expect(frames.contains { $0.asyncRole != nil && $0.isApplicationCode })
+        let runtime = frames.filter {
+            $0.rawName?.hasPrefix("_ZN5swift") == true || $0.rawName?.hasPrefix("swift_") == true
+        }
+        #expect(!runtime.isEmpty && runtime.allSatisfy { !$0.isUserCode })
+    }
+
+    @Test func `A callout is resumed, too`() throws {
+        let folder = try TemporaryFolder()
+        let dynamic = try StoreReader()
+        let expected = try ProgramRun.run(BuiltProduct.path(of: "recovery-probe"), ["own-code", dynamic.path])
+        let store = try StoreReader()
+        let run = try ProgramRun.run(Self.link("recovery-probe", in: folder), ["own-code", store.path])
+        #expect(run.end == expected.end && run.output == expected.output, "\(run.errors)")
+        #expect(try store.onlyReport().verdict.decision == dynamic.onlyReport().verdict.decision)
+    }
+
+    @Test func `Objects in another order are noticed: nothing is resumed, and the log says so`() throws {
+        let folder = try TemporaryFolder()
+        let store = try StoreReader()
+        let run = try ProgramRun.run(Self.link("boundary-probe", reversed: true, in: folder), ["plain", store.path])
+        #expect(run.end == .exited(77))
+        #expect(run.errors.contains("its code cannot be told from the program's"), "\(run.errors.prefix(2000))")
+        let report = try #require(try store.reportsOfFaults().first)
         #expect(report.verdict.decision == .restart)
+    }
+}
+
+extension StoreReader {
+    /// The reports of faults, also of what a process had no time for.
+    fileprivate func reportsOfFaults() throws -> [CrashReport] {
+        _ = try list()
+        return try reports().filter { $0.fault != nil }
     }
 }

@@ -8,6 +8,8 @@
 #include "crash_context.h"
 #include "recovery_point.h"
 
+#include "package_end.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +23,6 @@
 
 // Not public ABI of the Swift runtime. Weak, so that the program links with a runtime that lacks them.
 extern _Atomic(const char *) *swift_getFatalErrorMessageBuffer(void) __attribute__((weak));
-extern void swift_retain(void *) __attribute__((weak));
 
 /// Finds what handlers read, and calls what they call: a lazy binding inside a handler would take the loader's lock.
 static void resolve_runtime(void) {
@@ -36,15 +37,8 @@ static void resolve_runtime(void) {
     void *(*volatile fill)(void *, int, size_t) = memset;
     copy(to, from, sizeof to);
     fill(to, 1, sizeof to);
-}
-
-static void *image_of(const void *address) {
-    Dl_info info;
-    return dladdr(address, &info) != 0 ? info.dli_fbase : NULL;
-}
-
-bool hf_capture_runtime_is_dynamic(void) {
-    return swift_retain != NULL && image_of((const void *)swift_retain) != image_of((const void *)hf_recovery_landing);
+    // The linker must not leave it out.
+    hf_package_end();
 }
 
 static void signal_set(sigset_t *set, int count) {

@@ -5,6 +5,7 @@
 // application come here first. glibc's own calls do not: the locks of the heap, of stdio and of the loader are seen as frames.
 // Ordinary code, called at any time: also before main, and in a forked child.
 
+#include "loaded_images.h"
 #include "crash_capture.h"
 #include "recovery_point.h"
 
@@ -220,15 +221,15 @@ void __cxa_guard_abort(uint64_t *guard) {
 static struct { uintptr_t low, high; } condition_locks[2];
 
 static bool find_function(int index, const char *name) {
-    void *function = dlsym(RTLD_DEFAULT, name);
-    Dl_info info;
-    ElfW(Sym) *symbol = NULL;
-    if (function == NULL || dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL) {
+    uint64_t start;
+    uint64_t end;
+    if (hf_function_bounds(name, &start, &end) != 0 &&
+        (hf_capture_runtime_is_dynamic() || hf_own_function_bounds(name, &start, &end) != 0)) {
         return false;
     }
-    condition_locks[index].low = (uintptr_t)function;
-    condition_locks[index].high = (uintptr_t)function + symbol->st_size;
-    return symbol->st_size > 0;
+    condition_locks[index].low = (uintptr_t)start;
+    condition_locks[index].high = (uintptr_t)end;
+    return start < end;
 }
 
 static bool find_condition_locks(void) {
@@ -397,6 +398,12 @@ WEAK void dispatch_resume(void *object) {
 
 bool hf_capture_counts_condition_locks(void) {
     // Only checks whether it is loaded, and keeps it loaded: no library of the toolchain is ever unloaded.
+    if (!hf_capture_runtime_is_dynamic()) {
+        // Without the class there is nothing to count.
+        uint64_t start;
+        uint64_t end;
+        return hf_own_function_bounds("$s10Foundation15NSConditionLockCMa", &start, &end) != 0 || find_condition_locks();
+    }
     return dlopen("libFoundation.so", RTLD_LAZY | RTLD_NOLOAD) == NULL || find_condition_locks();
 }
 
@@ -405,6 +412,7 @@ bool hf_is_in_lock_function(uint64_t address) {
 }
 
 #else
+
 
 bool hf_capture_counts_condition_locks(void) { return true; }
 

@@ -10,6 +10,8 @@ struct HeldLocks {
         case none, takes, letsGo
         /// It releases the lock itself; it is not the second half of a `cmpxchg`.
         case releases
+        /// It takes something itself, in the same way.
+        case acquires
     }
 
     /// More locks than a function holds at once.
@@ -95,10 +97,10 @@ struct HeldLocks {
             case .next, .callAnywhere: targets = [next]
             case .call(let target):
                 // A call to the next instruction pushes its address. No compiler emits that for this machine.
-                state = Self.state(state, after: effectOfCall(target) == .releases ? .releases : .none)
+                state = Self.state(state, after: Self.asCall(effectOfCall(target)))
                 targets = [next]
             case .callThrough(let target):
-                state = Self.state(state, after: effectOfPlace(target) == .releases ? .releases : .none)
+                state = Self.state(state, after: Self.asCall(effectOfPlace(target)))
                 targets = [next]
             case .branch(let target), .jump(let target):
                 if instruction.flow != .jump(target) { targets.append(next) }
@@ -124,15 +126,18 @@ struct HeldLocks {
         atEnd = max(atEnd, state - 1)
     }
 
-    /// For a jump at the end of a function: a release by it was not counted at a `cmpxchg`.
+    /// What a call or a jump does by itself: the rest was counted at a `cmpxchg`.
     private static func asCall(_ effect: Effect) -> Effect {
-        effect == .releases ? .releases : .none
+        switch effect {
+        case .releases, .acquires: effect
+        case .none, .takes, .letsGo: .none
+        }
     }
 
     private static func state(_ state: UInt8, after effect: Effect) -> UInt8 {
         switch effect {
         case .none: state
-        case .takes: min(state + 1, most)
+        case .takes, .acquires: min(state + 1, most)
         // At the limit the real number is not known.
         case .letsGo, .releases: state == most ? most : max(state - 1, 1)
         }
@@ -180,6 +185,6 @@ struct HeldLocks {
             case .callAnywhere, .jumpAnywhere, .end: break
             }
         }
-        return (found.subtracting([.none, .releases]), index == open.count)
+        return (found.subtracting([.none, .releases, .acquires]), index == open.count)
     }
 }

@@ -58,12 +58,13 @@ final class LockCalls {
         self.code = code
         self.places = places
         self.isPartial = isPartial
-        guard !places.isEmpty else {
-            stubs = [:]
+        // A static standard library is called without a stub.
+        var stubs = Self.definitions(in: file)
+        guard !places.isEmpty || !stubs.isEmpty else {
+            self.stubs = [:]
             starts = []
             return
         }
-        var stubs: [UInt64: HeldLocks.Effect] = [:]
         for table in tables {
             let bytes = Self.bytes(table.addresses, of: [table], in: file)
             stubs.merge(Self.stubs(in: bytes, at: table, to: places)) { first, _ in first }
@@ -82,11 +83,11 @@ final class LockCalls {
     func mayBeHeld(at address: UInt64, isExact: Bool) -> Bool {
         guard !code.isEmpty, !isPartial else { return true }
         // An address outside of code belongs to no function: a jump into data holds no lock by itself.
-        guard !places.isEmpty, code.contains(where: { $0.addresses.contains(address) }) else { return false }
+        guard !starts.isEmpty, code.contains(where: { $0.addresses.contains(address) }) else { return false }
         guard let function = extent(ofFunctionAt: address) else { return true }
         let bytes = Self.bytes(function, of: code, in: file)
         guard bytes.count == function.count else { return true }
-        guard has(.takes, bytes, function) else { return false }
+        guard has(.takes, bytes, function) || has(.acquires, bytes, function) else { return false }
         let held = locks(heldIn: bytes, function)
         return held?.mayBeHeld(at: Int(address - function.lowerBound), isExact: isExact) ?? true
     }
@@ -178,6 +179,40 @@ final class LockCalls {
         return (0..<count).compactMap { functions.start(UInt64($0), load) }.sorted()
     }
 
+    /// The functions with an effect that the file itself has: those of a static standard library.
+    private static func definitions(in file: ELFFile) -> [UInt64: HeldLocks.Effect] {
+        var functions: [(start: UInt64, name: Int)] = []
+        let names = file.forEachSymbol { symbol, type, _ in
+            if type == STT_FUNC { functions.append((symbol.st_value, Int(symbol.st_name))) }
+        }
+        var effects: [UInt64: HeldLocks.Effect] = [:]
+        for function in functions where names.begins(at: function.name, withOneOf: definedStarts) {
+            let name = names[function.name]
+            effects[function.start] = effect(ofSlowPath: name) ?? effect(ofDispatch: name)
+        }
+        return effects
+    }
+
+    private static let slowPathStart = "$s15Synchronization12_MutexHandleV"
+    private static let definedStarts = [slowPathStart, "dispatch_", "$s8Dispatch0A9SemaphoreC", "$s8Dispatch0A5GroupC"]
+
+    /// The effect of a function of a static libdispatch, which is not counted (`lock_tracking.c`).
+    ///
+    /// Only what one function does between the two is seen: one that waits and returns holds nothing here.
+    static func effect(ofDispatch symbol: String) -> HeldLocks.Effect? {
+        switch symbol {
+        case "dispatch_semaphore_wait", "dispatch_group_enter", "dispatch_suspend": return .acquires
+        case "dispatch_semaphore_signal", "dispatch_group_leave", "dispatch_resume": return .releases
+        default: break
+        }
+        if symbol.hasPrefix("$s8Dispatch0A9SemaphoreC4wait") || symbol.hasPrefix("$s8Dispatch0A5GroupC5enter") {
+            return .acquires
+        }
+        let releases =
+            symbol.hasPrefix("$s8Dispatch0A9SemaphoreC6signal") || symbol.hasPrefix("$s8Dispatch0A5GroupC5leave")
+        return releases ? .releases : nil
+    }
+
     /// The places that a table of relocations names; nil if it, its symbols or their names cannot be read in full.
     private static func places(in section: ELFFile.Section, of file: ELFFile) -> [UInt64: HeldLocks.Effect]? {
         let relocations = file.contents(of: section)
@@ -246,9 +281,8 @@ final class LockCalls {
     /// The effect of a symbol that takes the lock of a `Mutex` that another thread holds, or releases one that another thread waits for;
     /// nil for any other symbol (stdlib/public/Synchronization/Mutex/LinuxImpl.swift).
     static func effect(ofSlowPath symbol: String) -> HeldLocks.Effect? {
-        let start = "$s15Synchronization12_MutexHandleV"
-        guard symbol.hasPrefix(start) else { return nil }
-        let name = symbol.dropFirst(start.count)
+        guard symbol.hasPrefix(slowPathStart) else { return nil }
+        let name = symbol.dropFirst(slowPathStart.count)
         if name.hasPrefix("9_lockSlow") || name.hasPrefix("12_tryLockSlow") { return .takes }
         return name.hasPrefix("11_unlockSlow") ? .letsGo : nil
     }

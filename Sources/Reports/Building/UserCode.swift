@@ -16,8 +16,19 @@ package enum UserCode {
         if name == "_start" || FrameOwner.isHost(name) { return false }
         // Without debug information, a package of somebody else looks as one of the user's does.
         if let file = frame.file, FrameOwner.fetchedPackage(of: file) != nil { return false }
-        guard name.hasPrefix("$s") else { return true }
-        return !isStandardLibrary(name.dropFirst(2))
+        guard name.hasPrefix("$s") else { return !isRuntime(name) }
+        return !isStandardLibrary(name.dropFirst(2)) && !isOfToolchain(name.dropFirst(2))
+    }
+
+    /// Functions in C and C++ of a static standard library.
+    private static func isRuntime(_ name: String) -> Bool {
+        ["swift_", "_swift_", "_ZN5swift", "_ZNK5swift", "dispatch_", "_dispatch_"].contains(where: name.hasPrefix)
+    }
+
+    /// Modules whose names only the toolchain's libraries have, when they are static.
+    private static func isOfToolchain(_ mangled: Substring) -> Bool {
+        ["12_Concurrency", "15Synchronization", "17SwiftOnoneSupport", "17_StringProcessing", "12_RegexParser"]
+            .contains(where: mangled.hasPrefix)
     }
 
     /// `s` is the module Swift, and `S` with a letter one of its types; an `E` after a module's name is an extension by that

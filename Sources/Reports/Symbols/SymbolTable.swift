@@ -19,6 +19,9 @@ struct SymbolTable {
         var start: UInt64
         var end: UInt64
         fileprivate var name: Name
+
+        /// Whether other files may use it.
+        var isGlobal: Bool { name.isGlobal }
     }
 
     private let table: AddressTable<Name>

@@ -45,11 +45,11 @@ HFJobPlaces hf_job_places;
 /// The word of the task in the library's storage.
 static ptrdiff_t task_offset = nowhere;
 
-/// Finds the only word in a range; `nowhere` if there is none, or more than one.
-static ptrdiff_t find_word(const HFLibraryStorage *storage, uintptr_t low, uintptr_t high) {
+/// Finds the only word with a value; `nowhere` if there is none, or more than one.
+static ptrdiff_t find_word(const HFLibraryStorage *storage, uintptr_t value) {
     ptrdiff_t found = nowhere;
     for (size_t i = 0; i < storage->words; i += 1) {
-        if (storage->first[i] >= low && storage->first[i] < high) {
+        if (storage->first[i] == value) {
             if (found != nowhere) {
                 return nowhere;
             }
@@ -59,7 +59,29 @@ static ptrdiff_t find_word(const HFLibraryStorage *storage, uintptr_t low, uintp
     return found;
 }
 
-bool hf_job_state_find(void) {
+/// Finds the word that points to the record of what runs: on the stack, and with the executors of this very job in it. Where the standard
+/// library is static, its storage is a part of the program's, and there other words lead to the stack, too.
+static ptrdiff_t find_record(const HFLibraryStorage *storage, const HFCalloutStack *stack, const uint64_t executor[2]) {
+    ptrdiff_t found = nowhere;
+    for (size_t i = 0; i < storage->words; i += 1) {
+        uintptr_t place = storage->first[i];
+        if (place < stack->low || place % sizeof(uintptr_t) != 0 || place + 4 * sizeof(uintptr_t) > stack->high) {
+            continue;
+        }
+        // ExecutorTrackingInfo: the serial executor, of which there is none here, and the task's.
+        const uintptr_t *record = (const uintptr_t *)place;
+        if (record[0] != 0 || record[2] != executor[0] || record[3] != executor[1]) {
+            continue;
+        }
+        if (found != nowhere) {
+            return nowhere;
+        }
+        found = (ptrdiff_t)i;
+    }
+    return found;
+}
+
+bool hf_job_state_find(const uint64_t executor[2]) {
     HFLibraryStorage storage;
     const HFRecoveryPoint *point = hf_current_recovery_point;
     if (swift_task_getCurrent == NULL || point == NULL ||
@@ -67,13 +89,9 @@ bool hf_job_state_find(void) {
         return false;
     }
     uintptr_t task = (uintptr_t)swift_task_getCurrent();
-    ptrdiff_t record = find_word(&storage, point->stack->low, point->stack->high);
-    task_offset = find_word(&storage, task, task + 1);
+    ptrdiff_t record = find_record(&storage, point->stack, executor);
+    task_offset = find_word(&storage, task);
     if (task == 0 || task_offset == nowhere || record == nowhere) {
-        return false;
-    }
-    const uintptr_t *executor = (const uintptr_t *)storage.first[record];
-    if (executor[0] != 0) {
         return false;
     }
     uintptr_t thread = (uintptr_t)__builtin_thread_pointer();

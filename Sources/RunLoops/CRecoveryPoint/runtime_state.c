@@ -39,10 +39,13 @@ static int find_size(struct dl_phdr_info *info, size_t size, void *result) {
 
 static bool find_module(const void *address, Module *module) {
     Dl_info library;
-    if (dladdr(address, &library) == 0) {
+    Dl_info program;
+    if (dladdr(address, &library) == 0 || dladdr((const void *)find_size, &program) == 0) {
         return false;
     }
-    void *handle = dlopen(library.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    // With a static standard library its storage is a part of the program's, which has no name (dlopen(3)).
+    bool is_program = library.dli_fbase == program.dli_fbase;
+    void *handle = dlopen(is_program ? NULL : library.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     if (handle == NULL) {
         return false;
     }

@@ -163,6 +163,8 @@ void hf_task_pool_enqueue(void *pointer, const HFTaskScope *scope) {
 
 void hf_task_pool_run_next(bool is_wanted) { runs_next = is_wanted && own_worker != NULL; }
 
+const HFTaskScope *hf_task_pool_current_scope(void) { return own_worker != NULL ? atomic_load(&own_worker->scope) : NULL; }
+
 bool hf_task_pool_is_worker(void) { return own_worker != NULL; }
 
 // MARK: Finding

@@ -43,7 +43,8 @@ bool hf_task_pool_note_runners(void) {
     if (outer <= function || outer - function > 4096) {
         return false;
     }
-    if (!hf_job_state_find()) {
+    const HFTaskScope *scope = hf_task_pool_current_scope();
+    if (scope == NULL || !hf_job_state_find(scope->executor)) {
         return false;
     }
     atomic_store(&runners[0], addresses[count - 2]);

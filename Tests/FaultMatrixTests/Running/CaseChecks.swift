@@ -71,6 +71,13 @@ struct CaseChecks {
         return problems
     }
 
+    /// Whether the reason is that of a heap that nobody may use: with a static standard library it is not looked up then whose the frames
+    /// behind are.
+    private func isSaidOtherwise(_ reason: Reason, _ report: CrashReport) -> Bool {
+        ProbeBuilds.areStatic && reason.words.contains("a library's frame lies between")
+            && report.verdict.reason.hasPrefix("it happened inside a library")
+    }
+
     private func problems(of report: CrashReport) -> [String] {
         let cause = matrixCase.cause
         var problems: [String] = []
@@ -81,7 +88,9 @@ struct CaseChecks {
         let isOvertaken = isOvertaken(report)
         if !isOvertaken {
             require("verdict", report.verdict.decision.rawValue, expected.decision?.rawValue ?? "none")
-            if let reason = expected.reason, !reason.words.contains(where: report.verdict.reason.contains) {
+            if let reason = expected.reason, !reason.words.contains(where: report.verdict.reason.contains),
+                !isSaidOtherwise(reason, report)
+            {
                 problems.append("report: the reason is \"\(report.verdict.reason)\", not \"\(reason.words)\"")
             }
         }

@@ -6,6 +6,9 @@ enum ProbeBuilds {
     /// Whether one place of each kind is enough (`Tools/fault-matrix --core`).
     static let isCore = ProcessInfo.processInfo.environment["FAULT_MATRIX_CORE"] != nil
 
+    /// Whether the probes have a static standard library (`Tools/fault-matrix --static`).
+    static let areStatic = ProcessInfo.processInfo.environment["FAULT_MATRIX_STATIC"] != nil
+
     /// The probes that `Tools/fault-matrix` names, or the one that was built with the tests.
     ///
     /// It names them in the environment, as `FAULT_MATRIX_PROBES=debug=PATH:release=PATH:cross-module=PATH`.

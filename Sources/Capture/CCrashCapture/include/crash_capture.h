@@ -262,9 +262,6 @@ void hf_async_restart(void);
 /// Frees nothing, because another thread may be reading it. Safe to call from any thread.
 void hf_capture_clear_messages(void);
 
-/// Whether the standard library is a library of its own, so that its frames can be told from the application's.
-bool hf_capture_runtime_is_dynamic(void);
-
 /// Whether Foundation's NSConditionLock counts as a lock, or there is no Foundation. Its functions are found by name.
 bool hf_capture_counts_condition_locks(void);
 

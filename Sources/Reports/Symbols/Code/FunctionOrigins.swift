@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// Where code of an executable comes from; what allows less comes later.
 package enum FunctionOrigin: UInt8, Sendable {
     /// From Swift.
@@ -12,6 +14,18 @@ package enum FunctionOrigin: UInt8, Sendable {
     case unknown
     /// From Swift, inlined into a function in another language that was in turn inlined into one in Swift.
     case withinNative
+
+    // Of a static standard library.
+    /// A function by which the runtime ends a process whose own code is at fault.
+    case swiftFailure
+    /// That by which it ends a program with an error that nobody caught.
+    case errorInMain
+    /// Any other function of libswiftCore.
+    case swiftCore
+    /// A function of libswift_Concurrency.
+    case taskRuntime
+    /// A function of another archive of the toolchain's.
+    case library
 }
 
 /// Code of other languages that somebody vouches for.
@@ -61,6 +75,9 @@ package final class FunctionOrigins: Sendable {
     private nonisolated(unsafe) let bounds: UnsafeMutablePointer<UInt64>
     private nonisolated(unsafe) let origins: UnsafeMutablePointer<FunctionOrigin>
     private let count: Int
+    /// Where the package ends in a program with a static standard library, and where that ends; nil in any other.
+    private let packageEnd: UInt64?
+    private let textEnd: UInt64
 
     /// The guards of the executable's thread-local variables.
     package let threadLocalGuards: ThreadLocalGuards
@@ -70,6 +87,9 @@ package final class FunctionOrigins: Sendable {
 
     /// Whether a file could not be read that tells more: another attempt may.
     package let isUnread: Bool
+
+    /// Whether the standard library is static, and its code could not be told from the package's.
+    package let isMixed: Bool
 
     /// Whether that is the debug information, and libdw is not there to read it: no other attempt will.
     package let lacksLibrary: Bool
@@ -81,12 +101,14 @@ package final class FunctionOrigins: Sendable {
     ///   - program: The same, open; nil to open it by its path.
     ///   - trusted: Code that somebody vouches for.
     ///   - mayLoad: Whether libdw may be loaded now, for debug information: on the crash thread it may not.
+    ///   - isStatic: Whether the standard library is a part of it.
     ///   - search: Where debug files are looked for.
     package init(
         of executable: SymbolImage,
         from program: ProgramFile? = nil,
         trusting trusted: TrustedCode,
         mayLoad: Bool = true,
+        isStatic: Bool = false,
         search: DebugFileSearch = .standard
     ) {
         let finder = DebugFileFinder(search)
@@ -111,7 +133,13 @@ package final class FunctionOrigins: Sendable {
         isUnread =
             candidates.isEmpty || !isStripped && functions.isEmpty
             || informed == nil && finder.metUnreadable || isLibraryAbsent
-        var pieces = list.map { Self.pieces(of: functions, in: $0, information, trusted) } ?? []
+        let named = isStatic ? list.map { list in functions.map { Self.named($0, in: list) } } ?? [] : []
+        let runtime = isStatic ? Self.staticRuntime(named, symbols) : nil
+        isMixed = isStatic && runtime == nil
+        packageEnd = runtime?.packageEnd
+        textEnd = runtime?.end ?? 0
+        var pieces =
+            isMixed ? [] : list.map { Self.pieces(of: functions, in: $0, information, trusted, runtime, named) } ?? []
         if !isStripped { pieces = Self.withoutGaps(pieces) }
         if let informed, let information {
             let inlined = InlinedCode(from: informed.lowestCode, trusting: trusted)
@@ -144,7 +172,10 @@ package final class FunctionOrigins: Sendable {
             let middle = low + (high - low) / 2
             if unsafe bounds[2 * middle] <= linked { low = middle + 1 } else { high = middle }
         }
-        guard low > 0, unsafe linked < bounds[2 * low - 1] else { return .unknown }
+        guard low > 0, unsafe linked < bounds[2 * low - 1] else {
+            // Functions of the toolchain's that have no symbol.
+            return packageEnd.map { linked > $0 && linked < textEnd } == true ? .library : .unknown
+        }
         return unsafe origins[low - 1]
     }
 
@@ -155,12 +186,18 @@ package final class FunctionOrigins: Sendable {
         of functions: [SymbolTable.Function],
         in symbols: SymbolTable,
         _ information: DebugInformation?,
-        _ trusted: TrustedCode
+        _ trusted: TrustedCode,
+        _ runtime: StaticRuntime?,
+        _ named: [StaticRuntime.Function]
     ) -> [Piece] {
         var pieces: [Piece] = []
         var unit: DebugUnit?
         var covered: Range<UInt64> = 0..<0
-        for symbol in functions {
+        for (index, symbol) in functions.enumerated() {
+            if let origin = runtime?.origin(of: named[index]) {
+                add(Piece(start: symbol.start, end: symbol.end, origin: origin), to: &pieces)
+                continue
+            }
             if !covered.contains(symbol.start) {
                 let found = information?.claim(at: symbol.start)
                 unit = found?.unit
@@ -174,6 +211,16 @@ package final class FunctionOrigins: Sendable {
         guard let information else { return pieces }
         let unnamed = unnamedPieces(between: pieces, information, trusted)
         return (pieces + unnamed).sorted { $0.start < $1.start }.reduce(into: []) { add($1, to: &$0) }
+    }
+
+    private static func named(_ symbol: SymbolTable.Function, in symbols: SymbolTable) -> StaticRuntime.Function {
+        StaticRuntime.Function(start: symbol.start, name: symbols.name(of: symbol), isGlobal: symbol.isGlobal)
+    }
+
+    private static func staticRuntime(_ functions: [StaticRuntime.Function], _ file: ELFFile?) -> StaticRuntime? {
+        guard let header = file?.sections.first(where: { $0.name == ".text" })?.header else { return nil }
+        let text = header.sh_addr..<header.sh_addr + header.sh_size
+        return StaticRuntime(functions.filter { text.contains($0.start) }, end: text.upperBound)
     }
 
     /// Functions without a symbol, which only the debug information knows: compilers make some with private linkage.

@@ -151,7 +151,7 @@ package final class ELFFile {
     ///
     /// - Parameter body: Gets the symbol, its type (elf(5), `STT_…`), and where it ends.
     /// - Returns: Their names; none in a file without symbols.
-    func forEachSymbol(_ body: (_ symbol: Elf64_Sym, _ type: CInt, _ end: UInt64) -> Void) -> ELFNames {
+    package func forEachSymbol(_ body: (_ symbol: Elf64_Sym, _ type: CInt, _ end: UInt64) -> Void) -> ELFNames {
         let tables = [SHT_SYMTAB, SHT_DYNSYM].lazy.map { type in
             self.sections.first { $0.header.sh_type == UInt32(type) }
         }
@@ -272,14 +272,20 @@ package struct ELFNames {
 
     /// The text at an offset; "" where there is none, or a longer one.
     func text(at offset: Int, atMost limit: Int) -> String {
-        guard bytes.indices.contains(offset), let end = bytes[offset...].prefix(limit).firstIndex(of: 0) else {
-            return ""
+        // By C: a table has a hundred thousand names, and a debug build asks for each of them.
+        unsafe bytes.withUnsafeBytes { bytes in
+            guard offset >= 0, offset < bytes.count, let start = unsafe bytes.baseAddress.map({ unsafe $0 + offset }),
+                let end = unsafe memchr(start, 0, min(limit, bytes.count - offset))
+            else { return "" }
+            return unsafe String(
+                decoding: UnsafeRawBufferPointer(start: start, count: UnsafeRawPointer(end) - start),
+                as: UTF8.self
+            )
         }
-        return String(decoding: bytes[offset..<end], as: UTF8.self)
     }
 
     /// Whether one of some beginnings is there.
-    func begins(at offset: Int, withOneOf beginnings: [String]) -> Bool {
+    package func begins(at offset: Int, withOneOf beginnings: [String]) -> Bool {
         unsafe bytes.withUnsafeBytes { bytes in
             guard offset >= 0, offset < bytes.count, let start = bytes.baseAddress else { return false }
             return beginnings.contains { beginning in

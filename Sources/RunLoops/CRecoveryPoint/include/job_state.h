@@ -19,9 +19,9 @@ typedef struct HFJobState {
     uintptr_t executor[2];
 } HFJobState;
 
-/// Finds out where the runtime keeps it for a thread. Called in a job of a task that is isolated to no actor, on a callout stack; returns
-/// whether the places were found. Allocates, and takes the loader's lock.
-bool hf_job_state_find(void);
+/// Finds out where the runtime keeps it for a thread. Called in a job of a task that is isolated to no actor, on a callout stack, with the
+/// task executor that runs it; returns whether the places were found. Allocates, and takes the loader's lock.
+bool hf_job_state_find(const uint64_t executor[_Nonnull 2]);
 
 /// Compares what was found with the place on the running thread, which must be another one. Only if they agree is it used.
 bool hf_job_state_confirm(void);
