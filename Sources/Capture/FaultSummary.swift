@@ -204,6 +204,8 @@ extension FaultSummary {
     /// The same of the innermost frames alone, where it is not known yet whose those of the executable are.
     var isOutsideOtherImages: Bool {
         if case .broken = walk.end { return false }
+        // A function that waits or moves bytes does not hold the heap.
+        if case .waiting = walk.prefix { return true }
         return hasCleanPrefix
     }
 

@@ -12,6 +12,7 @@ import Testing
         static let unlock = 0x2000
         static let release = 0x3000
         static let other = 0x4000
+        static let acquire = 0x5000
     }
 
     /// Puts code together, with labels instead of offsets.
@@ -67,6 +68,7 @@ import Testing
                 case Called.lock: .takes
                 case Called.unlock: .letsGo
                 case Called.release: .releases
+                case Called.acquire: .acquires
                 default: .none
                 }
             },
@@ -114,6 +116,36 @@ import Testing
         let behind = try #require(code.labels["behind"])
         #expect(held.mayBeHeld(at: behind - 1, isExact: false) == true, "it is held while that function runs")
         #expect(held.mayBeHeld(at: behind + 4, isExact: false) == false)
+    }
+
+    @Test func `Something that is taken by a call alone is held until a call gives it back`() throws {
+        var code = Assembler()
+        code.call(Called.acquire)
+        code.label("inside")
+        code.call(Called.other)
+        code.call(Called.release)
+        code.label("behind")
+        code.call(Called.other)
+        code.end()
+        let held = try #require(locks(code))
+        let (inside, behind) = (try #require(code.labels["inside"]), try #require(code.labels["behind"]))
+        #expect(held.mayBeHeld(at: inside - 1, isExact: false) == false, "it is waited for")
+        #expect(held.mayBeHeld(at: inside + 4, isExact: false) == true)
+        #expect(held.mayBeHeld(at: behind + 4, isExact: false) == false)
+        #expect(held.atEnd == 0)
+    }
+
+    @Test(
+        arguments: [
+            ("dispatch_semaphore_wait", .acquires), ("dispatch_semaphore_signal", .releases),
+            ("dispatch_group_enter", .acquires),
+            ("dispatch_group_leave", .releases), ("dispatch_suspend", .acquires), ("dispatch_resume", .releases),
+            ("$s8Dispatch0A9SemaphoreC4waityyF", .acquires), ("$s8Dispatch0A9SemaphoreC6signalSiyF", .releases),
+            ("dispatch_async", nil), ("$s8Dispatch0A5GroupC6notify", nil), ("", nil),
+        ] as [(String, HeldLocks.Effect?)]
+    )
+    func `What a static libdispatch's functions do is known by their names`(name: String, effect: HeldLocks.Effect?) {
+        #expect(LockCalls.effect(ofDispatch: name) == effect)
     }
 
     @Test func `Where ways meet, the one with a lock counts, and a loop comes to an end`() throws {
