@@ -74,10 +74,14 @@ import Testing
 
     @Test func `Objects in another order are noticed: nothing is resumed, and the log says so`() throws {
         let folder = try TemporaryFolder()
+        let probe = try Self.link("boundary-probe", reversed: true, in: folder)
+        // Its symbols are read in the background.
+        let waiting = try ChildProcess(probe, ["tasks-unseen", StoreReader().path])
+        try FolderWatch.wait(at: waiting.errorPath, for: "the line in the log") {
+            waiting.errors.contains("its code cannot be told from the program's") ? () : nil
+        }
         let store = try StoreReader()
-        let run = try ProgramRun.run(Self.link("boundary-probe", reversed: true, in: folder), ["plain", store.path])
-        #expect(run.end == .exited(77))
-        #expect(run.errors.contains("its code cannot be told from the program's"), "\(run.errors.prefix(2000))")
+        #expect(try ProgramRun.run(probe, ["plain", store.path]).end == .exited(77))
         let report = try #require(try store.reportsOfFaults().first)
         #expect(report.verdict.decision == .restart)
     }
