@@ -111,10 +111,10 @@ void hf_task_pool_run_next(bool is_wanted);
 /// Whether the calling thread is one of the pool's workers.
 bool hf_task_pool_is_worker(void);
 
-/// What a worker does.
 /// The scope of the job that runs on this thread; NULL for none.
 const HFTaskScope *_Nullable hf_task_pool_current_scope(void);
 
+/// What a worker does.
 typedef struct HFWorkerSight {
     /// Jobs begun and ended: odd while one runs.
     uint64_t progress;
