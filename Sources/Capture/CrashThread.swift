@@ -347,11 +347,7 @@ final class CrashThread: @unchecked Sendable {
         var judge = WalkJudge()
         var reached = false
         var isInLockFunction = false
-        // The last frame of the application, and whether the runtime has called it.
-        var asyncFrame: AwaitChain.Frame?
-        var isAsyncFrameFound = false
-        var asyncPosition: UInt32 = 0
-        var position: UInt32 = 0
+        var search = AsyncFrameSearch()
         let isOverdue = unsafe record.pointee.facts & UInt32(HF_FACT_OVERDUE) != 0
         addresses.reset()
         metPending = false
@@ -360,7 +356,7 @@ final class CrashThread: @unchecked Sendable {
             let address = frames.isEmpty ? programCounter : programCounter &- 1
             let isInnermost = frames.isEmpty
             frames.add(programCounter)
-            position &+= 1
+            var kind: WalkJudge.Frame?
             if isRecoverySwitch(address) {
                 // A callout that has just returned.
                 if isInnermost, isOverdue { judge.add(.other) }
@@ -369,35 +365,33 @@ final class CrashThread: @unchecked Sendable {
             } else if hf_is_thread_start(address) || hf_task_pool_is_worker_code(address) {
                 judge.reachEnd()
             } else if hf_task_pool_is_runner(programCounter) {
-                isAsyncFrameFound = asyncFrame != nil
                 judge.add(.runner)
             } else {
-                let kind = classify(address)
-                judge.add(kind)
-                if !isAsyncFrameFound {
-                    if isOfTaskRuntime(address) {
-                        isAsyncFrameFound = asyncFrame != nil
-                    } else if kind == .application || kind == .unknown {
-                        asyncFrame = walker.asyncFrame
-                        asyncPosition = position
-                    }
-                }
+                let found = classify(address)
+                judge.add(found)
+                kind = found
                 if !reached {
                     addresses.insert(programCounter)
                     if hf_is_in_lock_function(address) { isInLockFunction = true }
                 }
             }
+            search.note(
+                programCounter,
+                walker,
+                isRuntime: isOfTaskRuntime(address),
+                isApplication: kind == .application || kind == .unknown
+            )
         }
         let counts = frames.finish()
         unsafe record.pointee.frame_count = counts.kept
         unsafe record.pointee.head_frame_count = counts.head
         unsafe record.pointee.frames_omitted = counts.omitted
-        unsafe awaitChain.write(behind: isAsyncFrameFound ? asyncFrame : nil, to: record, with: walker)
+        unsafe awaitChain.write(behind: search.found, to: record, with: walker)
         if unsafe record.pointee.await_count > 0 {
             // In the tail, if some frames in the middle were left out.
-            let inTail = asyncPosition &- counts.omitted
+            let (position, inTail) = (search.position, search.position &- counts.omitted)
             unsafe record.pointee.await_position =
-                asyncPosition < counts.head ? asyncPosition : inTail > counts.head ? inTail : counts.head
+                position < counts.head ? position : inTail > counts.head ? inTail : counts.head
         }
         let end: FaultSummary.Walk.End = reached ? .recoveryPoint : complete ? .outermost : .broken
         // A fault cannot be in these functions, but an interruption can, and there the count of locks lags behind. A thread that waits for

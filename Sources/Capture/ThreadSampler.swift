@@ -185,17 +185,24 @@ final class ThreadSampler {
     ) {
         unsafe hf_async_copy_callout(0, lookedCallout(look))
         let entry = unsafe lookedEntry(look)
-        var asyncFrame = AsyncFrame(runtime: awaitChain.runtime)
-        let complete = unsafe keepFrames(of: context, in: entry, walker) { asyncFrame.note($0, walker) }
+        var search = AsyncFrameSearch()
+        let complete = unsafe keepFrames(of: context, in: entry, walker) { address in
+            search.note(
+                address,
+                walker,
+                isRuntime: awaitChain.runtime.contains(address),
+                isApplication: walker.isApplication(address)
+            )
+        }
         let task = unsafe lookedTask(look)
         unsafe task.pointee.task = hf_async_task_of(0)
         unsafe awaitChain.write(
-            behind: asyncFrame.found,
+            behind: search.found,
             of: task.pointee.task,
             to: hf_looked_awaits(task),
             with: walker
         )
-        unsafe task.pointee.await_position = asyncFrame.position
+        unsafe task.pointee.await_position = search.position
         unsafe entry.pointee.outcome = UInt32(complete ? HF_THREAD_WALKED : HF_THREAD_WALK_BROKEN)
     }
 
@@ -448,35 +455,5 @@ final class ThreadSampler {
         let wasThere = unsafe attempt.pointee.place == place
         unsafe attempt.pointee.place = place
         return !wasThere
-    }
-}
-
-/// Finds the async function among the frames of a thread that runs a job: the last one of the application before the runtime's.
-private struct AsyncFrame {
-    let runtime: Range<UInt64>
-    private var last: AwaitChain.Frame?
-    private var isDone = false
-    private var frames: UInt32 = 0
-    /// How many frames lie above its caller.
-    private(set) var position: UInt32 = 0
-
-    init(runtime: Range<UInt64>) {
-        self.runtime = runtime
-    }
-
-    /// Nil if the thread runs no job.
-    var found: AwaitChain.Frame? { isDone ? last : nil }
-
-    /// Takes the next program counter outwards.
-    mutating func note(_ programCounter: UInt64, _ walker: StackWalker) {
-        frames += 1
-        guard !isDone else { return }
-        if runtime.contains(programCounter) {
-            isDone = last != nil
-        } else if let image = unsafe walker.images.image(at: programCounter), unsafe image.pointee.kind == .application
-        {
-            last = walker.asyncFrame
-            position = frames
-        }
     }
 }

@@ -127,9 +127,9 @@ final class FaultTeller: Sendable {
         let process = process
         let builder = process.map { ReportBuilder(process: $0, namesFunctions: false) }
         if let builder, let record = record(ofFault: number) {
-            let outline = builder.outline(of: record)
             let place = ReportFolding.key(of: record)
-            return (outline.id, state.withLock { $0.known[place] } ?? Words(reason: outline.reason))
+            let words = state.withLock { $0.known[place] } ?? Words(reason: builder.reason(of: record))
+            return (builder.id(of: record), words)
         }
         // Its slot may be another fault's by now, if the report was fast.
         let id = builder?.id(ofFault: number, at: time) ?? ReportID(time: time)

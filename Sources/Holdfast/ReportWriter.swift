@@ -8,7 +8,7 @@ internal import Symbolication
 internal import Synchronization
 internal import SystemPackage
 
-/// How much of the time the report writer works: in a flood a tenth, so that those who are served keep the processor.
+/// How much of the time the report writer works: in a flood a twentieth, so that those who are served keep the processor.
 ///
 /// A pure state machine. Meanwhile records wait in the spool, where nothing is lost, and equal ones share a slot. Without it, a server of which
 /// one request in a hundred trapped spent 0.75 of a processor on reports, and answered 0.4 of the requests (measured, two processors).
@@ -16,7 +16,7 @@ struct WritingEffort {
     /// Nanoseconds of work that may be done at once, for what is no flood.
     static let burst: Int64 = 200_000_000
     /// How many nanoseconds pass for one of work.
-    static let share: Int64 = 10
+    static let share: Int64 = 20
     /// The longest rest.
     static let longestRest: Int64 = 3_000_000_000
 

@@ -97,8 +97,10 @@ import Testing
         inRegister.contextRegister = contexts.address(1)
         #expect(chain.context(in: inRegister, with: walker) == contexts.address(1))
         frame[5] = contexts.address(0)
+        walker.forgetMemory()
         #expect(chain.context(in: place, with: walker) == contexts.address(0))
         frame[31] = contexts.address(1)
+        walker.forgetMemory()
         #expect(chain.context(in: place, with: walker) == contexts.address(1))
     }
 

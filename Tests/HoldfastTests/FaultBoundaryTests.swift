@@ -126,7 +126,7 @@ import Testing
         #expect(report.reason.contains("deadline") && report.verdict.decision == .resume)
     }
 
-    @Test(arguments: ["sleep", "calculate", "starved"])
+    @Test(arguments: ["sleep", "calculate", "bound", "signal", "starved"])
     func `A job that keeps its thread from those who wait for it is a stall, with the function that does it`(
         how: String
     ) throws {

@@ -114,7 +114,7 @@ struct AwaitChain {
             unsafe look.pointee.sibling = walker.load(task &+ taskSize &+ 8) ?? 0
         }
         let place = place(of: task, with: walker)
-        guard place.context != 0, isFunctionStart(place.function, with: walker),
+        guard place.context != 0, walker.isFunctionStart(place.function),
             verifiedLength(of: place.context, with: walker) != nil
         else { return }
         let awaits = unsafe hf_looked_awaits(look)
@@ -178,7 +178,7 @@ struct AwaitChain {
         while length < Self.longestChain {
             length += 1
             guard context != 0, context % 8 == 0, context != marked,
-                let resume = walker.load(context &+ 8), isFunctionStart(resume, with: walker),
+                let resume = walker.load(context &+ 8), walker.isFunctionStart(resume),
                 let parent = walker.load(context)
             else { return nil }
             if parent == 0 { return length }
@@ -189,15 +189,6 @@ struct AwaitChain {
             context = parent
         }
         return nil
-    }
-
-    /// Whether an address may be the first one of a function.
-    ///
-    /// A function that uses no stack has no description in the table (seen: parts of `TaskGroup.Iterator.next()`). Its start is aligned.
-    private func isFunctionStart(_ address: UInt64, with walker: StackWalker) -> Bool {
-        guard walker.images.isCode(address) else { return false }
-        if let function = walker.function(at: address) { return function.lowerBound == address }
-        return address % 16 == 0
     }
 
     /// Appends a chain that was verified, without its end, which is the runtime's.

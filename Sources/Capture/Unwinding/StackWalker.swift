@@ -27,6 +27,9 @@ internal import LinuxSystem
     private static let rowCount = 1024
     /// Rows that were read before, each at the index of its address.
     private let rows = UnsafeMutablePointer<CallFrameRow>.allocate(capacity: rowCount)
+    private static let startCount = 256
+    /// Addresses that were found to be the first ones of functions, each at its index.
+    private let starts = UnsafeMutablePointer<UInt64>.allocate(capacity: startCount)
     private let rules = CallFrameRules()
     /// The registers of the frame that the walk has come to.
     private let registers = UnsafeMutablePointer<UInt64>.allocate(capacity: CallFrameRow.Register.count)
@@ -40,6 +43,7 @@ internal import LinuxSystem
         else { return nil }
         unsafe images = LoadedImages(spool: spool)
         unsafe rows.initialize(repeating: CallFrameRow(), count: Self.rowCount)
+        unsafe starts.initialize(repeating: 0, count: Self.startCount)
         unsafe registers.initialize(repeating: 0, count: CallFrameRow.Register.count)
         unsafe accessors.pointee.find_proc_info = { space, address, info, needsUnwindInfo, argument in
             guard let info = unsafe info else { return CInt(HF_UNWIND_INVALID) }
@@ -101,12 +105,25 @@ internal import LinuxSystem
         for _ in steps..<max(steps, limit) {
             var address: UInt64 = 0
             guard unsafe library.get_reg?(&cursor, CInt(HF_UNWIND_REGISTER_IP), &address) == 0 else { return false }
+            noteAsyncFrame(&cursor)
             body(address)
             let result = unsafe library.step?(&cursor) ?? -1
             if result == 0 { return true }
             if result < 0 { return false }
         }
         return false
+    }
+
+    /// Takes the registers of libunwind's frame that `asyncFrame` needs; 0 for one that is not known.
+    private func noteAsyncFrame(_ cursor: inout unw_cursor_t) {
+        take(HF_UNWIND_REGISTER_SP, CallFrameRow.Register.stackPointer, &cursor)
+        take(HF_UNWIND_REGISTER_RBP, CallFrameRow.Register.rbp, &cursor)
+        take(HF_UNWIND_REGISTER_R14, CallFrameRow.Register.r14, &cursor)
+    }
+
+    private func take(_ number: Int, _ register: Int, _ cursor: inout unw_cursor_t) {
+        var value: UInt64 = 0
+        unsafe registers[register] = library.get_reg?(&cursor, CInt(number), &value) == 0 ? value : 0
     }
 
     /// Undoes a call through a bad pointer.
@@ -132,8 +149,14 @@ internal import LinuxSystem
         unsafe AwaitChain.Frame(
             stackPointer: registers[CallFrameRow.Register.stackPointer],
             framePointer: registers[CallFrameRow.Register.rbp],
-            contextRegister: registers[14]
+            contextRegister: registers[CallFrameRow.Register.r14]
         )
+    }
+
+    /// Whether an address lies in the executable.
+    func isApplication(_ address: UInt64) -> Bool {
+        guard let image = unsafe images.image(at: address) else { return false }
+        return unsafe image.pointee.kind == .application
     }
 
     /// Lists the images again, because an address lies in none of them; takes the loader's lock.
@@ -240,9 +263,22 @@ internal import LinuxSystem
         return row
     }
 
-    /// Forgets all rows: an image may be gone, and another one in its place.
+    /// Forgets all rows and functions: an image may be gone, and another one in its place.
     private func forgetRows() {
         unsafe rows.update(repeating: CallFrameRow(), count: Self.rowCount)
+        unsafe starts.update(repeating: 0, count: Self.startCount)
+    }
+
+    /// Whether an address may be the first one of a function.
+    ///
+    /// A function that uses no stack has no description in the table (seen: parts of `TaskGroup.Iterator.next()`). Its start is aligned.
+    func isFunctionStart(_ address: UInt64) -> Bool {
+        let place = unsafe starts + Int(truncatingIfNeeded: (address &* 0x9e37_79b9_7f4a_7c15) >> 56)
+        if unsafe place.pointee == address { return address != 0 }
+        guard images.isCode(address) else { return false }
+        let isStart = function(at: address).map { $0.lowerBound == address } ?? (address % 16 == 0)
+        if isStart { unsafe place.pointee = address }
+        return isStart
     }
 
     /// The function that an address lies in, by its description; nil if there is none.

@@ -105,11 +105,14 @@ package final class ReportBuilder {
     /// - Returns: The id.
     package func id(ofFault number: Int, at time: Timestamp) -> ReportID { id(of: number, in: process.pid, at: time) }
 
-    /// The id that the report of a record gets, and what went wrong as far as the record itself tells: a fraction of the work of a report.
-    package func outline(of record: FaultRecord) -> (id: ReportID, reason: String) {
-        let record = redacted(record)
-        let id = id(of: record.number, in: pid(of: record), at: time(of: record))
-        return (id, fault(of: record, runtimeFailure: nil).reason)
+    /// The id that the report of a record gets.
+    package func id(of record: FaultRecord) -> ReportID {
+        id(of: record.number, in: pid(of: record), at: time(of: record))
+    }
+
+    /// What went wrong, as far as the record itself tells: a fraction of the work of a report.
+    package func reason(of record: FaultRecord) -> String {
+        fault(of: redacted(record), runtimeFailure: nil).reason
     }
 
     // MARK: Stalls

@@ -12,7 +12,7 @@ package enum UserCode {
             return false
         }
         // A specialised thunk is glue, too, but not by its last letters.
-        if let function = frame.function, glue.contains(where: { function.contains($0) }) { return false }
+        if let function = frame.function, glue.contains(where: { function.holds($0) }) { return false }
         if name == "_start" || FrameOwner.isHost(name) { return false }
         // Without debug information, a package of somebody else looks as one of the user's does.
         if let file = frame.file, FrameOwner.fetchedPackage(of: file) != nil { return false }

@@ -74,7 +74,7 @@ extension FaultClass {
             return
         }
         // The runtime says some things in several lines.
-        if let known = Self.swiftWords.first(where: { message.prefix(4096).contains($0.0) && $0.1.isOfSeveralLines }) {
+        if let known = Self.swiftWords.first(where: { message.prefix(4096).holds($0.0) && $0.1.isOfSeveralLines }) {
             self = known.1
             return
         }
@@ -82,7 +82,7 @@ extension FaultClass {
             self = .check(line.text)
             return
         }
-        if let known = Self.libraryWords.first(where: { line.text.contains($0.0) }) {
+        if let known = Self.libraryWords.first(where: { line.text.holds($0.0) }) {
             self = known.1
         } else if let assertion = Self.cAssertion(line.text) {
             self = .cAssertion(assertion)
@@ -93,7 +93,7 @@ extension FaultClass {
 
     /// Reads the name of a check that failed in optimised code, such as `Index out of range`.
     init(check: String) {
-        if let known = Self.swiftWords.first(where: { check.contains($0.0) }) {
+        if let known = Self.swiftWords.first(where: { check.holds($0.0) }) {
             self = known.1
         } else if check == "precondition failure" || check == "precondition failed" {
             self = .precondition("")
@@ -119,7 +119,7 @@ extension FaultClass {
             return
         }
         // A program's own text may have any words: only the standard library's begin like this.
-        if let known = Self.swiftWords.first(where: { error.contains($0.0) && Self.isOwnText($0.0, in: error) }) {
+        if let known = Self.swiftWords.first(where: { error.holds($0.0) && Self.isOwnText($0.0, in: error) }) {
             self = known.1
             return
         }
@@ -128,7 +128,7 @@ extension FaultClass {
 
     /// Whether a text is the standard library's: the words stand at its start, or close to it.
     private static func isOwnText(_ words: String, in text: String) -> Bool {
-        guard let range = text.firstRange(of: words) else { return false }
+        guard let range = text.firstPlace(of: words) else { return false }
         return text.distance(from: text.startIndex, to: range.lowerBound) <= 40
     }
 
@@ -141,7 +141,7 @@ extension FaultClass {
 
     /// `Could not cast value of type 'A' (0x…) to 'B' (0x…).` (swift/stdlib/public/runtime/Casting.cpp).
     private init?(castIn text: String) {
-        guard let range = text.firstRange(of: "Could not cast value of type '") else { return nil }
+        guard let range = text.firstPlace(of: "Could not cast value of type '") else { return nil }
         let parts = text[range.upperBound...].split(separator: "'", maxSplits: 3, omittingEmptySubsequences: false)
         guard parts.count >= 3 else { return nil }
         self = .failedCast(from: String(parts[0]), to: String(parts[2]))
@@ -151,7 +151,7 @@ extension FaultClass {
     private static func errorType(_ text: Substring) -> String {
         var type = text
         // A private type is printed with an address (swift/stdlib/public/core/ReflectionMirror.swift).
-        if let start = type.firstRange(of: "(unknown context at "), let end = type.firstRange(of: ").") {
+        if let start = type.firstPlace(of: "(unknown context at "), let end = type.firstPlace(of: ").") {
             guard start.lowerBound < end.lowerBound else { return "" }
             type = type[..<start.lowerBound] + type[end.upperBound...]
         }
@@ -160,17 +160,10 @@ extension FaultClass {
 
     /// `PROGRAM: FILE:LINE: FUNCTION: Assertion `TEXT' failed.` (glibc/assert/assert.c): without what a rebuild changes.
     private static func cAssertion(_ text: String) -> String? {
-        guard let start = text.firstRange(of: "Assertion `"), let end = text.range(ofLast: "' failed") else {
+        guard let start = text.firstPlace(of: "Assertion `"), let end = text.lastPlace(of: "' failed")?.lowerBound else {
             return nil
         }
         guard start.upperBound <= end else { return nil }
         return String(text[start.upperBound..<end])
-    }
-}
-
-extension String {
-    /// Where a text stands last.
-    fileprivate func range(ofLast text: String) -> Index? {
-        ranges(of: text).last?.lowerBound
     }
 }

@@ -50,10 +50,10 @@ package enum FrameOwner: Sendable, Hashable {
     /// - Returns: The name of the package; nil for the program's own sources, and for those of packages that lie beside it.
     package static func fetchedPackage(of file: String) -> String? {
         for folder in packageFolders {
-            guard let range = file.firstRange(of: folder) else { continue }
+            guard let range = file.firstPlace(of: folder) else { continue }
             return file[range.upperBound...].split(separator: "/").first.map(String.init)
         }
-        guard let range = file.firstRange(of: registryFolder) else { return nil }
+        guard let range = file.firstPlace(of: registryFolder) else { return nil }
         let parts = file[range.upperBound...].split(separator: "/")
         return parts.count > 2 ? String(parts[1]) : nil
     }
@@ -82,7 +82,7 @@ package enum FrameOwner: Sendable, Hashable {
 
     /// The name of a library without its version: `libc` for `libc.so.6`.
     private static func libraryName(_ image: String) -> String {
-        guard let end = image.firstRange(of: ".so")?.lowerBound, end > image.startIndex else { return image }
+        guard let end = image.firstPlace(of: ".so")?.lowerBound, end > image.startIndex else { return image }
         return String(image[..<end])
     }
 

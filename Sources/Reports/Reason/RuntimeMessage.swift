@@ -15,14 +15,14 @@ struct RuntimeMessage {
 
     /// What follows `Fatal error`, which is empty for a `fatalError()` without text.
     var fatalError: String? {
-        guard let range = text.firstRange(of: "Fatal error"), isAfterPlace(range.lowerBound) else { return nil }
+        guard let range = text.firstPlace(of: "Fatal error"), isAfterPlace(range.lowerBound) else { return nil }
         return String(Self.trimmed(text[range.upperBound...].drop { $0 == ":" }))
     }
 
     /// `Precondition failed` or `Assertion failed`, with what follows.
     var failedCheck: String? {
         for check in ["Precondition failed", "Assertion failed"] {
-            guard let range = text.firstRange(of: check), isAfterPlace(range.lowerBound) else { continue }
+            guard let range = text.firstPlace(of: check), isAfterPlace(range.lowerBound) else { continue }
             return String(text[range.lowerBound...])
         }
         return nil

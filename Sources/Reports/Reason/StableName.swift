@@ -29,10 +29,10 @@ enum StableName {
     /// - Returns: The name, or all of it if nothing is left.
     static func of(_ function: String) -> String {
         var name = withoutPrefixes(Substring(function.prefix(limit)))
-        if let end = name.firstRange(of: " with unmangled suffix ")?.lowerBound { name = name[..<end] }
-        if let end = name.firstRange(of: " [clone ")?.lowerBound { name = name[..<end] }
+        if let end = name.firstPlace(of: " with unmangled suffix ")?.lowerBound { name = name[..<end] }
+        if let end = name.firstPlace(of: " [clone ")?.lowerBound { name = name[..<end] }
         for suffix in cloneSuffixes {
-            if let end = name.firstRange(of: suffix)?.lowerBound, end > name.startIndex { name = name[..<end] }
+            if let end = name.firstPlace(of: suffix)?.lowerBound, end > name.startIndex { name = name[..<end] }
         }
         let stable = withoutArguments(withoutNumbers(name))
         return stable.isEmpty ? function : stable
@@ -54,9 +54,9 @@ enum StableName {
     /// The function that a closure is written in, in the form that counts; nil for what is no closure.
     static func parent(ofClosure function: String) -> String? {
         var name = Substring(of(function))
-        guard name.hasPrefix("closure"), name.contains(" in ") else { return nil }
+        guard name.hasPrefix("closure"), name.holds(" in ") else { return nil }
         // One closure in another: `closure in closure in f()`, with a type in between in the long form.
-        while name.hasPrefix("closure"), let parent = name.firstRange(of: " in ") { name = name[parent.upperBound...] }
+        while name.hasPrefix("closure"), let parent = name.firstPlace(of: " in ") { name = name[parent.upperBound...] }
         return String(name)
     }
 
@@ -65,9 +65,9 @@ enum StableName {
         while true {
             if let prefix = prefixes.first(where: name.hasPrefix) {
                 name = name.dropFirst(prefix.count)
-            } else if longPrefixes.contains(where: name.hasPrefix), let end = name.firstRange(of: "> of ")?.upperBound {
+            } else if longPrefixes.contains(where: name.hasPrefix), let end = name.firstPlace(of: "> of ")?.upperBound {
                 name = name[end...]
-            } else if name.hasPrefix("("), let end = name.firstRange(of: " partial function for ")?.upperBound {
+            } else if name.hasPrefix("("), let end = name.firstPlace(of: " partial function for ")?.upperBound {
                 // `(1) await resume partial function for f()`: the rest of an asynchronous function.
                 name = name[end...]
             } else {

@@ -17,6 +17,28 @@ import Holdfast
     return turns > 0 ? 1 : 0
 }
 
+/// Calculates in a closure that a function of the runtime calls, in a debug build.
+private enum Bound {
+    @TaskLocal static var number = 0
+
+    @inline(never) static func calculateInside() -> Int {
+        $number.withValue(1) {
+            // More of the stack than is searched for a context.
+            withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 16) { room in
+                room.initializeMemory(as: UInt8.self, repeating: 0)
+                return calculate() + Int(room[17])
+            }
+        }
+    }
+}
+
+/// Calculates in a handler of a signal: from its trampoline on, libunwind walks the stack.
+private func calculateInHandler() -> Int {
+    signal(SIGUSR1) { _ in _ = calculate() }
+    raise(SIGUSR1)
+    return 1
+}
+
 /// Does something that stalls, and waits until the end of the stall is told.
 private func untilStallIsOver(_ work: @Sendable () async -> Void) async {
     let (ends, continuation) = AsyncStream.makeStream(of: Void.self)
@@ -31,6 +53,8 @@ private func untilStallIsOver(_ work: @Sendable () async -> Void) async {
 let stalled: [String: @Sendable (Int) async throws -> Void] = [
     "stall-sleep": { _ in await untilStallIsOver { await attempt("stall-sleep") { dawdle() } } },
     "stall-calculate": { _ in await untilStallIsOver { await attempt("stall-calculate") { calculate() } } },
+    "stall-bound": { _ in await untilStallIsOver { await attempt("stall-bound") { Bound.calculateInside() } } },
+    "stall-signal": { _ in await untilStallIsOver { await attempt("stall-signal") { calculateInHandler() } } },
     // Nobody is in a boundary, and jobs wait.
     "stall-starved": { number in
         await untilStallIsOver {
