@@ -65,7 +65,7 @@ extension EventHost {
             return supervisor.post(message)
         }
         var message = message
-        message.words = CrashMessage.Words { [teller] number in teller.line(ofFault: number) }
+        message.words = CrashMessage.Words { [teller] number in teller.known(ofFault: number) }
         switch message.event {
         case .resumed:
             expectLine(of: message)
@@ -116,7 +116,7 @@ extension EventHost {
         }
         taint()
         // No loop ran it.
-        guard !message.isInJob else { return }
+        guard !message.isInBoundary else { return }
         // Loops of other threads continue their run: they have one mode, and nobody sweeps them.
         needsSweep = true
         // The sweep runs all modes, so it begins where no run is active: at the top. A nested run belongs to the program: the observer

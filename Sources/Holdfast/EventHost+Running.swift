@@ -133,6 +133,7 @@ extension EventHost {
     /// Call it last, when `run()` has returned.
     public func close() {
         ItemPolicies.setHost(nil)
+        BoundaryHost.setOpener(nil)
         BoundaryHost.setParts(nil)
         stallWatch?.stop()
         deadlines.stop()
@@ -179,7 +180,9 @@ extension EventHost {
             faultCount: { supervisor.resumedFaults },
             shouldStop: { isStopping || mustRestart }
         )
-        if result == .clean {
+        // Faults whose messages came during the sweep begin another one.
+        if result == .clean, toldClean != supervisor.resumedFaults {
+            toldClean = supervisor.resumedFaults
             configuration.logger.info("the loop is clean again", metadata: ["resumed": "\(statistics.resumedFaults)"])
         }
     }

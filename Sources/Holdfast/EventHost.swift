@@ -69,6 +69,8 @@ public final class EventHost {
     var drain: Drain?
     var isStopping = false
     var needsSweep = false
+    /// How many faults had been resumed when the log last said that the loop is clean.
+    var toldClean = 0
     var mustRestart = false
     /// Whether an order to end has kept a fault from restarting the process.
     var hasForgone = false
@@ -228,6 +230,7 @@ public final class EventHost {
         ItemPolicies.setHost(
             ItemPolicies.Host(supervisor: supervisor, ward: ward, deadlines: deadlines, logger: configuration.logger)
         )
+        BoundaryHost.setOpener(boundaryOpener)
         sayHowItStarted()
     }
 
@@ -305,7 +308,7 @@ public final class EventHost {
                 on: loop,
                 capture: capture,
                 capturesThreads: configuration.advanced.capturesThreads,
-                store: writer.store,
+                store: storePlace.problem == nil ? writer.store : nil,
                 logger: configuration.logger,
                 abandonedItems: abandonedItems,
                 dumpTasks: { [capture] in TaskDumper(capture).dumpUnlessEmpty() }

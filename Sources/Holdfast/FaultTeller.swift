@@ -7,8 +7,8 @@ internal import Synchronization
 /// Logs each fault in one line: as soon as its names are known, or without them if the report writer is held up.
 final class FaultTeller: Sendable {
     private struct State {
-        /// The lines of the last faults, by their numbers.
-        var lines: [Int: String] = [:]
+        /// What was told of the last faults, by their numbers.
+        var told: [Int: CrashMessage.Known] = [:]
         /// The numbers of these faults, the oldest first.
         var order: [Int] = []
         /// What is needed to put a record into words; made when it is first needed.
@@ -28,8 +28,8 @@ final class FaultTeller: Sendable {
     /// How many places are remembered; then it begins anew.
     private static let mostPlaces = 1024
 
-    /// How many lines are kept for later questions.
-    private static let mostLines = 256
+    /// How many faults are kept for later questions.
+    private static let mostTold = 256
 
     /// Protected by its lock.
     private let state = Mutex(State())
@@ -56,10 +56,10 @@ final class FaultTeller: Sendable {
             if state.known.count >= Self.mostPlaces { state.known = [:] }
             state.known[place] = Words(reason: report.reason, place: report.place)
         }
-        let text = report.faultLine(isStored: !health.isUnusable)
-        guard let line = keep(text, of: number) else { return }
+        let known = known(of: report)
+        guard keep(known, of: number) else { return }
         let level: Logger.Level = report.recovery?.quarantined == true ? .error : .warning
-        logger.log(level: level, "\(line)")
+        logger.log(level: level, "\(known.line)")
     }
 
     /// Logs that faults were counted in the report of an equal one.
@@ -74,37 +74,41 @@ final class FaultTeller: Sendable {
     ///
     /// Called on the main thread.
     func tellLate(_ message: CrashMessage) {
-        let words = words(ofFault: message.number) ?? message.plain
-        guard let line = keep(words, of: message.number) else { return }
-        logger.warning("\(line), its report is not written yet")
+        let known = outline(ofFault: message.number).map(known(of:)) ?? CrashMessage.Known(line: message.plain)
+        guard keep(known, of: message.number) else { return }
+        logger.warning("\(known.line), its report is not written yet")
         // Else the next process would log it once more.
         capture.noteTold(ofFault: message.number)
     }
 
     /// Whether the log has the line of a fault.
-    func hasTold(ofFault number: Int) -> Bool { state.withLock { $0.lines[number] != nil } }
+    func hasTold(ofFault number: Int) -> Bool { state.withLock { $0.told[number] != nil } }
 
-    /// What is known of a fault, in a line; nil if nothing is left of it.
+    /// What is known of a fault; nil if nothing is left of it.
     ///
     /// Callable from any thread, in ordinary code.
-    func line(ofFault number: Int) -> String? {
-        state.withLock { $0.lines[number] } ?? words(ofFault: number)
+    func known(ofFault number: Int) -> CrashMessage.Known? {
+        state.withLock { $0.told[number] } ?? outline(ofFault: number).map(known(of:))
     }
 
-    /// Keeps a line; nil if the fault already has one.
-    private func keep(_ line: String, of number: Int) -> String? {
+    private func known(of report: CrashReport) -> CrashMessage.Known {
+        let isStored = !health.isUnusable
+        return CrashMessage.Known(
+            line: report.faultLine(isStored: isStored),
+            report: isStored ? report.id : nil,
+            label: report.loop?.callout?.label
+        )
+    }
+
+    /// Keeps what was told; returns false if the fault was told before.
+    private func keep(_ known: CrashMessage.Known, of number: Int) -> Bool {
         state.withLock { state in
-            guard state.lines[number] == nil else { return nil }
-            state.lines[number] = line
+            guard state.told[number] == nil else { return false }
+            state.told[number] = known
             state.order.append(number)
-            if state.order.count > Self.mostLines { state.lines[state.order.removeFirst()] = nil }
-            return line
+            if state.order.count > Self.mostTold { state.told[state.order.removeFirst()] = nil }
+            return true
         }
-    }
-
-    /// The record of a fault in words, without names, which take time.
-    private func words(ofFault number: Int) -> String? {
-        outline(ofFault: number)?.faultLine(isStored: !health.isUnusable)
     }
 
     /// A report of the record alone, without the images that give names; nil if the record is gone.
@@ -121,19 +125,20 @@ final class FaultTeller: Sendable {
     /// - Parameters:
     ///   - number: Which fault of the process it was.
     ///   - time: When it was captured, in nanoseconds of CLOCK_REALTIME.
-    /// - Returns: Both; a general word where the record is gone.
-    func report(ofFault number: Int, at time: Int64) -> (id: ReportID, words: Words) {
+    /// - Returns: Both, and whether reports can be stored; a general word where the record is gone.
+    func report(ofFault number: Int, at time: Int64) -> (id: ReportID, isStored: Bool, words: Words) {
+        let isStored = !health.isUnusable
         let time = Timestamp(microsecondsSinceEpoch: time / 1000)
         let process = process
         let builder = process.map { ReportBuilder(process: $0, namesFunctions: false) }
         if let builder, let record = record(ofFault: number) {
             let place = ReportFolding.key(of: record)
             let words = state.withLock { $0.known[place] } ?? Words(reason: builder.reason(of: record))
-            return (builder.id(of: record), words)
+            return (builder.id(of: record), isStored, words)
         }
         // Its slot may be another fault's by now, if the report was fast.
         let id = builder?.id(ofFault: number, at: time) ?? ReportID(time: time)
-        return (id, Words(reason: line(ofFault: number) ?? "a fault"))
+        return (id, isStored, Words(reason: known(ofFault: number)?.line ?? "a fault"))
     }
 
     private func record(ofFault number: Int) -> FaultRecord? {

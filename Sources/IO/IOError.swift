@@ -30,7 +30,7 @@ extension HostRunLoop {
             try add(source, to: .common)
         } catch {
             source.invalidate()
-            throw IOError("\(purpose): \(error)", .badFileDescriptor)
+            throw IOError("\(purpose): \(error.code.text)", error.underlyingError ?? .badFileDescriptor)
         }
         return source
     }

@@ -99,6 +99,27 @@ import Testing
         )
     }
 
+    @Test(arguments: ["", "tasks"])
+    func `A program with a loop has boundaries as soon as it has a host`(how: String) throws {
+        let run = try HostRun("boundaries", how)
+        var lines: [String] = []
+        while let line = try run.line() { lines.append(line) }
+        let answers = ["answer 1", "job 1 true", "answer 3"]
+        #expect(lines.filter { answers.contains($0) } == answers)
+        #expect(Set(lines) == Set(answers + ["in a boundary true, job, true", "the same report true"]), "\(lines)")
+    }
+
+    @Test func `Where reports cannot be stored, no id is given`() throws {
+        let run = try ProgramRun.run(
+            try BuiltProduct.path(of: "recovery-probe"),
+            ["boundaries", "/dev/null/no-store"],
+            within: .seconds(60)
+        )
+        let lines = run.output.split(separator: "\n").map(String.init)
+        #expect(lines.contains("job 1 false") && lines.contains("in a boundary true, job, false"), "\(lines)")
+        #expect(lines.contains("the same report true"))
+    }
+
     @Test func `Who cancels the caller cancels the body`() throws {
         let run = try Run("cancelled")
         #expect(run.lines == ["waits", "cancelled threw CancellationError()", "end"])

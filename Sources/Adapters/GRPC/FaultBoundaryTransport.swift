@@ -61,9 +61,11 @@ public final class FaultBoundaryTransport<Inner: ServerTransport>: ServerTranspo
     ///
     /// What it has sent so far is with the client; the status says that there is no more.
     private static func end(_ outbound: Inner.Outbound, _ fault: FaultError) async {
-        let status = Status(code: .internalError, message: "internal error, report \(fault.report)")
+        let message = "internal error" + (fault.report.map { ", report \($0)" } ?? "")
+        let status = Status(code: .internalError, message: message)
         // The client may be gone, or the status may have been sent just before the fault.
-        try? await outbound.write(.status(status, ["x-crash-report": "\(fault.report)"]))
+        let metadata: Metadata = fault.report.map { ["x-crash-report": "\($0)"] } ?? [:]
+        try? await outbound.write(.status(status, metadata))
         await outbound.finish()
     }
 

@@ -125,8 +125,8 @@ extension Response {
     /// - Returns: The answer.
     public static func internalServerError(_ fault: FaultError) -> Response {
         var headers: HTTPFields = [.contentType: "text/plain; charset=utf-8"]
-        if let reportHeader { headers[reportHeader] = "\(fault.report)" }
-        let text = "internal server error, report \(fault.report)\n"
+        if let reportHeader { headers[reportHeader] = fault.report.map { "\($0)" } }
+        let text = "internal server error" + (fault.report.map { ", report \($0)" } ?? "") + "\n"
         return Response(
             status: .internalServerError,
             headers: headers,

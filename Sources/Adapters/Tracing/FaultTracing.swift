@@ -29,8 +29,9 @@ private func end(_ tracer: some Tracer, _ context: ServiceContext, _ fault: Faul
     guard let span = tracer.activeSpan(identifiedBy: context) else { return }
     // The names of OpenTelemetry's semantic conventions for exceptions.
     var attributes: SpanAttributes = [
-        "exception.type": "fault", "exception.message": "\(fault.reason)", "crash.report": "\(fault.report)",
+        "exception.type": "fault", "exception.message": "\(fault.reason)",
     ]
+    if let report = fault.report { attributes["crash.report"] = "\(report)" }
     if let location = fault.location { attributes["code.location"] = "\(location)" }
     span.addEvent(SpanEvent(name: "exception", attributes: attributes))
     span.setStatus(SpanStatus(code: .error, message: fault.reason))

@@ -297,6 +297,6 @@ package final class Supervisor: Sendable {
 extension CrashMessage {
     fileprivate init(_ fault: FaultSummary, thread: CInt, event: Event) {
         self.init(number: Int(fault.number), signal: fault.signal, item: fault.item, thread: thread, event: event)
-        isInJob = fault.isInJob
+        isInBoundary = fault.isInJob
     }
 }

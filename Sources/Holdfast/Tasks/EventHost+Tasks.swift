@@ -68,20 +68,46 @@ extension EventHost {
         return host
     }
 
-    /// Has the jobs of tasks run on a pool of threads from which one that faults can be abandoned.
+    /// Has the jobs of all tasks run on a pool of threads from which one that faults can be abandoned.
     ///
-    /// For a program that calls `run()`, and has tasks on other threads than the main one. `start(_:)` does it by itself.
+    /// For a program that calls `run()`, and has tasks on other threads than the main one. `start(_:)` does it by itself. Without it the first
+    /// fault boundary starts the pool for the tasks in boundaries alone: they hop between two pools then, which takes time.
     ///
     /// - Throws: `EventHostError`, if no threads can be started.
     public func runTasks() throws(EventHostError) {
+        try boundaryOpener.open(takesAll: true)
+    }
+
+    /// What the first boundary needs, on any thread, if nobody has called `runTasks()`.
+    var boundaryOpener: BoundaryHost.Opener {
+        BoundaryHost.Opener(
+            parts: BoundaryHost.Parts(
+                capture: capture,
+                supervisor: supervisor,
+                teller: teller,
+                writer: writer,
+                buried: buried
+            ),
+            stackSize: configuration.advanced.taskStackSize,
+            logger: configuration.logger,
+            stallMonitor: stallMonitor
+        )
+    }
+}
+
+extension BoundaryHost.Opener {
+    /// Starts the pool, and lets boundaries protect.
+    ///
+    /// - Parameter takesAll: Whether the pool runs all tasks of the program, not only those in boundaries.
+    /// - Throws: `EventHostError`, if no threads can be started.
+    func open(takesAll: Bool) throws(EventHostError) {
+        guard !BoundaryHost.isOpen else { return }
         BoundaryLabel.setItems { HostRunLoop.nextItemIdentifier() }
         do {
             if TaskPool.running == nil {
-                let extent = try TaskPool.start(stackSize: configuration.advanced.taskStackSize) { job in
-                    BoundaryHost.answer(job)
-                }
-                if extent == .boundaries {
-                    configuration.logger.notice(
+                let extent = try TaskPool.start(stackSize: stackSize, takesAll: takesAll) { BoundaryHost.answer($0) }
+                if takesAll, extent == .boundaries {
+                    logger.notice(
                         "another executor has taken the runtime's tasks: only those in fault boundaries run on Holdfast's"
                     )
                 }
@@ -90,20 +116,28 @@ extension EventHost {
             throw EventHostError(error)
         }
         if !TaskPool.knowsRunners {
-            configuration.logger.warning(
+            logger.warning(
                 "this Swift runtime runs tasks in a way that is not known: faults in fault boundaries are not resumed"
             )
         }
         watchWorkers()
-        BoundaryHost.setParts(
-            BoundaryHost.Parts(
-                capture: capture,
-                supervisor: supervisor,
-                teller: teller,
-                writer: writer,
-                buried: buried
-            )
-        )
+        BoundaryHost.setParts(parts)
+    }
+
+    /// Has jobs of tasks watched that keep a thread of the pool for long.
+    private func watchWorkers() {
+        guard let monitor = stallMonitor.monitor else { return }
+        TaskPool.setBell { HostRunLoop.Progress.WatcherBell.ring() }
+        do {
+            for index in 0..<TaskPool.mostWorkers {
+                try monitor.watchWorker {
+                    let sight = TaskPool.worker(index)
+                    return StallMonitor.WorkerSight(number: sight.number, thread: sight.thread, isBusy: sight.isBusy)
+                }
+            }
+        } catch {
+            logger.error("stalls of tasks are not watched: \(error)")
+        }
     }
 }
 
@@ -120,22 +154,6 @@ extension EventHost {
     func observeTaskDumpSignal() throws(EventHostError) {
         guard let signal = configuration.advanced.taskDumpSignal else { return }
         try onSignal(signal) { [writer] _ in writer.ask(TaskAnswers.forLog) }
-    }
-
-    /// Has jobs of tasks watched that keep a thread of the pool for long.
-    private func watchWorkers() {
-        guard let monitor = stallMonitor.monitor else { return }
-        TaskPool.setBell { HostRunLoop.Progress.WatcherBell.ring() }
-        do {
-            for index in 0..<TaskPool.mostWorkers {
-                try monitor.watchWorker {
-                    let sight = TaskPool.worker(index)
-                    return StallMonitor.WorkerSight(number: sight.number, thread: sight.thread, isBusy: sight.isBusy)
-                }
-            }
-        } catch {
-            configuration.logger.error("stalls of tasks are not watched: \(error)")
-        }
     }
 
     /// Runs the main loop once, with the host that was started, if there is one.

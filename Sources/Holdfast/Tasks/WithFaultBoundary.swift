@@ -7,10 +7,10 @@ internal import TaskBoundaries
 
 /// A fault in the body of a fault boundary, in place of what the body would have returned.
 public struct FaultError: Error, Sendable, Hashable {
-    /// The report of the fault.
+    /// The report of the fault; nil if reports cannot be stored (`EventHost.storeProblem`).
     ///
     /// It is in the store soon afterwards. One of very many equal faults is counted in an earlier report, which lists this id.
-    public let report: ReportID
+    public let report: ReportID?
     /// What went wrong, as far as that is known at once.
     ///
     /// The report may say more. In an optimised build, debug information alone tells which check a trap was of, and reading it takes time:
@@ -26,7 +26,9 @@ public struct FaultError: Error, Sendable, Hashable {
 
 extension FaultError: CustomStringConvertible {
     /// The boundary, the reason and the report in a line.
-    public var description: String { "\(boundary) was abandoned: \(reason) (report \(report))" }
+    public var description: String {
+        "\(boundary) was abandoned: \(reason) (\(report.map { "report \($0)" } ?? "no report"))"
+    }
 }
 
 /// Runs async work that may be abandoned by itself: a fault in it costs this call, and nothing else.
@@ -42,7 +44,8 @@ extension FaultError: CustomStringConvertible {
 ///
 /// Not resumed, so that the process drains and restarts: a fault of code that is isolated to an actor, which would stay locked; one with a
 /// lock held, inside a library, in a critical section (`EventHost.withCriticalSection`), or when the budget is spent; and each fault outside
-/// of a boundary. Without a host that runs tasks (`EventHost.start(_:)`), or after it was closed, the body is called without protection.
+/// of a boundary. Without a host, or after it was closed, the body is called without protection. A program that begins with
+/// `EventHost.start(_:)`, or calls `EventHost.runTasks()`, has cheaper boundaries.
 /// Callable from any thread and actor; in a body of another boundary, the inner one is abandoned first.
 ///
 /// - Parameters:
@@ -66,7 +69,7 @@ nonisolated(nonsending) public func withFaultBoundary<Value: Sendable>(
     line: UInt = #line,
     _ body: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {
-    guard BoundaryHost.isOpen else { return try await body() }
+    guard BoundaryHost.isOpen || BoundaryHost.opens() else { return try await body() }
     let boundary = TaskBoundaries.FaultBoundary(label?.kept ?? .named("\(fileID):\(line)"))
     BoundaryHost.running.add(1, ordering: .relaxed)
     defer { BoundaryHost.running.subtract(1, ordering: .releasing) }
@@ -91,6 +94,8 @@ nonisolated(nonsending) public func withFaultBoundary<Value: Sendable>(
 /// What a boundary throws before its caller has said what it knows of the fault.
 private struct AbandonedBody: Error {
     let fault: FaultError
+    /// The id of the report, whether it can be stored or not.
+    let id: ReportID
     /// When it was, in nanoseconds of CLOCK_REALTIME.
     let time: Int64
     /// What the body's task-local values say of it.
@@ -144,7 +149,7 @@ public enum FaultBoundary {
 
         /// The boundary and its deadline in a line.
         public var description: String {
-            "\(boundary) has not ended within \(deadline)" + (fault.map { " (report \($0.report))" } ?? "")
+            "\(boundary) has not ended within \(deadline)" + (fault?.report.map { " (report \($0))" } ?? "")
         }
     }
 
@@ -172,6 +177,34 @@ package enum BoundaryHost {
         let teller: FaultTeller
         let writer: ReportWriter
         let buried: Tally
+    }
+
+    /// What is needed to begin.
+    struct Opener: Sendable {
+        let parts: Parts
+        let stackSize: Int
+        let logger: Logger
+        let stallMonitor: StallMonitorBox
+    }
+
+    /// Taken by the first boundary, under its lock; nil without a host, and where the beginning has failed.
+    private static let opener = Mutex<Opener?>(nil)
+
+    /// Sets what the first boundary begins with.
+    static func setOpener(_ new: Opener?) { opener.withLock { $0 = new } }
+
+    /// Begins at the first boundary of a program that has a host; returns whether boundaries protect now.
+    static func opens() -> Bool {
+        opener.withLock { opener in
+            guard !isOpen, let present = opener else { return isOpen }
+            do {
+                try present.open(takesAll: false)
+            } catch {
+                opener = nil
+                present.logger.error("fault boundaries protect nothing: \(error)")
+            }
+            return isOpen
+        }
     }
 
     /// How many boundaries have a caller that waits.
@@ -236,13 +269,13 @@ package enum BoundaryHost {
         parts.buried.add(bytes)
         parts.supervisor.noteCost(bytes: bytes)
         let fault = FaultError(
-            report: told.id,
+            report: told.isStored ? told.id : nil,
             reason: told.words.reason,
             location: told.words.place,
             boundary: job.boundary.label.name,
             number: Int(job.fault)
         )
-        job.boundary.abandon(AbandonedBody(fault: fault, time: job.time, tags: tags(fault)))
+        job.boundary.abandon(AbandonedBody(fault: fault, id: told.id, time: job.time, tags: tags(fault)))
     }
 
     /// What the task-local values say of a fault.
@@ -259,7 +292,7 @@ package enum BoundaryHost {
         let tags = abandoned.tags.merging(metadata) { $1 }
         parts.writer.add(
             FaultDetails.Told(
-                id: abandoned.fault.report,
+                id: abandoned.id,
                 time: Timestamp(microsecondsSinceEpoch: abandoned.time / 1000),
                 tags: FaultDetails.tags(tags, CrashContext.redaction)
             ),

@@ -4,10 +4,12 @@ package import SystemPackage
 public struct RunLoopError: Error, Hashable, CustomStringConvertible {
     /// The kinds of failure.
     public struct Code: Hashable, Sendable {
-        fileprivate let text: String
+        package let text: String
 
         /// The kernel cannot wait for this kind of file: it is a regular file or a directory.
-        public static let descriptorNotPollable = Code(text: "the kernel cannot wait for this kind of file")
+        public static let descriptorNotPollable = Code(
+            text: "the kernel waits for sockets, pipes and terminals, not for this kind of file"
+        )
         /// The number is not that of an open descriptor.
         public static let descriptorNotOpen = Code(text: "the descriptor is not open")
         /// Another port source with the same descriptor is in the mode.

@@ -5,7 +5,8 @@ internal import SystemPackage
 
 /// Writes the reports of stalls one at a time on its own thread, because names and disks take time and sampling must not wait.
 final class StallDesk: @unchecked Sendable {
-    private let store: ReportStore
+    /// Nil where there is no place for reports: the log tells of stalls alone.
+    private let store: ReportStore?
     private let capture: CrashCapture
     private let herald: StallHerald
     /// Says what the tasks in fault boundaries do; nil if there are none.
@@ -35,7 +36,7 @@ final class StallDesk: @unchecked Sendable {
     private static let mostGroups = 1024
 
     init(
-        store: ReportStore,
+        store: ReportStore?,
         capture: CrashCapture,
         herald: StallHerald,
         dumpTasks: @escaping @Sendable () -> TaskDump?
@@ -91,6 +92,7 @@ final class StallDesk: @unchecked Sendable {
 
     private func put(_ stall: OngoingStall, _ over: Stall?, _ ticks: CrashReport.Stall.Ticks?) throws(ReportStoreError)
     {
+        guard let store else { return }
         readImages(stall)
         if builder == nil {
             // The first name lookup takes a while: until then the report has addresses without names.

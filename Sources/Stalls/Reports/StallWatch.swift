@@ -17,7 +17,7 @@ package struct StallWatch: Sendable {
         on loop: HostRunLoop,
         capture: CrashCapture,
         capturesThreads: Bool,
-        store: ReportStore,
+        store: ReportStore?,
         logger: Logger,
         abandonedItems: AbandonedItems,
         dumpTasks: @escaping @Sendable () -> TaskDump? = { nil }

@@ -257,7 +257,7 @@ let resumed: [String: @Sendable (Int) async throws -> Void] = [
             }
         }
     } catch let error as FaultError {
-        say("\(request) \(error.report)")
+        say("\(request) \(error.report.map { "\($0)" } ?? "none")")
     } catch {
         say("\(error)")
     }

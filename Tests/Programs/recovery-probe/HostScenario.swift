@@ -52,6 +52,7 @@ enum HostScenario: String {
     case withoutStandard = "without-standard"
     case sharedPort = "shared-port"
     case observations
+    case boundaries
 
     /// Runs the scenario that the arguments name, if it is one of these, and ends the process, or says that `main` is to return.
     @MainActor
@@ -120,6 +121,7 @@ enum HostScenario: String {
         case .withoutStandard: try StartScenarios.withoutStandard(store)
         case .sharedPort: try SharedPortScenarios.run(store, arguments)
         case .observations: try ObservationScenarios.run(store, arguments)
+        case .boundaries: try BoundaryScenarios.run(Self.host(store), arguments)
         case .samples: try SampleScenarios.run(store, arguments)
         }
     }

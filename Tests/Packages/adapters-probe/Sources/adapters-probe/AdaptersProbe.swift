@@ -131,7 +131,7 @@ import Tracing
                     }
                 }
             } catch let fault as FaultError {
-                report = "\(fault.report)"
+                report = fault.report.map { "\($0)" } ?? "none"
             } catch {}
         }
         let query = tracer.finishedSpans.first { $0.operationName == "query" }
