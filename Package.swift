@@ -332,7 +332,10 @@ let package = Package(
         testProgram("fingerprint-probe", ["Holdfast", system]),
         testProgram("lock-frames-probe", ["AllocationCounter", "CrashCapture", "Symbolication"]),
         // Compared with gdb.
-        testProgram("frame-probe", ["CFrameProbe", "CrashCapture", "CFaultInjection", "FaultInjection"]),
+        testProgram(
+            "frame-probe",
+            ["CFrameProbe", "CrashCapture", "CFaultInjection", "FaultInjection", "TaskBoundaries"]
+        ),
         testProgram("verdict-probe", ["AllocationCounter", "CrashCapture", "Holdfast"]),
         testProgram(
             "recovery-probe",

@@ -347,7 +347,7 @@ final class CrashThread: @unchecked Sendable {
         var judge = WalkJudge()
         var reached = false
         var isInLockFunction = false
-        var search = AsyncFrameSearch()
+        var search = AsyncFrameSearch(awaitChain.runners)
         let isOverdue = unsafe record.pointee.facts & UInt32(HF_FACT_OVERDUE) != 0
         addresses.reset()
         metPending = false

@@ -185,7 +185,7 @@ final class ThreadSampler {
     ) {
         unsafe hf_async_copy_callout(0, lookedCallout(look))
         let entry = unsafe lookedEntry(look)
-        var search = AsyncFrameSearch()
+        var search = AsyncFrameSearch(awaitChain.runners)
         let complete = unsafe keepFrames(of: context, in: entry, walker) { address in
             search.note(
                 address,

@@ -20,10 +20,15 @@ final class JudgedProgram: Sendable {
     private let folder: TemporaryFolder
 
     /// Makes the program.
-    init(_ form: Form) throws {
+    ///
+    /// - Parameters:
+    ///   - form: Whether it is stripped.
+    ///   - other: A frame probe of another build; nil for that of this one.
+    /// - Throws: `HarnessError`, or an error of the file system.
+    init(_ form: Form, other: String? = nil) throws {
         folder = try TemporaryFolder()
         store = folder.path + "/store"
-        let built = try BuiltProduct.path(of: "frame-probe")
+        let built = try other ?? BuiltProduct.path(of: "frame-probe")
         switch form {
         case .whole:
             path = built

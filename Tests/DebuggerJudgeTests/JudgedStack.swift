@@ -21,6 +21,8 @@ struct JudgedStack: Decodable {
     var `case`: String
     var pid: Int
     var frames: [Frame]
+    /// The functions that await the one that faulted, in its task, as gdb finds them in the task's contexts.
+    var awaits: [String]
     var error: String?
 
     /// Lets gdb run the cases of a program, which leaves their records in a store.

@@ -5,6 +5,7 @@
 
 import json
 import os
+import re
 
 import gdb
 
@@ -91,9 +92,79 @@ def walk(frame):
     return frames, None
 
 
+RUNNER = "runJobInEstablishedExecutorContext"
+# Parts of async functions: what follows an await, and what follows another suspension (swift/docs/ABI/Mangling.rst).
+PART = re.compile(r"T[QY]\d+_$")
+SEARCHED_WORDS = 512
+
+
+def word(address):
+    return int.from_bytes(gdb.selected_inferior().read_memory(address, 8).tobytes(), "little")
+
+
+def peek(address):
+    """The word at an address; 0 if there is no memory, which is no context."""
+    try:
+        return word(address)
+    except (gdb.error, OverflowError):
+        return 0
+
+
+def symbol(address):
+    """The symbol that begins at an address, and its file; None if none does."""
+    text = gdb.execute("info symbol {:#x}".format(address), to_string=True).strip()
+    match = re.match(r"(\S+(?: \S+)*?) in section \S+(?: of (.*))?$", text)
+    return None if match is None or " + " in match.group(1) else (match.group(1), match.group(2) or "")
+
+
+def chain(context):
+    """The names of the functions that await, as the contexts of a task have them; None if that is no context."""
+    names = []
+    for _ in range(512):
+        if context % 8 != 0 or context < 4096:
+            return None
+        try:
+            parent, resume = word(context), word(context + 8)
+        except gdb.MemoryError:
+            return None
+        found = symbol(resume)
+        if found is None:
+            return None
+        if parent == 0:
+            return names if "libswift_Concurrency" in found[1] else None
+        if PART.search(found[0]) is None:
+            return None
+        names.append(found[0])
+        context = parent
+    return None
+
+
+def awaits(frame):
+    """Finds the context of the async function that a job runs, and follows it."""
+    function = None
+    while frame is not None and RUNNER not in (frame.name() or ""):
+        function = frame
+        frame = frame.older()
+    if frame is None or function is None:
+        return []
+
+    def register(name):
+        return int(function.read_register(name)) & (1 << 64) - 1
+
+    def contexts():
+        """Where a frame with a frame pointer keeps it, then the registers that a call preserves, then what else is in the frame."""
+        yield peek(register("rbp") - 8)
+        for name in ["r14", "rbx", "rbp", "r12", "r13", "r15"]:
+            yield register(name)
+        for index in range(SEARCHED_WORDS):
+            yield peek(register("rsp") + 8 * index)
+
+    return next((names for names in map(chain, contexts()) if names is not None), [])
+
+
 output = open(os.environ["JUDGE_OUTPUT"], "w")
 for case in os.environ["JUDGE_CASES"].split(":"):
-    result = {"case": case, "pid": 0, "frames": [], "error": None}
+    result = {"case": case, "pid": 0, "frames": [], "awaits": [], "error": None}
     try:
         if run(case):
             inferior = gdb.selected_inferior()
@@ -104,6 +175,8 @@ for case in os.environ["JUDGE_CASES"].split(":"):
                 first = frame_behind_handler(thread) if thread.ptid[1] == faulted else None
                 if first is not None:
                     result["frames"], result["error"] = walk(first)
+                    if case.startswith("await-"):
+                        result["awaits"] = awaits(first)
             while gdb.selected_thread() is not None:
                 gdb.execute("continue", to_string=True)
         else:

@@ -1,19 +1,67 @@
+internal import CCrashCapture
 internal import CTaskPool
 
-/// Finds the async function among the frames of a thread: the application's last one before the runtime's that runs jobs.
+/// The functions of the Swift runtime that run a job.
+struct JobRunners {
+    private var first: Range<UInt64>
+    private var second: Range<UInt64>
+    private var third: Range<UInt64>
+
+    /// Looks the functions up; takes the loader's lock.
+    init() {
+        first = Self.range(of: "swift_job_run")
+        second = Self.range(of: "swift_job_run_on_task_executor")
+        third = Self.range(of: "swift_job_run_on_serial_and_task_executor")
+    }
+
+    /// Whether a return address lies in one of them.
+    func contain(_ address: UInt64) -> Bool {
+        let call = address &- 1
+        return first.contains(call) || second.contains(call) || third.contains(call)
+    }
+
+    private static func range(of name: String) -> Range<UInt64> {
+        var (start, end): (UInt64, UInt64) = (0, 0)
+        // A static standard library is a part of the program, which does not export it.
+        guard unsafe hf_function_bounds(name, &start, &end) == 0 || hf_own_function_bounds(name, &start, &end) == 0
+        else { return 0..<0 }
+        return start..<max(start, end)
+    }
+}
+
+/// Finds the async function among the frames of a thread: the one that the runtime has called to run a job.
 ///
-/// Any function of the runtime's part for tasks may be the one that runs jobs, so the first one behind the application counts. But a job may
-/// call that part of the runtime (`ContinuousClock.now`), which may call the application. So the addresses at which the runtime runs a job of
-/// the pool count more, once they are known (`hf_task_pool_note_runners`). On the crash thread: allocates nothing.
+/// It lies before the address at which the runtime calls a job's function, which the pool has noted (`hf_task_pool_note_runners`). Where there is no
+/// pool, it is the frame before those of the runtime that end with one of `JobRunners`; and if there is none of these, the application's last
+/// frame before any function of the runtime's part for tasks. A job may call that part, too, which calls the application back
+/// (`TaskLocal.withValue`). On the crash thread: allocates nothing.
 struct AsyncFrameSearch {
-    private var last: AwaitChain.Frame?
-    private var lastPosition: UInt32 = 0
+    private struct Place {
+        var frame: AwaitChain.Frame
+        /// How many frames lie above its caller.
+        var position: UInt32
+    }
+
+    private let runners: JobRunners
     private var count: UInt32 = 0
+    private var previous: Place?
+    private var application: Place?
+    /// The frame before the runtime's that the walk goes through; nil while it goes through others.
+    private var beforeRuntime: Place?
+    private var isInRuntime = false
+    private var place: Place?
     private var isSure = false
+
+    /// Begins at the innermost frame.
+    init(_ runners: JobRunners) {
+        self.runners = runners
+    }
+
     /// The frame; nil if the thread runs no job.
-    private(set) var found: AwaitChain.Frame?
+    var found: AwaitChain.Frame? { place?.frame }
+
     /// How many frames lie above its caller.
-    private(set) var position: UInt32 = 0
+    var position: UInt32 { place?.position ?? 0 }
 
     /// Takes the next frame outwards.
     ///
@@ -28,22 +76,28 @@ struct AsyncFrameSearch {
         isRuntime: @autoclosure () -> Bool,
         isApplication: @autoclosure () -> Bool
     ) {
-        count &+= 1
         guard !isSure else { return }
+        count &+= 1
+        let present = Place(frame: walker.asyncFrame, position: count)
+        defer { previous = present }
         if hf_task_pool_is_runner(programCounter) {
-            take()
-            isSure = true
+            take(previous)
         } else if isRuntime() {
-            if found == nil { take() }
-        } else if isApplication() {
-            last = walker.asyncFrame
-            lastPosition = count
+            if !isInRuntime { beforeRuntime = previous }
+            isInRuntime = true
+            if runners.contain(programCounter) {
+                take(beforeRuntime)
+            } else if place == nil {
+                place = application
+            }
+        } else {
+            isInRuntime = false
+            if isApplication() { application = present }
         }
     }
 
-    private mutating func take() {
-        guard let last else { return }
-        found = last
-        position = lastPosition
+    private mutating func take(_ found: Place?) {
+        place = found
+        isSure = true
     }
 }

@@ -15,9 +15,11 @@ struct AwaitChain {
         var framePointer: UInt64
         /// r14, in which an async function gets its context (swift/docs/ABI/CallConvSummary.rst).
         var contextRegister: UInt64
+        /// rbx, rbp, r12, r13, r15: a function keeps its context in one of them if it needs r14 itself (seen without frame pointers).
+        var savedRegisters: (UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0)
     }
 
-    /// The words of a frame that are looked at, if neither the register nor the place below the frame pointer holds the context.
+    /// The words of a frame that are looked at, if neither a register nor the place below the frame pointer holds the context.
     private static let searchedWords: UInt64 = 64
     /// A chain is followed further than a record has room for, to see that it ends.
     private static let longestChain = 512
@@ -26,6 +28,7 @@ struct AwaitChain {
 
     /// Where the Swift runtime's part for tasks is.
     let runtime: Range<UInt64>
+    let runners = JobRunners()
     private let isLayoutKnown = hf_task_layout_is_known()
     private let taskSize = UInt64(hf_task_size())
 
@@ -159,6 +162,12 @@ struct AwaitChain {
             return stored
         }
         if verifiedLength(of: frame.contextRegister, with: walker) != nil { return frame.contextRegister }
+        let saved = frame.savedRegisters
+        if verifiedLength(of: saved.0, with: walker) != nil { return saved.0 }
+        if verifiedLength(of: saved.1, with: walker) != nil { return saved.1 }
+        if verifiedLength(of: saved.2, with: walker) != nil { return saved.2 }
+        if verifiedLength(of: saved.3, with: walker) != nil { return saved.3 }
+        if verifiedLength(of: saved.4, with: walker) != nil { return saved.4 }
         var index: UInt64 = 0
         while index < Self.searchedWords {
             guard let word = walker.load(frame.stackPointer &+ index * 8) else { return nil }

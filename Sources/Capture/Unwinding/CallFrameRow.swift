@@ -9,6 +9,7 @@ struct CallFrameRow {
         static let rbp = 6
         static let stackPointer = 7
         static let r12 = 12
+        static let r13 = 13
         static let r14 = 14
         static let r15 = 15
         static let returnAddress = 16

@@ -118,7 +118,11 @@ internal import LinuxSystem
     private func noteAsyncFrame(_ cursor: inout unw_cursor_t) {
         take(HF_UNWIND_REGISTER_SP, CallFrameRow.Register.stackPointer, &cursor)
         take(HF_UNWIND_REGISTER_RBP, CallFrameRow.Register.rbp, &cursor)
+        take(HF_UNWIND_REGISTER_RBX, CallFrameRow.Register.rbx, &cursor)
+        take(HF_UNWIND_REGISTER_R12, CallFrameRow.Register.r12, &cursor)
+        take(HF_UNWIND_REGISTER_R13, CallFrameRow.Register.r13, &cursor)
         take(HF_UNWIND_REGISTER_R14, CallFrameRow.Register.r14, &cursor)
+        take(HF_UNWIND_REGISTER_R15, CallFrameRow.Register.r15, &cursor)
     }
 
     private func take(_ number: Int, _ register: Int, _ cursor: inout unw_cursor_t) {
@@ -149,7 +153,12 @@ internal import LinuxSystem
         unsafe AwaitChain.Frame(
             stackPointer: registers[CallFrameRow.Register.stackPointer],
             framePointer: registers[CallFrameRow.Register.rbp],
-            contextRegister: registers[CallFrameRow.Register.r14]
+            contextRegister: registers[CallFrameRow.Register.r14],
+            savedRegisters: (
+                registers[CallFrameRow.Register.rbx], registers[CallFrameRow.Register.rbp],
+                registers[CallFrameRow.Register.r12], registers[CallFrameRow.Register.r13],
+                registers[CallFrameRow.Register.r15]
+            )
         )
     }
 

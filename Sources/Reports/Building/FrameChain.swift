@@ -55,7 +55,8 @@ struct FrameChain: Equatable {
         let address = physical.address.rawValue
         let place = image(of: physical, in: images)
         if let place { used.insert(place) }
-        let isReturnAddress = physical.kind != .programCounter
+        // Where a function goes on that awaits is its first address.
+        let isReturnAddress = physical.kind == .returnAddress
         let symbols = symbolicator.symbolicate(address: address, isReturnAddress: isReturnAddress)
         let known = knowledge(symbols.map { ($0.function, $0.line) })
         guard !symbols.isEmpty, known >= knowledge(frames.map { ($0.function, $0.line) }) else { return nil }

@@ -6,7 +6,7 @@ import Glibc
 
 /// A program that faults with known frames on its stack: `frame-probe CASE STORE [--debugger]`, or lists its shapes: `--list`.
 ///
-/// A case is a `Cause` or a `Shape`. The record of the fault stays in the spool of the store. With `--debugger` it runs on a breakpoint as
+/// A case is a `Cause`, a `Shape` or an `AwaitShape`. The record of the fault stays in the spool of the store. With `--debugger` it runs on a breakpoint as
 /// soon as its stack has been walked, on the thread that walked it, so that a debugger can walk it, too.
 @main
 enum FrameProbe {
@@ -49,6 +49,7 @@ enum FrameProbe {
 
     private static func body(of name: String) -> (() -> Void)? {
         if let shape = Shape(rawValue: name) { return { commit(shape) } }
+        if let shape = AwaitShape(rawValue: name) { return { shape.commit() } }
         guard let cause = Cause(name: name) else { return nil }
         switch cause {
         // Small, so that a debugger is through soon.
