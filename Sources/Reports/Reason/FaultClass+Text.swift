@@ -160,7 +160,8 @@ extension FaultClass {
 
     /// `PROGRAM: FILE:LINE: FUNCTION: Assertion `TEXT' failed.` (glibc/assert/assert.c): without what a rebuild changes.
     private static func cAssertion(_ text: String) -> String? {
-        guard let start = text.firstPlace(of: "Assertion `"), let end = text.lastPlace(of: "' failed")?.lowerBound else {
+        guard let start = text.firstPlace(of: "Assertion `"), let end = text.lastPlace(of: "' failed")?.lowerBound
+        else {
             return nil
         }
         guard start.upperBound <= end else { return nil }
