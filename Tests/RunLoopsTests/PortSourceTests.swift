@@ -78,7 +78,7 @@ struct PortSourceTests {
         }
         #expect(errors.map(\.code) == [.descriptorNotPollable, .descriptorNotOpen, .descriptorInUse])
         #expect(errors.map(\.underlyingError) == [.notPermitted, .badFileDescriptor, .fileExists])
-        #expect(errors.first.map { "\($0)".contains("cannot wait") } == true)
+        #expect(errors.first.map { "\($0)".contains("not for this kind of file") } == true)
     }
 
     @Test("The interest can change at any time, also from the callout")
