@@ -98,14 +98,10 @@ PART = re.compile(r"T[QY]\d+_$")
 SEARCHED_WORDS = 512
 
 
-def word(address):
-    return int.from_bytes(gdb.selected_inferior().read_memory(address, 8).tobytes(), "little")
-
-
 def peek(address):
-    """The word at an address; 0 if there is no memory, which is no context."""
+    """The word at an address; 0 if there is no memory: neither a context nor a function."""
     try:
-        return word(address)
+        return int.from_bytes(gdb.selected_inferior().read_memory(address, 8).tobytes(), "little")
     except (gdb.error, OverflowError):
         return 0
 
@@ -123,11 +119,8 @@ def chain(context):
     for _ in range(512):
         if context % 8 != 0 or context < 4096:
             return None
-        try:
-            parent, resume = word(context), word(context + 8)
-        except gdb.MemoryError:
-            return None
-        found = symbol(resume)
+        parent = peek(context)
+        found = symbol(peek(context + 8))
         if found is None:
             return None
         if parent == 0:

@@ -78,7 +78,11 @@ struct PortSourceTests {
         }
         #expect(errors.map(\.code) == [.descriptorNotPollable, .descriptorNotOpen, .descriptorInUse])
         #expect(errors.map(\.underlyingError) == [.notPermitted, .badFileDescriptor, .fileExists])
-        #expect(errors.first.map { "\($0)".contains("not for this kind of file") } == true)
+        #expect(
+            errors.first.map {
+                "\($0)".contains("the kernel waits for sockets, pipes and terminals, not for this kind of file")
+            } == true
+        )
     }
 
     @Test("The interest can change at any time, also from the callout")

@@ -275,6 +275,11 @@ int hf_own_function_bounds(const char *name, uint64_t *start, uint64_t *end) {
     return result;
 }
 
+int hf_linked_function_bounds(const char *name, uint64_t *start, uint64_t *end) {
+    int result = hf_function_bounds(name, start, end);
+    return result == 0 || hf_capture_runtime_is_dynamic() ? result : hf_own_function_bounds(name, start, end);
+}
+
 const char *hf_program_name_at_start(void) { return (const char *)getauxval(AT_EXECFN); }
 
 static int kept_count;

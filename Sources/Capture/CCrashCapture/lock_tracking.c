@@ -223,8 +223,7 @@ static struct { uintptr_t low, high; } condition_locks[2];
 static bool find_function(int index, const char *name) {
     uint64_t start;
     uint64_t end;
-    if (hf_function_bounds(name, &start, &end) != 0 &&
-        (hf_capture_runtime_is_dynamic() || hf_own_function_bounds(name, &start, &end) != 0)) {
+    if (hf_linked_function_bounds(name, &start, &end) != 0) {
         return false;
     }
     condition_locks[index].low = (uintptr_t)start;

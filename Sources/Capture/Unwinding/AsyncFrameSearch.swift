@@ -22,9 +22,7 @@ struct JobRunners {
 
     private static func range(of name: String) -> Range<UInt64> {
         var (start, end): (UInt64, UInt64) = (0, 0)
-        // A static standard library is a part of the program, which does not export it.
-        guard unsafe hf_function_bounds(name, &start, &end) == 0 || hf_own_function_bounds(name, &start, &end) == 0
-        else { return 0..<0 }
+        guard unsafe hf_linked_function_bounds(name, &start, &end) == 0 else { return 0..<0 }
         return start..<max(start, end)
     }
 }

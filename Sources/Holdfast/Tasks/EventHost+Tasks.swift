@@ -75,7 +75,7 @@ extension EventHost {
     ///
     /// - Throws: `EventHostError`, if no threads can be started.
     public func runTasks() throws(EventHostError) {
-        try boundaryOpener.open(takesAll: true)
+        try BoundaryHost.open(takesAll: true)
     }
 
     /// What the first boundary needs, on any thread, if nobody has called `runTasks()`.
@@ -98,10 +98,11 @@ extension EventHost {
 extension BoundaryHost.Opener {
     /// Starts the pool, and lets boundaries protect.
     ///
+    /// Protected by the caller's lock (`BoundaryHost.open`).
+    ///
     /// - Parameter takesAll: Whether the pool runs all tasks of the program, not only those in boundaries.
     /// - Throws: `EventHostError`, if no threads can be started.
     func open(takesAll: Bool) throws(EventHostError) {
-        guard !BoundaryHost.isOpen else { return }
         BoundaryLabel.setItems { HostRunLoop.nextItemIdentifier() }
         do {
             if TaskPool.running == nil {

@@ -187,24 +187,34 @@ package enum BoundaryHost {
         let stallMonitor: StallMonitorBox
     }
 
-    /// Taken by the first boundary, under its lock; nil without a host, and where the beginning has failed.
+    /// Used under its lock; nil without a host, and where the first boundary could not begin.
     private static let opener = Mutex<Opener?>(nil)
 
     /// Sets what the first boundary begins with.
     static func setOpener(_ new: Opener?) { opener.withLock { $0 = new } }
 
-    /// Begins at the first boundary of a program that has a host; returns whether boundaries protect now.
-    static func opens() -> Bool {
-        opener.withLock { opener in
-            guard !isOpen, let present = opener else { return isOpen }
-            do {
-                try present.open(takesAll: false)
-            } catch {
-                opener = nil
-                present.logger.error("fault boundaries protect nothing: \(error)")
-            }
-            return isOpen
+    /// Begins, unless that was done or there is no host.
+    ///
+    /// - Parameter takesAll: Whether the pool runs all tasks of the program, not only those in boundaries.
+    /// - Throws: `EventHostError`, if no threads can be started.
+    static func open(takesAll: Bool) throws(EventHostError) {
+        try opener.withLock { opener throws(EventHostError) in
+            guard !isOpen, let opener else { return }
+            try opener.open(takesAll: takesAll)
         }
+    }
+
+    /// Begins at the first boundary; returns whether boundaries protect now.
+    static func opens() -> Bool {
+        do {
+            try open(takesAll: false)
+        } catch {
+            opener.withLock { opener in
+                opener?.logger.error("fault boundaries protect nothing: \(error)")
+                opener = nil
+            }
+        }
+        return isOpen
     }
 
     /// How many boundaries have a caller that waits.

@@ -119,7 +119,7 @@ extension FaultClass {
             return
         }
         // A program's own text may have any words: only the standard library's begin like this.
-        if let known = Self.swiftWords.first(where: { error.holds($0.0) && Self.isOwnText($0.0, in: error) }) {
+        if let known = Self.swiftWords.first(where: { Self.isOwnText($0.0, in: error) }) {
             self = known.1
             return
         }

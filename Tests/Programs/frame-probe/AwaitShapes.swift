@@ -4,7 +4,7 @@ import Dispatch
 import TaskBoundaries
 
 /// Ways in which an async function is reached that faults, below `showUser` and `loadUser`.
-enum AwaitShape: String, CaseIterable {
+enum AwaitShape: String {
     case plain = "await-plain"
     case group = "await-group"
     case asyncLet = "await-let"

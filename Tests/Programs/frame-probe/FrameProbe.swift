@@ -6,8 +6,8 @@ import Glibc
 
 /// A program that faults with known frames on its stack: `frame-probe CASE STORE [--debugger]`, or lists its shapes: `--list`.
 ///
-/// A case is a `Cause`, a `Shape` or an `AwaitShape`. The record of the fault stays in the spool of the store. With `--debugger` it runs on a breakpoint as
-/// soon as its stack has been walked, on the thread that walked it, so that a debugger can walk it, too.
+/// A case is a `Cause`, a `Shape` or an `AwaitShape`. The record of the fault stays in the spool of the store. With `--debugger` it runs on
+/// a breakpoint as soon as its stack has been walked, on the thread that walked it, so that a debugger can walk it, too.
 @main
 enum FrameProbe {
     static func main() {
