@@ -58,8 +58,8 @@ extension EventHost {
 
     func receive(_ message: CrashMessage) {
         // An item of another thread's loop: that thread is between the abandoned callout and the abandon handler. Unless its quarantine was
-        // over before this message of its beginning was served.
-        if case .quarantined = message.event, !ward.knows(message.item),
+        // over before this message of its beginning was served. A label looks by itself whether it is.
+        if case .quarantined = message.event, !message.isInBoundary, !ward.knows(message.item),
             supervisor.quarantinedItems.contains(message.item)
         {
             return supervisor.post(message)

@@ -3,6 +3,7 @@ internal import Logging
 public import RunLoops
 public import StallDetection
 internal import Synchronization
+internal import TaskBoundaries
 
 extension EventHost {
     /// Adds a handler that is told when a stall is found and when it is over: `Stall.phase`.
@@ -68,15 +69,15 @@ extension EventHost {
         rule: StallRule? = nil,
         _ post: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
     ) throws(EventHostError) {
-        try watch(pinging: label, every: interval, rule: rule, isOnOneThread: false, post)
+        try watch(pinging: label, every: interval, rule: rule, answerer: .anyThread, post)
     }
 
-    /// The same for what always answers on the same thread, which a stall then names.
+    /// The same for what answers on a thread that can be told, which a stall then names.
     package nonisolated func watch(
         pinging label: String,
         every interval: Duration,
         rule: StallRule?,
-        isOnOneThread: Bool,
+        answerer: StallMonitor.Answerer,
         _ post: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
     ) throws(EventHostError) {
         do {
@@ -84,13 +85,39 @@ extension EventHost {
                 pinging: label,
                 every: interval,
                 rule: rule,
-                isOnOneThread: isOnOneThread,
+                answerer: answerer,
                 post
             )
         } catch {
             throw EventHostError(error)
         }
     }
+
+    /// Asks an actor again and again to answer; if it does not, that is a stall of the job that keeps it, with the functions that await that.
+    ///
+    /// A blocking call on an actor keeps everybody who awaits it. Where no job of the actor runs, as while all threads are kept by others,
+    /// the stall names none. `stopWatching(pinging:)` ends it. Callable from any thread. Without `Configuration.stallPolicy` nothing is
+    /// watched.
+    ///
+    /// - Parameters:
+    ///   - actor: The actor, which is kept alive.
+    ///   - label: Its name; a second one of the same name replaces the first.
+    ///   - interval: The time between two questions, from 10 ms to a day.
+    ///   - rule: When no answer is a stall; nil for the rule of the host.
+    /// - Throws: `EventHostError`, if the thread that watches cannot be made.
+    public nonisolated func watch(
+        _ actor: any Actor,
+        label: String,
+        every interval: Duration = .seconds(1),
+        rule: StallRule? = nil
+    ) throws(EventHostError) {
+        let answerer = StallMonitor.Answerer.found { TaskPool.thread(isolatedTo: actor) }
+        try watch(pinging: label, every: interval, rule: rule, answerer: answerer) { answer in
+            _ = Task(priority: .high) { await Self.call(answer, on: actor) }
+        }
+    }
+
+    private static func call(_ answer: () -> Void, on actor: isolated any Actor) { answer() }
 
     /// Stops pinging; the end of a stall that lasts is not told.
     ///

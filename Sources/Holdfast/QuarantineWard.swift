@@ -1,42 +1,64 @@
 internal import RunLoops
 internal import Synchronization
+internal import TaskBoundaries
 
-/// The items that were taken out of their loops, until they are put back.
+/// The items that were taken out of their loops, and the labels whose boundaries are refused, until they are let back.
 ///
-/// Any loop's thread adds to it; the main thread takes from it.
+/// Any loop's thread adds to it, and so does the task that answers for an abandoned boundary; the main thread takes from it.
 final class QuarantineWard: Sendable {
-    /// Nil for an item that was gone by then.
-    ///
+    private enum Patient: Sendable {
+        /// Nil for an item that was gone by then.
+        case item(HostRunLoop.Withdrawal?)
+        case label(BoundaryLabel)
+
+        var label: String? {
+            switch self {
+            case .item(let withdrawal): withdrawal?.label
+            case .label(let label): label.name
+            }
+        }
+    }
+
     /// Protected by its lock.
-    private let withdrawals = Mutex<[UInt64: HostRunLoop.Withdrawal?]>([:])
+    private let patients = Mutex<[UInt64: Patient]>([:])
 
     /// Takes the item of an abandoned callout out of its loop.
     ///
     /// Called on the loop's thread.
     func admit(_ callout: HostRunLoop.AbandonedCallout) {
         let withdrawal = callout.loop.withdraw(item: callout.item)
-        withdrawals.withLock { $0[callout.item] = .some(withdrawal) }
+        patients.withLock { $0[callout.item] = .item(withdrawal) }
+    }
+
+    /// Has the boundaries of a label refused.
+    func admit(_ label: BoundaryLabel) {
+        patients.withLock { $0[label.item] = .label(label) }
+        label.isQuarantined = true
     }
 
     /// Whether an item was admitted, even if it was gone by then: its loop's thread may not have come so far yet.
     func knows(_ item: UInt64) -> Bool {
-        withdrawals.withLock { $0[item] != nil }
+        patients.withLock { $0[item] != nil }
     }
 
-    /// Puts an item back, on the thread of its loop.
+    /// Lets an item or a label back: an item on the thread of its loop.
     func discharge(_ item: UInt64) {
-        withdrawals.withLock { $0.removeValue(forKey: item) ?? nil }?.putBack()
-    }
-
-    /// The labels of the items, in their order.
-    var labels: [String] {
-        withdrawals.withLock { withdrawals in
-            withdrawals.sorted { $0.key < $1.key }.compactMap(\.value?.label)
+        switch patients.withLock({ $0.removeValue(forKey: item) }) {
+        case .item(let withdrawal): withdrawal?.putBack()
+        case .label(let label): label.isQuarantined = false
+        case nil: break
         }
     }
 
-    /// The label of an item; nil if it is not in the ward.
+    /// The names of all, in the order of their numbers.
+    var labels: [String] {
+        patients.withLock { patients in
+            patients.sorted { $0.key < $1.key }.compactMap(\.value.label)
+        }
+    }
+
+    /// The name of an item or a label; nil if it is not in the ward.
     func label(of item: UInt64) -> String? {
-        withdrawals.withLock { $0[item]??.label }
+        patients.withLock { $0[item]?.label }
     }
 }

@@ -14,10 +14,8 @@ internal import Synchronization
 package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
     /// What the pool and a fault handler know of the boundary.
     ///
-    /// Written once; freed with the boundary, which lives as long as a task that runs on it: an abandoned one for ever.
+    /// Freed with the boundary, which lives as long as a task that runs on it: an abandoned one for ever.
     private let scope: UnsafeMutablePointer<HFTaskScope>
-    /// What the boundary is called, and counted by.
-    package let label: BoundaryLabel
     private let isOver = Atomic<Bool>(false)
     private let rest = Mutex(Rest())
 
@@ -36,13 +34,11 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
     }
 
     package init(_ label: BoundaryLabel) {
-        self.label = label
         unsafe scope = .allocate(capacity: 1)
         unsafe scope.initialize(
             to: HFTaskScope(
                 executor: (0, 0),
-                label: label.text,
-                item: label.item,
+                label: label.shape,
                 owner: Unmanaged.passUnretained(self).toOpaque(),
                 task: 0,
                 opened: 0,
@@ -57,6 +53,17 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
 
     deinit {
         unsafe scope.deallocate()
+    }
+
+    /// What the boundary is called, and counted by; may be set while it runs.
+    package var label: BoundaryLabel {
+        get {
+            guard let owner = unsafe hf_task_scope_label(scope).pointee.owner else {
+                fatalError("a label without an object")
+            }
+            return unsafe Unmanaged<BoundaryLabel>.fromOpaque(owner).takeUnretainedValue()
+        }
+        set { unsafe hf_task_scope_set_label(scope, newValue.shape) }
     }
 
     /// Puts a job of the boundary's tasks into the pool.
@@ -244,7 +251,7 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
     }
 
     private static let witnessTable: UInt64 = {
-        let sample = FaultBoundary(BoundaryLabel("sample"))
+        let sample = FaultBoundary(BoundaryLabel("sample", item: 0, isShared: true))
         return unsafe sample.scope.pointee.executor.1
     }()
 }
@@ -255,42 +262,60 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
 /// make more and more, so beyond a limit all others are one.
 @safe
 package final class BoundaryLabel: @unchecked Sendable {
-    // Written once.
-    let text: UnsafePointer<CChar>
-    /// The number by which policies and budgets know it, among those of the loops' items.
-    package let item: UInt64
+    /// What the pool and a fault handler know of it.
+    ///
+    /// Written once.
+    fileprivate let shape: UnsafeMutablePointer<HFTaskLabel>
+    private let isRefused = Atomic<Bool>(false)
 
     /// The label's text.
-    package var name: String { unsafe String(cString: text) }
+    package var name: String { unsafe String(cString: shape.pointee.text) }
+
+    /// The number by which policies and budgets know it, among those of the loops' items; 0 for one that has none.
+    package var item: UInt64 { unsafe shape.pointee.item }
+
+    /// Whether its boundaries are refused: the label is quarantined.
+    package var isQuarantined: Bool {
+        get { isRefused.load(ordering: .acquiring) }
+        set { isRefused.store(newValue, ordering: .releasing) }
+    }
 
     private static let most = 4096
     private static let all = Mutex<[String: BoundaryLabel]>([:])
-    private static let others = BoundaryLabel("(other boundaries)")
-    /// What gives numbers to labels; in a structure for the reason of `TaskPool.Handler`.
-    private struct Numbers {
-        var next: @Sendable () -> UInt64 = { 0 }
-    }
+    private static let others = BoundaryLabel("(other boundaries)", item: 0, isShared: true)
 
-    private static let numbers = Mutex(Numbers())
-
-    fileprivate init(_ name: String) {
-        unsafe text = name.withCString { unsafe UnsafePointer(strdup($0)) }
-        item = Self.numbers.withLock { $0 }.next()
+    fileprivate init(_ name: String, item: UInt64, isShared: Bool) {
+        unsafe shape = .allocate(capacity: 1)
+        unsafe shape.initialize(
+            to: HFTaskLabel(
+                text: name.withCString { unsafe UnsafePointer(strdup($0)) },
+                item: item,
+                is_shared: isShared,
+                owner: nil
+            )
+        )
+        // One more reference for the pool, which keeps it for ever.
+        unsafe shape.pointee.owner = Unmanaged.passRetained(self).toOpaque()
     }
 
     /// The label with a text; the same object each time.
-    package static func named(_ name: String) -> BoundaryLabel {
+    ///
+    /// - Parameters:
+    ///   - name: The text.
+    ///   - isShared: Whether it stands for many routes; said when the label is made first.
+    ///   - item: Its number, if it is made now.
+    /// - Returns: The label; one for all others beyond `most`.
+    package static func named(
+        _ name: String,
+        isShared: Bool = false,
+        item: @autoclosure () -> UInt64 = 0
+    ) -> BoundaryLabel {
         all.withLock { all in
             if let label = all[name] { return label }
             guard all.count < most else { return others }
-            let label = BoundaryLabel(name)
+            let label = BoundaryLabel(name, item: item(), isShared: isShared)
             all[name] = label
             return label
         }
-    }
-
-    /// Sets where the numbers of labels come from, before the first one is made.
-    package static func setItems(_ next: @escaping @Sendable () -> UInt64) {
-        numbers.withLock { $0.next = next }
     }
 }

@@ -145,6 +145,26 @@ package enum TaskPool {
         return WorkerSight(number: sight.progress, thread: sight.thread, isBusy: sight.is_busy)
     }
 
+    /// The thread of the job that is isolated to an actor; nil if none of the pool's threads runs one.
+    ///
+    /// Callable from any thread.
+    ///
+    /// - Parameter actor: The actor.
+    /// - Returns: The thread, as gettid(2) has it.
+    package static func thread(isolatedTo actor: any Actor) -> CInt? {
+        // The first word is the object; for a default actor itself (swift/include/swift/ABI/Executor.h).
+        let words = unsafe unsafeBitCast(actor.unownedExecutor, to: (UInt, UInt).self)
+        for index in 0..<UInt32(mostWorkers) {
+            let sight = hf_task_pool_worker(index)
+            guard sight.progress % 2 == 1, sight.thread != 0, hf_job_state_actor(sight.control_block) == words.0 else {
+                continue
+            }
+            // What was read is of this job, if it still runs.
+            if hf_task_pool_worker(index).progress == sight.progress { return sight.thread }
+        }
+        return nil
+    }
+
     /// Has a function called on a worker's thread when the worker has begun a job after it slept.
     ///
     /// It must be short.

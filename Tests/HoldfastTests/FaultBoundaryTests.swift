@@ -171,6 +171,21 @@ import Testing
         #expect(group.frames.contains { $0.function == function })
     }
 
+    @Test func `An actor that does not answer is a stall of the job that keeps it`() throws {
+        let run = try Run("stall-actor")
+        #expect(run.end == .exited(0), "\(run.errors.suffix(2000))")
+        #expect(run.lines == ["sum true", "end"])
+        let report = try #require(try run.reports().first { $0.stall?.subject == .ping })
+        #expect(report.stall?.label == "ledger" && report.stall?.end == .wentOn)
+        let functions = report.thread.frames.compactMap(\.function)
+        #expect(
+            functions.contains { $0.hasPrefix("calculate()") } && functions.contains { $0.contains("Ledger.sum()") }
+        )
+        // The call of the actor's function is synchronous, after a hop.
+        #expect(functions.contains { $0.hasPrefix("audit(") }, "\(functions)")
+        #expect(Self.functions(report, "await").contains { $0.hasPrefix("untilStallIsOver(") }, "\(functions)")
+    }
+
     @Test func `A body that waits and a job that nobody waits for are no stalls`() throws {
         let run = try Run("stall-none")
         #expect(run.lines == ["stall-none returned 1", "end"])
@@ -233,6 +248,59 @@ import Testing
         try #require(run.lines.count == 3, "\(run.errors.suffix(2000))")
         #expect(run.lines[0].hasSuffix(" at no place"))
         #expect(run.lines[1].contains("ndex out of range at element(of:at:) at ResumedScenarios.swift:"))
+    }
+
+    @Test func `A label that faults too often is refused, and tried again`() throws {
+        let run = try Run("label-quarantine")
+        let faults = (1...3).map { "route \(Self.faulted), fault \($0), boundary route" }
+        #expect(
+            run.lines == faults + [
+                "route has faulted too often; it is tried again in 30 s", "other returned 2",
+                "quarantined true, ended true, ended false", "route returned 3",
+                "route \(Self.faulted), fault 4, boundary route",
+                "route has faulted too often; it is tried again in 60 s", "end",
+            ]
+        )
+        let reports = try run.reports()
+        #expect(reports.filter { $0.recovery?.quarantined == true }.compactMap(\.fault?.number).sorted() == [3, 4])
+        let retried = try Run("label-retried")
+        #expect(retried.lines == faults + ["returned 1, quarantined false", "end"])
+    }
+
+    @Test func `Bodies that had begun before their label was quarantined are resumed`() throws {
+        let run = try Run("label-strays", 100)
+        #expect(run.end == .exited(0), "\(run.errors.suffix(2000))")
+        #expect(run.lines == ["faulted 100, refused 0", "end"])
+    }
+
+    @Test func `A body may give its boundary another label`() throws {
+        let run = try Run("label-set")
+        let labels = ["job", "next job", "child", "route", "route", "route"]
+        let faults = labels.enumerated().map { number, label in
+            "\(number < 3 ? "method" : label) \(Self.faulted), fault \(number + 1), boundary \(label)"
+        }
+        #expect(
+            run.lines == faults + [
+                "route has faulted too often; it is tried again in 30 s", "method returned 2", "end",
+            ]
+        )
+        let reports = try run.reports().filter { ["job", "next job", "child"].contains($0.loop?.callout?.label) }
+        #expect(reports.count == 3)
+    }
+
+    @Test func `A label of many routes is never quarantined`() throws {
+        let run = try Run("label-of-many")
+        #expect(run.lines == (1...7).map { "fault \($0)" } + ["quarantined false", "end"])
+    }
+
+    @Test func `A label has a recovery policy of its own`() throws {
+        let run = try Run("label-policy")
+        #expect(run.end == .exited(77))
+        #expect(
+            run.lines == [
+                "others have none: true, it has one: true", "route \(Self.faulted), fault 1, boundary route",
+            ]
+        )
     }
 
     @Test func `Jobs that block every thread of the pool do not keep others from running`() throws {

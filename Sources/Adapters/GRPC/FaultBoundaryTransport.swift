@@ -51,6 +51,9 @@ public final class FaultBoundaryTransport<Inner: ServerTransport>: ServerTranspo
                 }
             } catch let fault as FaultError {
                 await Self.end(stream.outbound, fault)
+            } catch let refusal as FaultBoundary.QuarantineError {
+                try? await stream.outbound.write(.status(Status(code: .unavailable, message: "\(refusal)"), [:]))
+                await stream.outbound.finish()
             } catch {
                 // The handler throws nothing.
             }
@@ -73,7 +76,7 @@ public final class FaultBoundaryTransport<Inner: ServerTransport>: ServerTranspo
     public func beginGracefulShutdown() { inner.beginGracefulShutdown() }
 }
 
-private let unknownMethod: FaultBoundary.Label = "unknown method"
+private let unknownMethod = FaultBoundary.Label(ofMany: "unknown method")
 
 extension ServerTransport {
     /// The same transport, with each call in a fault boundary of its own.
@@ -83,7 +86,7 @@ extension ServerTransport {
     /// ```
     ///
     /// A call whose handler or interceptor faults ends with the status `INTERNAL`, and the id of the report in its message and in the
-    /// trailing metadata `x-crash-report`.
+    /// trailing metadata `x-crash-report`. A method that has faulted too often (`FaultBudget.perLabel`) ends with `UNAVAILABLE` for a while.
     ///
     /// - Returns: The transport, for a `GRPCServer`.
     public func withFaultBoundaries() -> FaultBoundaryTransport<Self> { FaultBoundaryTransport(self) }

@@ -31,14 +31,16 @@ public struct FaultBoundaryResponder<Inner: HTTPResponder>: HTTPResponder {
         let label = label(of: request.method)
         let work = Work(request: request, context: context)
         do {
-            var response = try await withFaultBoundary(label, metadata: tags(work.request, work.context)) { [inner] in
-                try await inner.respond(to: work.request, context: work.context)
+            return try await withFaultBoundary(label, metadata: tags(work.request, work.context)) { [inner] in
+                var response = try await inner.respond(to: work.request, context: work.context)
+                // A body of known length is a buffer or a file. Another one is code of the program, which runs when the responder is done.
+                if response.body.contentLength == nil {
+                    response.body = Self.protect(response.body, FaultBoundary.current ?? label) {
+                        tags(work.request, work.context)
+                    }
+                }
+                return response
             }
-            // A body of known length is a buffer or a file. Another one is code of the program, which runs when the responder is done.
-            if response.body.contentLength == nil {
-                response.body = Self.protect(response.body, label) { tags(work.request, work.context) }
-            }
-            return response
         } catch let fault as FaultError {
             return answer(fault, request)
         }
@@ -75,14 +77,14 @@ private struct WriterPlace: @unchecked Sendable {
 }
 
 /// Made once: their texts do not come from clients.
-private let getLabel: FaultBoundary.Label = "GET"
-private let postLabel: FaultBoundary.Label = "POST"
+private let getLabel = FaultBoundary.Label(ofMany: "GET")
+private let postLabel = FaultBoundary.Label(ofMany: "POST")
 private let otherLabels: [HTTPRequest.Method: FaultBoundary.Label] = Dictionary(
     uniqueKeysWithValues: [.head, .put, .delete, .connect, .options, .trace, .patch].map {
-        (method: HTTPRequest.Method) in (method, FaultBoundary.Label(method.rawValue))
+        (method: HTTPRequest.Method) in (method, FaultBoundary.Label(ofMany: method.rawValue))
     }
 )
-private let unusualMethod: FaultBoundary.Label = "unusual method"
+private let unusualMethod = FaultBoundary.Label(ofMany: "unusual method")
 
 private func label(of method: HTTPRequest.Method) -> FaultBoundary.Label {
     if method == .get { return getLabel }
@@ -131,6 +133,30 @@ extension Response {
             status: .internalServerError,
             headers: headers,
             body: ResponseBody(byteBuffer: ByteBuffer(string: text))
+        )
+    }
+}
+
+extension FaultError: HTTPResponseError {
+    /// 500: for a boundary of your own in a handler that catches nothing.
+    public var status: HTTPResponse.Status { .internalServerError }
+
+    /// The answer with the report's id.
+    public func response(from request: Request, context: some RequestContext) -> Response { .internalServerError(self) }
+}
+
+extension FaultBoundary.QuarantineError: HTTPResponseError {
+    /// 503.
+    public var status: HTTPResponse.Status { .serviceUnavailable }
+
+    /// The answer, with `Retry-After`.
+    public func response(from request: Request, context: some RequestContext) -> Response {
+        var headers: HTTPFields = [.contentType: "text/plain; charset=utf-8"]
+        headers[.retryAfter] = retryAfter.map { "\($0.roundedUpToSeconds)" }
+        return Response(
+            status: status,
+            headers: headers,
+            body: ResponseBody(byteBuffer: ByteBuffer(string: "this route is not served at the moment\n"))
         )
     }
 }

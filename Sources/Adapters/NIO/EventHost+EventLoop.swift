@@ -20,7 +20,7 @@ extension EventHost {
         every interval: Duration = .seconds(1),
         rule: StallRule? = nil
     ) throws(EventHostError) {
-        try watch(pinging: label, every: interval, rule: rule, isOnOneThread: true) { answer in loop.execute(answer) }
+        try watch(pinging: label, every: interval, rule: rule, answerer: .oneThread) { answer in loop.execute(answer) }
     }
 
     /// Watches every event loop of a group, as `label 1`, `label 2` and so on.

@@ -22,7 +22,7 @@ extension NIOAsyncChannel {
     ///   - label: What reports, budgets and the log call it.
     ///   - body: Serves the connection.
     /// - Returns: What the body returns.
-    /// - Throws: What the body throws; `FaultError` if it faulted.
+    /// - Throws: What the body throws; `FaultError` if it faulted; `FaultBoundary.QuarantineError` if the label has faulted too often.
     public func executeThenClose<Result: Sendable>(
         boundary label: FaultBoundary.Label,
         _ body:
@@ -35,10 +35,10 @@ extension NIOAsyncChannel {
             return try await withFaultBoundary(label, metadata: ["network.peer.address": peer]) { [self] in
                 try await executeThenClose(body)
             }
-        } catch let fault as FaultError {
+        } catch let error where error is FaultError || error is FaultBoundary.QuarantineError {
             // It may be closed by now: the peer is gone, or the body was nearly done.
             try? await channel.close()
-            throw fault
+            throw error
         }
     }
 }

@@ -50,6 +50,13 @@ extension Supervisor {
         return end.map { max(.zero, $0 - now) }
     }
 
+    /// How long it is until an item's quarantine is over; nil if it is in none, or for ever.
+    package func timeLeft(ofQuarantineOf item: UInt64) -> Duration? {
+        let now = now
+        let end = state.withLock { $0.quarantine?.end(of: item) }
+        return end.map { max(.zero, $0 - now) }
+    }
+
     /// Ends an item's quarantine early: put it back into its loop, it is on probation from now on.
     ///
     /// - Parameter item: The identity of the item.

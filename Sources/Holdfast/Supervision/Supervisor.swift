@@ -179,7 +179,8 @@ package final class Supervisor: Sendable {
         // Where the item may be taken out, its own budget is the quarantine's limit.
         let hasOwnBudget = !mayQuarantine && hasBudget(itemOf: fault)
         circumstances.spent = state.ledger.objection(to: hasOwnBudget ? fault.item : 0, at: now)
-        if mayQuarantine, let reason = state.quarantine?.objection(to: fault.item, at: now) {
+        // A body of a label in quarantine had begun before, as many others may have.
+        if mayQuarantine, !fault.isInJob, let reason = state.quarantine?.objection(to: fault.item, at: now) {
             circumstances.spent = reason
         }
         return (rule.decide(fault, in: circumstances), mayQuarantine)
@@ -188,9 +189,10 @@ package final class Supervisor: Sendable {
     /// Whether faults are counted for the item, and not only for the process.
     ///
     /// Of an item of the host's own, what faults is one of many handlers, which the host counts by themselves. A port that many peers
-    /// share would be taken from all of them by what one of them sends.
+    /// share would be taken from all of them by what one of them sends, and so would a label of fault boundaries: it may be quarantined,
+    /// but the process is not restarted for it.
     private static func hasBudget(itemOf fault: FaultSummary) -> Bool {
-        !HostRunLoop.isHostsOwn(item: fault.item) && !fault.isOfSharedPort
+        !HostRunLoop.isHostsOwn(item: fault.item) && !fault.isOfSharedPort && !fault.isInJob
     }
 
     private static func decide(
@@ -205,11 +207,14 @@ package final class Supervisor: Sendable {
         var (decision, mayQuarantine) = judge(fault, by: rule, policy, state, at: now, hasQuarantine: hasQuarantine)
         guard case .resume = decision.verdict else { return decision }
         state.ledger.spend(on: hasBudget(itemOf: fault) ? fault.item : 0, at: now)
-        if mayQuarantine, let outcome = state.quarantine?.fault(of: fault.item, at: now) {
+        if mayQuarantine, let outcome = state.quarantine?.fault(of: fault.item, isLabel: fault.isInJob, at: now) {
             state.lastOutcome = outcome
             if case .quarantined = outcome {
                 decision.quarantines = true
-                decision.reason = "only application frames lie above the recovery point; the item faults too often"
+                decision.reason =
+                    fault.isInJob
+                    ? "only application frames lie above the recovery point; the label faults too often"
+                    : "only application frames lie above the recovery point; the item faults too often"
             }
         }
         return decision

@@ -86,7 +86,8 @@ extension EventHost {
                 supervisor: supervisor,
                 teller: teller,
                 writer: writer,
-                buried: buried
+                buried: buried,
+                ward: ward
             ),
             stackSize: configuration.advanced.taskStackSize,
             logger: configuration.logger,
@@ -103,7 +104,6 @@ extension BoundaryHost.Opener {
     /// - Parameter takesAll: Whether the pool runs all tasks of the program, not only those in boundaries.
     /// - Throws: `EventHostError`, if no threads can be started.
     func open(takesAll: Bool) throws(EventHostError) {
-        BoundaryLabel.setItems { HostRunLoop.nextItemIdentifier() }
         do {
             if TaskPool.running == nil {
                 let extent = try TaskPool.start(stackSize: stackSize, takesAll: takesAll) { BoundaryHost.answer($0) }

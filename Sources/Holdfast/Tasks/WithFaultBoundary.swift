@@ -2,6 +2,7 @@ internal import CrashCapture
 public import CrashReports
 internal import LinuxSystem
 internal import Logging
+internal import RunLoops
 internal import Synchronization
 internal import TaskBoundaries
 
@@ -60,7 +61,8 @@ extension FaultError: CustomStringConvertible {
 ///   - line: Its line.
 ///   - body: The work.
 /// - Returns: What the body returns.
-/// - Throws: What the body throws; `FaultError` if it faulted; `FaultBoundary.DeadlineError` if it ended by its deadline.
+/// - Throws: What the body throws; `FaultError` if it faulted; `FaultBoundary.DeadlineError` if it ended by its deadline;
+///   `FaultBoundary.QuarantineError`, without a call of the body, if the label has faulted too often.
 nonisolated(nonsending) public func withFaultBoundary<Value: Sendable>(
     _ label: FaultBoundary.Label? = nil,
     deadline: Duration? = nil,
@@ -70,7 +72,9 @@ nonisolated(nonsending) public func withFaultBoundary<Value: Sendable>(
     _ body: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {
     guard BoundaryHost.isOpen || BoundaryHost.opens() else { return try await body() }
-    let boundary = TaskBoundaries.FaultBoundary(label?.kept ?? .named("\(fileID):\(line)"))
+    let label = label ?? FaultBoundary.Label("\(fileID):\(line)")
+    if label.kept.isQuarantined, let refusal = BoundaryHost.refusal(of: label) { throw refusal }
+    let boundary = TaskBoundaries.FaultBoundary(label.kept)
     BoundaryHost.running.add(1, ordering: .relaxed)
     defer { BoundaryHost.running.subtract(1, ordering: .releasing) }
     let start = BoundaryHost.isObserved ? MonotonicClock.nanoseconds : 0
@@ -113,10 +117,15 @@ public enum FaultBoundary {
     /// A process keeps each text for ever, 4,096 of them; further ones are all called `(other boundaries)`. So they must not come from a
     /// client.
     public struct Label: Sendable, Hashable, ExpressibleByStringInterpolation {
-        fileprivate let kept: BoundaryLabel
+        let kept: BoundaryLabel
 
         fileprivate init(_ kept: BoundaryLabel) {
             self.kept = kept
+        }
+
+        /// Makes the label of many routes, which is never quarantined.
+        package init(ofMany text: String) {
+            kept = .named(text, isShared: true, item: HostRunLoop.nextItemIdentifier())
         }
 
         /// The text.
@@ -124,7 +133,7 @@ public enum FaultBoundary {
 
         /// Makes the label with a text.
         public init(_ text: String) {
-            kept = .named(text)
+            kept = .named(text, item: HostRunLoop.nextItemIdentifier())
         }
 
         /// Makes the label of a literal.
@@ -165,7 +174,10 @@ public enum FaultBoundary {
     }
 
     /// The label of the innermost boundary of the running task; nil outside of every one.
-    public static var label: String? { TaskBoundaries.FaultBoundary.current?.label.name }
+    public static var label: String? { current?.text }
+
+    /// The label itself.
+    package static var current: Label? { TaskBoundaries.FaultBoundary.current.map { Label($0.label) } }
 }
 
 /// What a boundary needs of the host.
@@ -177,6 +189,7 @@ package enum BoundaryHost {
         let teller: FaultTeller
         let writer: ReportWriter
         let buried: Tally
+        let ward: QuarantineWard
     }
 
     /// What is needed to begin.
@@ -260,6 +273,11 @@ package enum BoundaryHost {
         observer.withLock { $0 }.tell?(FaultBoundary.Label(label), duration, hasFaulted)
     }
 
+    /// What the caller of a boundary gets whose label is quarantined; nil if that is over.
+    static func refusal(of label: FaultBoundary.Label) -> FaultBoundary.QuarantineError? {
+        parts.withLock { $0 }?.refusal(of: label)
+    }
+
     static var isOpen: Bool { open.load(ordering: .acquiring) }
 
     static func setParts(_ new: Parts?) {
@@ -278,6 +296,8 @@ package enum BoundaryHost {
         let bytes = job.buryStack()
         parts.buried.add(bytes)
         parts.supervisor.noteCost(bytes: bytes)
+        // Before the caller hears of it: its next call is refused.
+        if CrashCapture.isQuarantined(facts: job.facts) { parts.quarantine(job.boundary.label) }
         let fault = FaultError(
             report: told.isStored ? told.id : nil,
             reason: told.words.reason,

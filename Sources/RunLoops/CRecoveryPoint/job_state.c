@@ -9,6 +9,8 @@
 #include "runtime_state.h"
 
 #include <stdatomic.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 extern void *swift_task_getCurrent(void) __attribute__((weak, swiftcall));
 
@@ -109,4 +111,20 @@ bool hf_job_state_confirm(void) {
                   (uintptr_t)&storage.first[task_offset] == thread + (uintptr_t)hf_job_places.task;
     atomic_store_explicit(&hf_job_places.are_known, agrees, memory_order_release);
     return agrees;
+}
+
+/// Reads a word that may be gone by now.
+static uintptr_t word_at(uintptr_t place) {
+    uintptr_t word = 0;
+    struct iovec local = {&word, sizeof word};
+    struct iovec remote = {(void *)place, sizeof word};
+    return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)sizeof word ? word : 0;
+}
+
+uintptr_t hf_job_state_actor(uintptr_t thread) {
+    if (thread == 0 || !atomic_load_explicit(&hf_job_places.are_known, memory_order_acquire)) {
+        return 0;
+    }
+    uintptr_t record = word_at(thread + (uintptr_t)hf_job_places.record);
+    return record == 0 ? 0 : word_at(record);
 }

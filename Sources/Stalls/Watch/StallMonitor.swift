@@ -82,22 +82,32 @@ public final class StallMonitor: Sendable {
         rule: StallRule? = nil,
         _ post: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
     ) throws(Errno) {
-        try watch(pinging: label, every: interval, rule: rule, isOnOneThread: false, post)
+        try watch(pinging: label, every: interval, rule: rule, answerer: .anyThread, post)
     }
 
-    /// The same for what always answers on the same thread, which a stall then names.
+    /// Where the answers of a ping come from: a stall names what keeps that thread.
+    package enum Answerer: Sendable {
+        /// From threads that are not known.
+        case anyThread
+        /// Always from the same one.
+        case oneThread
+        /// From one that is looked for when it does not answer, as gettid(2) has it.
+        case found(@Sendable () -> CInt?)
+    }
+
+    /// The same for what answers on a thread that can be told.
     package func watch(
         pinging label: String,
         every interval: Duration,
         rule: StallRule?,
-        isOnOneThread: Bool,
+        answerer: Answerer,
         _ post: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
     ) throws(Errno) {
         stopWatching(pinging: label)
         let interval = min(max(interval, .milliseconds(10)), .seconds(86_400)).saturatingNanoseconds
         let poster = StallWatcher.shared.poster
         try poster.start()
-        try add(WatchedPing(label, interval, isOnOneThread: isOnOneThread, poster, post), rule)
+        try add(WatchedPing(label, interval, answerer, poster, post), rule)
     }
 
     /// What a thread that runs jobs of tasks does at a moment.

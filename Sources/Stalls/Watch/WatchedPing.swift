@@ -20,8 +20,7 @@ final class WatchedPing: WatchedSubject {
 
     let label: String
     private let interval: Int64
-    /// Whether all answers come from one thread.
-    private let isOnOneThread: Bool
+    private let answerer: StallMonitor.Answerer
     private let poster: SerialThread
     private let post: @Sendable (@escaping @Sendable () -> Void) -> Void
     /// Protected by its lock.
@@ -30,13 +29,13 @@ final class WatchedPing: WatchedSubject {
     init(
         _ label: String,
         _ interval: Int64,
-        isOnOneThread: Bool,
+        _ answerer: StallMonitor.Answerer,
         _ poster: SerialThread,
         _ post: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
     ) {
         self.label = label
         self.interval = interval
-        self.isOnOneThread = isOnOneThread
+        self.answerer = answerer
         self.poster = poster
         self.post = post
     }
@@ -81,14 +80,17 @@ final class WatchedPing: WatchedSubject {
             guard state.sent == number, state.answered != number else { return }
             state.answered = number
             state.answeredAt = now
-            if isOnOneThread { state.thread = ThreadIdentity.id }
+            if case .oneThread = answerer { state.thread = ThreadIdentity.id }
         }
     }
 
     var callout: (number: UInt64, item: UInt64)? { nil }
 
     func thread(in number: UInt64) -> CInt? {
-        state.withLock { $0.sent == number && $0.answered != number ? $0.thread : nil }
+        let (isUnderWay, thread) = state.withLock { ($0.sent == number && $0.answered != number, $0.thread) }
+        guard isUnderWay else { return nil }
+        guard case .found(let find) = answerer else { return thread }
+        return find()
     }
 
     func noteStall(of number: UInt64) {}

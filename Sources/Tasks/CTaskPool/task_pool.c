@@ -7,18 +7,15 @@
 
 #include "task_pool.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "job_queue.h"
 #include "job_timers.h"
 #include "task_hooks.h"
+#include "thread_state.h"
 
 // Longer than any cache line, and than the pair that the prefetcher of x86-64 takes.
 #define OWN_LINES _Alignas(128)
@@ -40,11 +37,15 @@ typedef struct HFWorker {
     uint32_t next_row;
     uint32_t turn;
     HFCalloutStack *stack;
+    /// What a fault handler reads of the job that runs, if that is one of a scope.
+    HFCalloutInfo *info;
     /// Jobs begun and ended. Odd while one runs.
     _Atomic(uint64_t) progress;
     /// The scope of the job that runs.
     _Atomic(const HFTaskScope *) scope;
     _Atomic(int32_t) thread;
+    /// The thread's control block, as pthread_self(3) has it.
+    _Atomic(uintptr_t) control_block;
     /// How far the worker was when it was last looked at, by the thread of the timers.
     uint64_t seen_progress;
 
@@ -302,6 +303,20 @@ bool hf_task_pool_is_worker_code(uint64_t address) {
            address < (uint64_t)(uintptr_t)__stop_hf_task_worker_code;
 }
 
+static void describe(HFCalloutInfo *info, const HFTaskLabel *label) {
+    info->label = label->text;
+    info->item = label->item;
+    info->traits = label->is_shared ? HF_TRAIT_SHARED : 0;
+}
+
+void hf_task_scope_set_label(HFTaskScope *scope, const HFTaskLabel *label) {
+    __atomic_store_n(&scope->label, label, __ATOMIC_RELEASE);
+    HFWorker *worker = own_worker;
+    if (worker != NULL && worker->info != NULL && atomic_load(&worker->scope) == scope) {
+        describe(worker->info, label);
+    }
+}
+
 /// Runs a job of a scope. Returns whether it was abandoned.
 WORKER_CODE static bool hf_task_run_in_scope(HFWorker *worker, HFJob *job, const HFTaskScope *scope) {
     if (worker->stack == NULL) {
@@ -315,15 +330,15 @@ WORKER_CODE static bool hf_task_run_in_scope(HFWorker *worker, HFJob *job, const
     HFTaskEntry entry = {job, {scope->executor[0], scope->executor[1]}};
     HFCalloutInfo info = {
         .mode = "tasks",
-        .label = scope->label,
-        .item = scope->item,
         .pass = atomic_load_explicit(&worker->progress, memory_order_relaxed) / 2 + 1,
         .kind = HFCalloutKindTask,
-        // Many peers ask for one route: what one of them sends must not cost the others.
-        .traits = HF_TRAIT_SHARED,
         .nesting = 1,
     };
-    return hf_recovery_run(worker->stack, &info, hf_task_enter, &entry) == HFOutcomeAbandoned;
+    describe(&info, hf_task_scope_label(scope));
+    worker->info = &info;
+    HFOutcome outcome = hf_recovery_run(worker->stack, &info, hf_task_enter, &entry);
+    worker->info = NULL;
+    return outcome == HFOutcomeAbandoned;
 }
 
 /// Sleeps until somebody has work for this worker. Returns whether it was woken to search.
@@ -378,6 +393,7 @@ HFWorkerSight hf_task_pool_worker(uint32_t index) {
     sight.progress = atomic_load(&worker->progress);
     const HFTaskScope *scope = atomic_load(&worker->scope);
     sight.thread = atomic_load(&worker->thread);
+    sight.control_block = atomic_load(&worker->control_block);
     // Only if the scope is that of this job. It may be freed meanwhile, and so is not looked into.
     bool is_job = sight.progress % 2 == 1 && atomic_load(&worker->progress) == sight.progress;
     sight.is_in_scope = is_job && scope != NULL;
@@ -413,6 +429,7 @@ WORKER_CODE static bool hf_task_run_job(HFWorker *worker, HFJob *job) {
 WORKER_CODE static void *hf_task_worker_run(void *argument) {
     HFWorker *worker = argument;
     own_worker = worker;
+    atomic_store(&worker->control_block, (uintptr_t)__builtin_thread_pointer());
     atomic_store(&worker->thread, (int32_t)syscall(SYS_gettid));
     pthread_setname_np(pthread_self(), "holdfast-tasks");
     (void)hf_recovery_begin_run();
@@ -460,25 +477,6 @@ WORKER_CODE static void *hf_task_worker_run(void *argument) {
 // A job that waits in the kernel, for a lock or a disk, keeps its worker from others. libdispatch's pool looks once a second how many of its
 // threads run, and makes more (libdispatch, src/event/workqueue.c). So does this one, when jobs wait and no worker gets on.
 
-/// The letter of proc_pid_stat(5) for a thread of this process, 0 if it cannot be had.
-static char thread_state(int32_t thread) {
-    char path[64];
-    char text[256];
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) {
-        return 0;
-    }
-    ssize_t length = read(descriptor, text, sizeof text - 1);
-    close(descriptor);
-    if (length <= 0) {
-        return 0;
-    }
-    text[length] = 0;
-    const char *end = strrchr(text, ')');
-    return end != NULL && end[1] == ' ' ? end[2] : 0;
-}
-
 /// Starts a thread for a worker that has none.
 static bool add_worker(void) {
     for (uint32_t i = 0; i < HF_TASK_POOL_MOST_WORKERS; i += 1) {
@@ -517,7 +515,7 @@ void hf_task_pool_look_around(void) {
         bool is_blocked = progress % 2 == 1 && progress == worker->seen_progress && atomic_load(&worker->state) == running;
         worker->seen_progress = progress;
         if (is_blocked) {
-            char state = thread_state(atomic_load(&worker->thread));
+            char state = hf_thread_state(atomic_load(&worker->thread));
             is_blocked = state == 'S' || state == 'D';
         }
         gets_on = gets_on || !is_blocked;

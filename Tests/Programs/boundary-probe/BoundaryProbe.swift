@@ -22,6 +22,10 @@ import Synchronization
         configuration.store = arguments[2]
         configuration.budget = .generous
         if arguments[1] == "budget" { configuration.budget.perProcess = 2 }
+        if arguments[1].hasPrefix("label-") { configuration.budget.perLabel = faultsOfLabel }
+        if arguments[1] == "label-retried" {
+            configuration.advanced.quarantine = BackOff(first: .milliseconds(50), longest: .milliseconds(50))
+        }
         // Its main loop waits for reports.
         if arguments[1] == "requests" { configuration.stallPolicy = nil }
         if arguments[1].hasPrefix("stall-") {
@@ -38,6 +42,7 @@ import Synchronization
 
     static let scenarios: [String: @Sendable (Int) async throws -> Void] = resumed.merging(denied) { $1 }
         .merging(chained) { $1 }.merging(late) { $1 }.merging(stalled) { $1 }.merging(waitingTasks) { $1 }
+        .merging(labelled) { $1 }
 }
 
 func say(_ line: String) {
@@ -49,6 +54,8 @@ func say(_ line: String) {
 func attempt(_ label: String, _ body: @escaping @Sendable () async throws -> Int) async {
     do {
         say("\(label) returned \(try await withFaultBoundary(FaultBoundary.Label(label), body))")
+    } catch let refusal as FaultBoundary.QuarantineError {
+        say("\(refusal)")
     } catch let error as FaultError {
         say("\(label) faulted: \(error.reason), fault \(error.number), boundary \(error.boundary)")
     } catch {

@@ -39,6 +39,12 @@ private func calculateInHandler() -> Int {
     return 1
 }
 
+private actor Ledger {
+    @inline(never) func sum() -> Int { calculate() }
+}
+
+@inline(never) private func audit(_ ledger: Ledger) async -> Int { await ledger.sum() + 1 }
+
 /// Does something that stalls, and waits until the end of the stall is told.
 private func untilStallIsOver(_ work: @Sendable () async -> Void) async {
     let (ends, continuation) = AsyncStream.makeStream(of: Void.self)
@@ -55,6 +61,11 @@ let stalled: [String: @Sendable (Int) async throws -> Void] = [
     "stall-calculate": { _ in await untilStallIsOver { await attempt("stall-calculate") { calculate() } } },
     "stall-bound": { _ in await untilStallIsOver { await attempt("stall-bound") { Bound.calculateInside() } } },
     "stall-signal": { _ in await untilStallIsOver { await attempt("stall-signal") { calculateInHandler() } } },
+    "stall-actor": { _ in
+        let ledger = Ledger()
+        try await MainActor.run { try EventHost.started?.watch(ledger, label: "ledger", every: .milliseconds(10)) }
+        await untilStallIsOver { say("sum \(await audit(ledger) > 0)") }
+    },
     // Nobody is in a boundary, and jobs wait.
     "stall-starved": { number in
         await untilStallIsOver {

@@ -22,6 +22,7 @@ struct ExampleContext: RequestContext {
 /// Routes that answer, and routes that fault in all the places where a handler's code may be.
 func makeRouter(_ host: EventHost?) -> Router<ExampleContext> {
     let router = Router(context: ExampleContext.self)
+    if host != nil { router.add(middleware: RouteLabels()) }
     router.addMiddleware { Counting() }
     router.get("ok") { _, _ in "fine\n" }
     router.get("fault/:name") { _, context in

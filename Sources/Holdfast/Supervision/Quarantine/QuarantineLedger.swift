@@ -34,14 +34,16 @@ package struct QuarantineLedger: ~Copyable, Sendable {
     static let capacity = 64
 
     private let policy: QuarantinePolicy
-    private let limit: Int
+    private let itemLimit: Int
+    private let labelLimit: Int
     private let window: Duration
     private var entries = ItemTable(capacity: capacity, vacant: Entry(phase: .counting(BudgetLedger.Count())))
 
     /// Makes one in which nothing has faulted.
     package init(_ policy: QuarantinePolicy, budget: FaultBudget) {
         self.policy = policy
-        limit = max(1, budget.perItem)
+        itemLimit = max(1, budget.perItem)
+        labelLimit = max(1, budget.perLabel)
         window = budget.window
     }
 
@@ -52,13 +54,20 @@ package struct QuarantineLedger: ~Copyable, Sendable {
             return hasRoom ? nil : "more items are in quarantine than can be kept apart"
         }
         let entry = entries.value(at: place)
-        guard case .quarantine = entry.phase, entry.strays >= limit else { return nil }
+        guard case .quarantine = entry.phase, entry.strays >= itemLimit else { return nil }
         return "the item is in quarantine, and still faults"
     }
 
     /// Counts a fault that is resumed.
-    package mutating func fault(of item: UInt64, at now: Duration) -> Outcome {
-        guard let place = entries.place(of: item) else { return begin(item, at: now) }
+    ///
+    /// - Parameters:
+    ///   - item: The item.
+    ///   - isLabel: Whether it is a label of fault boundaries, which may fault more often than an item of a loop.
+    ///   - now: When it was.
+    /// - Returns: What it means for the item.
+    package mutating func fault(of item: UInt64, isLabel: Bool = false, at now: Duration) -> Outcome {
+        let limit = isLabel ? labelLimit : itemLimit
+        guard let place = entries.place(of: item) else { return begin(item, limit, at: now) }
         var entry = entries.value(at: place)
         switch entry.phase {
         case .counting(var count):
@@ -74,13 +83,13 @@ package struct QuarantineLedger: ~Copyable, Sendable {
             if now < end { return quarantine(entry, at: place, now) }
             // Forgiven, though nobody has looked since.
             entries.remove(at: place)
-            return begin(item, at: now)
+            return begin(item, limit, at: now)
         }
         entries.setValue(entry, at: place)
         return .tolerated
     }
 
-    private mutating func begin(_ item: UInt64, at now: Duration) -> Outcome {
+    private mutating func begin(_ item: UInt64, _ limit: Int, at now: Duration) -> Outcome {
         if entries.isFull, let oldest = oldestInLoop(at: now) { entries.remove(at: oldest) }
         let entry = Entry(phase: .counting(BudgetLedger.Count(windowStart: now, faults: 1)))
         guard entries.insert(item, entry) else { return .tolerated }
@@ -144,6 +153,14 @@ package struct QuarantineLedger: ~Copyable, Sendable {
     /// Forgets an item: it was forgiven by hand, or is no more.
     mutating func forget(_ item: UInt64) {
         if let place = entries.place(of: item) { entries.remove(at: place) }
+    }
+
+    /// When the quarantine of an item is over; nil if it is in none, or for ever.
+    func end(of item: UInt64) -> Duration? {
+        guard let place = entries.place(of: item), case .quarantine(let end) = entries.value(at: place).phase else {
+            return nil
+        }
+        return end
     }
 
     /// When the next cool-down is over; nil if none will be.

@@ -30,6 +30,10 @@ bool hf_job_state_confirm(void);
 /// handler.
 bool hf_async_job_state(const HFCalloutStack *_Nonnull stack, HFJobState *_Nonnull state);
 
+/// Reads the first word of the serial executor of what another thread of the process runs, the actor; 0 if it is isolated to none, or if that
+/// is not known. The thread is given by its control block (pthread_self(3)), and may have ended. Safe on any thread.
+uintptr_t hf_job_state_actor(uintptr_t thread);
+
 /// The task that is current on the running thread; 0 for none, or if that is not known. Safe to call from a signal handler.
 uintptr_t hf_async_current_task(void);
 

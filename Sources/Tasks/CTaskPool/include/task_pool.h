@@ -21,14 +21,24 @@
 extern "C" {
 #endif
 
+/// What scopes are called and counted by. Never changed and never freed: a fault handler may read it when the scope is gone.
+typedef struct HFTaskLabel {
+    /// NUL-terminated UTF-8.
+    const char *_Nonnull text;
+    /// Its number, unique among the items of the process; 0 for one that is not counted.
+    uint64_t item;
+    /// Whether it stands for many routes, so that what faults at one of them must not cost the others.
+    bool is_shared;
+    /// The object that it is part of.
+    void *_Nullable owner;
+} HFTaskLabel;
+
 /// What jobs belong to that may be abandoned: a fault boundary. Every job of it runs on its task executor.
 typedef struct HFTaskScope {
     /// The two words of its UnownedTaskExecutor.
     uint64_t executor[2];
-    /// Its label, NUL-terminated UTF-8. Never freed, because a fault handler may read it when the scope is gone.
-    const char *_Nonnull label;
-    /// What its label is counted by, unique among the items of the process.
-    uint64_t item;
+    /// Atomic, once the scope has jobs: hf_task_scope_label(), hf_task_scope_set_label().
+    const HFTaskLabel *_Nonnull label;
     /// The object that it is part of, for whoever hears of an abandoned job.
     void *_Nonnull owner;
     // The rest is that of task_scopes.c.
@@ -40,6 +50,14 @@ typedef struct HFTaskScope {
     struct HFTaskScope *_Nullable previous;
     bool is_open;
 } HFTaskScope;
+
+/// The label of a scope. Callable from any thread.
+static inline const HFTaskLabel *_Nonnull hf_task_scope_label(const HFTaskScope *_Nonnull scope) {
+    return __atomic_load_n(&scope->label, __ATOMIC_ACQUIRE);
+}
+
+/// Gives a scope another label, which holds for the running job, too, if that is one of the scope. Callable from any thread.
+void hf_task_scope_set_label(HFTaskScope *_Nonnull scope, const HFTaskLabel *_Nonnull label);
 
 /// Puts a scope into the list of those that are open. Callable from any thread.
 void hf_task_scope_open(HFTaskScope *_Nonnull scope);
@@ -120,6 +138,8 @@ typedef struct HFWorkerSight {
     uint64_t progress;
     /// Its thread (gettid(2)).
     int32_t thread;
+    /// The thread's control block, as pthread_self(3) has it.
+    uintptr_t control_block;
     /// Whether the job that runs is one of a scope.
     bool is_in_scope;
     /// Whether somebody waits for the job that runs: whoever called its scope, or jobs that wait for a worker.
