@@ -4,7 +4,6 @@ import Holdfast
 import SystemPackage
 
 /// A small key-value daemon that is hosted by Holdfast: the example to copy from.
-@main
 struct HoldfastAgent: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "holdfast-agent",
@@ -100,7 +99,7 @@ struct HoldfastAgent: ParsableCommand {
         }
     }
 
-    func run() throws {
+    @MainActor func serve() throws {
         if listFaults {
             let width = Fault.allCases.map(\.rawValue.count).max() ?? 0
             for fault in Fault.allCases {
@@ -108,16 +107,13 @@ struct HoldfastAgent: ParsableCommand {
             }
             return
         }
-        // A synchronous main: the main thread is the main actor's, and the host's loop runs on it.
-        try MainActor.assumeIsolated {
-            guard !unprotected else { return try UnprotectedAgent(port: port).serve() }
-            do {
-                let agent = try Agent(options: self)
-                try agent.serve()
-            } catch let error as EventHostError {
-                say("Error: \(error)", to: .standardError)
-                throw ExitCode.failure
-            }
+        guard !unprotected else { return try UnprotectedAgent(port: port).serve() }
+        do {
+            let agent = try Agent(options: self)
+            try agent.serve()
+        } catch let error as EventHostError {
+            say("Error: \(error)", to: .standardError)
+            throw ExitCode.failure
         }
     }
 }

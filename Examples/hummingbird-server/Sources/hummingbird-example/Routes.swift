@@ -68,7 +68,7 @@ func makeRouter(_ host: EventHost?) -> Router<ExampleContext> {
                 fault.commit()
                 return "no fault\n"
             }
-        } catch let inner as FaultError {
+        } catch is FaultError {
             return "only the inner one\n"
         }
     }
