@@ -115,7 +115,7 @@ extension EventHost {
     }
 
     /// Notes that the process has served something, or has lived long enough: its end will not be an early one.
-    private func noteService() {
+    func noteService() {
         guard phase != .serving else { return }
         phase = .serving
         loop.serviceWitness = nil

@@ -329,6 +329,15 @@ import Testing
         #expect(report.verdict.reason.contains(reason), "\(report.verdict.reason)")
     }
 
+    @Test func `A process that has ended a body counts as one that has served: a fault restarts it at once`() throws {
+        let run = try Run("served-something", 7)
+        #expect(run.lines == Array(repeating: "ok returned 1", count: 8) + ["restarts 7", "end"])
+        #expect(!run.errors.contains("waiting before serving") && !run.errors.contains("safe mode"), "\(run.errors)")
+        let other = try Run("served-nothing", 3)
+        #expect(other.lines == ["restarts 3", "end"])
+        #expect(other.errors.contains("waiting before serving"), "\(other.errors)")
+    }
+
     // MARK: Async calls behind the stack
 
     private static func functions(_ report: CrashReport, _ kind: String) -> [String] {

@@ -87,7 +87,9 @@ extension EventHost {
                 teller: teller,
                 writer: writer,
                 buried: buried,
-                ward: ward
+                ward: ward,
+                // Once, so that the hop costs nothing.
+                noteService: { [weak self] in _ = Task { await self?.noteService() } }
             ),
             stackSize: configuration.advanced.taskStackSize,
             logger: configuration.logger,

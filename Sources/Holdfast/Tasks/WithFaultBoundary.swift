@@ -83,13 +83,16 @@ nonisolated(nonsending) public func withFaultBoundary<Value: Sendable>(
     let limit = deadline.map { BoundaryDeadlines.shared.add(boundary, $0) }
     defer { if let limit { BoundaryDeadlines.shared.remove(limit) } }
     do {
-        return try await boundary.run(body)
+        let value = try await boundary.run(body)
+        BoundaryHost.noteService()
+        return value
     } catch let abandoned as AbandonedBody {
         hasFaulted = true
         let fault = BoundaryHost.explain(abandoned, metadata())
         guard let limit, limit.hasPassed else { throw fault }
         throw limit.error(fault)
     } catch {
+        BoundaryHost.noteService()
         guard let limit, limit.hasPassed else { throw error }
         throw limit.error(nil)
     }
@@ -190,6 +193,8 @@ package enum BoundaryHost {
         let writer: ReportWriter
         let buried: Tally
         let ward: QuarantineWard
+        /// Is told once that the process has served something.
+        let noteService: @Sendable () -> Void
     }
 
     /// What is needed to begin.
@@ -278,10 +283,19 @@ package enum BoundaryHost {
         parts.withLock { $0 }?.refusal(of: label)
     }
 
+    private static let served = Atomic<Bool>(false)
+
+    /// Notes that a body has ended without a fault: the end of the process will not be an early one.
+    fileprivate static func noteService() {
+        guard !served.load(ordering: .relaxed), !served.exchange(true, ordering: .relaxed) else { return }
+        parts.withLock { $0 }?.noteService()
+    }
+
     static var isOpen: Bool { open.load(ordering: .acquiring) }
 
     static func setParts(_ new: Parts?) {
         parts.withLock { $0 = new }
+        served.store(false, ordering: .relaxed)
         open.store(new != nil, ordering: .releasing)
     }
 

@@ -34,7 +34,7 @@ import Synchronization
         if arguments[1] == "tasks" { configuration.stallPolicy = nil }
         if arguments[1] == "tasks-signal" { configuration.advanced.taskDumpSignal = SIGQUIT }
         if arguments[1] == "tasks-unseen" { configuration.advanced.capturesThreads = false }
-        configuration.restart = .exit(deniedStatus)
+        configuration.restart = arguments[1].hasPrefix("served-") ? .inPlace : .exit(deniedStatus)
         try await MainActor.run { _ = try EventHost.start(configuration) }
         try await scenario(arguments.count > 3 ? Int(arguments[3]) ?? 0 : 0)
         say("end")
