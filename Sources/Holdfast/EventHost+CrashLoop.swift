@@ -3,6 +3,7 @@ internal import CrashReports
 internal import Glibc
 internal import Logging
 internal import RunLoops
+internal import TaskBoundaries
 
 /// How a process starts after others have ended: in safe mode, later, or not at all.
 extension EventHost {
@@ -112,7 +113,15 @@ extension EventHost {
             if isMainQueue, .now < queueCounts { return }
             MainActor.assumeIsolated { self?.noteService() }
         }
+        guard TaskPool.running != nil else { return }
+        let timer = HostRunLoop.Timer(ofHost: "jobs of tasks count as service", fireAt: queueCounts) { _ in
+            TaskPool.tellNextEnd { BoundaryHost.noteService() }
+        }
+        loop.add(timer, to: .common)
     }
+
+    /// Whether it counts as one that has served something.
+    package var hasServed: Bool { phase == .serving }
 
     /// Notes that the process has served something, or has lived long enough: its end will not be an early one.
     func noteService() {

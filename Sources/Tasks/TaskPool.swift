@@ -170,6 +170,11 @@ package enum TaskPool {
     /// It must be short.
     package static func setBell(_ bell: @escaping @convention(c) () -> Void) { hf_task_pool_set_bell(bell) }
 
+    /// Has a function called on a worker's thread, once, when a job has ended that was not abandoned.
+    ///
+    /// It must be short.
+    package static func tellNextEnd(_ tell: @escaping @convention(c) () -> Void) { hf_task_pool_tell_next_end(tell) }
+
     /// Has one more thread started if one of the pool stands still in a fault handler, until the process is replaced.
     ///
     /// - Parameter thread: The thread that stands still, as gettid(2) has it; any thread of the process.

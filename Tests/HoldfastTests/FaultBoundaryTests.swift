@@ -333,6 +333,12 @@ import Testing
         let run = try Run("served-something", 7)
         #expect(run.lines == Array(repeating: "ok returned 1", count: 8) + ["restarts 7", "end"])
         #expect(!run.errors.contains("waiting before serving") && !run.errors.contains("safe mode"), "\(run.errors)")
+        // Without a boundary that has ended, jobs count from a second after the start on.
+        let late = try Run("served-tasks", 3)
+        #expect(
+            late.lines == ["restarts 3", "end"] && !late.errors.contains("waiting before serving"),
+            "\(late.errors)"
+        )
         let other = try Run("served-nothing", 3)
         #expect(other.lines == ["restarts 3", "end"])
         #expect(other.errors.contains("waiting before serving"), "\(other.errors)")

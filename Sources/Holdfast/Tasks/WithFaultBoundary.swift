@@ -285,8 +285,8 @@ package enum BoundaryHost {
 
     private static let served = Atomic<Bool>(false)
 
-    /// Notes that a body has ended without a fault: the end of the process will not be an early one.
-    fileprivate static func noteService() {
+    /// Notes that work has ended without a fault: the end of the process will not be an early one.
+    static func noteService() {
         guard !served.load(ordering: .relaxed), !served.exchange(true, ordering: .relaxed) else { return }
         parts.withLock { $0 }?.noteService()
     }

@@ -79,6 +79,7 @@ static _Atomic(uint32_t) extra_workers;
 
 /// Called when a worker begins to work after it slept; NULL for nobody.
 static _Atomic(HFTaskPoolBell) bell;
+static _Atomic(HFTaskPoolBell) end_bell;
 
 static _Thread_local HFWorker *own_worker;
 static _Thread_local bool runs_next;
@@ -384,6 +385,8 @@ static void ring(void) {
     }
 }
 
+void hf_task_pool_tell_next_end(HFTaskPoolBell wanted) { atomic_store(&end_bell, wanted); }
+
 HFWorkerSight hf_task_pool_worker(uint32_t index) {
     HFWorkerSight sight = {0};
     HFWorker *worker = &workers[index];
@@ -422,6 +425,11 @@ WORKER_CODE static bool hf_task_run_job(HFWorker *worker, HFJob *job) {
     atomic_store_explicit(&worker->progress, progress + 2, memory_order_relaxed);
     if (is_abandoned) {
         retire(worker, scope);
+    } else if (atomic_load_explicit(&end_bell, memory_order_relaxed) != NULL) {
+        HFTaskPoolBell tell = atomic_exchange(&end_bell, NULL);
+        if (tell != NULL) {
+            tell();
+        }
     }
     return is_abandoned;
 }

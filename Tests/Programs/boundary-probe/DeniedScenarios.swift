@@ -41,6 +41,12 @@ let denied: [String: @Sendable (Int) async throws -> Void] = [
         await MainActor.run {}
         try await endEarly(number)
     },
+    "served-tasks": { number in
+        while await MainActor.run(body: { EventHost.started?.hasServed != true }) {
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        try await endEarly(number)
+    },
     "served-nothing": { number in try await endEarly(number) },
     "main-actor": { _ in await attempt("main actor") { await onMain() } },
     "detached": { _ in await attempt("detached") { await Task.detached { trap() }.value } },

@@ -154,6 +154,9 @@ typedef void (*HFTaskPoolBell)(void);
 /// Has a function called, on the worker's thread, when a worker has begun a job after it slept. It must be short.
 void hf_task_pool_set_bell(HFTaskPoolBell _Nullable bell);
 
+/// Has a function called, once, on the worker's thread, when a job has ended that was not abandoned. It must be short.
+void hf_task_pool_tell_next_end(HFTaskPoolBell _Nullable wanted);
+
 /// A job that runs.
 typedef struct HFRunningJob {
     /// Its thread (gettid(2)).
