@@ -84,7 +84,7 @@ import Testing
         let output = try run("show", "last", "--full").output
         for part in [
             "uncaught C++ exception std::out_of_range: map::at: resume", "exception std::out_of_range: map::at\n",
-            "recovery  the item was taken out of its loop; a lock was held; it was inside a function that holds a lock\n",
+            "recovery  what faulted was quarantined; a lock was held; it was inside a function that holds a lock\n",
             "touched   routing table, retry queue\n", "pid 4243, a forked child of 4242\n",
         ] {
             #expect(output.contains(part), "\(part)")

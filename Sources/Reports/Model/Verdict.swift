@@ -13,7 +13,7 @@ extension CrashReport {
     public struct Recovery: Codable, Sendable, Hashable {
         /// Whether the process finished what was healthy before it was restarted.
         public var drained: Bool = false
-        /// Whether the loop item whose callout faulted was taken out of its loop.
+        /// Whether what faulted was quarantined: its item was taken out of its loop, or the boundaries of its label are refused.
         public var quarantined: Bool = false
         /// How many locks of the POSIX threads library the callout held.
         public var heldLocks: Int = 0

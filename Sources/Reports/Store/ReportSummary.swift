@@ -24,7 +24,7 @@ public struct ReportSummary: Codable, Sendable, Hashable {
     public var location: String
     /// What was decided about the process.
     public var verdict: CrashReport.Word
-    /// Whether the loop item that faulted was taken out of its loop; nil says no.
+    /// Whether the item or the label that faulted was quarantined; nil says no.
     public var quarantined: Bool?
     /// What faults of the same cause have in common.
     public var fingerprint: Fingerprint

@@ -43,7 +43,7 @@ extension ReportText {
     private func facts(of recovery: CrashReport.Recovery) -> [ReportFact] {
         var sentences: [String] = []
         if recovery.drained { sentences.append("the process drained before it was restarted") }
-        if recovery.quarantined { sentences.append("the item was taken out of its loop") }
+        if recovery.quarantined { sentences.append("what faulted was quarantined") }
         if recovery.heldLocks > 0 {
             sentences.append(recovery.heldLocks == 1 ? "a lock was held" : "\(recovery.heldLocks) locks were held")
         }

@@ -7,9 +7,8 @@ public struct CrashMessage: Sendable, Hashable {
     public enum Event: Sendable, Hashable {
         /// A callout was abandoned, and its loop goes on.
         case resumed
-        /// A callout was abandoned, and its item must be taken out of its loop, for so long; nil for ever.
-        ///
-        /// `Supervisor.takeDueItem()` says when it is to be put back.
+        /// A callout or the body of a boundary was abandoned. For so long, its item is out of its loop, or the boundaries of its label are
+        /// refused; nil for ever.
         case quarantined(coolDown: Duration?)
         /// Another thread faulted and stands still: the process restarts at this time at the latest, and what is healthy may be finished.
         case draining(until: HostRunLoop.Instant)
