@@ -183,7 +183,8 @@ import Testing
         )
         // The call of the actor's function is synchronous, after a hop.
         #expect(functions.contains { $0.hasPrefix("audit(") }, "\(functions)")
-        #expect(Self.functions(report, "await").contains { $0.hasPrefix("untilStallIsOver(") }, "\(functions)")
+        // Those between are inlined in an optimised build.
+        #expect(Self.functions(report, "await").contains { $0.contains("BoundaryProbe.main()") }, "\(functions)")
     }
 
     @Test func `A body that waits and a job that nobody waits for are no stalls`() throws {
