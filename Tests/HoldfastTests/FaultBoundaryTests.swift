@@ -187,6 +187,21 @@ import Testing
         #expect(Self.functions(report, "await").contains { $0.contains("BoundaryProbe.main()") }, "\(functions)")
     }
 
+    @Test func `A job that keeps its thread after it gave its task away has no async calls: they are another thread's`()
+        throws
+    {
+        let run = try Run("stall-handover")
+        #expect(run.end == .exited(0), "\(run.errors.suffix(2000))")
+        let report = try #require(
+            try run.reports().first {
+                $0.stall?.subject == .job && $0.thread.frames.contains { $0.function?.contains("Reluctant") == true }
+            }
+        )
+        let functions = report.thread.frames.compactMap(\.function)
+        #expect(functions.contains { $0.hasPrefix("dawdle()") } && functions.contains("swift_task_switch"))
+        #expect(Self.functions(report, "await") == [], "\(functions)")
+    }
+
     @Test func `A body that waits and a job that nobody waits for are no stalls`() throws {
         let run = try Run("stall-none")
         #expect(run.lines == ["stall-none returned 1", "end"])

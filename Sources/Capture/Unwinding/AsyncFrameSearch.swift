@@ -6,12 +6,14 @@ struct JobRunners {
     private var first: Range<UInt64>
     private var second: Range<UInt64>
     private var third: Range<UInt64>
+    private var handOver: Range<UInt64>
 
     /// Looks the functions up; takes the loader's lock.
     init() {
         first = Self.range(of: "swift_job_run")
         second = Self.range(of: "swift_job_run_on_task_executor")
         third = Self.range(of: "swift_job_run_on_serial_and_task_executor")
+        handOver = Self.range(of: "swift_task_switch")
     }
 
     /// Whether a return address lies in one of them.
@@ -19,6 +21,9 @@ struct JobRunners {
         let call = address &- 1
         return first.contains(call) || second.contains(call) || third.contains(call)
     }
+
+    /// Whether a return address lies in the function that hands a task to another executor.
+    func handsOver(_ address: UInt64) -> Bool { handOver.contains(address &- 1) }
 
     private static func range(of name: String) -> Range<UInt64> {
         var (start, end): (UInt64, UInt64) = (0, 0)
@@ -35,7 +40,8 @@ struct JobRunners {
 /// (`TaskLocal.withValue`). On the crash thread: allocates nothing.
 struct AsyncFrameSearch {
     private struct Place {
-        var frame: AwaitChain.Frame
+        /// Nil for that of a task which another thread may run by now.
+        var frame: AwaitChain.Frame?
         /// How many frames lie above its caller.
         var position: UInt32
     }
@@ -76,7 +82,8 @@ struct AsyncFrameSearch {
     ) {
         guard !isSure else { return }
         count &+= 1
-        let present = Place(frame: walker.asyncFrame, position: count)
+        let hasTask = !runners.handsOver(programCounter)
+        let present = Place(frame: hasTask ? walker.asyncFrame : nil, position: count)
         defer { previous = present }
         if hf_task_pool_is_runner(programCounter) {
             take(previous)

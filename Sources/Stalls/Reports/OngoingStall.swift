@@ -116,7 +116,7 @@ struct OngoingStall {
         }
     }
 
-    /// Shows the latest look that has a stack.
+    /// Shows the first look that has a stack: a later one may find the thread after what it was kept by.
     ///
     /// A look inside the callout named by the report is preferred to one in the rest of the pass.
     private mutating func show(_ look: ThreadLook) {
@@ -124,8 +124,7 @@ struct OngoingStall {
             self.shown = look
             return
         }
-        let isBetter = isNamed(look) || !isNamed(shown)
-        if isBetter, !look.frames.isEmpty { self.shown = look }
+        if isNamed(look), !isNamed(shown), !look.frames.isEmpty { self.shown = look }
     }
 
     private func isNamed(_ look: ThreadLook) -> Bool { item != nil && look.callout?.item == item }

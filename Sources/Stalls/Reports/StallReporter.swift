@@ -33,14 +33,16 @@ package final class StallReporter: @unchecked Sendable {
     private let statistics: @Sendable () -> TickStatistics?
     // Used on the thread only.
     private var clock = RunningClock()
+    /// Up to when the clock knows what the thread did, in nanoseconds.
+    private var noted: Int64 = 0
     private var ongoing: [UInt64: OngoingStall] = [:]
     /// Stalls that were announced and are not over.
     private var announced: Set<UInt64> = []
     private var patient: [UInt64: PatientStall] = [:]
     private var othersSampled: HostRunLoop.Instant?
 
-    /// The longest round on a busy machine, in nanoseconds, without a look at all threads.
-    private static let longestRound: Int64 = 200_000_000
+    /// The longest piece of work on a busy machine, in nanoseconds, without a look at all threads.
+    private static let longestWork: Int64 = 200_000_000
     /// The shortest pause between two looks at all threads, each of which sends every thread a signal.
     private static let othersPause = Duration.seconds(5)
 
@@ -89,7 +91,7 @@ package final class StallReporter: @unchecked Sendable {
     private func run() -> Never {
         while true {
             let (stalls, request) = inbox.next(before: nextDue, &clock)
-            let woke = MonotonicClock.nanoseconds
+            noted = MonotonicClock.nanoseconds
             var new: [UInt64] = []
             for stall in stalls {
                 switch stall.phase {
@@ -99,13 +101,24 @@ package final class StallReporter: @unchecked Sendable {
             }
             new += review()
             // By now the first report of each stall is being written.
-            for number in new { sampleOthers(number) }
+            for number in new {
+                sampleOthers(number)
+                noteWork(ofAtMost: Self.longestWork + OtherThreads.patience.saturatingNanoseconds)
+            }
             for number in ongoing.keys.sorted() { attend(to: number, mustSettle: request != nil) }
             if let request { desk.perform { [inbox] in inbox.isSettled(request) } }
-            // The process may have been stopped while this thread was working: no round takes longer than this.
-            let work = new.isEmpty ? Self.longestRound : Self.longestRound + OtherThreads.patience.saturatingNanoseconds
-            clock.slept(from: woke, until: woke + work, now: MonotonicClock.nanoseconds)
+            noteWork()
         }
+    }
+
+    /// Tells the clock what the thread did since the last time: if that took longer than it can, the process was stopped meanwhile.
+    ///
+    /// - Returns: The time until which the clock is right.
+    @discardableResult private func noteWork(ofAtMost most: Int64 = longestWork) -> Int64 {
+        let now = MonotonicClock.nanoseconds
+        clock.slept(from: noted, until: noted + most, now: now)
+        noted = now
+        return now
     }
 
     private var nextDue: Int64 {
@@ -117,7 +130,7 @@ package final class StallReporter: @unchecked Sendable {
 
     /// Returns whether the stall has a report.
     private func begin(_ stall: Stall) -> Bool {
-        let now = MonotonicClock.nanoseconds
+        let now = noteWork()
         let begin = clock.time(at: now) - stall.length.saturatingNanoseconds
         return consider(PatientStall(stall: stall, patience: StallPatience(begin: begin), begin: begin, due: now))
     }
@@ -135,7 +148,7 @@ package final class StallReporter: @unchecked Sendable {
     /// Returns whether the stall has a report.
     private func consider(_ waiting: PatientStall) -> Bool {
         var waiting = waiting
-        let now = MonotonicClock.nanoseconds
+        let now = noteWork()
         let running = clock.time(at: now)
         let callout = waiting.stall.callout()
         let itemPolicy = callout.flatMap { items.policy(ofItem: $0.item) }
@@ -161,7 +174,7 @@ package final class StallReporter: @unchecked Sendable {
         guard policy.writesReports, itemPolicy?.writesReports ?? true else { return false }
         let bytes = capture.spoolBytes()
         guard let contents = try? SpoolContents(bytes: bytes) else { return false }
-        let now = HostRunLoop.Instant.now
+        let now = HostRunLoop.Instant(nanoseconds: noteWork())
         let running = clock.time(at: now.nanoseconds)
         ongoing[stall.number] = OngoingStall(
             stall,
@@ -215,7 +228,7 @@ package final class StallReporter: @unchecked Sendable {
     // MARK: Meanwhile
 
     private func attend(to number: UInt64, mustSettle: Bool) {
-        let now = HostRunLoop.Instant.now
+        let now = HostRunLoop.Instant(nanoseconds: noteWork())
         guard var stall = ongoing[number] else { return }
         if stall.stall.isLasting() {
             if stall.nextSample <= now { stall.sample(at: now, running: clock.time(at: now.nanoseconds)) }

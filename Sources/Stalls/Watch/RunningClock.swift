@@ -8,8 +8,8 @@ package struct RunningClock {
 
     /// How long the process was stopped so far.
     package private(set) var stoodStill: Int64 = 0
-    /// The planned end of the last sleep, and how much of it did not count.
-    private var last: (planned: Int64, amount: Int64) = (.min, 0)
+    /// The planned end of the last sleep in which it was, and how much of that did not count.
+    private var lastStop: (planned: Int64, amount: Int64) = (.min, 0)
 
     /// Makes a clock for a running process.
     package init() {}
@@ -21,16 +21,17 @@ package struct RunningClock {
     ///   - planned: When it should have ended.
     ///   - now: When it ended.
     package mutating func slept(from begin: Int64, until planned: Int64, now: Int64) {
-        let isStop = now - planned > Self.patience
-        last = (planned, isStop ? now - begin : 0)
-        stoodStill += last.amount
+        guard now - planned > Self.patience else { return }
+        lastStop = (planned, now - begin)
+        stoodStill += lastStop.amount
     }
 
     /// The time on this clock.
     package func time(at now: Int64) -> Int64 { now - stoodStill }
 
-    /// How long the process had been stopped by a given time, which may lie in the last sleep: the stop counts from its planned end on.
+    /// How long the process had been stopped by a given time, which may lie in or before the sleep of the last stop: that counts from the
+    /// planned end of the sleep on.
     package func stoodStill(until time: Int64) -> Int64 {
-        time <= last.planned ? stoodStill - last.amount : stoodStill
+        time <= lastStop.planned ? stoodStill - lastStop.amount : stoodStill
     }
 }

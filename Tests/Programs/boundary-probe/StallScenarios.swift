@@ -1,19 +1,29 @@
+import Dispatch
 import Glibc
 import Holdfast
+import Synchronization
+
+/// Whether a stall was told, after a look at it.
+private let isTold = Atomic(false)
+
+/// When something stops that is to be told as a stall: not before it is, however slow the machine.
+private func isEnough(since begin: ContinuousClock.Instant) -> Bool {
+    begin.duration(to: .now) >= .milliseconds(600) && isTold.load(ordering: .acquiring)
+}
 
 /// Waits in the kernel.
 @inline(never) private func dawdle() -> Int {
-    let end = ContinuousClock.now.advanced(by: .milliseconds(600))
+    let begin = ContinuousClock.now
     // A look at the thread interrupts the call.
-    while ContinuousClock.now < end { usleep(600_000) }
+    repeat { usleep(600_000) } while !isEnough(since: begin)
     return 1
 }
 
 /// Calculates.
 @inline(never) private func calculate() -> Int {
-    let end = ContinuousClock.now.advanced(by: .milliseconds(600))
+    let begin = ContinuousClock.now
     var turns = 0
-    while ContinuousClock.now < end { turns &+= 1 }
+    while !isEnough(since: begin) { turns &+= 1 }
     return turns > 0 ? 1 : 0
 }
 
@@ -45,11 +55,29 @@ private actor Ledger {
 
 @inline(never) private func audit(_ ledger: Ledger) async -> Int { await ledger.sum() + 1 }
 
+/// Runs each job on a thread of another queue, and keeps the thread that hands it over.
+private final class Reluctant: SerialExecutor {
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        DispatchQueue.global().async { unsafe job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+        _ = dawdle()
+    }
+}
+
+private actor Office {
+    private let executor = Reluctant()
+    nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
+
+    func work() -> Int { calculate() }
+}
+
 /// Does something that stalls, and waits until the end of the stall is told.
 private func untilStallIsOver(_ work: @Sendable () async -> Void) async {
     let (ends, continuation) = AsyncStream.makeStream(of: Void.self)
     await MainActor.run {
-        _ = EventHost.started?.onStall { if $0.phase == .over { continuation.yield() } }
+        _ = EventHost.started?.onStall {
+            if $0.phase == .over { continuation.yield() } else { isTold.store(true, ordering: .releasing) }
+        }
     }
     await work()
     for await _ in ends { return }
@@ -66,6 +94,10 @@ let stalled: [String: @Sendable (Int) async throws -> Void] = [
         try await MainActor.run { try EventHost.started?.watch(ledger, label: "ledger", every: .milliseconds(10)) }
         await untilStallIsOver { say("sum \(await audit(ledger) > 0)") }
     },
+    "stall-handover": { _ in
+        let office = Office()
+        await untilStallIsOver { await attempt("stall-handover") { await office.work() } }
+    },
     // Nobody is in a boundary, and jobs wait.
     "stall-starved": { number in
         await untilStallIsOver {
@@ -80,6 +112,6 @@ let stalled: [String: @Sendable (Int) async throws -> Void] = [
             try await Task.sleep(for: .milliseconds(600))
             return 1
         }
-        await Task.detached { _ = dawdle() }.value
+        await Task.detached { _ = usleep(600_000) }.value
     },
 ]
