@@ -126,14 +126,17 @@ extension Response {
     /// - Parameter fault: The fault.
     /// - Returns: The answer.
     public static func internalServerError(_ fault: FaultError) -> Response {
+        let report = fault.report.map { "\($0)" }
+        let text = "internal server error" + (report.map { ", report \($0)" } ?? "")
+        return Response(plain: text, .internalServerError, reportHeader, report)
+    }
+
+    /// A line of text with a header, unless that has no value.
+    fileprivate init(plain text: String, _ status: HTTPResponse.Status, _ name: HTTPField.Name?, _ value: String?) {
         var headers: HTTPFields = [.contentType: "text/plain; charset=utf-8"]
-        if let reportHeader { headers[reportHeader] = fault.report.map { "\($0)" } }
-        let text = "internal server error" + (fault.report.map { ", report \($0)" } ?? "") + "\n"
-        return Response(
-            status: .internalServerError,
-            headers: headers,
-            body: ResponseBody(byteBuffer: ByteBuffer(string: text))
-        )
+        if let name { headers[name] = value }
+        let body = ResponseBody(byteBuffer: ByteBuffer(string: text + "\n"))
+        self.init(status: status, headers: headers, body: body)
     }
 }
 
@@ -151,13 +154,8 @@ extension FaultBoundary.QuarantineError: HTTPResponseError {
 
     /// The answer, with `Retry-After`.
     public func response(from request: Request, context: some RequestContext) -> Response {
-        var headers: HTTPFields = [.contentType: "text/plain; charset=utf-8"]
-        headers[.retryAfter] = retryAfter.map { "\($0.roundedUpToSeconds)" }
-        return Response(
-            status: status,
-            headers: headers,
-            body: ResponseBody(byteBuffer: ByteBuffer(string: "this route is not served at the moment\n"))
-        )
+        let seconds = retryAfter.map { "\($0.roundedUpToSeconds)" }
+        return Response(plain: "this route is not served at the moment", status, .retryAfter, seconds)
     }
 }
 

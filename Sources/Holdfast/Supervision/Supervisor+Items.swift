@@ -50,11 +50,12 @@ extension Supervisor {
         return end.map { max(.zero, $0 - now) }
     }
 
-    /// How long it is until an item's quarantine is over; nil if it is in none, or for ever.
-    package func timeLeft(ofQuarantineOf item: UInt64) -> Duration? {
+    /// An item's quarantine, and how long it is until that is over, zero at least; nil if the item is in none.
+    package func quarantine(ofItem item: UInt64) -> (left: Duration?, isOver: Bool)? {
         let now = now
-        let end = state.withLock { $0.quarantine?.end(of: item) }
-        return end.map { max(.zero, $0 - now) }
+        guard let quarantine = state.withLock({ $0.quarantine?.quarantine(of: item) }) else { return nil }
+        let left = quarantine.end.map { max(.zero, $0 - now) }
+        return (left, left == .zero)
     }
 
     /// Ends an item's quarantine early: put it back into its loop, it is on probation from now on.

@@ -72,7 +72,7 @@ extension BoundaryHost.Parts {
     func quarantine(_ label: BoundaryLabel) {
         ward.admit(label)
         // It may be over by now: whoever ended it found nobody in the ward.
-        if !supervisor.quarantinedItems.contains(label.item) { ward.discharge(label.item) }
+        if supervisor.quarantine(ofItem: label.item) == nil { ward.discharge(label.item) }
     }
 
     /// What the caller of a boundary gets whose label is quarantined; nil if that is over.
@@ -80,12 +80,11 @@ extension BoundaryHost.Parts {
     /// The main loop ends quarantines, but may be busy, or have ended.
     func refusal(of label: FaultBoundary.Label) -> FaultBoundary.QuarantineError? {
         let item = label.kept.item
-        let left = supervisor.timeLeft(ofQuarantineOf: item)
-        if left == .zero || (left == nil && !supervisor.quarantinedItems.contains(item)) {
-            _ = supervisor.endQuarantine(ofItem: item)
-            ward.discharge(item)
-            return nil
+        if let quarantine = supervisor.quarantine(ofItem: item), !quarantine.isOver {
+            return FaultBoundary.QuarantineError(boundary: label.kept.name, retryAfter: quarantine.left)
         }
-        return FaultBoundary.QuarantineError(boundary: label.kept.name, retryAfter: left)
+        _ = supervisor.endQuarantine(ofItem: item)
+        ward.discharge(item)
+        return nil
     }
 }

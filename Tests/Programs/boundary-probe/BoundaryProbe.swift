@@ -42,7 +42,7 @@ import Synchronization
 
     static let scenarios: [String: @Sendable (Int) async throws -> Void] = resumed.merging(denied) { $1 }
         .merging(chained) { $1 }.merging(late) { $1 }.merging(stalled) { $1 }.merging(waitingTasks) { $1 }
-        .merging(labelled) { $1 }
+        .merging(labelled) { $1 }.merging(restarted) { $1 }
 }
 
 func say(_ line: String) {

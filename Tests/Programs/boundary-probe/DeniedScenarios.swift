@@ -20,13 +20,6 @@ private final class Guarded: Sendable {
     }
 }
 
-/// Restarts the process by a fault, so often.
-private func endEarly(_ number: Int) async throws {
-    let restarts = await MainActor.run { EventHost.started?.restarts ?? 0 }
-    guard restarts < number else { return say("restarts \(restarts)") }
-    _ = try await withFaultBoundary("actor") { await Counter().count() }
-}
-
 /// Faults after which the process must not go on.
 let denied: [String: @Sendable (Int) async throws -> Void] = [
     "actor": { _ in
@@ -34,20 +27,6 @@ let denied: [String: @Sendable (Int) async throws -> Void] = [
         await attempt("actor") { await counter.count() }
         say("the actor answers \(await counter.count())")
     },
-    // A process that has served is replaced at once, however often.
-    "served-something": { number in
-        await attempt("ok") { 1 }
-        // The main loop hears of it.
-        await MainActor.run {}
-        try await endEarly(number)
-    },
-    "served-tasks": { number in
-        while await MainActor.run(body: { EventHost.started?.hasServed != true }) {
-            try await Task.sleep(for: .milliseconds(10))
-        }
-        try await endEarly(number)
-    },
-    "served-nothing": { number in try await endEarly(number) },
     "main-actor": { _ in await attempt("main actor") { await onMain() } },
     "detached": { _ in await attempt("detached") { await Task.detached { trap() }.value } },
     "unstructured": { _ in await attempt("unstructured") { await Task { trap() }.value } },

@@ -12,6 +12,12 @@ package struct QuarantineLedger: ~Copyable, Sendable {
         case quarantined(coolDown: Duration?)
     }
 
+    /// That an item is out of its loop.
+    struct Quarantine {
+        /// When that is over; nil for ever.
+        var end: Duration?
+    }
+
     /// Where an item is.
     private enum Phase: Sendable {
         /// In its loop, with faults.
@@ -155,12 +161,12 @@ package struct QuarantineLedger: ~Copyable, Sendable {
         if let place = entries.place(of: item) { entries.remove(at: place) }
     }
 
-    /// When the quarantine of an item is over; nil if it is in none, or for ever.
-    func end(of item: UInt64) -> Duration? {
+    /// The quarantine of an item, and when it is over; nil if it is in none.
+    func quarantine(of item: UInt64) -> Quarantine? {
         guard let place = entries.place(of: item), case .quarantine(let end) = entries.value(at: place).phase else {
             return nil
         }
-        return end
+        return Quarantine(end: end)
     }
 
     /// When the next cool-down is over; nil if none will be.
