@@ -95,6 +95,7 @@ func makeRouter(_ host: EventHost?) -> Router<ExampleContext> {
             return "no fault\n"
         }.get()
     }
+    addStalls(to: router)
     router.get("sleep/:milliseconds") { _, context in
         let milliseconds = try context.parameters.require("milliseconds", as: Int.self)
         try await Task.sleep(for: .milliseconds(milliseconds))

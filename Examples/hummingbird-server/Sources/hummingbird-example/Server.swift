@@ -12,6 +12,7 @@ import Logging
 
     @Option(help: "The port on 127.0.0.1; 0 for any.") var port = 8080
     @Option(help: "The path of the store for reports.") var store: String?
+    @Option(help: "After how many milliseconds what does not go on is reported.") var stallThreshold = 1000
     @Flag(help: "Serve without Holdfast.") var unprotected = false
 
     @MainActor
@@ -23,7 +24,9 @@ import Logging
             // Here faults are made on purpose, by the thousand, and all of them are counted.
             configuration.budget = .generous
             configuration.advanced.reportLimits = nil
+            configuration.stallPolicy = StallPolicy(rule: .once(after: .milliseconds(stallThreshold)))
             host = try EventHost.start(configuration)
+            try host?.watchServer()
         }
         let responder = makeRouter(host).buildResponder()
         if unprotected {
