@@ -12,6 +12,11 @@ struct ReportBatch {
     /// Addresses that lay in no image when the images were last read.
     private var homeless: Set<UInt64> = []
 
+    /// The reports that equal faults are counted in, while there is a flood of them: they are long, and reading them is half of the work.
+    private var groups: [ReportID: ReportStore.KnownReport] = [:]
+    /// How many of them are kept.
+    private static let mostGroups = 16
+
     init(store: ReportStore) {
         self.store = store
     }
@@ -72,7 +77,9 @@ struct ReportBatch {
                     report.list(counted(details(record.number)))
                     // Logged first: the disk may stand still.
                     tell(report, key, slot)
-                    try store.add(report)
+                    let id = try store.add(report)
+                    // The store has enough of them: of this fault with other callers, or from a process before.
+                    if id != report.id { folding.began(key, id) }
                     finish(slot)
                 case .writeGroup:
                     attach(sections(slot), to: &record)
@@ -86,6 +93,7 @@ struct ReportBatch {
                 failure = error
             }
         }
+        if counts.isEmpty { groups = [:] }
         for (id, count) in counts {
             do {
                 try add(count, to: id)
@@ -120,11 +128,13 @@ struct ReportBatch {
         record.attach(threads: sections.threads, memory: sections.memory)
     }
 
-    private func add(_ count: Count, to id: ReportID) throws {
-        _ = try store.update(id) { report in
+    private mutating func add(_ count: Count, to id: ReportID) throws {
+        let known = groups.removeValue(forKey: id)
+        let group = try store.update(id, known: known) { report in
             report.count(count.faults, last: count.last)
             report.list(count.others)
         }
+        if groups.count < Self.mostGroups { groups[id] = group }
     }
 
     private mutating func report(

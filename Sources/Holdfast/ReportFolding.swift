@@ -44,8 +44,8 @@ struct ReportFolding {
         // Faults of several threads, and those that are written again, come in any order.
         group.last = max(group.last, time)
         groups[key] = group
-        guard group.count > individual else { return .write }
-        return group.report.map(Action.count) ?? .writeGroup
+        if let report = group.report { return .count(report) }
+        return group.count > individual ? .writeGroup : .write
     }
 
     /// Notes that the fault of the last `next` stands for others, the last of which came later.
@@ -54,7 +54,7 @@ struct ReportFolding {
         groups[key]?.last = max(group.last, last)
     }
 
-    /// Notes the report that the group's further faults are counted in.
+    /// Notes the report that the group's further faults are counted in, however few there were.
     mutating func began(_ key: Int, _ report: ReportID) {
         groups[key]?.report = report
     }

@@ -83,6 +83,30 @@ import Testing
         #expect(code { try store.update(try SampleReport.id("00")) { _ in } } == .noSuchReport)
     }
 
+    @Test func `Who knows a report need not read it again, unless another has changed or removed it`() throws {
+        let report = SampleReport.minimal()
+        try store.write(report)
+        var known = try store.update(report.id, known: nil) { $0.occurrences.count += 1 }
+        let file = store.path.appending("reports/\(report.id).json").string
+        // No JSON any more, in a file that looks the same.
+        var status = stat()
+        try #require(stat(file, &status) == 0)
+        let descriptor = try FileDescriptor.open(FilePath(file), .writeOnly)
+        try descriptor.closeAfter {
+            _ = try descriptor.writeAll(toAbsoluteOffset: 0, "?".utf8)
+            try #require(futimens(descriptor.rawValue, [status.st_atim, status.st_mtim]) == 0)
+        }
+        #expect(code { try store.update(report.id) { _ in } } == .damaged)
+        known = try store.update(report.id, known: known) { $0.occurrences.count += 1 }
+        #expect(try store.last()?.occurrences.count == 3)
+        try store.update(report.id) { $0.notes.append("by another") }
+        _ = try store.update(report.id, known: known) { $0.occurrences.count += 1 }
+        let last = try #require(try store.last())
+        #expect(last.occurrences.count == 4 && last.notes.contains("by another"))
+        try #require(unlink(file) == 0)
+        #expect(code { _ = try store.update(report.id, known: known) { _ in } } == .noSuchReport)
+    }
+
     @Test func `Writers of one report do not lose each other's changes`() async throws {
         let report = SampleReport.minimal()
         try store.write(report)

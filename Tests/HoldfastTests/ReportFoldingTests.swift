@@ -48,6 +48,15 @@ import Testing
         #expect(folding.next(1, at: Self.time) == .count(Self.second))
     }
 
+    @Test func `What the store has counted in another report is counted there at once`() {
+        var folding = ReportFolding(individual: 32)
+        #expect(folding.next(1, at: Self.time) == .write)
+        folding.began(1, Self.first)
+        #expect(folding.next(1, at: Self.time) == .count(Self.first))
+        folding.lost(1)
+        #expect(folding.next(1, at: Self.time) == .write)
+    }
+
     @Test func `News of a kind that is not known does no harm`() {
         var folding = ReportFolding(individual: 1)
         folding.began(7, Self.first)

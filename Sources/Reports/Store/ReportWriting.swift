@@ -31,15 +31,42 @@ extension ReportStore {
     /// - Throws: `ReportStoreError` when there is no such report, or when it cannot be read or written.
     @discardableResult
     package func update(_ id: ReportID, _ change: (inout CrashReport) -> Void) throws(ReportStoreError) -> CrashReport {
+        try update(id, known: nil, change).report
+    }
+
+    /// A report, and the state of its file when it was written: whoever changes it again need not read it.
+    package struct KnownReport: Sendable {
+        fileprivate let report: CrashReport
+        fileprivate let file: FileMark
+    }
+
+    /// The same, for who has changed the report before.
+    ///
+    /// - Parameters:
+    ///   - id: The identifier of the report.
+    ///   - known: What the last change returned; not used if the file has changed since.
+    ///   - change: Makes the change; its identifier stays whatever it does.
+    /// - Returns: The report as it is now.
+    /// - Throws: `ReportStoreError` when there is no such report, or when it cannot be read or written.
+    package func update(
+        _ id: ReportID,
+        known: KnownReport?,
+        _ change: (inout CrashReport) -> Void
+    ) throws(ReportStoreError) -> KnownReport {
         guard let directory = try openReports() else {
             throw ReportStoreError(.noSuchReport, reportsPath, detail: id.rawValue)
         }
         try lock(directory)
-        var report = try read(id, in: directory)
+        var report: CrashReport
+        let status = try? FileStatus(of: Self.fileName(id), in: directory)
+        if let known, let status, known.report.id == id, known.file == FileMark(status) {
+            report = known.report
+        } else {
+            report = try read(id, in: directory)
+        }
         change(&report)
         report.id = id
-        try put(report, in: directory)
-        return report
+        return KnownReport(report: report, file: try put(report, in: directory))
     }
 
     private func encode(_ report: CrashReport) throws(ReportStoreError) -> [UInt8] {
@@ -63,11 +90,13 @@ extension ReportStore {
         }
     }
 
-    /// Puts a report into the folder, which must be locked, and sees to the index and to the limits.
-    func put(_ report: CrashReport, in folder: borrowing FileDirectory) throws(ReportStoreError) {
+    /// Puts a report into the folder, which must be locked, and sees to the index and to the limits; returns the state of its file.
+    @discardableResult
+    func put(_ report: CrashReport, in folder: borrowing FileDirectory) throws(ReportStoreError) -> FileMark {
         let bytes = try encode(report)
         let name = Self.fileName(report.id)
         let tally: StoreTally
+        let mark: FileMark
         do {
             // What a writer that died has left.
             do { try folder.remove(Self.temporaryName) } catch .noSuchFileOrDirectory {}
@@ -75,8 +104,8 @@ extension ReportStore {
             try file.writeAll(bytes)
             try file.synchronize()
             // Before the report: if this is the end of the process, the index knows a file that is not there, and no more.
-            let entry = IndexEntry(report, file: FileMark(try FileStatus(of: file)))
-            tally = note(entry, in: folder)
+            mark = FileMark(try FileStatus(of: file))
+            tally = note(IndexEntry(report, file: mark), in: folder)
             try folder.rename(Self.temporaryName, to: name)
             try folder.descriptor.synchronize()
         } catch {
@@ -84,6 +113,7 @@ extension ReportStore {
             throw ReportStoreError(.unwritable, path(of: report.id), error)
         }
         maintain(folder, tally: tally)
+        return mark
     }
 
     /// Tells the index of a report that is about to get its name.
