@@ -22,7 +22,8 @@ struct ReportBatch {
     }
 
     private struct Count {
-        var key: Int
+        /// Those of the faults: a report may count faults with several callers.
+        var keys: Set<Int> = []
         var slots: [UInt32] = []
         var faults = 0
         var last: Timestamp
@@ -64,7 +65,8 @@ struct ReportBatch {
                 folding.lasted(key, until: last)
                 switch action {
                 case .count(let id):
-                    var count = counts[id] ?? Count(key: key, last: last)
+                    var count = counts[id] ?? Count(last: last)
+                    count.keys.insert(key)
                     count.slots.append(slot)
                     count.faults += 1 + record.repeats
                     count.last = max(count.last, last)
@@ -100,7 +102,7 @@ struct ReportBatch {
                 tellCount(count.faults, id)
                 for slot in count.slots { finish(slot) }
             } catch {
-                folding.lost(count.key)
+                for key in count.keys { folding.lost(key) }
                 failure = error
             }
         }
