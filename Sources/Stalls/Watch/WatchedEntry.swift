@@ -1,4 +1,5 @@
 internal import CrashCapture
+internal import LinuxSystem
 internal import RunLoops
 internal import Synchronization
 
@@ -72,7 +73,7 @@ final class WatchedEntry: WatcherEntry, @unchecked Sendable {
             tell(stall(told.number, .over, length, of: before), perform)
             self.told = nil
         }
-        if detector.number != before { begin = (now, clock.stoodStill) }
+        if detector.number != before { begin = (Self.time(ofSightSince: now), clock.stoodStill) }
         if finding == .stalled {
             subject.noteStall(of: sight.number)
             let told = Told(number: number(), length: length(until: now, clock.stoodStill))
@@ -80,6 +81,14 @@ final class WatchedEntry: WatcherEntry, @unchecked Sendable {
             tell(stall(told.number, .lasting, told.length, of: sight.number), perform)
         }
         return hasNews
+    }
+
+    /// When what was just seen was seen: `now` was before that, and the thread may have waited for a processor since.
+    ///
+    /// A period must not begin before it did. Where the process was stopped in between, the clock counts from `now` on.
+    private static func time(ofSightSince now: Int64) -> Int64 {
+        let later = MonotonicClock.nanoseconds
+        return later - now > RunningClock.patience ? now : max(now, later)
     }
 
     private func length(until end: Int64, _ stoodStill: Int64) -> Duration {
