@@ -50,7 +50,7 @@ import Testing
             "<title>RetryQueue.sweep() (RetryQueue.swift:58): 1.84 s, 100 %</title>",
             "aria-label=\"Flame graph of 1.84 s",
             "The stall", "stall 2 of its process", "1.87 s (a stall from 250 ms on)", "How long 3 stalls took",
-            "How late ticks came", "the last sample", "13 %  240 ms  │ └ Header.name.getter", "stalled",
+            "How late ticks came", "the first sample", "13 %  240 ms  │ └ Header.name.getter", "stalled",
         ] {
             #expect(page.contains(part), "\(part)")
         }

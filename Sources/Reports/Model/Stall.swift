@@ -1,7 +1,7 @@
 extension CrashReport {
     /// Something that should have gone on and did not: a callout that does not return, a queue that does not answer.
     ///
-    /// The first thread of the report is the one that stalled, as the last sample saw it.
+    /// The first thread of the report is the one that stalled, as the first sample saw it.
     public struct Stall: Codable, Sendable, Hashable {
         /// Which stall of its process it was, counted from 1.
         public var number: Int

@@ -116,7 +116,7 @@ struct OngoingStall {
         }
     }
 
-    /// Shows the first look that has a stack: a later one may find the thread after what it was kept by.
+    /// Shows the first look that has a stack: by a later one, what blocked the thread may be over.
     ///
     /// A look inside the callout named by the report is preferred to one in the rest of the pass.
     private mutating func show(_ look: ThreadLook) {

@@ -33,7 +33,7 @@ package final class StallReporter: @unchecked Sendable {
     private let statistics: @Sendable () -> TickStatistics?
     // Used on the thread only.
     private var clock = RunningClock()
-    /// Up to when the clock knows what the thread did, in nanoseconds.
+    /// When the clock was last told of the thread's work, in nanoseconds.
     private var noted: Int64 = 0
     private var ongoing: [UInt64: OngoingStall] = [:]
     /// Stalls that were announced and are not over.
@@ -113,7 +113,7 @@ package final class StallReporter: @unchecked Sendable {
 
     /// Tells the clock what the thread did since the last time: if that took longer than it can, the process was stopped meanwhile.
     ///
-    /// - Returns: The time until which the clock is right.
+    /// - Returns: The present time.
     @discardableResult private func noteWork(ofAtMost most: Int64 = longestWork) -> Int64 {
         let now = MonotonicClock.nanoseconds
         clock.slept(from: noted, until: noted + most, now: now)

@@ -62,6 +62,7 @@ final class WatchedEntry: WatcherEntry, @unchecked Sendable {
     ) -> Bool {
         due = now + interval
         let sight = subject.sight
+        let now = Self.time(ofSightSince: now)
         let hasNews = sight != lastSight
         lastSight = sight
         let before = detector.number
@@ -73,7 +74,7 @@ final class WatchedEntry: WatcherEntry, @unchecked Sendable {
             tell(stall(told.number, .over, length, of: before), perform)
             self.told = nil
         }
-        if detector.number != before { begin = (Self.time(ofSightSince: now), clock.stoodStill) }
+        if detector.number != before { begin = (now, clock.stoodStill) }
         if finding == .stalled {
             subject.noteStall(of: sight.number)
             let told = Told(number: number(), length: length(until: now, clock.stoodStill))

@@ -8,7 +8,7 @@ extension HTMLReportPage {
 
     func addThread(_ thread: CrashReport.Thread, of report: CrashReport, hasFaulted: Bool, to html: inout HTMLText) {
         if hasFaulted {
-            let words = report.kind == .stall ? "the last sample" : "faulted"
+            let words = report.kind == .stall ? "the first sample" : "faulted"
             html.element("h5", text: "\(title(of: thread)), \(words)", limit: 200)
         }
         let pieces = StackPiece.pieces(of: thread, mostFrames: Self.mostFrames)
