@@ -22,8 +22,6 @@ struct ReportBatch {
     }
 
     private struct Count {
-        /// Those of the faults: a report may count faults with several callers.
-        var keys: Set<Int> = []
         var slots: [UInt32] = []
         var faults = 0
         var last: Timestamp
@@ -66,7 +64,6 @@ struct ReportBatch {
                 switch action {
                 case .count(let id):
                     var count = counts[id] ?? Count(last: last)
-                    count.keys.insert(key)
                     count.slots.append(slot)
                     count.faults += 1 + record.repeats
                     count.last = max(count.last, last)
@@ -102,7 +99,7 @@ struct ReportBatch {
                 tellCount(count.faults, id)
                 for slot in count.slots { finish(slot) }
             } catch {
-                for key in count.keys { folding.lost(key) }
+                folding.lost(id)
                 failure = error
             }
         }

@@ -59,9 +59,9 @@ struct ReportFolding {
         groups[key]?.report = report
     }
 
-    /// Notes that a report is gone: the next fault begins another.
-    mutating func lost(_ key: Int) {
-        groups[key]?.report = nil
+    /// Notes that a report is gone: the next fault of each kind that was counted in it begins another.
+    mutating func lost(_ report: ReportID) {
+        for (key, group) in groups where group.report == report { groups[key]?.report = nil }
     }
 
     /// The key that equal faults share.

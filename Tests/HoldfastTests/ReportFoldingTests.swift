@@ -42,7 +42,7 @@ import Testing
         _ = folding.next(1, at: Self.time)
         _ = folding.next(1, at: Self.time)
         folding.began(1, Self.first)
-        folding.lost(1)
+        folding.lost(Self.first)
         #expect(folding.next(1, at: Self.time) == .writeGroup)
         folding.began(1, Self.second)
         #expect(folding.next(1, at: Self.time) == .count(Self.second))
@@ -53,14 +53,14 @@ import Testing
         #expect(folding.next(1, at: Self.time) == .write)
         folding.began(1, Self.first)
         #expect(folding.next(1, at: Self.time) == .count(Self.first))
-        folding.lost(1)
+        folding.lost(Self.first)
         #expect(folding.next(1, at: Self.time) == .write)
     }
 
     @Test func `News of a kind that is not known does no harm`() {
         var folding = ReportFolding(individual: 1)
         folding.began(7, Self.first)
-        folding.lost(7)
+        folding.lost(Self.first)
         #expect(folding.next(7, at: Self.time) == .write)
     }
 
