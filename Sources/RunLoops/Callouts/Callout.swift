@@ -152,8 +152,7 @@ extension HostRunLoop {
     private static let plainBlockName = ItemName(PlainBlock.label)
 
     /// Runs a plain block.
-    func callOut(to block: PlainBlock, in mode: LoopMode) {
-        var block = block
+    func callOut(to block: consuming PlainBlock, in mode: LoopMode) {
         unsafe withUnsafeMutablePointer(to: &block) { pointer in
             let argument = UnsafeMutableRawPointer(pointer)
             let identifier = ItemIdentifier.next()

@@ -50,8 +50,8 @@ extension HostRunLoop {
                 // In the order in which they were made, like all items except observers and timers.
                 "commonModeItems": .array(modes.commonItemsInOrder.map { .item($0.value, withKind: true) }),
                 "modes": .array(modesByName.map { $0.described(at: date) }),
-                "blockCount": .number(blocks.entries.count),
-                "blocks": .array(blocks.entries.map(\.described)),
+                "blockCount": .number(blocks.all.count),
+                "blocks": .array(blocks.all.map(\.described)),
                 "withdrawn": .array(
                     withdrawals.map {
                         .item(

@@ -146,6 +146,10 @@ final class TimerHeap<Element> {
         return unsafe UInt(bitPattern: Unmanaged.passUnretained(element).toOpaque())
     }
 
+    /// Asks for the memory of a slot, without waiting for it.
+    @inline(__always)
+    func prefetch(_ slot: Int) { slots.prefetch(slot) }
+
     /// Calls `body` with every element, including parked ones.
     func visitAll(_ body: (Element) -> Void) {
         for slot in 0..<slots.count {

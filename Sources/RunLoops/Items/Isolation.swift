@@ -15,16 +15,27 @@ enum Plain {
     typealias PortSource = HostRunLoop.PortSource
     typealias Observer = HostRunLoop.Observer
 
-    static func block(_ closure: @escaping @Sendable @isolated(any) () -> Void) -> @Sendable () -> Void {
+    @inline(__always)
+    static func block(_ closure: __owned @escaping @Sendable @isolated(any) () -> Void) -> @Sendable () -> Void {
         struct Isolated { let closure: @Sendable @isolated(any) () -> Void }
         struct Plain { let closure: @Sendable () -> Void }
         return unsafe unsafeBitCast(Isolated(closure: closure), to: Plain.self).closure
     }
 
-    static func timer(_ closure: @escaping @Sendable @isolated(any) (Timer) -> Void) -> @Sendable (Timer) -> Void {
+    @inline(__always)
+    static func timer(
+        _ closure: __owned @escaping @Sendable @isolated(any) (Timer) -> Void
+    ) -> @Sendable (Timer) -> Void {
         struct Isolated { let closure: @Sendable @isolated(any) (Timer) -> Void }
         struct Plain { let closure: @Sendable (Timer) -> Void }
         return unsafe unsafeBitCast(Isolated(closure: closure), to: Plain.self).closure
+    }
+
+    /// Returns where the memory of a closure is; 0 if it has none.
+    @inline(__always)
+    static func address(of closure: @escaping @Sendable (Timer) -> Void) -> UInt {
+        struct Plain { let closure: @Sendable (Timer) -> Void }
+        return unsafe unsafeBitCast(Plain(closure: closure), to: (code: UInt, memory: UInt).self).memory
     }
 
     static func source(_ closure: @escaping @Sendable @isolated(any) (Source) -> Void) -> @Sendable (Source) -> Void {

@@ -8,6 +8,8 @@ extension HostRunLoop {
     /// fires once for all of them and keeps its phase. Callable from any thread.
     public final class Timer: Item, LoopItem, @unchecked Sendable {
         let perform: @Sendable (Timer) -> Void
+        /// Where the memory of `perform` is, to prefetch it; 0 if it has none.
+        let closureAddress: UInt
         // Protected by the item's lock.
         @safe @exclusivity(unchecked) private var fireTime: Int64
         @safe @exclusivity(unchecked) private var toleranceNanoseconds: Int64 = 0
@@ -38,7 +40,7 @@ extension HostRunLoop {
             label: String,
             fireAt: Instant,
             interval: Duration = .zero,
-            @_inheritActorContext perform: @escaping @Sendable @isolated(any) (Timer) -> Void
+            @_inheritActorContext perform: __owned @escaping @Sendable @isolated(any) (Timer) -> Void
         ) {
             let time = Self.notPast(fireAt.nanoseconds)
             self.init(
@@ -58,12 +60,13 @@ extension HostRunLoop {
             time: Int64,
             interval: Duration,
             _ isolation: (any Actor)?,
-            _ perform: @escaping @Sendable (Timer) -> Void
+            _ perform: __owned @escaping @Sendable (Timer) -> Void
         ) {
             fireTime = time
             // A positive interval stays positive, however short it is.
             intervalNanoseconds = interval > .zero ? max(1, interval.saturatingNanoseconds) : 0
             self.perform = perform
+            closureAddress = Plain.address(of: perform)
             super.init(identifier, label: label, isolation: isolation)
         }
 
@@ -78,7 +81,7 @@ extension HostRunLoop {
             label: String,
             after delay: Duration,
             repeating interval: Duration = .zero,
-            @_inheritActorContext perform: @escaping @Sendable @isolated(any) (Timer) -> Void
+            @_inheritActorContext perform: __owned @escaping @Sendable @isolated(any) (Timer) -> Void
         ) {
             let time = Instant.now.advanced(by: max(delay, .zero)).nanoseconds
             self.init(

@@ -23,7 +23,7 @@ extension HostRunLoop {
         if jobs.hasJobs { return .job }
         var ports: [PortSource] = []
         let found = lock.withLock { () -> OpenWork? in
-            for block in blocks.entries where block.isPending {
+            for block in blocks.all where block.isPending {
                 guard case .object(let object) = block else { return .block(label: PlainBlock.label) }
                 return .block(label: object.name.text)
             }

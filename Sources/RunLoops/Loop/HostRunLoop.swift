@@ -39,6 +39,8 @@ public final class HostRunLoop: @unchecked Sendable {
     @safe @exclusivity(unchecked) var timers = TimerService()
     @safe @exclusivity(unchecked) var stackPool = CalloutStackPool()
     @safe @exclusivity(unchecked) var spareSources = SpareArray<SignalledSource>()
+    /// An empty list kept for its memory, for the next blocks that are taken.
+    @safe @exclusivity(unchecked) var spareBlocks = BlockList()
     /// Called after each callout that may have served the program: a port's, a source's, a timer's, or the main queue's.
     ///
     /// It is not called after an observer's or a block's callout, because programs use these to start themselves, nor after a

@@ -122,3 +122,22 @@ extension HostRunLoop {
         return readyPort(token, Readiness.now(of: port.source.number, for: events), in: mode)
     }
 }
+
+/// An array that is kept for its memory between two uses.
+///
+/// If it is in use further down the stack, the caller gets a new empty array.
+struct SpareArray<Element> {
+    private var array: [Element] = []
+
+    /// Takes the array, which is empty.
+    @inline(__always)
+    mutating func take() -> [Element] {
+        let array = array
+        self.array = []
+        return array
+    }
+
+    /// Gives an empty array back.
+    @inline(__always)
+    mutating func giveBack(_ array: [Element]) { self.array = array }
+}

@@ -7,6 +7,7 @@ extension HostRunLoop {
         /// Makes a mode from its name.
         ///
         /// - Parameter rawValue: The name.
+        @inlinable
         public init(rawValue: String) {
             self.rawValue = rawValue
         }
@@ -22,11 +23,11 @@ extension HostRunLoop {
         public var description: String { rawValue }
 
         /// The mode in which a loop usually runs; its name is `default`.
-        public static let `default` = Mode(rawValue: "default")
+        @inlinable public static var `default`: Mode { Mode(rawValue: "default") }
 
         /// All modes that were declared common: a pseudo mode to add items to, in which no loop runs.
         ///
         /// Its name is `common`. Unlike `kCFRunLoopCommonModes` it never becomes a mode of its own.
-        public static let common = Mode(rawValue: "common")
+        @inlinable public static var common: Mode { Mode(rawValue: "common") }
     }
 }

@@ -15,17 +15,22 @@ extension HostRunLoop {
     public func performWithoutWaking(
         in mode: Mode = .common,
         label: String = "block",
-        @_inheritActorContext _ block: @escaping @Sendable @isolated(any) () -> Void
+        @_inheritActorContext _ block: __owned @escaping @Sendable @isolated(any) () -> Void
     ) {
         require(block.isolation, for: label)
-        let block = Plain.block(block)
-        guard let plain = PlainBlock(label: label, mode: mode, block) else {
-            queue(QueuedBlock(label: label, modes: .init(mode), block))
+        guard let isForCommonModes = PlainBlock.isForCommonModes(label: label, mode: mode) else {
+            queue(QueuedBlock(label: label, modes: .init(mode), Plain.block(block)))
             return
         }
         requireOwnProcess(to: "queue a block on")
+        let plain = PlainBlock(closure: Plain.block(block), isForCommonModes: isForCommonModes)
         lock.lock()
-        if !modes.isClosed { blocks.append(.plain(plain)) }
+        guard !modes.isClosed else {
+            lock.unlock()
+            // Released here, after unlocking.
+            return withExtendedLifetime(plain) {}
+        }
+        blocks.append(consume plain)
         lock.unlock()
         noteForeignWork()
     }
@@ -66,7 +71,7 @@ extension HostRunLoop {
                     _ = loopMode(creating: name)
                 }
             }
-            blocks.append(.object(block))
+            blocks.append(block)
             return true
         }
     }
@@ -82,8 +87,9 @@ extension HostRunLoop {
         guard !blocks.isEmpty else { return false }
         let isUsual = mode.name == .default
         var isCommon = isUsual
-        // The detached queue belongs to this call: a nested run detaches its blocks into another array.
-        var detached = blocks.takeRoom()
+        // The detached queue belongs to this call: a nested run detaches its blocks into another list.
+        var detached = BlockList()
+        swap(&detached, &spareBlocks)
         var isOrdered = false
         let isAnyMatching = lock.withLock { () -> Bool in
             isCommon = isUsual || modes.isCommon(mode.name)
@@ -93,18 +99,17 @@ extension HostRunLoop {
             return true
         }
         guard isAnyMatching else {
-            blocks.giveBack(room: detached)
+            swap(&detached, &spareBlocks)
             return false
         }
         if isOrdered {
-            detached = stablySorted(detached)
+            detached.append(contentsOf: stablySorted(detached.removeAll()))
         }
         var kept: [BlockEntry] = []
         var performed = false
         var hasRunSinceAsked = false
-        // Taken from the end, so that each block is released as soon as it has run.
-        detached.reverse()
-        while let block = detached.popLast() {
+        // Taken one by one, so that each block is released as soon as it has run.
+        while let block = detached.popFirst() {
             if !block.matches(mode, isUsual: isUsual, isCommon: isCommon) {
                 if hasRunSinceAsked, !isCommon, block.dependsOnCommon {
                     // An earlier block may have declared the mode common.
@@ -116,7 +121,7 @@ extension HostRunLoop {
                     continue
                 }
             }
-            switch block {
+            switch consume block {
             case .plain(let block):
                 callOut(to: block, in: mode)
             case .object(let block):
@@ -131,7 +136,7 @@ extension HostRunLoop {
             performed = true
             hasRunSinceAsked = true
         }
-        blocks.giveBack(room: detached)
+        swap(&detached, &spareBlocks)
         if !kept.isEmpty {
             putBack(kept)
         }

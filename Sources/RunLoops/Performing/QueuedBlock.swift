@@ -182,15 +182,13 @@ struct PlainBlock: Sendable {
     /// The name that crash reports show for it.
     static let label = "block"
 
-    /// Makes a plain block; returns `nil` if the block has other options.
-    init?(label: String, mode: HostRunLoop.Mode, _ closure: @escaping @Sendable () -> Void) {
+    /// Returns whether a plain block would be for the common modes; `nil` if a block with these options cannot be a plain one.
+    @inline(__always)
+    static func isForCommonModes(label: String, mode: HostRunLoop.Mode) -> Bool? {
         guard label == Self.label else { return nil }
-        switch mode {
-        case .default: isForCommonModes = false
-        case .common: isForCommonModes = true
-        default: return nil
-        }
-        self.closure = closure
+        // First the one that is taken if nothing is said.
+        if mode == .common { return true }
+        return mode == .default ? false : nil
     }
 }
 
