@@ -25,7 +25,12 @@ final class MatrixRun: Sendable {
     let casesLeftOut: Int
 
     private init() throws {
-        let wanted = ProbeBuilds.isCore ? MatrixPlan.coreCases : MatrixPlan.cases
+        let wanted =
+            switch ProbeBuilds.selection {
+            case "core": MatrixPlan.coreCases
+            case "sample": MatrixPlan.sampledCases
+            default: MatrixPlan.cases
+            }
         // In a debug build a static program reads its own symbols for most of the time that such a case may use.
         let cases = wanted.filter { matrixCase in
             MatrixPlan.isRunnable(matrixCase)

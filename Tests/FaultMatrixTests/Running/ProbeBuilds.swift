@@ -3,8 +3,8 @@ import TestSupport
 
 /// The probes that are run, by how they were built.
 enum ProbeBuilds {
-    /// Whether one place of each kind is enough (`Tools/fault-matrix --core`).
-    static let isCore = ProcessInfo.processInfo.environment["FAULT_MATRIX_CORE"] != nil
+    /// Which cases are run: `core` and `sample` as in `Tools/fault-matrix`, else all.
+    static let selection = ProcessInfo.processInfo.environment["FAULT_MATRIX_SELECTION"]
 
     /// Whether the probes have a static standard library (`Tools/fault-matrix --static`).
     static let areStatic = ProcessInfo.processInfo.environment["FAULT_MATRIX_STATIC"] != nil
