@@ -60,7 +60,7 @@ extension EventHost {
         // An item of another thread's loop: that thread is between the abandoned callout and the abandon handler. Unless its quarantine was
         // over before this message of its beginning was served. A label looks by itself whether it is.
         if case .quarantined = message.event, !message.isInBoundary, !ward.knows(message.item),
-            supervisor.quarantine(ofItem: message.item) != nil
+            supervisor.isQuarantined(item: message.item)
         {
             return supervisor.post(message)
         }

@@ -101,7 +101,7 @@ public final class EventHost {
     /// Waits for the nested runs to end.
     var topObserver: HostRunLoop.Observer?
     var census = DescriptorCensus()
-    let ward = QuarantineWard()
+    let ward: QuarantineWard
     private(set) var stallWatch: StallWatch?
     /// The monitor of stalls, for any thread.
     nonisolated let stallMonitor = StallMonitorBox()
@@ -166,6 +166,7 @@ public final class EventHost {
         } catch {
             throw EventHostError(error)
         }
+        ward = QuarantineWard(supervisor)
         // The crash thread starts before there is a writer. No callout runs before both are there.
         let sink = FaultSink(supervisor: supervisor)
         let inspector = CodeInspector(

@@ -19,8 +19,16 @@ final class QuarantineWard: Sendable {
         }
     }
 
+    private let supervisor: Supervisor
     /// Protected by its lock.
     private let patients = Mutex<[UInt64: Patient]>([:])
+
+    /// Makes an empty one.
+    ///
+    /// - Parameter supervisor: Whose ledger says which labels are in quarantine.
+    init(_ supervisor: Supervisor) {
+        self.supervisor = supervisor
+    }
 
     /// Takes the item of an abandoned callout out of its loop.
     ///
@@ -30,10 +38,16 @@ final class QuarantineWard: Sendable {
         patients.withLock { $0[callout.item] = .item(withdrawal) }
     }
 
-    /// Has the boundaries of a label refused.
+    /// Has the boundaries of a label refused, if its quarantine is not over by now.
+    ///
+    /// Whoever changes the ledger comes here afterwards, and what it says is looked up under the lock: the last one to come leaves the label
+    /// as the ledger has it.
     func admit(_ label: BoundaryLabel) {
-        patients.withLock { $0[label.item] = .label(label) }
-        label.isQuarantined = true
+        patients.withLock { patients in
+            guard supervisor.isQuarantined(item: label.item) else { return }
+            patients[label.item] = .label(label)
+            label.isQuarantined = true
+        }
     }
 
     /// Whether an item was admitted, even if it was gone by then: its loop's thread may not have come so far yet.
@@ -41,13 +55,24 @@ final class QuarantineWard: Sendable {
         patients.withLock { $0[item] != nil }
     }
 
-    /// Lets an item or a label back: an item on the thread of its loop.
+    /// Lets an item or a label back whose quarantine is over: an item on the thread of its loop.
     func discharge(_ item: UInt64) {
-        switch patients.withLock({ $0.removeValue(forKey: item) }) {
-        case .item(let withdrawal): withdrawal?.putBack()
-        case .label(let label): label.isQuarantined = false
-        case nil: break
+        let withdrawal = patients.withLock { patients -> HostRunLoop.Withdrawal? in
+            switch patients[item] {
+            case .item(let withdrawal):
+                patients[item] = nil
+                return withdrawal
+            case .label(let label):
+                // A fault may have put it into quarantine again.
+                guard !supervisor.isQuarantined(item: item) else { return nil }
+                patients[item] = nil
+                label.isQuarantined = false
+                return nil
+            case nil:
+                return nil
+            }
         }
+        withdrawal?.putBack()
     }
 
     /// The names of all, in the order of their numbers.

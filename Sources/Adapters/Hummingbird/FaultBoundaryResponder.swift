@@ -56,7 +56,8 @@ public struct FaultBoundaryResponder<Inner: HTTPResponder>: HTTPResponder {
     ) -> ResponseBody {
         ResponseBody { writer in
             let place = WriterPlace(writer: writer)
-            try await withFaultBoundary(label, metadata: tags()) {
+            // Its head is with the client: a refusal would cut it off.
+            try await withFaultBoundary(label.begun, metadata: tags()) {
                 try await body.write(place.writer)
             }
         }
@@ -144,8 +145,11 @@ extension FaultError: HTTPResponseError {
     /// 500: for a boundary of your own in a handler that catches nothing.
     public var status: HTTPResponse.Status { .internalServerError }
 
-    /// The answer with the report's id.
-    public func response(from request: Request, context: some RequestContext) -> Response { .internalServerError(self) }
+    /// The answer with the report's id; within `withFaultBoundaries(answer:)` the error itself, which gets the answer from there.
+    public func response(from request: Request, context: some RequestContext) throws -> Response {
+        if FaultBoundary.label != nil { throw self }
+        return .internalServerError(self)
+    }
 }
 
 extension FaultBoundary.QuarantineError: HTTPResponseError {

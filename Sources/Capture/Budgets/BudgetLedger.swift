@@ -47,12 +47,16 @@ package struct BudgetLedger: ~Copyable, Sendable {
         self.budget = budget
     }
 
-    /// Which budget is spent for a fault at `now`, a time since the process began; nil if it may be resumed.
+    /// Returns which budget is spent for a fault.
     ///
-    /// If the item is 0, the budget of an item does not count.
-    package func objection(to item: UInt64, at now: Duration) -> StaticString? {
+    /// - Parameters:
+    ///   - item: The item; if it is 0, the budget of an item does not count.
+    ///   - now: When the fault is, a time since the process began.
+    ///   - countsInWindow: Whether the budget of a window of time counts.
+    /// - Returns: The budget; nil if the fault may be resumed.
+    package func objection(to item: UInt64, at now: Duration, countsInWindow: Bool = true) -> StaticString? {
         if total >= budget.perProcess { return "the budget of faults is spent" }
-        if window.faults(at: now, within: budget.window) >= budget.perWindow {
+        if countsInWindow, window.faults(at: now, within: budget.window) >= budget.perWindow {
             return "the budget of faults within a window of time is spent"
         }
         if item != 0 {
@@ -67,9 +71,9 @@ package struct BudgetLedger: ~Copyable, Sendable {
     }
 
     /// Counts a fault that is resumed.
-    package mutating func spend(on item: UInt64, at now: Duration) {
+    package mutating func spend(on item: UInt64, at now: Duration, countsInWindow: Bool = true) {
         total += 1
-        window.add(at: now, within: budget.window)
+        if countsInWindow { window.add(at: now, within: budget.window) }
         guard item != 0 else { return }
         if let place = items.place(of: item) {
             var count = items.value(at: place)

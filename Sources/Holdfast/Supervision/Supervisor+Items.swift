@@ -50,12 +50,27 @@ extension Supervisor {
         return end.map { max(.zero, $0 - now) }
     }
 
-    /// An item's quarantine, and how long it is until that is over, zero at least; nil if the item is in none.
-    package func quarantine(ofItem item: UInt64) -> (left: Duration?, isOver: Bool)? {
+    /// The rest of a quarantine.
+    package struct Quarantine: Sendable {
+        /// How long it is until it is over; nil if it never is.
+        package let left: Duration?
+    }
+
+    /// What is left of an item's quarantine; nil if the item is in none.
+    ///
+    /// A quarantine whose time has come is ended by this: the item is on probation then.
+    package func quarantine(ofItem item: UInt64) -> Quarantine? {
         let now = now
-        guard let quarantine = state.withLock({ $0.quarantine?.quarantine(of: item) }) else { return nil }
-        let left = quarantine.end.map { max(.zero, $0 - now) }
-        return (left, left == .zero)
+        return state.withLock { state in
+            guard let quarantine = state.quarantine?.quarantine(of: item) else { return nil }
+            if let end = quarantine.end, end <= now, state.quarantine?.putBack(item, at: now) == true { return nil }
+            return Quarantine(left: quarantine.end.map { $0 - now })
+        }
+    }
+
+    /// Whether an item is in quarantine, or nobody has noticed yet that its time has come.
+    package func isQuarantined(item: UInt64) -> Bool {
+        state.withLock { $0.quarantine?.quarantine(of: item) != nil }
     }
 
     /// Ends an item's quarantine early: put it back into its loop, it is on probation from now on.

@@ -178,12 +178,23 @@ package final class Supervisor: Sendable {
         let mayQuarantine = hasQuarantine && fault.item != 0 && !fault.isOfSharedPort && allowsQuarantine
         // Where the item may be taken out, its own budget is the quarantine's limit.
         let hasOwnBudget = !mayQuarantine && hasBudget(itemOf: fault)
-        circumstances.spent = state.ledger.objection(to: hasOwnBudget ? fault.item : 0, at: now)
-        // A body of a label in quarantine had begun before, as many others may have.
+        let isStray = Self.isStray(fault, mayQuarantine, state)
+        circumstances.spent = state.ledger.objection(
+            to: hasOwnBudget ? fault.item : 0,
+            at: now,
+            countsInWindow: !isStray
+        )
         if mayQuarantine, !fault.isInJob, let reason = state.quarantine?.objection(to: fault.item, at: now) {
             circumstances.spent = reason
         }
         return (rule.decide(fault, in: circumstances), mayQuarantine)
+    }
+
+    /// Whether it is a body of a label in quarantine: it had begun before, as many others may have.
+    ///
+    /// They end by themselves, so they do not count in the process's window.
+    private static func isStray(_ fault: FaultSummary, _ mayQuarantine: Bool, _ state: borrowing State) -> Bool {
+        mayQuarantine && fault.isInJob && state.quarantine?.quarantine(of: fault.item) != nil
     }
 
     /// Whether faults are counted for the item, and not only for the process.
@@ -206,7 +217,8 @@ package final class Supervisor: Sendable {
         state.lastOutcome = .tolerated
         var (decision, mayQuarantine) = judge(fault, by: rule, policy, state, at: now, hasQuarantine: hasQuarantine)
         guard case .resume = decision.verdict else { return decision }
-        state.ledger.spend(on: hasBudget(itemOf: fault) ? fault.item : 0, at: now)
+        let isStray = Self.isStray(fault, mayQuarantine, state)
+        state.ledger.spend(on: hasBudget(itemOf: fault) ? fault.item : 0, at: now, countsInWindow: !isStray)
         if mayQuarantine, let outcome = state.quarantine?.fault(of: fault.item, isLabel: fault.isInJob, at: now) {
             state.lastOutcome = outcome
             if case .quarantined = outcome {

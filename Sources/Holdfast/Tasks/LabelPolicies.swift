@@ -69,22 +69,16 @@ extension BoundaryHost.Parts {
     /// Has the boundaries of a label refused from now on.
     ///
     /// In a task; the verdict on a fault has put the label into quarantine.
-    func quarantine(_ label: BoundaryLabel) {
-        ward.admit(label)
-        // It may be over by now: whoever ended it found nobody in the ward.
-        if supervisor.quarantine(ofItem: label.item) == nil { ward.discharge(label.item) }
-    }
+    func quarantine(_ label: BoundaryLabel) { ward.admit(label) }
 
-    /// What the caller of a boundary gets whose label is quarantined; nil if that is over.
+    /// What the caller of a boundary gets whose label is quarantined; nil if it is not any more.
     ///
     /// The main loop ends quarantines, but may be busy, or have ended.
     func refusal(of label: FaultBoundary.Label) -> FaultBoundary.QuarantineError? {
-        let item = label.kept.item
-        if let quarantine = supervisor.quarantine(ofItem: item), !quarantine.isOver {
-            return FaultBoundary.QuarantineError(boundary: label.kept.name, retryAfter: quarantine.left)
+        guard let quarantine = supervisor.quarantine(ofItem: label.kept.item) else {
+            ward.discharge(label.kept.item)
+            return nil
         }
-        _ = supervisor.endQuarantine(ofItem: item)
-        ward.discharge(item)
-        return nil
+        return FaultBoundary.QuarantineError(boundary: label.kept.name, retryAfter: quarantine.left)
     }
 }

@@ -73,7 +73,7 @@ nonisolated(nonsending) public func withFaultBoundary<Value: Sendable>(
 ) async throws -> Value {
     guard BoundaryHost.isOpen || BoundaryHost.opens() else { return try await body() }
     let label = label ?? FaultBoundary.Label("\(fileID):\(line)")
-    if label.kept.isQuarantined, let refusal = BoundaryHost.refusal(of: label) { throw refusal }
+    if label.kept.isQuarantined, !label.hasBegun, let refusal = BoundaryHost.refusal(of: label) { throw refusal }
     let boundary = TaskBoundaries.FaultBoundary(label.kept)
     BoundaryHost.running.add(1, ordering: .relaxed)
     defer { BoundaryHost.running.subtract(1, ordering: .releasing) }
@@ -92,8 +92,10 @@ nonisolated(nonsending) public func withFaultBoundary<Value: Sendable>(
         guard let limit, limit.hasPassed else { throw fault }
         throw limit.error(fault)
     } catch {
-        BoundaryHost.noteService()
-        guard let limit, limit.hasPassed else { throw error }
+        guard let limit, limit.hasPassed else {
+            BoundaryHost.noteService()
+            throw error
+        }
         throw limit.error(nil)
     }
 }
@@ -121,9 +123,18 @@ public enum FaultBoundary {
     /// client.
     public struct Label: Sendable, Hashable, ExpressibleByStringInterpolation {
         let kept: BoundaryLabel
+        /// Whether it is for the rest of work that was let in.
+        fileprivate var hasBegun = false
 
         fileprivate init(_ kept: BoundaryLabel) {
             self.kept = kept
+        }
+
+        /// The label for a further boundary of work that was let in: it is not refused, whatever became of the label meanwhile.
+        package var begun: Label {
+            var label = self
+            label.hasBegun = true
+            return label
         }
 
         /// Makes the label of many routes, which is never quarantined.

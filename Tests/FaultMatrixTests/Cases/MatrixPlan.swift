@@ -78,12 +78,16 @@ enum MatrixPlan {
     }
 
     /// The core of the main loop's column and of the boundaries' for each cause, and of the other columns for a quarter of the causes: for
-    /// another quarter in each column.
+    /// another quarter in each column, and always for two.
     static var sampledCases: [MatrixCase] {
-        Cause.allCases.enumerated().flatMap { number, cause in
+        // An overflow is another matter on each kind of stack.
+        let always: Set = [Cause.fault(.nilUnwrap), .fault(.stackOverflow)]
+        return Cause.allCases.enumerated().flatMap { number, cause in
             (loops + tasks + threads).enumerated().flatMap { column in
-                let isAlways = column.offset == 0 || column.offset == loops.count || cause == .fault(.nilUnwrap)
-                guard isAlways || (number + column.offset).isMultiple(of: 4) else { return [MatrixCase]() }
+                let isMain = column.offset == 0 || column.offset == loops.count
+                guard isMain || always.contains(cause) || (number + column.offset).isMultiple(of: 4) else {
+                    return [MatrixCase]()
+                }
                 return coreCases(of: cause, in: column.element)
             }
         } + [handedOver]

@@ -34,6 +34,18 @@ import Testing
         #expect(messages.last?.merged == 1000)
     }
 
+    @Test func `A drain stays, however many quarantines and faults come after it`() {
+        var queue = MessageQueue()
+        let room = MessageQueue.capacity
+        for number in 1..<room { queue.append(Self.message(number, .quarantined(coolDown: nil))) }
+        queue.append(Self.message(room, .draining(until: .distantFuture)))
+        for number in room + 1...room + 50 { queue.append(Self.message(number, .quarantined(coolDown: nil))) }
+        queue.append(Self.message(room + 51))
+        let messages = Self.all(&queue)
+        #expect(messages.map(\.number) == Array(1..<room - 1) + [room, room + 50])
+        #expect(messages.count + messages.map(\.merged).reduce(0, +) == room + 51, "each is there or counted")
+    }
+
     @Test func `Quarantines and drains are not merged into faults that were resumed`() {
         var queue = MessageQueue()
         let room = MessageQueue.capacity

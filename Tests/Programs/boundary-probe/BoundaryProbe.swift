@@ -23,6 +23,7 @@ import Synchronization
         configuration.budget = .generous
         if arguments[1] == "budget" { configuration.budget.perProcess = 2 }
         if arguments[1].hasPrefix("label-") { configuration.budget.perLabel = faultsOfLabel }
+        if arguments[1] == "label-strays" { configuration.budget.perWindow = 10 }
         if arguments[1] == "label-retried" {
             configuration.advanced.quarantine = BackOff(first: .milliseconds(50), longest: .milliseconds(50))
         }

@@ -39,7 +39,7 @@ let labelled: [String: @Sendable (Int) async throws -> Void] = [
             }
         }
     },
-    // Bodies that had begun before are resumed, however many they are.
+    // Bodies that had begun before are resumed, however many they are. What else there is to do for them is let in.
     "label-strays": { number in
         await withDiscardingTaskGroup { group in
             for _ in 0..<number {
@@ -59,6 +59,8 @@ let labelled: [String: @Sendable (Int) async throws -> Void] = [
             }
         }
         say("faulted \(faulted.load(ordering: .relaxed)), refused \(refused.load(ordering: .relaxed))")
+        await attempt("route") { 1 }
+        say("begun: \(try await withFaultBoundary(route.begun) { 2 })")
     },
     // What is known only inside: for the job that says it, for the next one, and for a child.
     "label-set": { _ in

@@ -14,18 +14,19 @@ struct MessageQueue: Sendable {
     mutating func append(_ message: CrashMessage) {
         var message = message
         if count == Self.capacity {
-            // What is left out is the latest of a resumed fault; else, of those that are none, the latest of all.
-            var left = count - 1
-            while left >= 0, ring[place(left)].event != .resumed { left -= 1 }
-            if left < 0, message.event == .resumed {
+            // What is left out is the latest of a resumed fault; else the latest quarantine, which its item's own state tells of, too; a
+            // drain only for another one.
+            guard let left = latest({ $0 == .resumed }) ?? latest({ !$0.isDrain || message.event.isDrain }),
+                message.event != .resumed || ring[place(left)].event == .resumed
+            else {
                 ring[place(count - 1)].merged += message.merged + 1
                 return
             }
-            if left < 0 { left = count - 1 }
+            var next = left
             message.merged += ring[place(left)].merged + 1
-            while left < count - 1 {
-                ring[place(left)] = ring[place(left + 1)]
-                left += 1
+            while next < count - 1 {
+                ring[place(next)] = ring[place(next + 1)]
+                next += 1
             }
             count -= 1
         }
@@ -41,5 +42,18 @@ struct MessageQueue: Sendable {
         return message
     }
 
+    /// The number of the latest message whose event is one of those wanted.
+    private func latest(_ isWanted: (CrashMessage.Event) -> Bool) -> Int? {
+        var number = count - 1
+        while number >= 0, !isWanted(ring[place(number)].event) { number -= 1 }
+        return number < 0 ? nil : number
+    }
+
     private func place(_ number: Int) -> Int { (first + number) % Self.capacity }
+}
+
+extension CrashMessage.Event {
+    fileprivate var isDrain: Bool {
+        if case .draining = self { true } else { false }
+    }
 }
