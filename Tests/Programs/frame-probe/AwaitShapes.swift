@@ -16,8 +16,9 @@ enum AwaitShape: String {
     /// Faults in a task.
     func commit() {
         do {
-            // It finds out where the runtime keeps the task of a thread: without it the parents of a task are not known.
-            _ = try TaskPool.start(stackSize: 1 << 20) { _ in }
+            // It finds out where the runtime keeps the task of a thread: without it the parents of a task are not known. One worker, so that
+            // a child runs when its parent waits: one that still runs has no chain.
+            _ = try TaskPool.start(workers: 1, stackSize: 1 << 20) { _ in }
         } catch {
             print(error)
             return
