@@ -77,6 +77,7 @@ extension EventHost {
         case .draining(let deadline):
             // It may be one of those that run tasks, and what drains may need as many as ever.
             TaskPool.replace(parkedThread: message.thread)
+            noteTags(of: message)
             tellReplacement(message)
             drainAfterFault(until: deadline, parkedThread: message.thread)
         }
@@ -85,6 +86,19 @@ extension EventHost {
             return
         }
         for handler in faultHandlers.all { handler(message) }
+    }
+
+    /// Puts into the record of a fault whose work it was, if it was in a boundary: nobody else will tell.
+    private func noteTags(of message: CrashMessage) {
+        guard let tags = TaskBoundaries.FaultBoundary.running(onThread: message.thread)?.tags else { return }
+        let isDone = Semaphore()
+        // On another thread: what the faulted one holds might be waited for, for ever.
+        Task.detached { [capture] in
+            let told = FaultDetails.tags(tags(), CrashContext.redaction)
+            capture.setTags(FaultDetails.bytes(of: told), ofFault: message.number)
+            isDone.signal()
+        }
+        isDone.wait(atMost: .milliseconds(100))
     }
 
     /// Says that the process will be replaced because of a fault.

@@ -16,6 +16,8 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
     ///
     /// Freed with the boundary, which lives as long as a task that runs on it: an abandoned one for ever.
     private let scope: UnsafeMutablePointer<HFTaskScope>
+    /// Says whose work it is, for the report of a fault that its caller will not hear of.
+    package let tags: (@Sendable () -> [String: String])?
     private let isOver = Atomic<Bool>(false)
     private let rest = Mutex(Rest())
 
@@ -33,7 +35,8 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
         var cleanups: [@Sendable () -> Void] = []
     }
 
-    package init(_ label: BoundaryLabel) {
+    package init(_ label: BoundaryLabel, tags: (@Sendable () -> [String: String])? = nil) {
+        self.tags = tags
         unsafe scope = .allocate(capacity: 1)
         unsafe scope.initialize(
             to: HFTaskScope(
@@ -57,12 +60,7 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
 
     /// What the boundary is called, and counted by; may be set while it runs.
     package var label: BoundaryLabel {
-        get {
-            guard let owner = unsafe hf_task_scope_label(scope).pointee.owner else {
-                fatalError("a label without an object")
-            }
-            return unsafe Unmanaged<BoundaryLabel>.fromOpaque(owner).takeUnretainedValue()
-        }
+        get { unsafe BoundaryLabel.object(of: hf_task_scope_label(scope)) }
         set { unsafe hf_task_scope_set_label(scope, newValue.shape) }
     }
 
@@ -188,6 +186,17 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
         return jobs
     }
 
+    /// The boundary whose job a thread runs, also if it stands still in a fault handler; nil if it runs none.
+    ///
+    /// Callable from any thread.
+    ///
+    /// - Parameter thread: The thread, as gettid(2) has it.
+    /// - Returns: The boundary.
+    package static func running(onThread thread: CInt) -> FaultBoundary? {
+        let all = open(atMost: 4096).boundaries
+        return all.first { open in open.boundary.runningJobs.contains { $0.thread == thread } }?.boundary
+    }
+
     /// A boundary whose body has not ended.
     package struct Open: Sendable {
         /// The boundary; its caller may have an answer already, by its deadline.
@@ -278,6 +287,12 @@ package final class BoundaryLabel: @unchecked Sendable {
     package var isQuarantined: Bool {
         get { isRefused.load(ordering: .acquiring) }
         set { isRefused.store(newValue, ordering: .releasing) }
+    }
+
+    /// The label of a shape.
+    static func object(of shape: UnsafePointer<HFTaskLabel>) -> BoundaryLabel {
+        guard let owner = unsafe shape.pointee.owner else { fatalError("a label without an object") }
+        return unsafe Unmanaged<BoundaryLabel>.fromOpaque(owner).takeUnretainedValue()
     }
 
     private static let most = 4096

@@ -10,6 +10,8 @@ package enum TaskPool {
     package struct Abandoned: Sendable {
         /// The boundary that the job was of.
         package let boundary: FaultBoundary
+        /// What the job was judged and counted by: the boundary may have another label by now.
+        package let label: BoundaryLabel
         /// The number of the fault in its process, from 1.
         package let fault: UInt32
         /// When it was, in nanoseconds of CLOCK_REALTIME.
@@ -20,6 +22,7 @@ package enum TaskPool {
 
         fileprivate init(_ job: HFAbandonedJob) {
             boundary = unsafe Unmanaged<FaultBoundary>.fromOpaque(job.scope.pointee.owner).takeUnretainedValue()
+            label = unsafe BoundaryLabel.object(of: job.label)
             fault = unsafe job.stack.pointee.fault_number
             time = unsafe job.stack.pointee.fault_time
             facts = unsafe job.stack.pointee.fault_facts

@@ -293,6 +293,16 @@ import Testing
         )
     }
 
+    @Test func `A job is judged and told by the label that it began with`() throws {
+        let run = try Run("label-changed")
+        #expect(
+            run.lines == (1...3).map { "old \(Self.faulted), fault \($0), boundary old" } + [
+                "quarantined true false", "old has faulted too often; it is tried again in 30 s", "new returned 2",
+                "end",
+            ]
+        )
+    }
+
     @Test func `A body may give its boundary another label`() throws {
         let run = try Run("label-set")
         let labels = ["job", "next job", "child", "route", "route", "route"]
@@ -362,6 +372,14 @@ import Testing
         let other = try Run("served-nothing", 3)
         #expect(other.lines == ["restarts 3", "end"])
         #expect(other.errors.contains("waiting before serving"), "\(other.errors)")
+    }
+
+    @Test func `The report of a fault that restarts the process says whose work it was`() throws {
+        let run = try Run("served-described", 3)
+        #expect(run.lines == ["restarts 3", "end"], "\(run.errors.suffix(2000))")
+        let reports = try run.reports().filter { $0.verdict.decision != .resume }
+        #expect(reports.compactMap { $0.context?.tags["request.id"] }.sorted() == ["0", "1", "2"])
+        #expect(reports.allSatisfy { $0.context?.tags["password"] != "swordfish" })
     }
 
     // MARK: Async calls behind the stack

@@ -39,16 +39,14 @@ public final class FaultBoundaryTransport<Inner: ServerTransport>: ServerTranspo
         let labels = labels.withLock { $0 }
         try await inner.listen { stream, context in
             do {
-                try await withFaultBoundary(
-                    labels[context.descriptor] ?? unknownMethod,
-                    metadata: [
+                let label = (labels[context.descriptor] ?? unknownMethod).described {
+                    [
                         // The names of OpenTelemetry's semantic conventions for RPC.
                         "rpc.service": context.descriptor.service.fullyQualifiedService,
                         "rpc.method": context.descriptor.method, "network.peer.address": context.remotePeer,
                     ]
-                ) {
-                    await streamHandler(stream, context)
                 }
+                try await withFaultBoundary(label) { await streamHandler(stream, context) }
             } catch let fault as FaultError {
                 await Self.end(stream.outbound, fault)
             } catch let refusal as FaultBoundary.QuarantineError {

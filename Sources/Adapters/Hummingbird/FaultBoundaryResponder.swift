@@ -31,7 +31,7 @@ public struct FaultBoundaryResponder<Inner: HTTPResponder>: HTTPResponder {
         let label = label(of: request.method)
         let work = Work(request: request, context: context)
         do {
-            return try await withFaultBoundary(label, metadata: tags(work.request, work.context)) { [inner] in
+            return try await withFaultBoundary(label.described { tags(work.request, work.context) }) { [inner] in
                 var response = try await inner.respond(to: work.request, context: work.context)
                 // A body of known length is a buffer or a file. Another one is code of the program, which runs when the responder is done.
                 if response.body.contentLength == nil {
@@ -57,7 +57,7 @@ public struct FaultBoundaryResponder<Inner: HTTPResponder>: HTTPResponder {
         ResponseBody { writer in
             let place = WriterPlace(writer: writer)
             // Its head is with the client: a refusal would cut it off.
-            try await withFaultBoundary(label.begun, metadata: tags()) {
+            try await withFaultBoundary(label.begun.described(by: tags)) {
                 try await body.write(place.writer)
             }
         }
@@ -67,9 +67,14 @@ public struct FaultBoundaryResponder<Inner: HTTPResponder>: HTTPResponder {
 /// What a handler gets.
 ///
 /// The caller does not touch it while the handler has it, nor after the handler was abandoned.
-private struct Work<Context>: @unchecked Sendable {
+private final class Work<Context>: @unchecked Sendable {
     let request: Request
     let context: Context
+
+    init(request: Request, context: Context) {
+        self.request = request
+        self.context = context
+    }
 }
 
 /// The same for what a body is written to.

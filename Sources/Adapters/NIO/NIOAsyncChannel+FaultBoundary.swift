@@ -32,7 +32,7 @@ extension NIOAsyncChannel {
     ) async throws -> Result where Inbound: Sendable, Outbound: Sendable {
         let peer = channel.remoteAddress?.description ?? "none"
         do {
-            return try await withFaultBoundary(label, metadata: ["network.peer.address": peer]) { [self] in
+            return try await withFaultBoundary(label.described { ["network.peer.address": peer] }) { [self] in
                 try await executeThenClose(body)
             }
         } catch let error where error is FaultError || error is FaultBoundary.QuarantineError {

@@ -45,7 +45,7 @@ extension FaultBoundary {
         if label.kept.isQuarantined, let refusal = BoundaryHost.refusal(of: label) { throw refusal }
     }
 
-    /// The label of a boundary has faulted too often: the body was not called.
+    /// The label of a boundary has faulted too often: the body was not called, or has asked for that label by `setLabel(_:)`.
     public struct QuarantineError: Error, Sendable, Hashable, CustomStringConvertible {
         /// The label of the boundary.
         public let boundary: String

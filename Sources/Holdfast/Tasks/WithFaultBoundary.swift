@@ -74,7 +74,7 @@ nonisolated(nonsending) public func withFaultBoundary<Value: Sendable>(
     guard BoundaryHost.isOpen || BoundaryHost.opens() else { return try await body() }
     let label = label ?? FaultBoundary.Label("\(fileID):\(line)")
     if label.kept.isQuarantined, !label.hasBegun, let refusal = BoundaryHost.refusal(of: label) { throw refusal }
-    let boundary = TaskBoundaries.FaultBoundary(label.kept)
+    let boundary = TaskBoundaries.FaultBoundary(label.kept, tags: label.tags)
     BoundaryHost.running.add(1, ordering: .relaxed)
     defer { BoundaryHost.running.subtract(1, ordering: .releasing) }
     let start = BoundaryHost.isObserved ? MonotonicClock.nanoseconds : 0
@@ -88,7 +88,7 @@ nonisolated(nonsending) public func withFaultBoundary<Value: Sendable>(
         return value
     } catch let abandoned as AbandonedBody {
         hasFaulted = true
-        let fault = BoundaryHost.explain(abandoned, metadata())
+        let fault = BoundaryHost.explain(abandoned, metadata().merging(label.tags?() ?? [:]) { $1 })
         guard let limit, limit.hasPassed else { throw fault }
         throw limit.error(fault)
     } catch {
@@ -125,6 +125,8 @@ public enum FaultBoundary {
         let kept: BoundaryLabel
         /// Whether it is for the rest of work that was let in.
         fileprivate var hasBegun = false
+        /// Says whose work it is.
+        fileprivate var tags: (@Sendable () -> [String: String])?
 
         fileprivate init(_ kept: BoundaryLabel) {
             self.kept = kept
@@ -134,6 +136,15 @@ public enum FaultBoundary {
         package var begun: Label {
             var label = self
             label.hasBegun = true
+            return label
+        }
+
+        /// The label, with a closure that says whose work it is: after a fault, also after one of which the caller does not hear.
+        ///
+        /// That one stands still then, and the closure is called on another thread.
+        package func described(by tags: @escaping @Sendable () -> [String: String]) -> Label {
+            var label = self
+            label.tags = tags
             return label
         }
 
@@ -322,12 +333,12 @@ package enum BoundaryHost {
         parts.buried.add(bytes)
         parts.supervisor.noteCost(bytes: bytes)
         // Before the caller hears of it: its next call is refused.
-        if CrashCapture.isQuarantined(facts: job.facts) { parts.quarantine(job.boundary.label) }
+        if CrashCapture.isQuarantined(facts: job.facts) { parts.quarantine(job.label) }
         let fault = FaultError(
             report: told.isStored ? told.id : nil,
             reason: told.words.reason,
             location: told.words.place,
-            boundary: job.boundary.label.name,
+            boundary: job.label.name,
             number: Int(job.fault)
         )
         job.boundary.abandon(AbandonedBody(fault: fault, id: told.id, time: job.time, tags: tags(fault)))

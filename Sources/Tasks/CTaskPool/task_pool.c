@@ -37,8 +37,9 @@ typedef struct HFWorker {
     uint32_t next_row;
     uint32_t turn;
     HFCalloutStack *stack;
-    /// What a fault handler reads of the job that runs, if that is one of a scope.
+    /// What a fault handler reads of the job that runs, if that is one of a scope, and the label that it says.
     HFCalloutInfo *info;
+    const HFTaskLabel *label;
     /// Jobs begun and ended. Odd while one runs.
     _Atomic(uint64_t) progress;
     /// The scope of the job that runs.
@@ -276,7 +277,7 @@ static int start(HFWorker *worker) {
 
 /// Ends the thread of a worker, on which a job was abandoned, and has another thread take its place.
 static void retire(HFWorker *worker, const HFTaskScope *scope) {
-    configuration.abandoned((HFAbandonedJob){scope, worker->stack});
+    configuration.abandoned((HFAbandonedJob){scope, worker->label, worker->stack});
     worker->stack = NULL;
     own_worker = NULL;
     // What is to run next can be found by others meanwhile.
@@ -296,25 +297,18 @@ static void retire(HFWorker *worker, const HFTaskScope *scope) {
 // In a section of their own, so that a walk can recognise them: they are in the executable, but not the application's.
 #define WORKER_CODE __attribute__((section("hf_task_worker_code")))
 
-extern const char __start_hf_task_worker_code[];
-extern const char __stop_hf_task_worker_code[];
-
-bool hf_task_pool_is_worker_code(uint64_t address) {
-    return address >= (uint64_t)(uintptr_t)__start_hf_task_worker_code &&
-           address < (uint64_t)(uintptr_t)__stop_hf_task_worker_code;
-}
-
-static void describe(HFCalloutInfo *info, const HFTaskLabel *label) {
-    info->label = label->text;
-    info->item = label->item;
-    info->traits = label->is_shared ? HF_TRAIT_SHARED : 0;
+static void describe(HFWorker *worker, const HFTaskLabel *label) {
+    worker->label = label;
+    worker->info->label = label->text;
+    worker->info->item = label->item;
+    worker->info->traits = label->is_shared ? HF_TRAIT_SHARED : 0;
 }
 
 void hf_task_scope_set_label(HFTaskScope *scope, const HFTaskLabel *label) {
     __atomic_store_n(&scope->label, label, __ATOMIC_RELEASE);
     HFWorker *worker = own_worker;
     if (worker != NULL && worker->info != NULL && atomic_load(&worker->scope) == scope) {
-        describe(worker->info, label);
+        describe(worker, label);
     }
 }
 
@@ -335,8 +329,8 @@ WORKER_CODE static bool hf_task_run_in_scope(HFWorker *worker, HFJob *job, const
         .kind = HFCalloutKindTask,
         .nesting = 1,
     };
-    describe(&info, hf_task_scope_label(scope));
     worker->info = &info;
+    describe(worker, hf_task_scope_label(scope));
     HFOutcome outcome = hf_recovery_run(worker->stack, &info, hf_task_enter, &entry);
     worker->info = NULL;
     return outcome == HFOutcomeAbandoned;

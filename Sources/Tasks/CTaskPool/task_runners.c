@@ -56,3 +56,12 @@ bool hf_task_pool_is_runner(uint64_t address) {
     return address != 0 && (address == atomic_load_explicit(&runners[0], memory_order_relaxed) ||
                             address == atomic_load_explicit(&runners[1], memory_order_relaxed));
 }
+
+// The section of task_pool.c's WORKER_CODE; its ends are the linker's.
+extern const char __start_hf_task_worker_code[];
+extern const char __stop_hf_task_worker_code[];
+
+bool hf_task_pool_is_worker_code(uint64_t address) {
+    return address >= (uint64_t)(uintptr_t)__start_hf_task_worker_code &&
+           address < (uint64_t)(uintptr_t)__stop_hf_task_worker_code;
+}

@@ -88,6 +88,26 @@ let labelled: [String: @Sendable (Int) async throws -> Void] = [
             return 2
         }
     },
+    // Jobs of children are judged by the label that they began with, and so is the answer: "old" is quarantined, not "new".
+    "label-changed": { _ in
+        for _ in 0..<faultsOfLabel {
+            let before = begun.load(ordering: .acquiring)
+            await attempt("old") {
+                async let number = {
+                    begun.add(1, ordering: .releasing)
+                    while begun.load(ordering: .acquiring) == before + 1 {}
+                    return trap()
+                }()
+                while begun.load(ordering: .acquiring) == before { await Task.yield() }
+                try FaultBoundary.setLabel("new")
+                begun.add(1, ordering: .releasing)
+                return await number
+            }
+        }
+        say("quarantined \(FaultBoundary.Label("old").isQuarantined) \(FaultBoundary.Label("new").isQuarantined)")
+        await attempt("old") { 1 }
+        await attempt("new") { 2 }
+    },
     "label-of-many": { _ in
         let many = FaultBoundary.Label(ofMany: "many")
         for _ in 0...2 * faultsOfLabel {

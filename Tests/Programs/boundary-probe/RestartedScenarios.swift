@@ -27,5 +27,17 @@ let restarted: [String: @Sendable (Int) async throws -> Void] = [
         }
         try await endEarly(number)
     },
+    // The caller hears nothing, and the record says all the same whose work it was.
+    "served-described": { number in
+        let restarts = await MainActor.run { EventHost.started?.restarts ?? 0 }
+        guard restarts < number else { return say("restarts \(restarts)") }
+        let label = FaultBoundary.Label("actor").described {
+            ["request.id": "\(restarts)", "password": "swordfish"]
+        }
+        _ = try await withFaultBoundary(label) {
+            async let number = Counter().count()
+            return await number
+        }
+    },
     "served-nothing": { number in try await endEarly(number) },
 ]

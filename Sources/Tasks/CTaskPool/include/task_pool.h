@@ -85,6 +85,8 @@ size_t hf_task_scopes_copy(HFOpenScope *_Nonnull scopes, size_t capacity, void (
 typedef struct HFAbandonedJob {
     /// Its scope. It stays valid: the abandoned task still has its executor.
     const HFTaskScope *_Nonnull scope;
+    /// What the job was judged by: its scope may have another label by now.
+    const HFTaskLabel *_Nonnull label;
     /// The stack with its frames.
     HFCalloutStack *_Nonnull stack;
 } HFAbandonedJob;
