@@ -17,6 +17,11 @@ struct ReportBatch {
     /// How many of them are kept.
     private static let mostGroups = 16
 
+    /// How many records are written without a pause.
+    ///
+    /// The first reports of a program take longest, because their symbols are read, and a flood begins with many of them.
+    private static let mostAtOnce = 8
+
     init(store: ReportStore) {
         self.store = store
     }
@@ -31,7 +36,7 @@ struct ReportBatch {
     /// Writes records; returns the slots that are in the store now, and the errors of the others.
     ///
     /// Each slot is released as soon as its record is in the store: a report takes milliseconds, and a fault that finds no free slot waits
-    /// no longer than for a verdict.
+    /// no longer than for a verdict. `pause` is called after each report of a flood.
     mutating func write(
         _ records: [(slot: UInt32, bytes: [UInt8])],
         sections: (UInt32) -> (threads: [UInt8], memory: [UInt8]) = { _ in ([], []) },
@@ -41,7 +46,8 @@ struct ReportBatch {
         details: (Int) -> FaultDetails.Taken = { _ in FaultDetails.Taken() },
         tell: (CrashReport, Int, UInt32) -> Void = { _, _, _ in },
         tellCount: (Int, ReportID) -> Void = { _, _ in },
-        release: (UInt32) -> Void
+        release: (UInt32) -> Void,
+        pause: () -> Void = {}
     ) -> (done: [UInt32], error: (any Error)?) {
         var done: [UInt32] = []
         func finish(_ slot: UInt32) {
@@ -80,6 +86,7 @@ struct ReportBatch {
                     // The store has enough of them: of this fault with other callers, or from a process before.
                     if id != report.id { folding.began(key, id) }
                     finish(slot)
+                    if records.count > Self.mostAtOnce { pause() }
                 case .writeGroup:
                     attach(sections(slot), to: &record)
                     var report = try self.report(of: record, imagesVersion(), spool, context)
@@ -87,6 +94,7 @@ struct ReportBatch {
                     tell(report, key, slot)
                     folding.began(key, try store.add(report))
                     finish(slot)
+                    if records.count > Self.mostAtOnce { pause() }
                 }
             } catch {
                 failure = error

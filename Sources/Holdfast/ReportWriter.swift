@@ -189,7 +189,7 @@ final class ReportWriter: Sendable {
         var failedTries = 0
         var hasEarly = false
         var mends = 0
-        var effort = WritingEffort(now: MonotonicClock.nanoseconds)
+        var work = Work(start: MonotonicClock.nanoseconds)
         while true {
             // A failed write is repeated after a while, whatever else comes; later, with the next record.
             if failedTries > 0 { sleep(1) }
@@ -206,20 +206,36 @@ final class ReportWriter: Sendable {
             wake.drain()
             answer()
             lookAtSpool(&mends)
-            let start = MonotonicClock.nanoseconds
-            failedTries = writeWaiting(&batch, &hasEarly) ? 0 : failedTries + 1
+            work.start = MonotonicClock.nanoseconds
+            failedTries = writeWaiting(&batch, &hasEarly, &work) ? 0 : failedTries + 1
             if !hasFinishedSpool { hasFinishedSpool = finishSpool() }
-            rest(for: effort.rest(after: start..<MonotonicClock.nanoseconds))
+            rest(from: &work)
         }
     }
 
-    /// Leaves the processor to others, unless somebody waits for reports or for slots.
-    private func rest(for nanoseconds: Int64) {
+    /// The work that goes on.
+    private struct Work {
+        var effort: WritingEffort
+        /// When it began, in nanoseconds of the monotonic clock.
+        var start: Int64
+
+        init(start: Int64) {
+            effort = WritingEffort(now: start)
+            self.start = start
+        }
+    }
+
+    /// Leaves the processor to others after work, unless somebody waits for reports or for slots.
+    private func rest(from work: inout Work) {
+        let end = MonotonicClock.nanoseconds
+        let nanoseconds = work.effort.rest(after: work.start..<end)
+        work.start = end
         guard nanoseconds > 0 else { return }
         // First: who wants it to go on says so afterwards, or is seen here.
         hurry.drain()
         guard flushers.load(ordering: .sequentiallyConsistent) == 0, capture.slotsInUse <= Self.scarce else { return }
         hurry.wait(atMost: .nanoseconds(nanoseconds))
+        work.start = MonotonicClock.nanoseconds
     }
 
     /// Answers another process, if one has asked.
@@ -248,7 +264,7 @@ final class ReportWriter: Sendable {
     /// Tries all records that wait now, each once; returns whether all could be written.
     ///
     /// Leaves those of which a caller has yet to tell.
-    private func writeWaiting(_ batch: inout ReportBatch, _ hasEarly: inout Bool) -> Bool {
+    private func writeWaiting(_ batch: inout ReportBatch, _ hasEarly: inout Bool, _ work: inout Work) -> Bool {
         details.news.drain()
         var early: [UInt32] = []
         defer {
@@ -262,7 +278,7 @@ final class ReportWriter: Sendable {
             left -= slots.count
             let ready = slots.filter(isComplete)
             early += slots.filter { !ready.contains($0) }
-            failed += write(ready, &batch)
+            failed += write(ready, &batch, &work)
             drained.signal()
         }
         if failed.isEmpty { return true }
@@ -362,7 +378,7 @@ final class ReportWriter: Sendable {
     }
 
     /// Returns the slots that could not be written.
-    private func write(_ slots: [UInt32], _ batch: inout ReportBatch) -> [UInt32] {
+    private func write(_ slots: [UInt32], _ batch: inout ReportBatch, _ work: inout Work) -> [UInt32] {
         guard !slots.isEmpty else { return [] }
         let (done, error) = batch.write(
             slots.map { ($0, capture.recordBytes(slot: $0)) },
@@ -376,7 +392,8 @@ final class ReportWriter: Sendable {
                 capture.noteTold(slot: slot)
             },
             tellCount: teller.tell(of:countedIn:),
-            release: capture.release(slot:)
+            release: capture.release(slot:),
+            pause: { rest(from: &work) }
         )
         if let error {
             failures.add(1, ordering: .relaxed)
