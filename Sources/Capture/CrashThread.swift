@@ -26,6 +26,8 @@ final class CrashThread: @unchecked Sendable {
     private let inspection: CodeInspection
     /// Whether the last walk met a function whose origin nobody has looked up yet.
     private var metPending = false
+    /// Whether it met one whose origin was known.
+    private var metKnown = false
     /// Whether the origins were just looked up: those that are still pending are unknown for this fault.
     private var isPrepared = false
     /// Whether nothing has faulted: the origins, which are looked up later, are not waited for.
@@ -222,11 +224,13 @@ final class CrashThread: @unchecked Sendable {
     ///
     /// That reads files and allocates. So it is done only if the walk is clean, provided that these functions are the application's.
     private func walkAndSummarize(_ record: UnsafeMutablePointer<HFRecord>) -> FaultSummary {
-        let fault = unsafe summary(of: record, walk: walk(record))
+        var fault = unsafe summary(of: record, walk: walk(record))
+        // What was unknown as the walk began may have become known in the middle of it: by another thread, while a long recursion was
+        // walked. Then a function looks like two, one of which has called back the other.
+        if metPending, metKnown { fault = unsafe summary(of: record, walk: walk(record)) }
         // With a static standard library, its frames are those of the executable.
         let isOutside = inspection.isStatic ? fault.isOutsideOtherImages : fault.isOutsideLibraries
         guard metPending, !isWarmingUp, isOutside else {
-            var fault = fault
             // Whatever library has called back is not known.
             if metPending, inspection.isStatic { fault.walk.isInsideLibrary = true }
             return fault
@@ -351,6 +355,7 @@ final class CrashThread: @unchecked Sendable {
         let isOverdue = unsafe record.pointee.facts & UInt32(HF_FACT_OVERDUE) != 0
         addresses.reset()
         metPending = false
+        metKnown = false
         let complete = unsafe walker.walk(context: context, stack: calloutStack(of: record)) { programCounter in
             // A call may be the last instruction of its function: look a return address up inside the call.
             let address = frames.isEmpty ? programCounter : programCounter &- 1
@@ -431,7 +436,10 @@ final class CrashThread: @unchecked Sendable {
         case .application:
             // A jump into data, where there is no code: the next frame is the caller's.
             guard unsafe (image.pointee.code.0..<image.pointee.code.1).contains(address) else { return .noCode }
-            switch inspection.origin(address) {
+            let origin = inspection.origin(address)
+            // Not `!=`: see `run`.
+            if case .pending = origin { metPending = true } else { metKnown = true }
+            switch origin {
             case .swift, .trusted: return .application
             case .native: return .native
             case .inlinedNative: return .inlinedNative
@@ -441,9 +449,7 @@ final class CrashThread: @unchecked Sendable {
             case .swiftCore: return .swiftCore
             case .taskRuntime, .library: return .other
             case .unknown: return .unknown
-            case .pending:
-                metPending = true
-                return isPrepared ? .unknown : .application
+            case .pending: return isPrepared ? .unknown : .application
             }
         case .swiftCore:
             if errorInMain.contain(address) { return .errorInMain }

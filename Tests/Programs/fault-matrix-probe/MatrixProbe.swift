@@ -53,7 +53,12 @@ final class MatrixProbe {
             commit()
         // Once the main loop is served: only then somebody hands over.
         case .threadBody: host.loop.performWithoutWaking { self.startThread() }
-        default: try startDriver()
+        default:
+            if site == .main {
+                try startDriver()
+            } else {
+                host.loop.performWithoutWaking { do { try self.startDriver() } catch { fatalError("\(error)") } }
+            }
         }
         host.run()
         say("resumed \(host.statistics.resumedFaults)")
