@@ -12,8 +12,8 @@ internal import Synchronization
 ///
 /// Without it a boundary of `withFaultBoundaries(answer:)` is called by the method, because the route is known only inside. With it a route
 /// that faults 50 times within a minute (`FaultBudget.perLabel`) is answered by status 503 with `Retry-After` for a while
-/// (`Configuration.Advanced.quarantine`), instead of a restart of the process when its own budget is spent. Add it first, to a `Router`: a `RouterBuilder` tells no route to
-/// its middleware.
+/// (`Configuration.Advanced.quarantine`), instead of a restart of the process when its own budget is spent. Add it first, to a `Router`: a
+/// `RouterBuilder` tells no route to its middleware.
 public struct RouteLabels<Context: RequestContext>: RouterMiddleware {
     private let labels = KnownRoutes()
 

@@ -70,7 +70,7 @@ enum MatrixPlan {
         matrixCase.setting != .processOne || ProcessNamespace.isAvailable
     }
 
-    /// One place of each column for each cause, and every place for one of them.
+    /// One place of each column for each cause, and every place for one of them; of columns that are like another one only the latter.
     static var coreCases: [MatrixCase] {
         Cause.allCases.flatMap { cause in (loops + tasks + threads).flatMap { coreCases(of: cause, in: $0) } } + [
             handedOver
@@ -96,6 +96,7 @@ enum MatrixPlan {
     private static func coreCases(of cause: Cause, in column: Column) -> [MatrixCase] {
         let cases = column.cases(of: cause)
         if cause == .fault(.nilUnwrap) { return cases }
+        if column.isLikeAnother { return [] }
         return [cases.first { $0.place == .block } ?? cases.first].compactMap { $0 }
     }
 }
