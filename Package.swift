@@ -106,6 +106,7 @@ let package = Package(
         .library(name: "_RecoveryPoint", targets: ["CRecoveryPoint"]),
         .library(name: "_StallDetection", targets: ["StallDetection"]),
         .executable(name: "crashreport", targets: ["crashreport"]),
+        .executable(name: "holdfast", targets: ["holdfast"]),
         .executable(name: "holdfast-agent", targets: ["holdfast-agent"]),
     ],
     traits: [
@@ -229,7 +230,7 @@ let package = Package(
             name: "Holdfast",
             dependencies: [
                 "RunLoops", "CrashReports", "CrashCapture", "Symbolication", "StallDetection", "TaskBoundaries",
-                "LinuxSystem", logging, system,
+                "LinuxSystem", "CLinuxShims", "CRecordLayout", logging, system,
             ],
             swiftSettings: sourceSettings
         ),
@@ -257,6 +258,14 @@ let package = Package(
         adapter("Metrics", ["Metrics": "swift-metrics"]),
         adapter("Tracing", ["Tracing": "swift-distributed-tracing"]),
 
+        // The process above: what `holdfast run` does. Without Foundation, because it is to be small.
+        .target(
+            name: "ProcessSupervisor",
+            dependencies: ["CLinuxShims", "CRecordLayout", "LinuxSystem", "RunLoops", system],
+            path: "Sources/Supervisor",
+            swiftSettings: sourceSettings
+        ),
+
         // Faults on purpose: for the agent and for tests.
         .target(
             name: "CFaultInjection",
@@ -280,7 +289,7 @@ let package = Package(
         ),
         .target(
             name: "ReportExports",
-            dependencies: ["CrashReports", "ReportText"],
+            dependencies: ["CrashReports", "LinuxSystem", "ReportText"],
             path: "Tools/crashreport/exports",
             swiftSettings: sourceSettings
         ),
@@ -291,6 +300,12 @@ let package = Package(
                 argumentParser, system,
             ],
             path: "Tools/crashreport/commands",
+            swiftSettings: sourceSettings
+        ),
+        .executableTarget(
+            name: "holdfast",
+            dependencies: ["LinuxSystem", "ProcessSupervisor", system],
+            path: "Tools/holdfast",
             swiftSettings: sourceSettings
         ),
         .executableTarget(
@@ -310,7 +325,7 @@ let package = Package(
         // Reports to test with, for whoever reads, shows or exports them.
         .target(
             name: "ReportTestSupport",
-            dependencies: ["CrashReports", "TestSupport", system],
+            dependencies: ["CrashReports", "LinuxSystem", "TestSupport", system],
             path: "Tests/Support/ReportTestSupport",
             exclude: ["Fixtures"],
             swiftSettings: swiftSettings
@@ -323,7 +338,7 @@ let package = Package(
         testProgram("message-probe", ["RunLoops", system]),
         testProgram("run-loop-stress", ["RunLoops", system]),
         testProgram("stall-trial", ["RunLoops", "CrashCapture", "StallDetection"]),
-        testProgram("store-probe", ["CrashReports", system]),
+        testProgram("store-probe", ["CrashReports", "LinuxSystem", system]),
         // Nobody handles what it commits.
         testProgram("fault-probe", ["FaultInjection"]),
         // The example of CrashReportFormat.md: it sees what any program sees that imports CrashReports.
@@ -357,6 +372,7 @@ let package = Package(
         // Those of Documentation/IO.md.
         testProgram("echo-server", ["HoldfastIO"], settings: [.treatAllWarnings(as: .error)]),
         testProgram("child-supervisor", ["HoldfastIO"], settings: [.treatAllWarnings(as: .error)]),
+        testProgram("standby-server", ["HoldfastIO"]),
         testProgram("io-probe", ["HoldfastIO", "FaultInjection", system]),
 
         // Tests: one target for each of Sources.
@@ -374,7 +390,9 @@ let package = Package(
         tests(
             "SymbolicationTests",
             [
-                "Symbolication", "CrashCapture", "CrashReports", "FaultInjection", "TestSupport", "crashreport", system,
+                "Symbolication", "CrashCapture", "CrashReports", "FaultInjection", "LinuxSystem", "TestSupport",
+                "crashreport",
+                system,
             ]
         ),
         tests(
@@ -388,13 +406,16 @@ let package = Package(
         tests("ReportTextTests", ["ReportText", "CrashReports", "ReportTestSupport", "TestSupport", system]),
         tests(
             "ReportExportsTests",
-            ["ReportExports", "ReportText", "CrashReports", "ReportTestSupport", "TestSupport", "crashreport", system],
+            [
+                "ReportExports", "ReportText", "CrashReports", "LinuxSystem", "ReportTestSupport", "TestSupport",
+                "crashreport", system,
+            ],
             exclude: ["Fixtures", "Scripts"]
         ),
         // Runs the built program: the executable `crashreport` has the commands.
         tests(
             "CrashReportCommandTests",
-            ["CrashReports", "ReportText", "ReportTestSupport", "TestSupport", "crashreport", system],
+            ["CrashReports", "LinuxSystem", "ReportText", "ReportTestSupport", "TestSupport", "crashreport", system],
             exclude: ["Fixtures"]
         ),
         tests("FaultInjectionTests", ["FaultInjection", "TestSupport", "fault-probe"]),
@@ -405,6 +426,15 @@ let package = Package(
                 "FaultInjection", "LinuxSystem", "RecoveryTestSupport", "Symbolication", "lock-frames-probe",
                 "verdict-probe",
                 system,
+            ]
+        ),
+        // Runs the built program: the executable `holdfast`.
+        tests(
+            "ProcessSupervisorTests",
+            [
+                "ProcessSupervisor", "CLinuxShims", "CrashReports", "TestSupport", "holdfast", "crashreport",
+                "echo-server",
+                "holdfast-agent", "standby-server",
             ]
         ),
         tests("TaskBoundariesTests", ["TaskBoundaries", "CTaskPool", "TestSupport"]),

@@ -252,6 +252,23 @@ package final class CrashCapture: Sendable {
         hf_capture_clear_messages()
     }
 
+    /// Sets the process that is told to serve in place of a restart; nil for none.
+    ///
+    /// - Parameters:
+    ///   - page: A mapped `HFStandbyPage`, which stays mapped.
+    ///   - event: What it waits for: an eventfd.
+    package func setStandby(_ page: UInt?, event: CInt) {
+        unsafe hf_capture_set_standby(page.flatMap { unsafe UnsafeMutableRawPointer(bitPattern: $0) }, event)
+    }
+
+    /// Tells the process that stands by to serve.
+    ///
+    /// - Returns: Whether there was one: then this process has to end, with `standbyExitStatus`.
+    package func releaseStandby() -> Bool { hf_capture_release_standby() }
+
+    /// The exit status of a process in whose place another one serves.
+    package static var standbyExitStatus: CInt { HF_STANDBY_EXIT_STATUS }
+
     /// Sets the environment and the kept descriptors of a restart in place.
     ///
     /// One thread at a time.

@@ -11,7 +11,7 @@ struct ArgumentRedaction {
         switch policy.value {
         case .none: return [program]
         case .namesOnly: return [program] + names(arguments.dropFirst())
-        default: return [program] + values(arguments.dropFirst())
+        default: return [program] + redaction.redactValues(of: arguments.dropFirst())
         }
     }
 
@@ -24,52 +24,12 @@ struct ArgumentRedaction {
 
     private func name(_ argument: [UInt8]) -> [UInt8] {
         let text = String(decoding: argument, as: UTF8.self)
-        guard Self.isOption(text) else { return Self.mark }
-        if let (name, _) = Self.split(text) { return Array("\(name)=".utf8) + Self.mark }
+        guard TextRedaction.isOption(text) else { return Self.mark }
+        if let (name, _) = TextRedaction.splitOption(text) { return Array("\(name)=".utf8) + Self.mark }
         // -pVALUE, as some programs take it.
         if !text.hasPrefix("--"), text.count > 2 { return Array(text.prefix(2).utf8) + Self.mark }
         return argument
     }
 
-    private func values(_ arguments: ArraySlice<[UInt8]>) -> [[UInt8]] {
-        var told: [[UInt8]] = []
-        var isSecretNext = false
-        var areOptionsOver = false
-        for argument in arguments {
-            let text = String(decoding: argument, as: UTF8.self)
-            let isOption = !areOptionsOver && Self.isOption(text)
-            if isSecretNext, !(isOption && Self.looksLikeName(text)) {
-                isSecretNext = false
-                told.append(Self.mark)
-                continue
-            }
-            isSecretNext = false
-            if text == "--" { areOptionsOver = true }
-            if let (name, value) = Self.split(text), redaction.isSecretName(String(name)), !value.isEmpty {
-                told.append(Array("\(name)=".utf8) + Self.mark)
-                continue
-            }
-            isSecretNext = isOption && Self.split(text) == nil && redaction.isSecretName(text)
-            let redacted = redaction.redact(text)
-            // Byte for byte if nothing was found: it need not be UTF-8.
-            told.append(redacted == text ? argument : Array(redacted.utf8))
-        }
-        return told
-    }
-
     private static let mark = Array(TextRedaction.mark.utf8)
-
-    private static func isOption(_ text: String) -> Bool {
-        text.hasPrefix("-") && text.count > 1
-    }
-
-    /// Whether it is `--name` or `-n`, and not a value that happens to begin with a hyphen.
-    private static func looksLikeName(_ text: String) -> Bool {
-        text.hasPrefix("--") || text.count == 2
-    }
-
-    private static func split(_ text: String) -> (name: Substring, value: Substring)? {
-        guard let sign = text.firstIndex(of: "=") else { return nil }
-        return (text[..<sign], text[text.index(after: sign)...])
-    }
 }

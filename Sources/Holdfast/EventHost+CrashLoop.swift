@@ -156,6 +156,7 @@ extension EventHost {
     /// Signals are delivered meanwhile. A fault of another thread restarts the process, but not before the wait is over: a process whose
     /// threads fault at once must not be started faster than the back-off says.
     private func waitBeforeServing() {
+        standBy()
         let end = HostRunLoop.Instant.now.advanced(by: startDelay)
         guard startDelay > .zero else { return }
         startDelay = .zero
@@ -175,6 +176,25 @@ extension EventHost {
             _ = loop.run(in: Self.waitingMode, for: slice, returnAfterSourceHandled: true)
         }
         for port in ports { loop.remove(port, from: Self.waitingMode) }
+    }
+
+    /// Waits until another process ends, if this one is to serve in its place.
+    private func standBy() {
+        guard let standby, standby.isWaiting else { return }
+        let ports = [signalPort.port, messagePort, standby.port].compactMap { $0 }
+        for port in ports {
+            // Without the ports nobody could end the wait, so there is none.
+            guard (try? loop.add(port, to: Self.waitingMode)) != nil else { return standby.serve() }
+        }
+        notifier.noteStandby()
+        configuration.logger.notice("standing by: it serves when the process before it ends")
+        while standby.isWaiting, !isStopping, !mustRestart {
+            _ = loop.run(in: Self.waitingMode, for: .seconds(1_000_000_000), returnAfterSourceHandled: true)
+        }
+        for port in ports { loop.remove(port, from: Self.waitingMode) }
+        standby.serve()
+        // From now on the handlers may tell the next one.
+        prepareRestart(isHealthy: isHealthy)
     }
 
     // MARK: Safe mode

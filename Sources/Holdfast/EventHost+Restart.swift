@@ -44,8 +44,17 @@ extension EventHost {
             if let order { SignalEvents.end(by: order) }
             exit(status)
         }
+        // What is kept moves by a restart in place alone.
+        if kept.names.isEmpty, capture.releaseStandby() {
+            configuration.logger.notice("another process serves from now on; this one ends")
+            let order = SignalEvents.dueOrder
+            close()
+            if let order { SignalEvents.end(by: order) }
+            exit(CrashCapture.standbyExitStatus)
+        }
         // The environment as it is now: a program may have changed it.
         prepareRestart(isHealthy: isHealthy, reason: reason)
+        notifier.noteRestart()
         configuration.logger.notice("restarting in place", metadata: ["resumed": "\(statistics.resumedFaults)"])
         capture.restart()
         configuration.logger.critical("cannot restart in place; going on")
@@ -65,6 +74,7 @@ extension EventHost {
     /// Sets the plan of a restart: called when it changes.
     func prepareRestart(isHealthy: Bool, reason: RestartReason = .fault) {
         self.isHealthy = isHealthy
+        standby?.offer(to: capture, unless: !kept.names.isEmpty)
         let ours = RestartHistory.variables + [KeptDescriptors.variable, StorePlace.variable, Self.spoolVariable]
         var environment = ProcessEnvironment.entries.filter { entry in
             !ours.contains { entry.starts(with: "\($0)=".utf8) }

@@ -15,6 +15,7 @@ extension EventHost {
     /// the process ends: do not wait for it. If the program runs again instead, the process is replaced at once.
     public func run() {
         beginServing()
+        if !isStopping { notifier.noteReady(on: loop) }
         while !isStopping { serveOnce() }
         endServing()
     }
@@ -75,6 +76,7 @@ extension EventHost {
     /// that is under way ends without a restart. A fault that is not resumed ends the process by its signal.
     public func stop() {
         isStopping = true
+        notifier.noteStop()
         forgoRestart()
         endRun()
     }
@@ -137,6 +139,7 @@ extension EventHost {
         BoundaryHost.setParts(nil)
         stallWatch?.stop()
         deadlines.stop()
+        notifier.close()
         // Needed for a program that runs the loop by itself.
         setStopping(true)
         forgoRestart()

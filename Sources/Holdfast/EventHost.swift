@@ -2,6 +2,7 @@ internal import CRecoveryPoint
 internal import CrashCapture
 internal import CrashReports
 internal import Glibc
+internal import LinuxSystem
 internal import Logging
 public import RunLoops
 public import StallDetection
@@ -60,6 +61,8 @@ public final class EventHost {
     let signalPort: SignalPort
     let signalWarden: SignalWarden
     let kept: KeptDescriptors
+    let notifier: ServiceNotifier
+    let standby: StandbyRole?
     let faultHandlers = Handlers<CrashMessage>()
     let restartHandlers = Handlers<Void>()
     let drainHandlers = Handlers<Drain>()
@@ -129,6 +132,10 @@ public final class EventHost {
         let environment = ProcessEnvironment.values
         var history = RestartHistory(environment: environment, pid: getpid())
         kept = KeptDescriptors(isRestarted: history.restarts > 0)
+        // Others hold them, too: without them the next process could not listen there again.
+        for (_, number) in HandedDownSockets.all(environment: environment) { kept.keepHandedDown(number) }
+        notifier = ServiceNotifier(environment: environment)
+        standby = StandbyRole(environment: environment, kept)
         // A child that this process starts inherits the variable, but was not restarted.
         let inherited = Self.takeOverSpool(environment, isRestarted: history.restarts > 0)
         let variables = RestartHistory.variables + [StorePlace.variable, Self.spoolVariable]

@@ -47,7 +47,20 @@ final class KeptDescriptors {
     /// The table's number for a restart; nil while nothing was ever kept.
     var tableDescriptor: CInt? { table?.descriptor }
 
-    var names: [String] { entries.keys.sorted() }
+    /// The names that the program has given.
+    var names: [String] { entries.keys.filter { !$0.hasPrefix(Self.handedDown) }.sorted() }
+
+    /// What the names begin with of sockets that a supervisor has handed down: a NUL, which no program needs.
+    private static let handedDown = "\0LISTEN_FDS "
+
+    /// Keeps a socket that a supervisor has handed down, under its number, which the environment names.
+    func keepHandedDown(_ descriptor: CInt) {
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        let name = Self.handedDown + "\(descriptor)"
+        guard entries[name] == nil else { return }
+        // Without room for the table nothing can be kept, which keepAcrossRestart(_:as:state:) tells.
+        try? keep(KeptEntry(descriptor: descriptor, state: []), as: name)
+    }
 
     func state(named name: String) -> [UInt8]? { entries[name]?.state }
 
@@ -134,6 +147,7 @@ extension EventHost {
         } catch {
             throw EventHostError(keeping: name, error)
         }
+        standby?.offer(to: capture, unless: !kept.names.isEmpty)
         if kept.tableDescriptor != table { prepareRestart(isHealthy: isHealthy) }
     }
 

@@ -30,7 +30,13 @@ public enum Endpoint: Hashable, Sendable, CustomStringConvertible {
     // MARK: Sockets
 
     /// Opens a nonblocking socket that listens here.
+    ///
+    /// One that a supervisor has handed down for this address is taken instead: the supervisor holds it, so nobody else could listen here.
     func listen(backlog: CInt) throws(IOError) -> OwnedDescriptor {
+        if let socket = handedDown {
+            _ = fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK)
+            return OwnedDescriptor(takingOver: socket)
+        }
         do throws(Errno) {
             let socket: OwnedDescriptor
             switch self {
@@ -44,6 +50,31 @@ public enum Endpoint: Hashable, Sendable, CustomStringConvertible {
         } catch {
             throw IOError("listen at \(self)", error)
         }
+    }
+
+    /// A copy of the socket that was handed down for this address; `nil` for none.
+    private var handedDown: CInt? {
+        var variables: [String: String] = [:]
+        for name in ["LISTEN_FDS", "LISTEN_PID"] {
+            if let value = unsafe getenv(name) { variables[name] = unsafe String(cString: value) }
+        }
+        let found = HandedDownSockets.all(environment: variables).first { _, number in
+            Endpoint(of: number, peer: false).map(isServed(by:)) ?? false
+        }
+        return found.flatMap { _, number in
+            // Its own number stays with the host, which keeps it across restarts.
+            let copy = fcntl(number, F_DUPFD_CLOEXEC, 3)
+            return copy >= 0 ? copy : nil
+        }
+    }
+
+    /// Whether a socket at another endpoint serves this one, too: at the same, or at all addresses.
+    private func isServed(by other: Endpoint) -> Bool {
+        guard case .tcp(let host, let port) = self, case .tcp(let otherHost, let otherPort) = other else {
+            return self == other
+        }
+        let all: Set = ["0.0.0.0", "::"]
+        return port == otherPort && (host == otherHost || all.contains(host) && all.contains(otherHost))
     }
 
     private static func socket(_ family: CInt) throws(Errno) -> OwnedDescriptor {

@@ -47,7 +47,7 @@ public enum UnixSocketAddress: Sendable, Hashable {
     /// - Parameter socket: The number of a socket that is not connected.
     /// - Throws: The error of the call: `ECONNREFUSED` if nobody listens, `EAGAIN` if the time that the socket may wait is
     ///   over, `EINTR`.
-    func connect(_ socket: CInt) throws(Errno) {
+    package func connect(_ socket: CInt) throws(Errno) {
         guard let bytes else { throw .fileNameTooLong }
         try SystemCall.checked(retryOnInterrupt: false) {
             unsafe hf_unix_socket_connect(socket, bytes, bytes.count)

@@ -1,4 +1,5 @@
 import Foundation
+import LinuxSystem
 import ReportTestSupport
 import SystemPackage
 import TestSupport

@@ -38,8 +38,11 @@ public struct FaultBoundaryApplication<Inner: ApplicationProtocol>: ApplicationP
         inner.processesRunBeforeServerStart
     }
 
-    /// Tells the inner application that the server runs.
-    @Sendable public func onServerRunning(_ channel: any Channel) async { await inner.onServerRunning(channel) }
+    /// Tells the inner application that the server runs, and the service manager that it serves.
+    @Sendable public func onServerRunning(_ channel: any Channel) async {
+        await inner.onServerRunning(channel)
+        EventHost.notifyReady()
+    }
 }
 
 extension ApplicationProtocol {

@@ -8,6 +8,7 @@
 #include "async_sample.h"
 #include "async_signals.h"
 #include "async_spool.h"
+#include "async_standby.h"
 #include "async_state.h"
 #include "async_syscalls.h"
 #include "async_verdict.h"
@@ -110,6 +111,9 @@ static void judge(int signal, siginfo_t *info, void *context, uint64_t deadline)
         int32_t code = hf_capture_state.configuration.restart_exit_code;
         if (code >= 0) {
             leave(record, code);
+        }
+        if (hf_async_release_standby()) {
+            leave(record, HF_STANDBY_EXIT_STATUS);
         }
         hf_async_restart();
         if (record != NULL) {

@@ -68,6 +68,17 @@ extension EventHost {
         return host
     }
 
+    /// Tells the service manager above, such as systemd or `holdfast run`, that the program serves: `READY=1` of sd_notify(3).
+    ///
+    /// `run()` does that by itself; a program with `start(_:)` calls this when its server listens. HoldfastHummingbird does it. From then on
+    /// `WATCHDOG=1` is said as long as the main loop serves. Does nothing without a manager or a host. Callable from any thread.
+    public nonisolated static func notifyReady() {
+        HostRunLoop.main.perform { @MainActor in
+            guard let host = started else { return }
+            host.notifier.noteReady(on: host.loop)
+        }
+    }
+
     /// Has the jobs of all tasks run on a pool of threads from which one that faults can be abandoned.
     ///
     /// For a program that calls `run()`, and has tasks on other threads than the main one. `start(_:)` does it by itself. Without it the first

@@ -75,10 +75,13 @@ package struct SpoolFinisher: Sendable {
                 return outcome
             }
             let files = SymbolFiles(.standard, budget: .agent)
+            let names = try folder.names()
+            var deaths = Deaths(names: names.filter { $0.hasSuffix(".death") }, in: folder)
             // A name of the form `.….tmp` is a file whose process died before it was ready, or is about to be.
-            for name in try folder.names() where name.hasSuffix(".spool") || name.hasSuffix(".tmp") {
-                finish(store.spoolPath.appending(name), files, &outcome, progress)
+            for name in names where name.hasSuffix(".spool") || name.hasSuffix(".tmp") {
+                finish(store.spoolPath.appending(name), files, &deaths, &outcome, progress)
             }
+            finish(&deaths, in: folder, &outcome, progress)
         } catch {
             if error != .noSuchFileOrDirectory {
                 let hint = error == .permissionDenied ? "; only its owner and root may read it" : ""
@@ -100,6 +103,7 @@ package struct SpoolFinisher: Sendable {
     private func finish(
         _ path: FilePath,
         _ files: SymbolFiles,
+        _ deaths: inout Deaths,
         _ outcome: inout Outcome,
         _ progress: ((Int) -> Void)?
     ) {
@@ -127,7 +131,7 @@ package struct SpoolFinisher: Sendable {
             let contents = try SpoolContents(bytes: file.readAll(limit: SpoolContents.maximumSize))
             noteAttempt(contents.attempts + 1, descriptor)
             do {
-                try write(contents, files, &outcome, progress)
+                try write(contents, files, &deaths, &outcome, progress)
                 noteEnd(contents, path, &outcome)
             } catch {
                 // An orderly failure, such as a full disk, says nothing against the records.
@@ -147,6 +151,34 @@ package struct SpoolFinisher: Sendable {
             return
         }
         unsafe unlink(path.string)
+    }
+
+    /// Makes reports of the deaths that belong to no fault, and removes the records of all of which there is a report now.
+    private func finish(
+        _ deaths: inout Deaths,
+        in folder: borrowing FileDirectory,
+        _ outcome: inout Outcome,
+        _ progress: ((Int) -> Void)?
+    ) {
+        for name in deaths.damaged {
+            outcome.problems.append(
+                "\(store.spoolPath.appending(name)): not the record of a death; kept as \(name).damaged"
+            )
+            try? folder.rename(name, to: "\(name).damaged")
+        }
+        let spools = (try? folder.names())?.filter { $0.hasSuffix(".spool") } ?? []
+        // One whose spool somebody else finishes at this moment may belong to the fault in it.
+        for (name, record) in deaths.left where !spools.contains(where: record.mayBeOfProcess(ofSpool:)) {
+            do {
+                try store.create()
+                outcome.reports.append(try store.add(record.report(), folding: folding))
+                deaths.noteDone(name)
+                progress?(outcome.reports.count)
+            } catch {
+                outcome.problems.append("\(store.spoolPath.appending(name)): \(error)")
+            }
+        }
+        for name in deaths.done { try? folder.remove(name) }
     }
 
     /// Notes that a process ended without saying why.
@@ -173,6 +205,7 @@ package struct SpoolFinisher: Sendable {
     private func write(
         _ contents: SpoolContents,
         _ files: SymbolFiles,
+        _ deaths: inout Deaths,
         _ outcome: inout Outcome,
         _ progress: ((Int) -> Void)?
     ) throws {
@@ -191,7 +224,11 @@ package struct SpoolFinisher: Sendable {
             if !namesFunctions {
                 notes.append("its functions are not named: whoever tried before did not get to the end")
             }
-            let report = builder.report(of: record, images: contents.images, notes: notes)
+            var report = builder.report(of: record, images: contents.images, notes: notes)
+            // The fault that ended it and its end are one story.
+            if record.verdict != .resume, let death = deaths.take(of: contents.process) {
+                report.death = death.death(contents.process.surroundings.redaction)
+            }
             // One of a crash loop may only be counted in another.
             outcome.reports.append(try store.add(report, folding: folding))
             progress?(outcome.reports.count)

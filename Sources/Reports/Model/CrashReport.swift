@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// Everything that is known about one fault, or about one stall: its subject.
+/// Everything that is known about one fault, one stall, or the end of one process: its subject.
 ///
 /// Its JSON form is described in `Documentation/CrashReportFormat.md`. Optional properties that are `nil` are absent from
 /// it, never null; keys that this version does not know are ignored.
@@ -16,7 +16,7 @@ public struct CrashReport: Sendable, Hashable {
     public var reason: String
     /// What is probably wrong, in plain words; nil if nobody looked.
     public var diagnosis: Diagnosis?
-    /// When the fault happened, or the stall began.
+    /// When the fault happened, the stall began, or the process ended.
     public var timestamp: Timestamp
     /// What faults of the same cause have in common.
     public var fingerprint: Fingerprint
@@ -46,6 +46,8 @@ public struct CrashReport: Sendable, Hashable {
     public var recovery: Recovery?
     /// What the tasks in fault boundaries did during a stall; nil if there were none.
     package var tasks: TaskDump?
+    /// How the process ended, as its supervisor saw it; nil where it has none, and of one that went on.
+    public var death: Death?
     /// What could not be had, and other remarks.
     public var notes: [String] = []
 }
@@ -57,6 +59,8 @@ extension CrashReport {
         case fault(Fault)
         /// A callout that did not return for too long, or something that did not answer.
         case stall(Stall)
+        /// The end of a process, which nobody inside has told of; `death` says how.
+        case death
         /// Something that this version does not know; what all reports have can be read all the same.
         case other(Kind)
     }
@@ -68,6 +72,7 @@ extension CrashReport {
         switch subject {
         case .fault: .fault
         case .stall: .stall
+        case .death: .death
         case .other(let kind): kind
         }
     }
@@ -101,7 +106,7 @@ extension CrashReport: Codable {
     private enum CodingKeys: String, CodingKey {
         case schemaVersion, id, kind, reason, diagnosis, timestamp, fingerprint, occurrences, process, host, runtime,
             fault, loop
-        case threads, threadsOmitted, context, images, verdict, recovery, stall, tasks, notes
+        case threads, threadsOmitted, context, images, verdict, recovery, stall, tasks, death, notes
     }
 
     /// Reads a report.
@@ -118,6 +123,7 @@ extension CrashReport: Codable {
         switch kind {
         case .fault: subject = .fault(try container.decode(Fault.self, forKey: .fault))
         case .stall: subject = .stall(try container.decode(Stall.self, forKey: .stall))
+        case .death: subject = .death
         default: subject = .other(kind)
         }
         reason = try container.decode(String.self, forKey: .reason)
@@ -145,6 +151,12 @@ extension CrashReport: Codable {
         verdict = try container.decode(Verdict.self, forKey: .verdict)
         recovery = try container.decodeIfPresent(Recovery.self, forKey: .recovery)
         tasks = try container.decodeIfPresent(TaskDump.self, forKey: .tasks)
+        death =
+            if kind == .death {
+                try container.decode(Death.self, forKey: .death)
+            } else {
+                try container.decodeIfPresent(Death.self, forKey: .death)
+            }
         notes = try container.decode([String].self, forKey: .notes)
     }
 
@@ -175,6 +187,7 @@ extension CrashReport: Codable {
         try container.encodeIfPresent(recovery, forKey: .recovery)
         try container.encodeIfPresent(stall, forKey: .stall)
         try container.encodeIfPresent(tasks, forKey: .tasks)
+        try container.encodeIfPresent(death, forKey: .death)
         try container.encode(notes, forKey: .notes)
     }
 }

@@ -32,6 +32,8 @@ extension CrashReport.Word {
     public static let fault: Self = "fault"
     /// Something should have gone on and did not.
     public static let stall: Self = "stall"
+    /// A process has ended.
+    public static let death: Self = "death"
     /// The callout was abandoned, and the process goes on.
     public static let resume: Self = "resume"
     /// The process restarts in place.

@@ -2,6 +2,7 @@
 extension FaultPlace {
     func next(after fault: FaultClass) -> [String] {
         if let stall = report.stall { return next(after: stall) }
+        if report.kind == .death, let death = report.death { return death.next }
         return switch fault {
         case .nilUnwrap:
             [

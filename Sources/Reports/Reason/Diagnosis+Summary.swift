@@ -2,6 +2,7 @@
 extension FaultPlace {
     func summary(of fault: FaultClass) -> String {
         if let stall = report.stall { return summary(of: stall) }
+        if report.kind == .death, let death = report.death { return death.sentence }
         return switch fault {
         case .nilUnwrap: "A value that the code takes for granted was missing (an optional was nil), \(inFunction)."
         case .indexOutOfRange: "The code asked a collection for an element that it does not have, \(inFunction)."

@@ -13,6 +13,9 @@ extension FaultClass {
         case .stall:
             self = .stall
             return
+        case .death:
+            self = .death(report.death.map { "\($0.cause) \($0.scope ?? $0.subject)" } ?? "")
+            return
         case .other(let kind):
             self = .other(signal: kind.rawValue)
             return

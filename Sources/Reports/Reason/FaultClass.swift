@@ -37,6 +37,8 @@ enum FaultClass: Hashable, Sendable {
     case other(signal: String)
     /// Nothing faulted: something did not go on.
     case stall
+    /// What a supervisor saw of the end of a process: cause and subject.
+    case death(String)
 
     /// How the class counts for a fingerprint: no number, no address, and nothing that an optimised build does not know.
     ///
@@ -97,6 +99,7 @@ enum FaultClass: Hashable, Sendable {
         case .raised(let signal): "raised \(signal)"
         case .other(let signal): signal
         case .stall: "stall"
+        case .death(let cause): "death \(cause)"
         }
     }
 }

@@ -28,6 +28,10 @@ struct FingerprintFields: Equatable {
             functions = Self.cause(of: report)
             return
         }
+        if let death = report.death, report.kind == .death {
+            functions = [StableText.of(death.program)]
+            return
+        }
         if fault == .deadline, let callout = report.loop?.callout, !callout.label.isEmpty {
             functions = Self.place(of: callout, in: report)
             return

@@ -53,6 +53,6 @@ extension CrashReport.Stall {
 }
 
 extension CrashReport.Kind {
-    /// What happened, in a word: `fault`, `stall`.
-    package var event: String { self == .stall ? "stall" : "fault" }
+    /// What happened, in a word: `fault`, `stall`, `end`.
+    package var event: String { self == .stall ? "stall" : self == .death ? "end" : "fault" }
 }

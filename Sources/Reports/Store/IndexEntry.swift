@@ -41,7 +41,7 @@ final class ReportTexts: Equatable, Sendable {
         kind = report.kind.rawValue
         process = report.process.name
         host = report.host.name
-        signal = report.fault?.signal.name ?? ReportSummary.noSignal
+        signal = report.fault?.signal.name ?? report.death?.subject ?? ReportSummary.noSignal
         reason = report.reason
         location = report.location
         verdict = report.verdict.decision.rawValue

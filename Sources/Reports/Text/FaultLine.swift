@@ -7,6 +7,11 @@ extension CrashReport {
     /// - Parameter isStored: Whether the report can be found by its identifier.
     /// - Returns: The line.
     package func faultLine(isStored: Bool = true) -> String {
+        if kind == .death {
+            let end =
+                "end of the process: \(reason)" + (isStored ? ", report \(id.rawValue.prefix(12))" : ", no report")
+            return TextLayout.plain.visible(end)
+        }
         var line = "\(kind.event) \((fault?.number ?? stall?.number).map { "\($0) " } ?? "")\(outcome): \(reason)"
         if let place { line += " in \(place)" }
         if let callout = loop?.callout, callout.item != 0 || !callout.label.isEmpty {

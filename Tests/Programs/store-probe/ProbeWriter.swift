@@ -1,5 +1,6 @@
 import CrashReports
 import Glibc
+import LinuxSystem
 import SystemPackage
 
 /// Says something at once: the process may be killed in a moment.

@@ -1,4 +1,5 @@
 package import CrashReports
+import LinuxSystem
 
 /// Reports to test with.
 package enum SampleReport {

@@ -1,3 +1,5 @@
+import LinuxSystem
+
 @testable import CrashReports
 
 extension CrashReport {

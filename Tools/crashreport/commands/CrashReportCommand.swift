@@ -1,5 +1,6 @@
 import ArgumentParser
 import CrashReports
+import LinuxSystem
 
 /// Lists, shows and looks after crash reports.
 @main

@@ -134,6 +134,7 @@ struct SignalChoice {
 enum KindChoice: String, ExpressibleByArgument, CaseIterable {
     case fault
     case stall
+    case death
 
     init?(argument: String) { self.init(rawValue: argument.lowercased()) }
 }

@@ -1,4 +1,5 @@
 package import CrashReports
+internal import LinuxSystem
 
 /// Reports as log records of OpenTelemetry: `LogsData` in the JSON form of OTLP.
 ///
@@ -143,6 +144,7 @@ struct OTLPRecord {
             attributes.add("holdfast.address", fault.address?.description)
             attributes.add("holdfast.address.kind", fault.addressKind?.rawValue)
         }
+        if let death = report.death { add(death, to: &attributes) }
         attributes.add("holdfast.reason", report.reason)
         attributes.add("holdfast.diagnosis", report.diagnosis?.summary)
         attributes.add("holdfast.diagnosis.next", report.diagnosis?.next ?? [])
@@ -157,6 +159,16 @@ struct OTLPRecord {
         attributes.add("holdfast.loop.callout.kind", report.loop?.callout?.kind.rawValue)
         attributes.add("holdfast.loop.callout.label", report.loop?.callout?.label)
         attributes.add("holdfast.notes", report.notes)
+    }
+
+    private func add(_ death: CrashReport.Death, to attributes: inout OTLPAttributes) {
+        attributes.add("holdfast.death.cause", death.cause.rawValue)
+        attributes.add("holdfast.death.confidence", death.confidence.rawValue)
+        attributes.add("holdfast.death.scope", death.scope)
+        attributes.add("holdfast.death.status", death.status)
+        attributes.add("holdfast.death.signal", death.signal)
+        attributes.add("holdfast.death.evidence", Array(death.evidence.prefix(32)))
+        attributes.add("holdfast.death.action", death.action)
     }
 
     private func add(_ stall: CrashReport.Stall, to attributes: inout OTLPAttributes) {

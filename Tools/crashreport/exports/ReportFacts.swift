@@ -17,8 +17,8 @@ extension CrashReport {
     /// All threads, the one that faulted or stalled first.
     var threads: [Thread] { (hasThread ? [thread] : []) + otherThreads }
 
-    /// Whether its first thread is one: what was pinged and did not answer has none that is known.
-    var hasThread: Bool { kind != .stall || thread.id != 0 || !thread.frames.isEmpty }
+    /// Whether its first thread is one: what was pinged and did not answer has none that is known, and what has ended has none.
+    var hasThread: Bool { kind != .death && (kind != .stall || thread.id != 0 || !thread.frames.isEmpty) }
 
     /// What happened, in a word: the name of the signal, else that of the kind, such as `Stall`.
     var faultName: String { fault?.signal.name ?? kind.rawValue.prefix(1).uppercased() + kind.rawValue.dropFirst() }

@@ -1,4 +1,5 @@
 internal import CrashReports
+internal import LinuxSystem
 
 /// The event of an envelope, <https://develop.sentry.dev/sdk/foundations/transport/event-payloads/>.
 struct SentryEvent {
@@ -146,8 +147,27 @@ struct SentryEvent {
         switch report.subject {
         case .fault(let fault): mechanism(of: fault)
         case .stall(let stall): mechanism(of: stall)
+        case .death: report.death.map(mechanism(of:)) ?? .members(["type": "death", "synthetic": true])
         case .other(let kind): .members(["type": .string(text(kind.rawValue)), "synthetic": true])
         }
+    }
+
+    private func mechanism(of death: CrashReport.Death) -> JSONValue {
+        .members([
+            "type": "death",
+            "handled": false,
+            "synthetic": true,
+            "description": .string(text(death.sentence)),
+            "data": .members([
+                "cause": .string(text(death.cause.rawValue)),
+                "confidence": .string(text(death.confidence.rawValue)),
+                "scope": JSONValue(death.scope.map(text)),
+                "status": JSONValue(death.status),
+                "signal": JSONValue(death.signal.map(text)),
+                "evidence": .list(death.evidence.prefix(32).map { .string(text($0)) }),
+                "next": .list(death.next.prefix(10).map { .string(text($0)) }),
+            ]),
+        ])
     }
 
     private func mechanism(of fault: CrashReport.Fault) -> JSONValue {

@@ -48,6 +48,7 @@ extension ReportText {
             ProfileText(profile).writeBriefly(to: &output, within: room)
             return output
         }
+        if report.kind == .death { addLastOutput(to: &output, most: max(3, min(12, room))) }
         guard hasThread else { return output }
         let thread = report.thread
         let name = thread.name.map { " \"\($0)\"" } ?? ""

@@ -30,6 +30,9 @@ extension ReportText {
         if let stall = report.stall {
             return stall.facts(in: layout.zone).prefix(isBrief ? 4 : .max).map { ($0.name, $0.text) }
         }
+        if report.kind == .death, let death = report.death {
+            return death.facts.filter { !isBrief || $0.name != "evidence" && $0.name != "" }.map { ($0.name, $0.text) }
+        }
         guard let fault = report.fault else { return [] }
         let number = "fault \(fault.number) of its process"
         var facts = [("what", "\(fault.signal.name) (\(fault.code.name)), \(number)")]
@@ -37,6 +40,7 @@ extension ReportText {
         if let message = fault.message { facts.append(("message", message)) }
         if let exception = fault.exception { facts.append(("exception", exception.text)) }
         if let sender = fault.sender { facts.append(("sender", "pid \(sender.pid), uid \(sender.uid)")) }
+        if let death = report.death { facts.append(("end", "\(death.sentence) \(death.action)")) }
         return facts
     }
 

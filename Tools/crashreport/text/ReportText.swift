@@ -38,6 +38,7 @@ package struct ReportText {
         var output = StyledText(layout)
         addHeader(to: &output)
         for fact in facts() { output.field(fact.name, fact.text) }
+        addLastOutput(to: &output, most: 200)
         addExcerpt(to: &output)
         addProfile(to: &output)
         addMainThread(to: &output)
@@ -82,6 +83,13 @@ package struct ReportText {
         return layout.visible(text).cut(max(20, width - taken), layout.ellipsis)
     }
 
+    /// The last that a process wrote before it ended.
+    func addLastOutput(to output: inout StyledText, most: Int) {
+        guard let lines = report.death?.lastLines(most), !lines.isEmpty else { return }
+        output.heading("The last of its standard error")
+        for line in lines { output.end("  " + cut(line, 2)) }
+    }
+
     // MARK: The parts of the text that are about what did not go on
 
     func addProfile(to output: inout StyledText) {
@@ -94,6 +102,7 @@ package struct ReportText {
 
     /// The thread that faulted or stalled.
     func addMainThread(to output: inout StyledText) {
+        guard report.kind != .death else { return }
         guard report.kind == .stall else { return addThread(report.thread, to: &output) }
         // What was pinged has no thread that is known.
         guard hasThread else { return }
@@ -101,7 +110,10 @@ package struct ReportText {
     }
 
     /// Whether a thread is known that faulted or stalled.
-    var hasThread: Bool { report.stall == nil || report.thread.id != 0 || !report.thread.frames.isEmpty }
+    var hasThread: Bool {
+        if report.kind == .death { return false }
+        return report.stall == nil || report.thread.id != 0 || !report.thread.frames.isEmpty
+    }
 
     func addLengths(to output: inout StyledText) {
         guard let stall = report.stall else { return }

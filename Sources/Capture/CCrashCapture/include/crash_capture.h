@@ -62,6 +62,17 @@ void hf_capture_withdraw(void);
 /// Tells hf_capture_withdraw() that the calling thread decides no more. The last call of that thread.
 void hf_capture_stop_deciding(void);
 
+/// The status of a process in whose place another one serves that stood by: EX_TEMPFAIL of sysexits.h.
+#define HF_STANDBY_EXIT_STATUS 75
+
+/// Sets the process that is told to serve in place of a restart: an `HFStandbyPage` (standby_page.h) and an eventfd; NULL for none.
+///
+/// The page stays mapped. Callable from any thread.
+void hf_capture_set_standby(void *_Nullable page, int event);
+
+/// Tells it to serve. Returns whether there was one: then this process has to end.
+bool hf_capture_release_standby(void);
+
 /// The plan of a restart.
 typedef struct HFRestartPlan {
     /// In the form of execve(2).

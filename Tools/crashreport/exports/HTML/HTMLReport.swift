@@ -52,6 +52,9 @@ extension HTMLReportPage {
             if let said = report.fault?.exception?.text ?? report.fault?.message {
                 html.element("pre.said") { $0.lines(said, limit: 8000) }
             }
+            if let last = report.death?.lastLines(40), !last.isEmpty {
+                html.element("pre.said") { $0.lines(last.joined(separator: "\n"), limit: 8000) }
+            }
         }
     }
 

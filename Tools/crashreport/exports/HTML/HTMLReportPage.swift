@@ -1,4 +1,5 @@
 package import CrashReports
+internal import LinuxSystem
 internal import ReportText
 
 /// A store as one page of HTML that needs nothing else: no other file, no network, no script to be read.

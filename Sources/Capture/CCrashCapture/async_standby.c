@@ -1,0 +1,33 @@
+// Another process that waits to serve in the place of this one. It is told here, and not by this one's end: the kernel tears the memory of
+// a process down before it tells the parent, which takes 5 ms with 60 MiB and 34 ms with 500.
+
+#include "async_standby.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "async_syscalls.h"
+#include "crash_capture.h"
+#include "standby_page.h"
+
+static _Atomic(HFStandbyPage *) standby_page;
+static _Atomic(int) standby_event = -1;
+
+void hf_capture_set_standby(void *page, int event) {
+    atomic_store(&standby_event, event);
+    atomic_store(&standby_page, (HFStandbyPage *)page);
+}
+
+bool hf_async_release_standby(void) {
+    HFStandbyPage *page = atomic_load(&standby_page);
+    if (page == NULL || !hf_standby_claim(page)) {
+        return false;
+    }
+    // If this fails, the supervisor does it when this process has ended.
+    uint64_t one = 1;
+    HF_SYSCALL3(SYS_write, atomic_load(&standby_event), &one, sizeof one);
+    return true;
+}
+
+bool hf_capture_release_standby(void) { return hf_async_release_standby(); }

@@ -1,0 +1,11 @@
+// Another process that waits to serve in the place of this one (holdfast run --standby).
+
+#ifndef HF_ASYNC_STANDBY_H
+#define HF_ASYNC_STANDBY_H
+
+#include <stdbool.h>
+
+/// Tells the process that stands by, if there is one, to serve from now on. Returns whether it was told: then this process has to end.
+bool hf_async_release_standby(void);
+
+#endif

@@ -1,0 +1,59 @@
+internal import Glibc
+internal import LinuxSystem
+internal import RunLoops
+
+/// Tells the service manager above how the process is: sd_notify(3), to systemd or `holdfast run`.
+///
+/// `READY=1` when it serves, `WATCHDOG=1` as long as the main loop does, `RELOADING=1` before a restart in place, after which the next process
+/// is ready again, and `STOPPING=1`.
+@MainActor
+final class ServiceNotifier {
+    private let socket: ServiceManagerSocket?
+    private var ping: HostRunLoop.Timer?
+    private var isReady = false
+
+    /// Finds the manager.
+    ///
+    /// - Parameter environment: The environment that the process began with.
+    init(environment: [String: String]) {
+        socket = ServiceManagerSocket(environment: environment)
+    }
+
+    /// The process serves from now on; told once.
+    func noteReady(on loop: HostRunLoop) {
+        guard !isReady else { return }
+        isReady = true
+        socket?.tell("READY=1")
+        guard let watchdog = socket?.watchdog, ping == nil else { return }
+        // Half of it, as sd_watchdog_enabled(3) recommends.
+        let half = watchdog / 2
+        let timer = HostRunLoop.Timer(
+            ofHost: "tell the service manager that the loop lives",
+            fireAt: .now,
+            repeating: half
+        ) {
+            [weak self] _ in
+            MainActor.assumeIsolated { self?.socket?.tell("WATCHDOG=1") }
+        }
+        ping = timer
+        loop.add(timer, to: .common)
+    }
+
+    /// The process has started, and waits to serve in the place of another.
+    func noteStandby() { socket?.tell("\(StandbyRole.message)=1\nSTATUS=standing by") }
+
+    /// The process restarts in place: the next one is ready later.
+    func noteRestart() {
+        guard isReady else { return }
+        socket?.tell("RELOADING=1\nMONOTONIC_USEC=\(MonotonicClock.nanoseconds / 1000)")
+    }
+
+    /// The process is on its way to the end.
+    func noteStop() {
+        guard isReady else { return }
+        socket?.tell("STOPPING=1")
+    }
+
+    /// Ends the pings.
+    func close() { ping?.invalidate() }
+}

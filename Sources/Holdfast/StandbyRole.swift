@@ -1,0 +1,69 @@
+internal import CLinuxShims
+internal import CRecordLayout
+internal import CrashCapture
+internal import Glibc
+internal import LinuxSystem
+internal import RunLoops
+
+/// What a process has to do with another one that stands by to serve in its place: `holdfast run --standby`.
+///
+/// One that is to stand by has started, and waits in `run()`. It is told to serve by the process that serves, from the handler that decides that
+/// it will not go on, or by the supervisor.
+@MainActor
+final class StandbyRole {
+    /// The variable that says it: the numbers of the page and of the event, and `wait` or `serve`.
+    private static let variable = "HOLDFAST_STANDBY"
+    /// The variable that says whose it is: a child that the program starts inherits the other one.
+    private static let ownerVariable = "HOLDFAST_STANDBY_PID"
+    /// What a process that stands by says to its supervisor.
+    static let message = "X_HOLDFAST_STANDBY"
+
+    /// Whether it is to wait.
+    private(set) var isWaiting: Bool
+    /// Ends the wait.
+    private(set) var port: HostRunLoop.PortSource?
+    private let page: UInt
+    private let event: CInt
+
+    /// Finds it; nil without such a supervisor.
+    ///
+    /// - Parameters:
+    ///   - environment: The environment that the process began with.
+    ///   - kept: Keeps page and event across restarts in place.
+    init?(environment: [String: String], _ kept: KeptDescriptors) {
+        guard environment[Self.ownerVariable].flatMap({ CInt($0) }) == getpid(),
+            let words = environment[Self.variable]?.split(separator: " "), words.count == 3,
+            let pageNumber = CInt(words[0]), let event = CInt(words[1]), fcntl(event, F_GETFD) >= 0,
+            let mapped = unsafe hf_shared_page_map(pageNumber),
+            unsafe mapped.load(as: UInt32.self) == HF_STANDBY_MAGIC
+        else { return nil }
+        page = UInt(bitPattern: mapped)
+        self.event = event
+        isWaiting = words[2] == "wait"
+        for number in [pageNumber, event] { kept.keepHandedDown(number) }
+        // Once it serves, a restart in place does not wait again.
+        _ = unsafe setenv(Self.variable, "\(pageNumber) \(event) serve", 1)
+        guard isWaiting else { return }
+        port = HostRunLoop.PortSource(ofHost: "told to serve", descriptor: event) { [weak self] _, _ in
+            MainActor.assumeIsolated { self?.serve() }
+        }
+    }
+
+    /// Ends the wait.
+    func serve() {
+        guard isWaiting else { return }
+        isWaiting = false
+        port?.invalidate()
+        port = nil
+        EventDescriptor.clear(event)
+    }
+
+    /// Has the fault handlers tell the process that stands by, in place of a restart; not while this one waits itself.
+    ///
+    /// - Parameters:
+    ///   - capture: Whose handlers.
+    ///   - keeps: Whether the program keeps something across a restart, which would be lost.
+    func offer(to capture: CrashCapture, unless keeps: Bool) {
+        capture.setStandby(isWaiting || keeps ? nil : page, event: event)
+    }
+}

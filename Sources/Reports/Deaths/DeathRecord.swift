@@ -1,0 +1,151 @@
+internal import FoundationEssentials
+internal import LinuxSystem
+internal import SystemPackage
+
+/// What `holdfast run` writes of a death into the spool (`Sources/Supervisor/Deaths/DeathRecord.swift`): hostile input, as every record.
+struct DeathRecord: Decodable {
+    let version: Int
+    let name: String
+    let arguments: [String]
+    let executable: String
+    let pid: Int
+    let supervisor: Int
+    /// In nanoseconds since 1970.
+    let began: Int64
+    let ended: Int64
+    let restarts: Int
+    let status: Int?
+    let signalName: String?
+    let signal: Int?
+    let dumpedCore: Bool?
+    let cause: String
+    let confidence: String
+    let scope: String?
+    let sentence: String
+    let next: [String]
+    let evidence: [String]
+    let userSeconds: Double
+    let systemSeconds: Double
+    let peakBytes: Int
+    let wasReady: Bool
+    let statusText: String?
+    let action: String
+    let lastOutput: String?
+    let host: Host
+    let holdfast: String
+
+    /// The machine.
+    struct Host: Decodable {
+        let name: String
+        let kernel: String
+        let os: String
+        let architecture: String
+        let processors: Int
+    }
+
+    /// A record that is none.
+    struct Malformed: Error {}
+
+    /// The longest one: 64 KiB of output, each byte of which may take six.
+    static let maximumSize = 1 << 20
+
+    /// Reads one.
+    init(json: [UInt8]) throws {
+        guard json.count <= Self.maximumSize, let record = try? JSONDecoder().decode(Self.self, from: Data(json)),
+            record.version == 1
+        else { throw Malformed() }
+        self = record
+    }
+
+    /// When it ended.
+    var time: Timestamp { Timestamp(microsecondsSinceEpoch: ended / 1000) }
+    /// When it was started.
+    var startTime: Timestamp { Timestamp(microsecondsSinceEpoch: began / 1000) }
+
+    /// Whether a spool file, which is called after its process and when that started, is of the process that has ended.
+    func mayBeOfProcess(ofSpool name: String) -> Bool {
+        let words = name.split { $0 == "-" || $0 == "." }
+        guard words.count == 3, Int(words[0]) == pid, let start = Int64(words[1]) else { return false }
+        return start >= began.subtractingReportingOverflow(1_000_000_000).partialValue && start <= ended
+    }
+
+    /// What is said of it in a report, without secrets.
+    func death(_ redaction: TextRedaction) -> CrashReport.Death {
+        CrashReport.Death(
+            program: name,
+            cause: .init(rawValue: cause),
+            confidence: .init(rawValue: confidence),
+            scope: scope,
+            sentence: sentence,
+            next: next,
+            evidence: evidence.map(redaction.redact),
+            status: status,
+            signal: signalName ?? signal.map { "signal \($0)" },
+            dumpedCore: dumpedCore ?? false,
+            supervisor: supervisor,
+            action: action,
+            wasReady: wasReady,
+            statusText: statusText.map(redaction.redact),
+            userSeconds: userSeconds,
+            systemSeconds: systemSeconds,
+            peakResident: peakBytes,
+            lastOutput: lastOutput.map(redaction.redact)
+        )
+    }
+
+    /// A report of it alone.
+    func report(_ redaction: TextRedaction = TextRedaction()) -> CrashReport {
+        let death = death(redaction)
+        var generator = DeathGenerator(state: UInt64(bitPattern: ended) ^ UInt64(truncatingIfNeeded: pid) << 40)
+        var report = CrashReport(
+            id: ReportID(time: time, using: &generator),
+            subject: .death,
+            reason: death.reason,
+            timestamp: time,
+            // Made of the whole report, below.
+            fingerprint: Fingerprint(rawValue: ""),
+            occurrences: CrashReport.Occurrences(count: 1, first: time, last: time),
+            process: CrashReport.Process(
+                name: name,
+                pid: pid,
+                parentPid: supervisor,
+                executable: executable,
+                arguments: arguments.prefix(1)
+                    + redaction.redactValues(of: arguments.dropFirst().map { Array($0.utf8) })
+                    .map { String(decoding: $0, as: UTF8.self) },
+                startTime: startTime,
+                uptimeSeconds: Double(max(0, ended - began)) / 1e9,
+                restarts: restarts
+            ),
+            host: CrashReport.Host(
+                name: host.name,
+                kernel: host.kernel,
+                os: host.os,
+                architecture: host.architecture,
+                processors: host.processors
+            ),
+            runtime: CrashReport.Runtime(holdfast: holdfast),
+            // Nobody was there to look.
+            thread: CrashReport.Thread(id: pid, isMain: true, frames: []),
+            images: [],
+            verdict: CrashReport.Verdict(decision: .terminate, reason: action),
+            death: death
+        )
+        report.explain()
+        return report
+    }
+}
+
+/// The same numbers for the same death, so that a report that is made twice is one file.
+private struct DeathGenerator: RandomNumberGenerator {
+    var state: UInt64
+
+    /// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return mixed ^ (mixed >> 31)
+    }
+}

@@ -1,0 +1,141 @@
+internal import CLinuxShims
+internal import Glibc
+internal import LinuxSystem
+internal import RunLoops
+internal import SystemPackage
+
+/// The socket at which a supervisor takes orders: packets with a line each, answered by a packet: `ok` or `error`, and behind it the text.
+///
+/// Only its user and root are answered, whatever the permissions of the socket's file are.
+@MainActor
+final class ControlServer {
+    /// Its end removes the file.
+    private var listener: UnixSocketListener?
+    private var source: HostRunLoop.PortSource?
+    private var waiting: [Answer] = []
+    private var clients: [CInt: HostRunLoop.PortSource] = [:]
+    private let obey: @MainActor (ControlRequest, Answer) -> Void
+
+    /// Who may be connected at the same time: more are turned away.
+    private static let mostClients = 64
+
+    /// Opens it.
+    ///
+    /// - Parameters:
+    ///   - path: The name of the socket.
+    ///   - obey: Called for each order.
+    /// - Throws: The error of a call: `EADDRINUSE` if another supervisor has it.
+    init(at path: FilePath, obey: @escaping @MainActor (ControlRequest, Answer) -> Void) throws(Errno) {
+        let listener = try UnixSocketListener(at: .path(path))
+        self.listener = listener
+        self.obey = obey
+        let source = HostRunLoop.PortSource(
+            label: "orders",
+            descriptor: FileDescriptor(rawValue: listener.rawValue)
+        ) { [self] _, _ in accept() }
+        self.source = source
+        _ = try? HostRunLoop.main.add(source, to: .common)
+    }
+
+    /// Ends it: who waits hears that everything has ended.
+    func close() {
+        for answer in waiting { answer.end() }
+        waiting = []
+        source?.invalidate()
+        source = nil
+        listener = nil
+        for client in Array(clients.keys) { drop(client) }
+    }
+
+    /// Looks whether somebody's wait is over.
+    func noteChange() { waiting.removeAll { $0.isOver() } }
+
+    private func accept() {
+        guard let listener, let connection = try? PacketSocket.accept(from: listener.rawValue) else { return }
+        guard clients.count < Self.mostClients else { return }
+        let number = connection.release()
+        let client = HostRunLoop.PortSource(label: "order", descriptor: FileDescriptor(rawValue: number)) {
+            [self] _, _ in
+            take(from: number)
+        }
+        clients[number] = client
+        _ = try? HostRunLoop.main.add(client, to: .common)
+    }
+
+    private func drop(_ number: CInt) {
+        guard let client = clients.removeValue(forKey: number) else { return }
+        client.invalidate()
+        waiting.removeAll { $0.number == number }
+        _ = Glibc.close(number)
+    }
+
+    private func take(from number: CInt) {
+        var bytes = [UInt8](repeating: 0, count: 1024)
+        let packet = unsafe bytes.withUnsafeMutableBytes { buffer in
+            unsafe try? PacketSocket.receive(into: buffer, from: number)
+        }
+        guard let (count, extras) = packet, count > 0 else { return drop(number) }
+        for descriptor in extras.descriptors { _ = Glibc.close(descriptor) }
+        let answer = Answer(number)
+        guard let sender = extras.credentials, sender.user == geteuid() || sender.user == 0 else {
+            return answer.fail("only the user of the supervisor and root may ask")
+        }
+        guard !extras.isTruncated, var request = ControlRequest(bytes: bytes[..<count]) else {
+            return answer.fail(
+                "no such order; there are: \(ControlRequest.Order.allCases.map(\.rawValue).joined(separator: ", "))"
+            )
+        }
+        request.sender = "holdfast \(request.order.rawValue) by process \(sender.process) of user \(sender.user)"
+        obey(request, answer)
+        if answer.isWaiting { waiting.append(answer) }
+        noteChange()
+    }
+
+    /// What somebody gets who has asked.
+    @MainActor
+    final class Answer {
+        fileprivate let number: CInt
+        private var condition: (@MainActor () -> Bool)?
+        private var failure: (@MainActor () -> Bool)?
+        private var word = ""
+
+        fileprivate init(_ number: CInt) { self.number = number }
+
+        fileprivate var isWaiting: Bool { condition != nil }
+
+        /// Answers.
+        func give(_ text: String) { send("ok\n", text) }
+
+        /// Answers that it cannot be done.
+        func fail(_ text: String) { send("error\n", text) }
+
+        private func send(_ head: String, _ text: String) {
+            condition = nil
+            try? PacketSocket.send(Array(head.utf8), Array(text.utf8), descriptors: [], to: number)
+        }
+
+        /// Answers when a condition holds, which is looked at after each change.
+        func wait(
+            for condition: @escaping @MainActor () -> Bool,
+            unless failure: @escaping @MainActor () -> Bool = { false },
+            then word: String
+        ) {
+            (self.condition, self.failure, self.word) = (condition, failure, word)
+        }
+
+        fileprivate func end() {
+            if condition != nil { give(word) }
+        }
+
+        fileprivate func isOver() -> Bool {
+            guard let condition else { return true }
+            if condition() {
+                end()
+                return true
+            }
+            guard failure?() == true else { return false }
+            fail("it has ended again; 'holdfast status' and 'crashreport show last' say why")
+            return true
+        }
+    }
+}

@@ -1,0 +1,375 @@
+internal import CLinuxShims
+internal import Glibc
+
+/// What ended a process, in one word of a list, with what it rests on.
+struct DeathVerdict: Sendable, Equatable {
+    /// What ended it.
+    enum Cause: String, Sendable {
+        /// It ended itself.
+        case exit
+        /// The supervisor ended it, because somebody asked for that.
+        case stopped
+        /// A signal, from whom is not known.
+        case signal
+        /// A fault that it did not handle.
+        case fault
+        /// A system call that a seccomp filter forbids.
+        case seccomp
+        /// The kernel, for want of memory.
+        case outOfMemory = "out of memory"
+        /// The kernel, because of a limit of its own: setrlimit(2).
+        case limit
+        /// The supervisor, because it said nothing for too long.
+        case watchdog
+        /// The supervisor, because a probe had no answer.
+        case probe
+        /// The supervisor, because it was not ready in time.
+        case startTimeout = "start timeout"
+        /// It never became the program.
+        case exec
+        /// Nothing shows what it was.
+        case unknown
+    }
+
+    /// How sure that is.
+    enum Confidence: String, Sendable {
+        /// The kernel says so, of this process.
+        case certain
+        /// Everything fits, and nothing else is known that would.
+        case likely
+        /// It is not known.
+        case none
+    }
+
+    var cause: Cause
+    var confidence: Confidence
+    /// Whose limit it was: `own group`, `group above`, `machine`, or `beyond` for one of those above that cannot be told apart; the limit of setrlimit(2).
+    var scope: String?
+    /// What happened, in one sentence.
+    var sentence: String
+    /// What to look at next.
+    var next: [String] = []
+}
+
+/// What is known of a death.
+struct DeathFacts: Sendable {
+    /// What the supervisor did to it before.
+    enum Order: Sendable, Equatable {
+        /// It was asked to end, by whom in words.
+        case stop(by: String)
+        /// It was killed.
+        case watchdog(Duration)
+        case probe(String)
+        case startTimeout(Duration)
+    }
+
+    var status: ProcessEnd
+    var dumpedCore = false
+    /// Why it never became the program.
+    var startFailure: StartFailure?
+    /// What the supervisor did, the first that it did.
+    var order: Order?
+    /// Where its threads were when it was ended because it hung, a line each.
+    var threads: [String] = []
+    /// Whether the supervisor has sent SIGKILL, because it did not end in time.
+    var wasKilledByUs = false
+    var before: MemoryAccounts?
+    var after: MemoryAccounts?
+    /// What the kernel's log says of it.
+    var log: [KernelLogEntry] = []
+    var isLogReadable = false
+    var limits: ResourceLimits?
+    /// What it used, in seconds of processor time.
+    var processorSeconds = 0.0
+    /// Whether the last that it said is that it got no memory.
+    var saidNoMemory = false
+
+    /// Whether a program says in its last lines that it got no memory: in the words of the C library, C++, Python, Java and Go.
+    static func saysNoMemory(_ output: ArraySlice<UInt8>) -> Bool {
+        let text = String(decoding: output.suffix(4096), as: UTF8.self)
+        let words = [
+            "Cannot allocate memory", "std::bad_alloc", "MemoryError", "OutOfMemoryError", "memory exhausted",
+            "out of memory",
+        ]
+        return words.contains { word in
+            text.utf8.indices.contains { text.utf8[$0...].starts(with: word.utf8) }
+        }
+    }
+}
+
+extension DeathVerdict {
+    /// What is said of a death: a pure function of the facts.
+    ///
+    /// What the facts do not show is unknown.
+    init(of facts: DeathFacts) {
+        if let failure = facts.startFailure {
+            self.init(cause: .exec, confidence: .certain, scope: failure.stage.rawValue, sentence: "\(failure.text).")
+            return
+        }
+        switch facts.status {
+        case .exited(let status): self = Self.exit(status, facts)
+        case .signalled(let signal): self = Self.signal(signal, facts)
+        }
+    }
+
+    // MARK: Its own end
+
+    private static func exit(_ status: CInt, _ facts: DeathFacts) -> DeathVerdict {
+        if case .stop(let by)? = facts.order {
+            let sentence = "It was stopped (\(by)), and ended with status \(status)."
+            return DeathVerdict(cause: .stopped, confidence: .certain, sentence: sentence)
+        }
+        if let verdict = ordered(facts, end: "ended with status \(status)") { return verdict }
+        if status != 0, let verdict = addressSpace(facts) { return verdict }
+        var next: [String] = []
+        if status > 128, status < 128 + 65 {
+            let name = SignalName.of(status - 128) ?? "signal \(status - 128)"
+            next.append("A shell ends with \(status) if a command of its was ended by \(name).")
+        }
+        if let kills = facts.killsElsewhere, status != 0 {
+            next.append(
+                "The kernel has killed \(kills) other process(es) of its control group for want of memory meanwhile."
+            )
+        }
+        let meaning = status == 0 ? ", which is success" : ""
+        return DeathVerdict(
+            cause: .exit,
+            confidence: .certain,
+            sentence: "It ended itself with status \(status)\(meaning).",
+            next: next
+        )
+    }
+
+    /// The verdict if the supervisor had a reason to end it.
+    private static func ordered(_ facts: DeathFacts, end: String) -> DeathVerdict? {
+        switch facts.order {
+        case nil: nil
+        case .stop(let by):
+            DeathVerdict(
+                cause: .stopped,
+                confidence: .certain,
+                sentence: facts.wasKilledByUs
+                    ? "It was stopped (\(by)), did not end in time, and was killed."
+                    : "It was stopped (\(by)), and \(end).",
+                next: facts.wasKilledByUs
+                    ? ["Look what it does when it is told to end: it may need a longer --stop-timeout."] : []
+            )
+        case .watchdog(let limit):
+            DeathVerdict(
+                cause: .watchdog,
+                confidence: .certain,
+                sentence: "It had not said WATCHDOG=1 for \(limit.inPlainWords), so it was killed; it \(end).",
+                next: ["Look where its threads were: it hung, or its main loop was held up."]
+            )
+        case .probe(let what):
+            DeathVerdict(
+                cause: .probe,
+                confidence: .certain,
+                sentence: "A probe had no answer (\(what)), so it was killed; it \(end).",
+                next: ["Look where its threads were, and what the probe asks for."]
+            )
+        case .startTimeout(let limit):
+            DeathVerdict(
+                cause: .startTimeout,
+                confidence: .certain,
+                sentence: "It was not ready within \(limit.inPlainWords), so it was killed; it \(end).",
+                next: ["Does it say READY=1 to NOTIFY_SOCKET (sd_notify(3))? If not, it needs --ready exec."]
+            )
+        }
+    }
+
+    // MARK: Signals
+
+    private static func signal(_ signal: CInt, _ facts: DeathFacts) -> DeathVerdict {
+        let name = SignalName.of(signal) ?? "signal \(signal)"
+        // First what the kernel did by itself: also to one that was just being stopped.
+        if signal == SIGKILL, let verdict = outOfMemory(facts) { return verdict }
+        if let verdict = limit(signal, facts) { return verdict }
+        if let verdict = fault(signal, name, facts) { return verdict }
+        if let verdict = ordered(facts, end: "ended by \(name)") { return verdict }
+        if signal == SIGKILL { return unknown(facts) }
+        if let verdict = addressSpace(facts) { return verdict }
+        return DeathVerdict(
+            cause: .signal,
+            confidence: .certain,
+            sentence: sentence(signal, name),
+            next: next(signal)
+        )
+    }
+
+    private static let faultSignals: Set<CInt> = [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP]
+
+    private static func fault(_ signal: CInt, _ name: String, _ facts: DeathFacts) -> DeathVerdict? {
+        if signal == SIGSYS {
+            let isLogged = facts.log.contains { $0.event == .seccomp }
+            return DeathVerdict(
+                cause: .seccomp,
+                confidence: isLogged ? .certain : .likely,
+                sentence: "It made a system call that a seccomp filter forbids (\(name)).",
+                next: [
+                    isLogged
+                        ? "The kernel's log has the number of the system call; the filter is the container's or the unit's."
+                        : "The kernel's log (dmesg, journalctl -k) or auditd has the number of the system call."
+                ]
+            )
+        }
+        guard faultSignals.contains(signal), facts.log.contains(where: { $0.event == .fault }) else { return nil }
+        return DeathVerdict(
+            cause: .fault,
+            confidence: .certain,
+            sentence: "It faulted, and did not handle that: \(name).",
+            next: ["With Holdfast inside, the report would say where; without, a core dump does (coredumpctl)."]
+        )
+    }
+
+    private static func sentence(_ signal: CInt, _ name: String) -> String {
+        if faultSignals.contains(signal) {
+            return "It ended by \(name): by a fault of its own, unless somebody sent it that signal."
+        }
+        if signal == SIGABRT { return "It ended by SIGABRT: by abort(3), unless somebody sent it that signal." }
+        return "Somebody sent it \(name), which ended it. Who is not known."
+    }
+
+    private static func next(_ signal: CInt) -> [String] {
+        if faultSignals.contains(signal) || signal == SIGABRT {
+            return ["Look at the last of its standard error, and for a core dump (coredumpctl)."]
+        }
+        return ["Look who sends that signal: an operator, a script, another supervisor (auditd can tell)."]
+    }
+
+    // MARK: The kernel's own reasons
+
+    private static func outOfMemory(_ facts: DeathFacts) -> DeathVerdict? {
+        for entry in facts.log {
+            guard case .outOfMemory(let limitedBy, let group) = entry.event else { continue }
+            guard let limitedBy else { return memory("machine", .certain, facts) }
+            return memory(limitedBy == group ? "own group" : "group above", .certain, facts, group: limitedBy)
+        }
+        if facts.log.contains(where: { $0.event == .outOfMemoryGroup }) {
+            return memory("beyond", .certain, facts)
+        }
+        // The log would have it.
+        if facts.isLogReadable { return nil }
+        // Who killed it otherwise is known.
+        if facts.wasKilledByUs { return nil }
+        guard let before = facts.before, let after = facts.after, before.version == after.version,
+            let own = after.groups.first, let was = before.groups.first(where: { $0.path == own.path }),
+            own.kills > was.kills || own.groupKills > was.groupKills
+        else { return nil }
+        // The kernel has killed in this group, in its time. Whose limit?
+        let short = after.groups.first { group in
+            before.groups.contains { $0.path == group.path && $0.shortages < group.shortages }
+        }
+        guard let short else { return memory(after.isCutOff ? "beyond" : "machine", .likely, facts) }
+        return memory(short.path == own.path ? "own group" : "group above", .likely, facts, group: short.path)
+    }
+
+    private static func memory(
+        _ scope: String,
+        _ confidence: Confidence,
+        _ facts: DeathFacts,
+        group: String? = nil
+    ) -> DeathVerdict {
+        let whose =
+            switch scope {
+            case "own group": "its control group (\(group ?? ""))"
+            case "group above": "a control group above its own (\(group ?? ""))"
+            case "machine": "the machine"
+            default: "a control group, or the machine"
+            }
+        let limit =
+            facts.after?.groups.first { $0.path == group }?.limit.map { ", whose limit is \($0 >> 20) MiB" } ?? ""
+        let peak = facts.after?.groups.first?.peak.map { " Its group used \($0 >> 20) MiB at most." } ?? ""
+        let doubt =
+            confidence == .certain ? "" : " The kernel's log, which would name the process, cannot be read here."
+        return DeathVerdict(
+            cause: .outOfMemory,
+            confidence: confidence,
+            scope: scope,
+            sentence: "The kernel killed it, because \(whose)\(limit) was out of memory.\(peak)\(doubt)",
+            next: [
+                scope == "machine"
+                    ? "Look what else ran on the machine (the kernel's log lists it), and at its swap."
+                    : "Look what it keeps in memory, and whether the limit (memory.max) fits its work."
+            ]
+        )
+    }
+
+    private static func limit(_ signal: CInt, _ facts: DeathFacts) -> DeathVerdict? {
+        guard let limits = facts.limits else { return nil }
+        switch signal {
+        case SIGXCPU:
+            guard let limit = limits.processorSeconds, facts.processorSeconds >= Double(limit) - 0.1 else { return nil }
+            return processor(limit, "SIGXCPU")
+        case SIGKILL:
+            guard let limit = limits.mostProcessorSeconds, facts.processorSeconds >= Double(limit) - 0.1,
+                !facts.wasKilledByUs
+            else { return nil }
+            return processor(limit, "SIGKILL")
+        case SIGXFSZ:
+            guard let limit = limits.fileSize else { return nil }
+            return DeathVerdict(
+                cause: .limit,
+                confidence: .likely,
+                scope: "file size",
+                sentence: "It wrote a file beyond its limit of \(limit) bytes, and got SIGXFSZ.",
+                next: ["Look for the file, which may be a log, and at RLIMIT_FSIZE (LimitFSIZE=, ulimit -f)."]
+            )
+        default: return nil
+        }
+    }
+
+    /// The limit of what it may map, of which the kernel tells nobody but the program.
+    private static func addressSpace(_ facts: DeathFacts) -> DeathVerdict? {
+        guard facts.saidNoMemory, let limit = facts.limits?.addressSpace else { return nil }
+        return DeathVerdict(
+            cause: .limit,
+            confidence: .likely,
+            scope: "address space",
+            sentence:
+                "It said that it got no memory, and may map no more than \(limit >> 20) MiB; it ended by \(facts.status).",
+            next: ["Look what it keeps in memory, and at RLIMIT_AS (LimitAS=, ulimit -v)."]
+        )
+    }
+
+    private static func processor(_ limit: UInt64, _ name: String) -> DeathVerdict {
+        DeathVerdict(
+            cause: .limit,
+            confidence: .likely,
+            scope: "processor time",
+            sentence: "It used its limit of \(limit) s of processor time, and got \(name).",
+            next: ["Look whether it calculates without end, and at RLIMIT_CPU (LimitCPU=, ulimit -t)."]
+        )
+    }
+
+    private static func unknown(_ facts: DeathFacts) -> DeathVerdict {
+        var evidence: [String] = []
+        if facts.isLogReadable {
+            evidence.append("the kernel's log has no kill for want of memory")
+        } else if let before = facts.before, let after = facts.after,
+            let own = after.groups.first, before.groups.contains(where: { $0.path == own.path })
+        {
+            evidence.append("the control group in which it began has counted no kill for want of memory")
+        } else {
+            evidence.append("neither the kernel's log nor the counters of its control group can be read")
+        }
+        return DeathVerdict(
+            cause: .unknown,
+            confidence: .none,
+            sentence: "It was killed by SIGKILL, and nothing shows by whom: \(evidence.joined(separator: ", ")).",
+            next: [
+                "Look who kills here: an operator, a script, another supervisor, a container's runtime (auditd can tell)."
+            ]
+        )
+    }
+}
+
+extension DeathFacts {
+    /// How many processes of its group were killed for want of memory meanwhile; nil for none.
+    fileprivate var killsElsewhere: UInt64? {
+        guard let own = after?.groups.first, let was = before?.groups.first(where: { $0.path == own.path }),
+            own.kills > was.kills
+        else { return nil }
+        return own.kills - was.kills
+    }
+}

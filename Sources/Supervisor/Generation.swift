@@ -1,0 +1,379 @@
+internal import CLinuxShims
+internal import Glibc
+internal import LinuxSystem
+internal import RunLoops
+
+/// One process of a program, from its start until everything of its process group has ended.
+///
+/// ```
+/// starting ──▶ (standingBy) ──▶ ready ──end──▶ clearing ──▶ over
+///     └──────────────end──────────────────────────▲
+/// ```
+/// It knows what its process says and what the supervisor did to it, and nothing of what follows.
+@MainActor
+final class Generation {
+    /// Where it is.
+    enum State: Equatable {
+        /// The process runs, and has not said that it is ready.
+        case starting
+        /// The process has started, and waits to serve in the place of another.
+        case standingBy
+        /// The process runs and is ready.
+        case ready
+        /// The process has ended, and others of its process group are being ended.
+        case clearing
+        /// Nothing is left.
+        case over
+    }
+
+    /// What happened to it.
+    enum Event {
+        case ready
+        case standsBy
+        /// The process has ended; what is known of that.
+        case ended(DeathFacts, DeathRecord.Usage)
+        /// Nothing of it is left.
+        case over
+        /// It has said something of itself.
+        case said
+        /// Descriptors that it wants to be kept, with a name.
+        case stores([CInt], name: String?, isPolled: Bool)
+        case removes(name: String)
+    }
+
+    let program: Program
+    let child: Child
+    private(set) var state = State.starting
+    /// Whether it was ready once.
+    private(set) var wasReady = false
+    /// Whether it stood by once.
+    private(set) var wasStandingBy = false
+    /// What it says of itself: `STATUS=`.
+    private(set) var statusText: String?
+    /// The process that counts, if the program has named another one than its first: `MAINPID=`.
+    private var mainPid: CInt?
+    /// Whether it was started to stand by.
+    private var isStandby = false
+    private var order: DeathFacts.Order?
+    private var wasKilled = false
+    private var threads: [String] = []
+    private var memoryBefore: MemoryAccounts?
+    private var limits: ResourceLimits?
+    private var watchdog: Duration?
+    private var notify: NotifySocket?
+    private var startTimer: HostRunLoop.Timer?
+    private var stopTimer: HostRunLoop.Timer?
+    private var watchdogTimer: HostRunLoop.Timer?
+    private var prober: Prober?
+    private let kernelLog: KernelLog
+    private let tell: @MainActor (Generation, Event) -> Void
+
+    /// Starts a process.
+    ///
+    /// - Parameters:
+    ///   - program: What to start.
+    ///   - environment: The environment of the supervisor.
+    ///   - provisions: What the process gets; the socket and the watchdog are filled in here.
+    ///   - kernelLog: The log in which the kernel says why it killed.
+    ///   - tell: Called for each event.
+    /// - Throws: `StartFailure`.
+    init(
+        _ program: Program,
+        environment: [String: String],
+        _ provisions: Child.Provisions,
+        kernelLog: KernelLog,
+        tell: @escaping @MainActor (Generation, Event) -> Void
+    ) throws(StartFailure) {
+        self.program = program
+        self.kernelLog = kernelLog
+        self.tell = tell
+        watchdog = program.watchdog
+        // Its own socket for each process: a message of one that is on its way out is not taken for one of the next.
+        let inbox = Inbox()
+        notify = try? NotifySocket(for: program.name) { message, sender, descriptors in
+            inbox.receive(message, sender, descriptors)
+        }
+        var provisions = provisions
+        provisions.notifySocket = notify?.name
+        provisions.watchdog = program.watchdog
+        child = try Child(program, environment: environment, provisions) { child in inbox.begun(child) }
+        inbox.generation = self
+        isStandby = provisions.standby?.waits ?? false
+        if program.readiness == .notify || isStandby {
+            startTimer = timer("is to be ready", after: program.startTimeout) { $0.noteLateStart() }
+        }
+    }
+
+    /// Passes on to the generation what its parts hear, which are made before it.
+    @MainActor
+    private final class Inbox {
+        weak var generation: Generation?
+
+        func receive(_ message: NotifyMessage, _ sender: NotifySocket.Sender, _ descriptors: [CInt]) {
+            guard let generation else {
+                for descriptor in descriptors { _ = close(descriptor) }
+                return
+            }
+            generation.take(message, from: sender, descriptors)
+        }
+
+        func begun(_ child: Child) { generation?.noteOutcome() }
+    }
+
+    /// The process that counts.
+    var pid: CInt { mainPid ?? child.pid }
+
+    /// What EventHost says when it stands by.
+    private static let standbyMessage = "X_HOLDFAST_STANDBY"
+
+    /// Notes that it was told to serve: it is to be ready soon.
+    func noteReleased() {
+        startTimer = timer("is to be ready", after: program.startTimeout) { $0.noteLateStart() }
+    }
+
+    /// Whether its process runs.
+    var isRunning: Bool { state == .starting || state == .standingBy || state == .ready }
+
+    // MARK: Beginning
+
+    private func noteOutcome() {
+        guard child.failure == nil, isRunning else { return }
+        memoryBefore = MemoryAccounts(pid: child.pid)
+        limits = ResourceLimits(pid: child.pid)
+        if program.readiness == .exec, !isStandby { becomeReady() }
+    }
+
+    private func becomeReady() {
+        guard state == .starting || state == .standingBy else { return }
+        startTimer?.invalidate()
+        wasReady = true
+        // It may have gone into another group meanwhile.
+        memoryBefore = MemoryAccounts(pid: pid) ?? memoryBefore
+        state = .ready
+        armWatchdog()
+        if let probe = program.probe {
+            prober = Prober(probe, for: program.name) { [weak self] what in self?.noteNoAnswer(what) }
+        }
+        tell(self, .ready)
+    }
+
+    private func noteLateStart() {
+        Log.write("\(program.name): not ready within \(program.startTimeout.inPlainWords)")
+        end(because: .startTimeout(program.startTimeout), SIGABRT)
+    }
+
+    // MARK: What it says
+
+    private func take(_ message: NotifyMessage, from sender: NotifySocket.Sender, _ descriptors: [CInt]) {
+        var left = descriptors
+        defer { for descriptor in left { _ = close(descriptor) } }
+        guard isRunning, isOwn(sender) else { return }
+        // Alone in its message (sd_notify_barrier(3)): closing its descriptor is the answer.
+        if message.says("BARRIER") { return }
+        if message.says("FDSTORE") {
+            tell(self, .stores(left, name: message["FDNAME"], isPolled: message["FDPOLL"] != "0"))
+            left = []
+        }
+        if message.says("FDSTOREREMOVE"), let name = message["FDNAME"] { tell(self, .removes(name: name)) }
+        if let text = message.line("STATUS") { statusText = text }
+        if let pid = message["MAINPID"].flatMap({ CInt($0) }), pid != child.pid, isBelow(pid) { mainPid = pid }
+        if let time = message.microseconds("EXTEND_TIMEOUT_USEC") { extend(by: time) }
+        if let interval = message.microseconds("WATCHDOG_USEC") {
+            watchdog = interval
+            armWatchdog()
+        }
+        switch message["WATCHDOG"] {
+        case "1": armWatchdog()
+        case "trigger": noteSilence("it asked for that itself (WATCHDOG=trigger)")
+        default: break
+        }
+        if message.says(Self.standbyMessage), isStandby, state == .starting {
+            startTimer?.invalidate()
+            memoryBefore = MemoryAccounts(pid: pid) ?? memoryBefore
+            state = .standingBy
+            wasStandingBy = true
+            tell(self, .standsBy)
+        }
+        if message.says("READY") { becomeReady() }
+        tell(self, .said)
+    }
+
+    /// Whether a message is the program's: from its main process, its process group, one that descends from it, or one that has ended since
+    /// and was of our user.
+    private func isOwn(_ sender: NotifySocket.Sender) -> Bool {
+        if sender.pid == child.pid || sender.pid == mainPid { return true }
+        let group = getpgid(sender.pid)
+        if group < 0 { return errno == ESRCH && (sender.user == geteuid() || sender.user == 0) }
+        return group == child.pid || isBelow(sender.pid)
+    }
+
+    /// Whether a process descends from the child, as far as its ancestors live.
+    private func isBelow(_ pid: CInt) -> Bool {
+        var pid = pid
+        for _ in 0..<64 {
+            if pid == child.pid || getpgid(pid) == child.pid { return true }
+            guard let status = MemoryAccounts.text("/proc/\(pid)/status"),
+                let line = status.split(separator: "\n").first(where: { $0.hasPrefix("PPid:") }),
+                let parent = CInt(line.dropFirst(5).drop(while: \.isWhitespace)), parent > 1
+            else { return false }
+            // A daemon of its, which is a child of ours now.
+            if parent == getpid() { return true }
+            pid = parent
+        }
+        return false
+    }
+
+    private func extend(by time: Duration) {
+        let date = HostRunLoop.Instant.now.advanced(by: time)
+        for timer in [startTimer, stopTimer] {
+            if let timer, timer.isValid, timer.nextFireDate < date { timer.nextFireDate = date }
+        }
+    }
+
+    private func armWatchdog() {
+        guard let watchdog, state == .ready else { return }
+        watchdogTimer?.invalidate()
+        watchdogTimer = timer("is to say that it lives", after: watchdog) {
+            $0.noteSilence("it said nothing for \(watchdog.inPlainWords)")
+        }
+    }
+
+    private func noteSilence(_ reason: String) {
+        Log.write("\(program.name): ended by its watchdog: \(reason)")
+        // SIGABRT as systemd: a program with Holdfast inside writes a report of it, and others a core dump.
+        end(because: .watchdog(watchdog ?? .zero), SIGABRT)
+    }
+
+    private func noteNoAnswer(_ what: String) {
+        Log.write("\(program.name): ended by its probe: \(what)")
+        end(because: .probe(what), SIGABRT)
+    }
+
+    // MARK: Ending
+
+    /// Asks the process to end, and kills it when it does not within the program's time.
+    func stop(because reason: String, signal: CInt? = nil) {
+        end(because: .stop(by: reason), signal ?? program.stopSignal)
+    }
+
+    /// Passes a signal on.
+    func forward(_ signal: CInt) {
+        guard isRunning else { return }
+        if let mainPid, mainPid != child.pid { _ = kill(mainPid, signal) } else { child.signal(signal) }
+    }
+
+    private func end(because order: DeathFacts.Order, _ signal: CInt) {
+        guard isRunning else { return }
+        if self.order == nil {
+            self.order = order
+            // Before anything is sent: afterwards they are elsewhere.
+            if case .stop = order {} else { threads = ThreadPlaces.lines(of: pid) }
+        }
+        startTimer?.invalidate()
+        watchdogTimer?.invalidate()
+        prober?.end()
+        forward(signal)
+        // What was stopped takes no signal but SIGKILL.
+        child.signalGroup(SIGCONT)
+        guard stopTimer == nil else { return }
+        stopTimer = timer("is to have ended", after: program.stopTimeout) { $0.killNow() }
+    }
+
+    private func killNow() {
+        Log.write("\(program.name): has not ended within \(program.stopTimeout.inPlainWords), and is killed")
+        wasKilled = true
+        child.signalGroup(SIGKILL)
+        forward(SIGKILL)
+    }
+
+    /// Takes the end of a process, if it is of this generation and its end matters.
+    ///
+    /// - Parameter event: What waitid(2) says; its end was not taken yet.
+    /// - Returns: Whether it was taken.
+    func takeEnd(_ event: HFChildEvent) -> Bool {
+        if prober?.takeEnd(event) == true { return true }
+        guard isRunning, event.pid == child.pid || event.pid == mainPid else { return false }
+        var taken = HFChildEvent()
+        if event.pid == child.pid, let mainPid, kill(mainPid, 0) == 0 {
+            // The first process of a daemon has done its work.
+            _ = unsafe hf_child_take(event.pid, &taken)
+            return true
+        }
+        child.takeOutcome()
+        // While the kernel knows it still.
+        let after = memoryBefore.map { $0.again(pid: event.pid) } ?? MemoryAccounts(pid: event.pid)
+        let limits = ResourceLimits(pid: event.pid) ?? limits
+        guard unsafe hf_child_take(event.pid, &taken) == 1 else { return false }
+        child.errors.drain()
+        child.noteTaken()
+        let usage = DeathRecord.Usage(taken)
+        let end: ProcessEnd = event.code == CLD_EXITED ? .exited(event.status) : .signalled(event.status)
+        let facts = DeathFacts(
+            status: child.failure.map { .exited($0.status) } ?? end,
+            dumpedCore: event.code == CLD_DUMPED,
+            startFailure: child.failure,
+            order: order,
+            threads: threads,
+            wasKilledByUs: wasKilled,
+            before: memoryBefore,
+            after: after,
+            log: kernelLog.entries(of: event.pid),
+            isLogReadable: kernelLog.isReadable,
+            limits: limits,
+            processorSeconds: usage.userSeconds + usage.systemSeconds,
+            saidNoMemory: DeathFacts.saysNoMemory(child.errors.tail)
+        )
+        clear(facts, usage)
+        return true
+    }
+
+    /// Ends what is left of the process group: SIGTERM, and SIGKILL when that takes too long.
+    private func clear(_ facts: DeathFacts, _ usage: DeathRecord.Usage) {
+        for timer in [startTimer, stopTimer, watchdogTimer] { timer?.invalidate() }
+        stopTimer = nil
+        prober?.end()
+        notify?.close()
+        let hasGroup = child.hasGroup
+        state = hasGroup ? .clearing : .over
+        if hasGroup {
+            child.signalGroup(wasKilled ? SIGKILL : SIGTERM)
+            child.signalGroup(SIGCONT)
+            stopTimer = timer("leaves processes", after: program.stopTimeout) { $0.child.signalGroup(SIGKILL) }
+        }
+        tell(self, .ended(facts, usage))
+        if !hasGroup { tell(self, .over) }
+    }
+
+    /// Looks whether everything has ended; called when an end of somebody else's was taken.
+    func noteOrphan() {
+        guard state == .clearing, !child.hasGroup else { return }
+        stopTimer?.invalidate()
+        stopTimer = nil
+        state = .over
+        tell(self, .over)
+    }
+
+    private func timer(
+        _ purpose: String,
+        after wait: Duration,
+        _ perform: @escaping @MainActor (Generation) -> Void
+    ) -> HostRunLoop.Timer {
+        let timer = HostRunLoop.Timer(label: "\(program.name) \(purpose)", after: wait) { [weak self] _ in
+            if let self { perform(self) }
+        }
+        HostRunLoop.main.add(timer, to: .common)
+        return timer
+    }
+}
+
+extension DeathRecord.Usage {
+    /// What the kernel says of a child that was taken.
+    init(_ event: HFChildEvent) {
+        self.init(
+            userSeconds: Double(event.user_microseconds) / 1e6,
+            systemSeconds: Double(event.system_microseconds) / 1e6,
+            peakBytes: event.peak_kilobytes * 1024,
+            majorFaults: event.major_faults
+        )
+    }
+}

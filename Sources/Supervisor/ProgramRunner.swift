@@ -1,0 +1,544 @@
+internal import CLinuxShims
+internal import Glibc
+internal import LinuxSystem
+internal import RunLoops
+
+/// Keeps one program running: decides what follows the end of each of its processes.
+///
+/// ```
+/// idle ──▶ starting ──▶ ready ──end──▶ clearing ──▶ waiting ──▶ starting …
+///                                                └──▶ ended
+/// ```
+/// A hand-over has two processes: the successor is started beside the current one, which is told to end when the successor is ready.
+@MainActor
+final class ProgramRunner {
+    /// Where it is.
+    enum State: Equatable {
+        /// Not started yet, or held until others are ready.
+        case idle
+        /// A process runs, and has not said that it is ready.
+        case starting
+        /// A process runs and is ready.
+        case ready
+        /// The process has ended, and others of its process group are being ended.
+        case clearing
+        /// The next process is started later.
+        case waiting
+        /// Nothing is started any more.
+        case ended
+    }
+
+    /// What the supervisor has to do with it.
+    struct Connections {
+        let environment: [String: String]
+        let sockets: [ListeningSockets.Socket]
+        /// The terminal to hand over; nil without one.
+        let terminal: CInt?
+        let state: StateFolder?
+        let kernelLog: KernelLog
+        let terminationLog: String?
+        /// Called after each change of state.
+        let changed: @MainActor (ProgramRunner) -> Void
+        /// Called when it has ended and nobody had asked for that, before anything follows.
+        let died: @MainActor (ProgramRunner) -> Void
+    }
+
+    /// What is done when the process has ended: nil for what the program's policy says.
+    private enum Intention { case stop, restart, hold }
+
+    /// What follows the end of the process that was seen last.
+    private enum Next {
+        case start(Duration)
+        case hold, end
+    }
+
+    let program: Program
+    private let connections: Connections
+    private(set) var state = State.idle {
+        didSet { if state != oldValue { connections.changed(self) } }
+    }
+    /// The process that serves, or is to.
+    private(set) var current: Generation?
+    /// The one that is to take over.
+    private(set) var successor: Generation?
+    /// The one that stands by, or is to.
+    private(set) var standby: Generation?
+    private let standbyPlace: StandbyPlace?
+    private var standbyTimer: HostRunLoop.Timer?
+    /// How many that were to stand by have ended in a row.
+    private var standbyEnds = 0
+    /// Those that were told to end because another one serves.
+    private var leaving: [Generation] = []
+    private(set) var count: EndCount
+    /// How the last process has ended.
+    private(set) var lastStatus: ProcessEnd?
+    private(set) var lastVerdict: DeathVerdict?
+    /// Why the last successor did not take over.
+    private(set) var lastHandOverFailure: String?
+    /// How many hand-overs were begun and have ended, whichever way.
+    private(set) var handOversEnded = 0
+    /// Whether it was given up: too many early ends.
+    private(set) var hasGivenUp = false
+    /// When the next process is started, in nanoseconds of CLOCK_MONOTONIC.
+    private(set) var startsAt: Int64?
+
+    private let kept = DescriptorStore()
+    private let backlog: BacklogWait
+    private var intention: Intention?
+    private var next = Next.end
+    /// Whether it was started before by this supervisor.
+    private var wasStarted = false
+    /// Whether its next start waits for those of others.
+    private var isHeld = false
+    private var startTimer: HostRunLoop.Timer?
+    private var healthTimer: HostRunLoop.Timer?
+
+    init(_ program: Program, _ connections: Connections) {
+        self.program = program
+        self.connections = connections
+        backlog = BacklogWait(program, connections.sockets)
+        standbyPlace = program.hasStandby ? StandbyPlace() : nil
+        count = connections.state?.count(of: program.name) ?? EndCount()
+    }
+
+    /// The process that counts.
+    var pid: CInt? { current.flatMap { $0.isRunning ? $0.pid : nil } }
+
+    /// All processes.
+    private var generations: [Generation] { [current, successor, standby].compactMap(\.self) + leaving }
+
+    // MARK: Starting
+
+    /// Starts it: at once, or the first time after the wait that an earlier supervisor had begun.
+    func start() {
+        guard state == .idle else { return }
+        isHeld = false
+        if wasStarted { return startNow() }
+        // Who starts a program once wants it now.
+        let before = program.restarts == .never ? 0 : count.earlyEnds
+        let wait = program.backOff.wait(afterEarlyEnds: before, jitter: .random(in: 0...1))
+        if wait > .zero {
+            Log.write("\(program.name): \(count.earlyEnds) early ends before; starts in \(wait.inPlainWords)")
+        }
+        start(after: wait)
+    }
+
+    private func start(after wait: Duration) {
+        guard wait > .zero else { return startNow() }
+        backlog.begin()
+        startsAt = MonotonicClock.nanoseconds + wait.nanosecondCount
+        let timer = HostRunLoop.Timer(label: "\(program.name) starts again", after: wait) { [weak self] _ in
+            self?.startNow()
+        }
+        startTimer = timer
+        HostRunLoop.main.add(timer, to: .common)
+        state = .waiting
+    }
+
+    private func startNow() {
+        startTimer?.invalidate()
+        startsAt = nil
+        if isHeld {
+            state = .idle
+            return
+        }
+        backlog.end()
+        wasStarted = true
+        intention = nil
+        do {
+            current = try makeGeneration()
+            state = .starting
+        } catch {
+            current = nil
+            finish(DeathFacts(status: .exited(error.status), startFailure: error), DeathRecord.Usage(), of: nil)
+            goOn()
+        }
+    }
+
+    private func makeGeneration(standsBy: Bool = false) throws(StartFailure) -> Generation {
+        let provisions = Child.Provisions(
+            descriptors: connections.sockets.map { ($0.name, $0.descriptor) } + kept.descriptors,
+            terminal: connections.terminal,
+            standby: standbyPlace.map { ($0.page, $0.event, standsBy) }
+        )
+        return try Generation(
+            program,
+            environment: connections.environment,
+            provisions,
+            kernelLog: connections.kernelLog
+        ) { [weak self] generation, event in
+            self?.note(event, of: generation)
+        }
+    }
+
+    private func note(_ event: Generation.Event, of generation: Generation) {
+        switch event {
+        case .ready: noteReady(generation)
+        case .standsBy: noteStandsBy(generation)
+        case .ended(let facts, let usage): noteEnd(facts, usage, of: generation)
+        case .over: noteOver(generation)
+        case .said: connections.changed(self)
+        case .stores(let descriptors, let name, let isPolled):
+            let refused = kept.keep(descriptors, name: name, isPolled: isPolled)
+            guard refused > 0 else { return }
+            Log.write("\(program.name): \(refused) descriptors are not kept; \(DescriptorStore.most) are the most")
+        case .removes(let name): kept.remove(named: name)
+        }
+    }
+
+    private func noteReady(_ generation: Generation) {
+        if generation === successor { return takeOver(generation) }
+        if generation === standby { return noteReleased(generation) }
+        guard generation === current else { return }
+        watchHealth(of: generation)
+        state = .ready
+        startStandby()
+    }
+
+    private func watchHealth(of generation: Generation) {
+        healthTimer?.invalidate()
+        guard count.earlyEnds > 0 else { return }
+        let left = program.backOff.healthyAfter - generation.child.age
+        let timer = HostRunLoop.Timer(label: "\(program.name) counts as healthy", after: max(.zero, left)) {
+            [weak self] _ in
+            self?.count.noteHealth()
+            self?.writeCount()
+            self?.startStandby()
+        }
+        healthTimer = timer
+        HostRunLoop.main.add(timer, to: .common)
+    }
+
+    // MARK: Hand-over
+
+    /// Starts the next process beside the one that serves, which goes on until the next one is ready.
+    ///
+    /// If the next one does not become ready, nothing has happened but a report.
+    ///
+    /// - Parameter reason: Who wants that, in words.
+    func handOver(because reason: String) {
+        guard state == .ready, current != nil else { return restart(because: reason) }
+        guard successor == nil else { return }
+        lastHandOverFailure = nil
+        do {
+            successor = try makeGeneration()
+        } catch {
+            finish(DeathFacts(status: .exited(error.status), startFailure: error), DeathRecord.Usage(), of: nil)
+            handOverFailed("\(error.text)")
+        }
+        connections.changed(self)
+    }
+
+    private func takeOver(_ generation: Generation) {
+        let before = current
+        successor = nil
+        current = generation
+        count.noteRestart()
+        count.noteHealth()
+        writeCount()
+        if let before {
+            leaving.append(before)
+            before.stop(because: "process \(generation.pid) has taken over")
+        }
+        // It is of the program before.
+        dropStandby(because: "process \(generation.pid) has taken over")
+        handOversEnded += 1
+        connections.changed(self)
+    }
+
+    private func handOverFailed(_ reason: String) {
+        successor = nil
+        lastHandOverFailure = reason
+        handOversEnded += 1
+        Log.write("\(program.name): the next process did not become ready, the one before goes on")
+    }
+
+    // MARK: Standby
+
+    /// Starts a process that stands by, unless there is one, or the one that serves has not shown that it lives.
+    private func startStandby() {
+        guard let standbyPlace, standby == nil, state == .ready, intention == nil, count.earlyEnds == 0 else { return }
+        standbyTimer?.invalidate()
+        standbyPlace.clear()
+        do {
+            standby = try makeGeneration(standsBy: true)
+        } catch {
+            Log.write("\(program.name): no process stands by: \(error.text)")
+            startStandbyLater()
+        }
+    }
+
+    private func startStandbyLater() {
+        standbyEnds += 1
+        let wait = program.backOff.wait(afterEarlyEnds: standbyEnds, jitter: .random(in: 0...1))
+        let timer = HostRunLoop.Timer(label: "\(program.name) is to stand by", after: max(wait, .milliseconds(100))) {
+            [weak self] _ in
+            self?.startStandby()
+        }
+        standbyTimer = timer
+        HostRunLoop.main.add(timer, to: .common)
+    }
+
+    private func noteStandsBy(_ generation: Generation) {
+        guard generation === standby, let standbyPlace else { return }
+        standbyEnds = 0
+        standbyPlace.noteReady()
+        connections.changed(self)
+    }
+
+    /// The process that stood by serves: the one before has told it to, from its fault handler, and is about to end.
+    private func noteReleased(_ generation: Generation) {
+        guard generation.wasStandingBy else {
+            Log.write("\(program.name): it cannot stand by: --standby needs Holdfast inside")
+            standby = nil
+            leaving.append(generation)
+            generation.stop(because: "it cannot stand by")
+            return
+        }
+        standby = nil
+        if let before = current {
+            leaving.append(before)
+            count.note(lived: before.child.age, isSuccess: false, program.backOff)
+        }
+        current = generation
+        count.noteRestart()
+        writeCount()
+        watchHealth(of: generation)
+        state = .ready
+        startStandby()
+        connections.changed(self)
+    }
+
+    private func dropStandby(because reason: String) {
+        guard let standby else { return }
+        standbyPlace?.clear()
+        self.standby = nil
+        leaving.append(standby)
+        standby.stop(because: reason)
+    }
+
+    // MARK: Ending
+
+    /// Ends it for good.
+    ///
+    /// - Parameters:
+    ///   - reason: Who wants that, in words.
+    ///   - signal: What it gets; nil for the program's stop signal.
+    func stop(because reason: String, signal: CInt? = nil) {
+        intention = .stop
+        switch state {
+        case .idle, .waiting:
+            startTimer?.invalidate()
+            backlog.end()
+            startsAt = nil
+            if generations.isEmpty { state = .ended } else { next = .end }
+        case .starting, .ready, .clearing, .ended: break
+        }
+        for generation in generations { generation.stop(because: reason, signal: signal) }
+    }
+
+    /// Ends the process and starts the next one, without a wait.
+    func restart(because reason: String) {
+        switch state {
+        case .waiting, .idle, .ended:
+            count.noteHealth()
+            writeCount()
+            hasGivenUp = false
+            isHeld = false
+            startNow()
+        case .starting, .ready:
+            if intention != .stop { intention = .restart }
+            successor?.stop(because: reason)
+            dropStandby(because: reason)
+            current?.stop(because: reason)
+        case .clearing: if intention != .stop { intention = .restart }
+        }
+    }
+
+    /// Ends the process, and starts the next one when the supervisor says so.
+    func hold(because reason: String) {
+        switch state {
+        case .starting, .ready:
+            if intention != .stop { intention = .hold }
+            successor?.stop(because: reason)
+            dropStandby(because: reason)
+            current?.stop(because: reason)
+        case .waiting, .clearing: isHeld = true
+        case .idle, .ended: break
+        }
+    }
+
+    /// Has the start after the end that was just seen wait for those of others.
+    func holdNext() { isHeld = true }
+
+    /// Whether its process runs and was told to end.
+    var isBeingEnded: Bool { intention != nil && (state == .ready || state == .starting) }
+
+    /// Passes a signal on.
+    func forward(_ signal: CInt) { for generation in generations { generation.forward(signal) } }
+
+    /// Takes the end of a process, if it is one of this program that counts.
+    ///
+    /// - Parameter event: What waitid(2) says; its end was not taken yet.
+    /// - Returns: Whether it was taken.
+    func takeEnd(_ event: HFChildEvent) -> Bool { generations.contains { $0.takeEnd(event) } }
+
+    /// Looks whether what processes have left has ended.
+    func noteOrphan() { for generation in generations { generation.noteOrphan() } }
+
+    private func noteEnd(_ facts: DeathFacts, _ usage: DeathRecord.Usage, of generation: Generation) {
+        if generation === current {
+            healthTimer?.invalidate()
+            // Before anything is written down: others wait.
+            if let standby, standby.state == .standingBy, successor == nil, intention == nil,
+                program.isStarted(after: facts.status)
+            {
+                standbyPlace?.release()
+                standby.noteReleased()
+                self.standby = nil
+                successor = standby
+            }
+            finish(facts, usage, of: generation)
+            // A successor that is under way has nobody to take over from.
+            if let successor {
+                self.successor = nil
+                leaving.append(generation)
+                current = successor
+                count.noteRestart()
+                state = .starting
+            } else if generation.state == .clearing {
+                state = .clearing
+            }
+        } else {
+            let isSuccessor = generation === successor
+            report(facts, usage, of: generation, isSuccessor ? "The one before goes on." : "Another one serves.")
+            if generation === standby {
+                standbyPlace?.clear()
+                standby = nil
+                leaving.append(generation)
+                startStandbyLater()
+            }
+            if isSuccessor {
+                leaving.append(generation)
+                handOverFailed(DeathVerdict(of: facts).sentence)
+            }
+            connections.changed(self)
+        }
+    }
+
+    private func noteOver(_ generation: Generation) {
+        leaving.removeAll { $0 === generation }
+        if generation === current {
+            current = nil
+            goOn()
+        } else if current == nil, successor == nil, leaving.isEmpty, intention == .stop {
+            state = .ended
+        } else {
+            connections.changed(self)
+        }
+    }
+
+    /// Counts an end, decides what follows, and writes it down.
+    private func finish(_ facts: DeathFacts, _ usage: DeathRecord.Usage, of generation: Generation?) {
+        let lived = generation?.child.age ?? .zero
+        lastStatus = facts.status
+        lastVerdict = DeathVerdict(of: facts)
+        if intention == nil {
+            count.note(lived: lived, isSuccess: program.isSuccess(facts.status), program.backOff)
+            if successor == nil { connections.died(self) }
+        }
+        let action = successor == nil ? decide(facts.status, lived) : "The next one is under way."
+        writeCount()
+        report(facts, usage, of: generation, action)
+    }
+
+    /// Decides what follows, and says so.
+    private func decide(_ status: ProcessEnd, _ lived: Duration) -> String {
+        switch intention {
+        case .stop:
+            next = .end
+            return "It is not started again."
+        case .restart:
+            next = .start(.zero)
+            return "It starts again at once."
+        case .hold:
+            next = .hold
+            return "It starts again after others."
+        case nil: break
+        }
+        guard program.isStarted(after: status) else {
+            next = .end
+            return "It is not started again (--restart \(program.restarts.rawValue))."
+        }
+        if let most = program.givesUpAfter, count.earlyEnds >= most {
+            hasGivenUp = true
+            next = .end
+            return "It is given up after \(count.earlyEnds) early ends (--give-up-after)."
+        }
+        var wait = program.backOff.wait(afterEarlyEnds: count.earlyEnds, jitter: .random(in: 0...1))
+        // A success costs no wait. But one that ends as it begins, again and again, must not use up a processor.
+        if wait == .zero, lived < program.backOff.base { wait = program.backOff.base - lived }
+        next = .start(wait)
+        return wait == .zero ? "It starts again at once." : "It starts again in \(wait.inPlainWords)."
+    }
+
+    private func report(
+        _ facts: DeathFacts,
+        _ usage: DeathRecord.Usage,
+        of generation: Generation?,
+        _ action: String
+    ) {
+        let child = generation?.child
+        let verdict = DeathVerdict(of: facts)
+        Log.write("\(program.name)\(child.map { " (pid \($0.pid))" } ?? ""): \(verdict.sentence) \(action)")
+        let now = RealtimeClock.nanoseconds
+        let record = DeathRecord(
+            program: program,
+            pid: generation?.pid ?? 0,
+            supervisor: getpid(),
+            file: child?.file ?? program.command[0],
+            began: child?.startedRealtime ?? now,
+            ended: now,
+            restarts: count.restarts,
+            facts: facts,
+            verdict: verdict,
+            usage: usage,
+            action: action,
+            wasReady: generation?.wasReady ?? false,
+            statusText: generation?.statusText,
+            lastOutput: child?.errors.tail ?? []
+        )
+        if let path = connections.terminationLog { TerminationLog.write(record, to: path) }
+        do {
+            try connections.state?.write(record)
+        } catch {
+            Log.write("\(program.name): the record of this death cannot be written: \(error)")
+        }
+    }
+
+    private func writeCount() {
+        // Without it only a later supervisor waits less.
+        try? connections.state?.write(count, of: program.name)
+    }
+
+    /// Does what follows, when nothing of the process is left.
+    private func goOn() {
+        // What was asked for meanwhile counts.
+        switch intention {
+        case .stop: next = .end
+        case .restart: next = .start(.zero)
+        case .hold, nil: break
+        }
+        switch next {
+        case .end:
+            if leaving.isEmpty { state = .ended } else { intention = .stop }
+        case .hold:
+            count.noteRestart()
+            state = .idle
+        case .start(let wait):
+            count.noteRestart()
+            writeCount()
+            start(after: wait)
+        }
+    }
+}

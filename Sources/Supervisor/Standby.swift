@@ -1,0 +1,45 @@
+internal import CLinuxShims
+internal import CRecordLayout
+internal import Glibc
+internal import LinuxSystem
+internal import RunLoops
+
+/// The place of a process that stands by: what it shares with the one that serves, and when there is one.
+///
+/// The process that serves may release it, from its fault handler; if it could not, the supervisor does when that process has ended.
+@MainActor
+@safe
+final class StandbyPlace {
+    /// The descriptors of the page and of the event that is waited for.
+    let page: CInt
+    let event: CInt
+    private let mapped: UnsafeMutablePointer<HFStandbyPage>
+
+    /// Makes a place; nil if the kernel has no room.
+    init?() {
+        let page = hf_shared_page_make()
+        guard page >= 0, let mapped = unsafe hf_shared_page_map(page) else { return nil }
+        let event = eventfd(0, CInt(EFD_CLOEXEC) | CInt(EFD_NONBLOCK))
+        guard event >= 0 else { return nil }
+        self.page = page
+        self.event = event
+        unsafe self.mapped = mapped.assumingMemoryBound(to: HFStandbyPage.self)
+        unsafe self.mapped.pointee.magic = HF_STANDBY_MAGIC
+    }
+
+    /// Nobody stands by.
+    func clear() {
+        unsafe hf_standby_set(mapped, UInt32(HF_STANDBY_NONE))
+        EventDescriptor.clear(event)
+    }
+
+    /// A process stands by.
+    func noteReady() { unsafe hf_standby_set(mapped, UInt32(HF_STANDBY_READY)) }
+
+    /// Tells the process that stands by to serve, also if somebody has before: an event more does no harm.
+    func release() {
+        _ = unsafe hf_standby_claim(mapped)
+        var one: UInt64 = 1
+        _ = unsafe write(event, &one, MemoryLayout<UInt64>.size)
+    }
+}

@@ -1,0 +1,95 @@
+internal import Glibc
+internal import LinuxSystem
+internal import SystemPackage
+
+/// The supervisor's files in the store: what outlives it.
+///
+/// ```
+/// STORE/spool/PID-TIME.death   deaths of which there is no report yet
+/// STORE/run/NAME.count         how often a program has ended early
+/// STORE/run/NAME.sock          where a supervisor listens to `holdfast status` and the like
+/// ```
+struct StateFolder: Sendable {
+    let store: FilePath
+
+    private var run: FilePath { store.appending("run") }
+
+    /// Makes the folders.
+    ///
+    /// - Throws: The error of a call, such as `EROFS`.
+    func create() throws(Errno) {
+        for folder in [store, run, store.appending("spool")] { try FileDirectory.create(at: folder) }
+        try FileDirectory(at: run).closeToOthers()
+    }
+
+    /// The name of a program's file.
+    private static func fileName(_ program: String) -> String {
+        let name = program.unicodeScalars.prefix(64).map { scalar in
+            scalar.isASCII && (scalar.properties.isAlphabetic || "0123456789-_.".unicodeScalars.contains(scalar))
+                ? Character(scalar) : "_"
+        }
+        return name.first == "." || name.isEmpty ? "_" + String(name) : String(name)
+    }
+
+    /// Where a supervisor listens.
+    func socket(of program: String) -> FilePath { run.appending("\(Self.fileName(program)).sock") }
+
+    /// The sockets of all supervisors that use the store.
+    func sockets() -> [FilePath] {
+        guard let folder = try? FileDirectory(at: run), let names = try? folder.names() else { return [] }
+        return names.filter { $0.hasSuffix(".sock") }.sorted().map { run.appending($0) }
+    }
+
+    /// What is known of the ends of a program.
+    func count(of program: String) -> EndCount {
+        guard let folder = try? FileDirectory(at: run),
+            let file = try? folder.open("\(Self.fileName(program)).count"),
+            let bytes = try? file.readAll(limit: 4096)
+        else { return EndCount() }
+        return EndCount(text: String(decoding: bytes, as: UTF8.self))
+    }
+
+    /// Writes that.
+    func write(_ count: EndCount, of program: String) throws(Errno) {
+        try replace("\(Self.fileName(program)).count", in: run, with: count.text, synchronizes: false)
+    }
+
+    /// Writes the record of a death.
+    func write(_ record: DeathRecord) throws(Errno) {
+        try replace(
+            "\(record.pid)-\(record.ended).death",
+            in: store.appending("spool"),
+            with: record.json,
+            synchronizes: true
+        )
+    }
+
+    /// Writes a file so that there is either the old one or the new one.
+    private func replace(
+        _ name: String,
+        in folder: FilePath,
+        with text: String,
+        synchronizes: Bool
+    ) throws(Errno) {
+        let path = folder.appending(name)
+        let temporary = folder.appending(".\(name).\(getpid()).new")
+        let flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW
+        let file = OwnedDescriptor(
+            takingOver: try SystemCall.checked {
+                unsafe temporary.withPlatformString { unsafe Glibc.open($0, flags, 0o600) }
+            }
+        )
+        do {
+            try file.writeAll(Array(text.utf8))
+            if synchronizes { try file.synchronize() }
+            try SystemCall.checked {
+                unsafe temporary.withPlatformString { old in
+                    unsafe path.withPlatformString { unsafe rename(old, $0) }
+                }
+            }
+        } catch {
+            _ = unsafe temporary.withPlatformString { unsafe unlink($0) }
+            throw error
+        }
+    }
+}

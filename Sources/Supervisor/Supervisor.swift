@@ -1,0 +1,467 @@
+internal import CLinuxShims
+internal import Glibc
+internal import LinuxSystem
+internal import RunLoops
+package import SystemPackage
+
+/// The process above: runs programs until they have ended for good, and ends as they did.
+///
+/// One in a process, on its main loop. As process 1 it is the parent of all orphans; else it asks to be (PR_SET_CHILD_SUBREAPER).
+@MainActor
+package final class Supervisor {
+    /// What happens to the others when a program has ended that nobody stopped, as Erlang's supervisors have it.
+    package enum Strategy: String, Sendable, CaseIterable {
+        /// Nothing.
+        case oneForOne = "one_for_one"
+        /// Those that were started after it are started again, too.
+        case restForOne = "rest_for_one"
+        /// All are.
+        case oneForAll = "one_for_all"
+    }
+
+    /// What it is to do.
+    package struct Plan: Sendable {
+        /// The programs, in the order in which they are started; not empty.
+        package var programs: [Program]
+        package var strategy = Strategy.oneForOne
+        /// Where reports go; nil for nowhere.
+        package var store: FilePath?
+        /// Where it takes orders; nil for a socket in the store.
+        package var control: FilePath?
+        /// The file that gets the newest diagnosis.
+        package var terminationLog = "/dev/termination-log"
+        /// The environment that it began with.
+        package var environment: [String: String]
+
+        package init(programs: [Program], environment: [String: String]) {
+            self.programs = programs
+            self.environment = environment
+        }
+    }
+
+    /// The status of a supervisor that has given up: the one that EventHost has for the same.
+    package static let gaveUpStatus: CInt = 125
+
+    private let plan: Plan
+    private let manager: ServiceManager
+    private let sockets: ListeningSockets
+    private let signals: CInt
+    private var runners: [ProgramRunner] = []
+    private var control: ControlServer?
+    private var sources: [HostRunLoop.PortSource] = []
+    /// The terminal whose foreground the program is; nil without one.
+    private let terminal: CInt?
+    private var isStopping = false
+    private var isReadyTold = false
+    private var status: CInt = 0
+    private var killer: HostRunLoop.Timer?
+
+    /// A supervisor that cannot begin, and what to do.
+    package struct StartError: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// Takes over signals, sockets and children.
+    ///
+    /// - Parameter plan: What to do.
+    /// - Throws: `StartError`.
+    package init(_ plan: Plan) throws(StartError) {
+        self.plan = plan
+        _ = hf_close_on_exec_from(3)
+        sockets = ListeningSockets(environment: plan.environment)
+        manager = ServiceManager(environment: plan.environment)
+        if getpid() != 1 { _ = hf_become_subreaper() }
+        signals = hf_signals_take()
+        guard signals >= 0 else { throw StartError(description: "no signals can be taken: \(Errno(rawValue: errno))") }
+        // With several programs nobody can say whose it is. And one that is started again would take every interrupt for itself.
+        let isForeground = isatty(STDIN_FILENO) == 1 && tcgetpgrp(STDIN_FILENO) == getpgrp()
+        let isCommand = plan.programs.count == 1 && plan.programs[0].restarts == .never
+        terminal = isForeground && isCommand ? STDIN_FILENO : nil
+        for program in plan.programs {
+            for (index, address) in program.listens.enumerated() {
+                let name = program.listens.count == 1 ? program.name : "\(program.name)-\(index + 1)"
+                do {
+                    try sockets.open(address, name: name, for: program.name)
+                } catch {
+                    throw StartError(description: Self.cannotListen(address, error))
+                }
+            }
+        }
+        sockets.keepInherited()
+        manager.store(sockets.sockets)
+    }
+
+    private static func cannotListen(_ address: ListenAddress, _ error: Errno) -> String {
+        let advice =
+            switch error {
+            case .addressInUse: "; somebody listens there already (ss -ltnp shows who)"
+            case .permissionDenied:
+                "; a port below 1024 needs CAP_NET_BIND_SERVICE, a socket's folder the permission to write"
+            case .addressNotAvailable: "; this machine has no such address"
+            default: ""
+            }
+        return "cannot listen at \(address): \(error)\(advice)"
+    }
+
+    /// Runs the programs.
+    ///
+    /// - Returns: The exit status for the process: that of the one program, or of the first that has failed.
+    package func run() -> CInt {
+        let state = openState()
+        let kernelLog = KernelLog()
+        let environment = Self.passedOn(plan.environment)
+        for program in plan.programs {
+            let connections = ProgramRunner.Connections(
+                environment: environment,
+                sockets: sockets.sockets(for: program.name),
+                terminal: terminal,
+                state: state,
+                kernelLog: kernelLog,
+                terminationLog: plan.terminationLog.isEmpty ? nil : plan.terminationLog,
+                changed: { [weak self] runner in self?.note(runner) },
+                died: { [weak self] runner in self?.holdOthers(runner) }
+            )
+            runners.append(ProgramRunner(program, connections))
+        }
+        serve(signals, "signals") { [self] in takeSignals() }
+        openControl(state)
+        // In the loop: a program that cannot be started ends it.
+        let begin = HostRunLoop.Timer(label: "programs begin", after: .zero) { [self] _ in startNext() }
+        HostRunLoop.main.add(begin, to: .common)
+        HostRunLoop.main.run()
+        return status
+    }
+
+    private func serve(_ descriptor: CInt, _ label: String, _ perform: @escaping @MainActor () -> Void) {
+        let source = HostRunLoop.PortSource(label: label, descriptor: .init(rawValue: descriptor)) { _, _ in perform() }
+        sources.append(source)
+        _ = try? HostRunLoop.main.add(source, to: .common)
+    }
+
+    private func openState() -> StateFolder? {
+        guard let store = plan.store else {
+            Log.write("no store: deaths are told here only, and waits are forgotten; --store DIR names one")
+            return nil
+        }
+        let state = StateFolder(store: store)
+        do {
+            try state.create()
+            return state
+        } catch {
+            Log.write(
+                "\(store): \(error): deaths are told here only, and waits are forgotten; --store DIR names another place"
+            )
+            return nil
+        }
+    }
+
+    private func openControl(_ state: StateFolder?) {
+        guard let path = plan.control ?? state?.socket(of: plan.programs[0].name) else { return }
+        do {
+            control = try ControlServer(at: path) { [weak self] request, answer in self?.obey(request, answer) }
+        } catch {
+            Log.write("\(path): \(error): no orders can be given; --control PATH names another socket")
+        }
+    }
+
+    /// The environment without what was said to this process alone.
+    private static func passedOn(_ environment: [String: String]) -> [String: String] {
+        let own: Set = [
+            "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES",
+            "HOLDFAST_STANDBY", "HOLDFAST_STANDBY_PID",
+        ]
+        return environment.filter { !own.contains($0.key) }
+    }
+
+    // MARK: Programs
+
+    /// Starts the first program that is to run and does not, when those before it are ready.
+    private func startNext() {
+        guard !isStopping else { return }
+        for runner in runners {
+            if runner.isBeingEnded { return }
+            switch runner.state {
+            case .idle:
+                runner.start()
+                // It may be ready by now, and so has called this again.
+                return
+            case .ready, .ended: continue
+            case .starting, .waiting, .clearing: return
+            }
+        }
+    }
+
+    private func note(_ runner: ProgramRunner) {
+        if runner.state == .ready || runner.state == .idle { startNext() }
+        tellManager()
+        control?.noteChange()
+        if runner.state == .ended { noteEnd(of: runner) }
+    }
+
+    /// Ends the programs that go with one that has ended: the latest first.
+    ///
+    /// They are started again in their order.
+    private func holdOthers(_ runner: ProgramRunner) {
+        guard plan.strategy != .oneForOne, !isStopping, let index = runners.firstIndex(where: { $0 === runner }) else {
+            return
+        }
+        if plan.strategy == .oneForAll { runner.holdNext() }
+        let others = plan.strategy == .oneForAll ? runners[...] : runners[(index + 1)...]
+        for other in others.reversed() where other !== runner {
+            other.hold(because: "\(runner.program.name) has ended, and the strategy is \(plan.strategy.rawValue)")
+        }
+    }
+
+    private func noteEnd(of runner: ProgramRunner) {
+        if runner.hasGivenUp {
+            status = Self.gaveUpStatus
+        } else if status == 0, let last = runner.lastStatus {
+            status = runner.program.isSuccess(last) ? 0 : last.shellStatus
+        }
+        if runners.count > 1, !isStopping {
+            // The others go on, unless it was given up.
+            if runner.hasGivenUp { return stop(because: "\(runner.program.name) was given up") }
+            startNext()
+        }
+        if isStopping { stopNext() }
+        guard runners.allSatisfy({ $0.state == .ended }) else { return }
+        endOrphans()
+    }
+
+    private func tellManager() {
+        let states = runners.map { runner in
+            let text = runner.current?.statusText.map { ": \($0)" } ?? ""
+            return "\(runner.program.name) \(runner.state)\(text)"
+        }
+        var message = "STATUS=\(states.joined(separator: ", "))"
+        if !isReadyTold, runners.allSatisfy({ $0.state == .ready }) {
+            isReadyTold = true
+            message = "READY=1\n" + message
+        }
+        manager.tell(message)
+    }
+
+    // MARK: The end
+
+    private func stop(because reason: String, signal: CInt? = nil) {
+        stopReason = (reason, signal)
+        if isStopping {
+            for runner in runners where runner.state != .ended { if let signal { runner.forward(signal) } }
+            return
+        }
+        isStopping = true
+        manager.tell("STOPPING=1\nSTATUS=stopping")
+        stopNext()
+    }
+
+    private var stopReason: (text: String, signal: CInt?) = ("", nil)
+
+    /// Stops the last program that runs: in the order opposite to that of the starts.
+    private func stopNext() {
+        guard let last = runners.last(where: { $0.state != .ended }) else { return endOrphans() }
+        last.stop(because: stopReason.text, signal: stopReason.signal)
+    }
+
+    /// Ends what is left of everybody's children: they would lose their parent, and as process 1 their namespace.
+    private func endOrphans() {
+        guard killer == nil else { return }
+        let left = Orphans.all()
+        guard !left.isEmpty else { return finish() }
+        for pid in left {
+            _ = kill(pid, SIGTERM)
+            _ = kill(pid, SIGCONT)
+        }
+        let limit = plan.programs.map(\.stopTimeout).max() ?? .seconds(10)
+        let timer = HostRunLoop.Timer(label: "orphans are to have ended", after: limit, repeating: .milliseconds(100)) {
+            _ in
+            for pid in Orphans.all() { _ = kill(pid, SIGKILL) }
+        }
+        killer = timer
+        HostRunLoop.main.add(timer, to: .common)
+    }
+
+    private func finish() {
+        killer?.invalidate()
+        control?.close()
+        if let terminal { _ = hf_terminal_take(terminal, getpgrp()) }
+        HostRunLoop.main.stop()
+    }
+
+    // MARK: Signals
+
+    private func takeSignals() {
+        var signal = HFSignal()
+        while unsafe hf_signalfd_next(signals, &signal) == 1 {
+            switch signal.number {
+            case SIGCHLD: reap()
+            case SIGTERM, SIGINT, SIGQUIT:
+                let name = SignalName.of(signal.number) ?? "signal \(signal.number)"
+                // 0 is a process of another namespace, such as the container's runtime.
+                let sender = signal.sender > 0 ? " from process \(signal.sender) of user \(signal.user)" : ""
+                stop(because: "the supervisor got \(name)\(sender)", signal: signal.number)
+            case SIGCONT: goOnInTerminal()
+            default:
+                // One of our own, such as SIGPIPE, is nobody else's.
+                if signal.sender == getpid() { continue }
+                for runner in runners { runner.forward(signal.number) }
+            }
+        }
+    }
+
+    /// Takes the ends of all children that have ended, ours and orphans.
+    private func reap() {
+        var event = HFChildEvent()
+        while unsafe hf_child_look(&event) == 1 {
+            if event.code == CLD_STOPPED || event.code == CLD_CONTINUED {
+                let isOurs = runners.contains { $0.pid == event.pid }
+                let isStop = event.code == CLD_STOPPED
+                _ = unsafe hf_child_take(event.pid, &event)
+                if isOurs, isStop { stopInTerminal() }
+                continue
+            }
+            let isTaken = runners.contains { $0.takeEnd(event) }
+            // What cannot be taken would be seen for ever.
+            if !isTaken, unsafe hf_child_take(event.pid, &event) != 1 { break }
+        }
+        for runner in runners { runner.noteOrphan() }
+        if killer != nil, Orphans.all().isEmpty { finish() }
+    }
+
+    // MARK: The terminal
+
+    /// The program was stopped by its terminal: we stop, too, so that the shell goes on.
+    private func stopInTerminal() {
+        guard let terminal, getpid() != 1, !isStopping else { return }
+        _ = hf_terminal_take(terminal, getpgrp())
+        _ = kill(getpid(), SIGSTOP)
+    }
+
+    /// The shell has continued us: so does the program.
+    private func goOnInTerminal() {
+        guard let terminal, let pid = runners.first?.pid else {
+            for runner in runners { runner.forward(SIGCONT) }
+            return
+        }
+        if tcgetpgrp(terminal) == getpgrp() { _ = hf_terminal_take(terminal, pid) }
+        _ = kill(-pid, SIGCONT)
+    }
+
+    // MARK: Orders
+
+    private func obey(_ request: ControlRequest, _ answer: ControlServer.Answer) {
+        let wanted = runners.filter { request.program == nil || $0.program.name == request.program }
+        guard !wanted.isEmpty else {
+            let names = runners.map(\.program.name).joined(separator: ", ")
+            return answer.fail("no program is called '\(request.program ?? "")'; there are: \(names)")
+        }
+        switch request.order {
+        case .status: answer.give(report.text)
+        case .describe: answer.give(wanted.map(\.description).joined(separator: "\n"))
+        case .probe:
+            let notReady = wanted.filter { $0.state != .ready }
+            if notReady.isEmpty { return answer.give("ready") }
+            answer.fail(notReady.map(\.description).joined(separator: "\n"))
+        case .stop:
+            answer.wait(for: { false }, then: "stopped")
+            stop(because: request.sender)
+        case .restart:
+            renew(wanted, because: request.sender, answer, "restarted")
+        case .upgrade: handOver(wanted, because: request.sender, answer)
+        case .reload:
+            for runner in wanted { if let signal = runner.program.reloadSignal { runner.forward(signal) } }
+            renew(wanted.filter { $0.program.reloadSignal == nil }, because: request.sender, answer, "reloaded")
+        }
+    }
+
+    /// Has next processes take over, and answers when they have, or when one could not.
+    private func handOver(_ wanted: [ProgramRunner], because reason: String, _ answer: ControlServer.Answer) {
+        let before = wanted.map { ($0, $0.pid, $0.handOversEnded) }
+        for runner in wanted { runner.handOver(because: reason) }
+        answer.wait(
+            for: { before.allSatisfy { runner, pid, _ in runner.state == .ready && runner.pid != pid } },
+            unless: { before.contains { runner, pid, ended in runner.handOversEnded != ended && runner.pid == pid } },
+            then: "upgraded"
+        )
+    }
+
+    /// Restarts programs, and answers when their next processes are ready.
+    private func renew(
+        _ wanted: [ProgramRunner],
+        because reason: String,
+        _ answer: ControlServer.Answer,
+        _ word: String
+    ) {
+        let before = wanted.map { ($0, $0.pid) }
+        for runner in wanted { runner.restart(because: reason) }
+        answer.wait(
+            for: { before.allSatisfy { runner, pid in runner.state == .ready && runner.pid != pid } },
+            unless: { before.contains { runner, _ in runner.state == .ended || runner.state == .waiting } },
+            then: word
+        )
+    }
+
+    /// What `holdfast status` shows.
+    private var report: JSONObject {
+        var object = JSONObject()
+        object.add("supervisor", Int(getpid()))
+        object.add("strategy", plan.strategy.rawValue)
+        object.add("stopping", isStopping)
+        object.add("programs", runners.map(\.report))
+        object.add(
+            "sockets",
+            sockets.sockets.map { socket in
+                var entry = JSONObject()
+                entry.add("name", socket.name)
+                entry.add("address", socket.address?.description ?? "given")
+                return entry
+            }
+        )
+        return object
+    }
+}
+
+extension ProgramRunner {
+    /// What `holdfast status` shows of it.
+    var report: JSONObject {
+        var object = JSONObject()
+        object.add("name", program.name)
+        object.add("command", program.command)
+        object.add("state", "\(state)")
+        if let pid { object.add("pid", Int(pid)) }
+        if let current { object.add("ageSeconds", current.child.age.secondCount) }
+        if let standby { object.add("standby", "\(standby.state == .standingBy ? "ready" : "starting")") }
+        if let successor { object.add("successor", Int(successor.pid)) }
+        if let lastHandOverFailure { object.add("lastUpgradeFailure", lastHandOverFailure) }
+        if let statusText = current?.statusText { object.add("status", statusText) }
+        object.add("restarts", count.restarts)
+        object.add("earlyEnds", count.earlyEnds)
+        if let startsAt {
+            object.add("startsInSeconds", max(0, Double(startsAt - MonotonicClock.nanoseconds) / 1e9))
+        }
+        if let lastVerdict {
+            object.add("lastEnd", lastVerdict.sentence)
+            object.add("lastCause", lastVerdict.cause.rawValue)
+        }
+        return object
+    }
+
+    /// What `holdfast status` shows of it without `--json`.
+    var description: String {
+        var parts = ["\(program.name): \(state)"]
+        if let pid { parts.append("pid \(pid)") }
+        if let current, pid != nil { parts.append("for \(current.child.age.inPlainWords)") }
+        if let standby {
+            parts.append("pid \(standby.pid) \(standby.state == .standingBy ? "stands by" : "is to stand by")")
+        }
+        if let successor { parts.append("pid \(successor.pid) is to take over") }
+        if let startsAt {
+            let left = max(0, startsAt - MonotonicClock.nanoseconds)
+            parts.append("starts in \(Duration.nanoseconds(left).inPlainWords)")
+        }
+        if count.restarts > 0 { parts.append("restarts: \(count.restarts)") }
+        if count.earlyEnds > 0 { parts.append("early ends in a row: \(count.earlyEnds)") }
+        if let statusText = current?.statusText { parts.append("“\(statusText)”") }
+        let last = lastVerdict.map { "\n  last end: \($0.sentence)" } ?? ""
+        return parts.joined(separator: ", ") + last
+    }
+}

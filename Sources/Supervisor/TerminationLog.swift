@@ -1,0 +1,33 @@
+internal import Glibc
+internal import LinuxSystem
+internal import SystemPackage
+
+/// The message of a container's end: what Kubernetes shows of it (`terminationMessagePath`).
+enum TerminationLog {
+    /// As much as Kubernetes takes.
+    static let longest = 4096
+
+    /// Writes the diagnosis of a death over what was there.
+    ///
+    /// - Parameters:
+    ///   - record: The death.
+    ///   - path: A file that is there: it is made by who reads it.
+    static func write(_ record: DeathRecord, to path: String) {
+        let flags = O_WRONLY | O_TRUNC | O_CLOEXEC | O_NONBLOCK
+        guard let number = try? SystemCall.checked({ unsafe open(path, flags) }) else { return }
+        let file = OwnedDescriptor(takingOver: number)
+        let lines = ["\(record.program.name): \(record.verdict.sentence)"] + record.verdict.next + [record.action]
+        var text = lines.joined(separator: "\n") + "\n"
+        let last = String(decoding: record.lastOutput.suffix(longest), as: UTF8.self)
+        if !last.isEmpty { text += "Last of its standard error:\n" + last }
+        try? file.writeAll(shortened(text))
+    }
+
+    /// As many bytes as fit, without a part of a character at the end.
+    private static func shortened(_ text: String) -> [UInt8] {
+        var bytes = Array(text.utf8.prefix(longest))
+        while let last = bytes.last, bytes.count == longest, last & 0xc0 == 0x80 { bytes.removeLast() }
+        if bytes.count < text.utf8.count, let last = bytes.last, last >= 0xc0 { bytes.removeLast() }
+        return bytes
+    }
+}

@@ -1,0 +1,269 @@
+import CrashReports
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// Several programs, hand-overs, probes, and programs with Holdfast inside.
+@Suite(.timeLimit(.minutes(5))) struct GroupTests {
+    /// Runs a file of programs, each of which says its name and its number when it starts and which signal has ended it.
+    private static func start(_ strategy: String, _ names: [String]) throws -> (Supervised, TemporaryFolder) {
+        let folder = try TemporaryFolder()
+        let programs = names.map { name in
+            """
+            [Program \(name)]
+            ExecStart=sh -c 'trap "echo stop \(name); exit 0" TERM; echo \(name) $$; while :; do sleep 0.02; done'
+            Restart=always
+            RestartSec=1ms
+
+            """
+        }
+        let file = try folder.write("[Supervisor]\nStrategy=\(strategy)\n" + programs.joined(), to: "programs")
+        return (try Supervised(file: file), folder)
+    }
+
+    /// The next lines, by their first words.
+    private static func lines(_ supervised: Supervised, _ count: Int) throws -> [(words: String, pid: CInt?)] {
+        try (0..<count).map { _ in
+            let words = try supervised.line().split(separator: " ")
+            guard let pid = words.last.flatMap({ CInt($0) }) else { return (words.joined(separator: " "), nil) }
+            return (words.dropLast().joined(separator: " "), pid)
+        }
+    }
+
+    @Test(arguments: [
+        ("one_for_one", ["b"], [String]()), ("rest_for_one", ["b", "c"], ["stop c"]),
+        ("one_for_all", ["a", "b", "c"], ["stop a", "stop c"]),
+    ])
+    func `The end of one is what the strategy makes of it`(
+        strategy: String,
+        started: [String],
+        stopped: [String]
+    ) throws {
+        let (supervised, folder) = try Self.start(strategy, ["a", "b", "c"])
+        let first = try Self.lines(supervised, 3)
+        #expect(first.map(\.words) == ["a", "b", "c"])
+        kill(try #require(first[1].pid), SIGKILL)
+        let then = try Self.lines(supervised, started.count + stopped.count).map(\.words)
+        // Those that are ended say so at the same time; those that are started, one after the other.
+        #expect(then.filter { $0.hasPrefix("stop") }.sorted() == stopped)
+        #expect(then.filter { !$0.hasPrefix("stop") } == started)
+        // They end in the opposite order.
+        supervised.process.kill(SIGTERM)
+        #expect(try Self.lines(supervised, 3).map(\.words) == ["stop c", "stop b", "stop a"])
+        #expect(try supervised.process.wait() == .exited(0))
+        withExtendedLifetime(folder) {}
+    }
+
+    @Test func `One that is given up ends all`() throws {
+        let folder = try TemporaryFolder()
+        let file = try folder.write(
+            """
+            [Program good]
+            ExecStart=sleep 1000
+            [Program bad]
+            ExecStart=sh -c 'exit 1'
+            Restart=always
+            RestartSec=1ms
+            GiveUpAfter=3
+            """,
+            to: "programs"
+        )
+        let supervised = try Supervised(file: file)
+        #expect(try supervised.process.wait() == .exited(125))
+        let ends = try supervised.reports().compactMap { report in report.death.map { "\($0.program) \($0.cause)" } }
+        #expect(ends.sorted() == ["bad exit", "bad exit", "bad exit", "good stopped"])
+    }
+
+    @Test func `A file that is wrong says where`() throws {
+        let folder = try TemporaryFolder()
+        let file = try folder.write("[Program a]\nExecStat=x\n", to: "programs")
+        let run = try ProgramRun.run(BuiltProduct.path(of: "holdfast"), ["run", "--file", file])
+        #expect(run.end == .exited(64))
+        #expect(run.errors.contains("line 2: no such key"))
+    }
+
+    // MARK: Hand-over
+
+    /// A server that accepts one connection after the other, and says who it is.
+    private static let server = """
+        import os, signal, socket, sys
+        s = socket.socket(fileno=3)
+        def end(n, f):
+            print('end', os.getpid(), flush=True)
+            os._exit(0)
+        signal.signal(signal.SIGTERM, end)
+        if os.path.exists(sys.argv[1]): sys.exit(6)
+        n = os.environ['NOTIFY_SOCKET']
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'READY=1', '\\0' + n[1:])
+        print('up', os.getpid(), flush=True)
+        while True:
+            c, _ = s.accept()
+            c.sendall(b'%d\\n' % os.getpid())
+            c.close()
+        """
+
+    @Test func `An upgrade lets the next process take over, and refuses nobody`() throws {
+        let port = try Supervised.freePort()
+        let folder = try TemporaryFolder()
+        let options = ["--ready", "notify", "--listen", "tcp:127.0.0.1:\(port)", "--name", "web"]
+        let supervised = try Supervised(options, ["python3", "-c", Self.server, "\(folder.path)/broken"])
+        var pid = try supervised.nextPid()
+        for _ in 0..<5 {
+            let upgrade = try supervised.order("upgrade")
+            #expect(upgrade.output == "upgraded\n", "\(upgrade.errors)")
+            let lines = [try supervised.line(), try supervised.line()]
+            #expect(lines.contains("end \(pid)"), "\(lines)")
+            pid = try #require(lines.first { $0.hasPrefix("up ") }?.split(separator: " ").last.flatMap { CInt($0) })
+            #expect(try LineClient(port: port).line() == "\(pid)")
+        }
+        // One that does not become ready leaves the one before serving.
+        try folder.write("", to: "broken")
+        let upgrade = try supervised.order("upgrade")
+        #expect(upgrade.end == .exited(1))
+        #expect(try LineClient(port: port).line() == "\(pid)")
+        #expect(try supervised.status()["pid"] as? Int == Int(pid))
+        #expect((try supervised.status()["lastUpgradeFailure"] as? String)?.contains("status 6") == true)
+    }
+
+    // MARK: Probes
+
+    @Test func `One that does not answer its probe is ended, and the report has its threads`() throws {
+        let port = try Supervised.freePort()
+        let options = [
+            "--probe", "tcp:127.0.0.1:\(port)", "--probe-interval", "1ms", "--probe-failures", "2",
+        ]
+        let run = try Supervised.run(options, ["sleep", "1000"])
+        #expect(run.end == .exited(134))
+        let death = try #require(run.reports.first?.death)
+        #expect(death.cause == "probe")
+        #expect(death.evidence.contains { $0.hasPrefix("thread ") && $0.contains("nanosleep") })
+    }
+
+    @Test func `Answers of HTTP and of a command are judged`() throws {
+        let server = """
+            import http.server, os, socket, sys
+            class H(http.server.BaseHTTPRequestHandler):
+                count = 0
+                def do_GET(self):
+                    H.count += 1
+                    print(self.path, H.count, flush=True)
+                    self.send_response(200 if H.count < 4 else 503)
+                    self.end_headers()
+                def log_message(self, *a): pass
+            s = http.server.HTTPServer(('127.0.0.1', int(sys.argv[1])), H)
+            n = os.environ['NOTIFY_SOCKET']
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'READY=1', '\\0' + n[1:])
+            s.serve_forever()
+            """
+        let port = try Supervised.freePort()
+        let options = [
+            "--ready", "notify", "--probe", "http://127.0.0.1:\(port)/health", "--probe-interval", "1ms",
+            "--probe-failures", "2",
+        ]
+        let supervised = try Supervised(options, ["python3", "-c", server, "\(port)"])
+        for count in 1...5 { #expect(try supervised.line() == "/health \(count)") }
+        #expect(try supervised.process.wait() == .exited(134))
+        #expect(try supervised.reports().first?.death?.sentence.contains("status 503, 2 times in a row") == true)
+        let command = ["--probe", "exec:exit 3", "--probe-interval", "1ms", "--probe-failures", "1"]
+        let run = try Supervised.run(command, ["sleep", "1000"])
+        #expect(run.reports.first?.death?.sentence.contains("the probe ended by status 3") == true)
+    }
+
+    // MARK: Holdfast inside
+
+    @Test func `A server with Holdfast inside takes its socket, is ready, and keeps both across a restart in place`()
+        throws
+    {
+        let port = try Supervised.freePort()
+        let options = ["--ready", "notify", "--listen", "tcp:127.0.0.1:\(port)", "--watchdog", "10s", "--name", "echo"]
+        let store = try StoreReader()
+        let supervised = try Supervised(
+            options + ["--env", "HOLDFAST_STORE=\(store.path)"],
+            [BuiltProduct.path(of: "echo-server"), "\(port)"],
+            store: store
+        )
+        #expect(try supervised.line().hasSuffix("127.0.0.1:\(port)"))
+        let client = try LineClient(port: port)
+        #expect(try client.ask("hello") == "hello")
+        #expect(try supervised.order("probe").end == .exited(0))
+        // SIGTERM is an order to end: the report says that it was one.
+        #expect(try supervised.order("stop").end == .exited(0))
+        #expect(try supervised.process.wait() == .exited(0))
+        #expect(try supervised.reports().compactMap(\.death).map(\.cause) == ["stopped"])
+    }
+
+    @Test func `The fault that ended a process and its end are one report`() throws {
+        let store = try StoreReader()
+        let supervised = try Supervised(
+            ["--name", "agent"],
+            [BuiltProduct.path(of: "holdfast-agent"), "--store", store.path],
+            store: store
+        )
+        _ = try supervised.line()
+        let pid = try #require(try supervised.status()["pid"] as? Int)
+        // A signal that somebody sends ends a process with Holdfast inside, too, which captures it.
+        kill(CInt(pid), SIGSEGV)
+        #expect(try supervised.process.wait() == .exited(139))
+        let reports = try supervised.reports()
+        #expect(reports.count == 1, "\(reports.map(\.reason)) \(supervised.process.errors)")
+        let report = try #require(reports.first)
+        #expect(report.kind == .fault)
+        #expect(report.verdict.decision == .terminate)
+        #expect(report.death?.program == "agent")
+    }
+
+    /// Waits until a process stands by.
+    private static func waitForStandby(_ supervised: Supervised) throws {
+        let deadline = Deadline()
+        while try supervised.status()["standby"] as? String != "ready" {
+            if deadline.hasPassed { throw HarnessError("nobody stands by: \(supervised.process.errors)") }
+        }
+    }
+
+    @Test(arguments: ["fault", "kill", "restart"])
+    func `A process that stands by serves when the one before it ends`(order: String) throws {
+        let port = try Supervised.freePort()
+        let options = [
+            "--standby", "--restart", "always", "--ready", "notify", "--healthy-after", "1ms", "--listen",
+            "tcp:127.0.0.1:\(port)",
+        ]
+        let store = try StoreReader()
+        let server = [try BuiltProduct.path(of: "standby-server"), "\(port)", store.path]
+        let supervised = try Supervised(options, server, store: store)
+        let first = try supervised.nextPid()
+        var standby = try supervised.nextPid()
+        #expect(try LineClient(port: port).ask("who") == "\(first)")
+        for _ in 0..<3 {
+            try Self.waitForStandby(supervised)
+            let victim = try LineClient(port: port)
+            try victim.send("\(order)\n")
+            // Whom the old process has accepted is lost with it.
+            _ = try? victim.line()
+            // The one that stood by serves, and nobody was refused.
+            #expect(try LineClient(port: port).ask("who") == "\(standby)")
+            standby = try supervised.nextPid()
+        }
+        supervised.process.kill(SIGTERM)
+        _ = try supervised.process.wait()
+        let ends = try supervised.reports().compactMap(\.death).filter { $0.cause != "stopped" }
+        #expect(ends.count == 3)
+        #expect(
+            ends.allSatisfy { order == "kill" ? $0.signal == "SIGKILL" : $0.status == 75 },
+            "\(ends.map(\.sentence))"
+        )
+    }
+
+    @Test func `A program that cannot stand by is told, and goes on without`() throws {
+        let supervised = try Supervised(
+            ["--standby", "--restart", "always", "--start-timeout", "50ms", "--name", "w"],
+            waiter
+        )
+        let pid = try supervised.nextPid()
+        // The one that was to stand by is ended, and reported as what it is.
+        try FolderWatch.wait(at: supervised.store.path + "/spool", for: "an end") {
+            try supervised.store.spoolNames().contains { $0.hasSuffix(".death") } ? () : nil
+        }
+        #expect(try supervised.status()["pid"] as? Int == Int(pid))
+    }
+}

@@ -1,0 +1,103 @@
+import CrashReports
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// `holdfast run` with a store of its own.
+struct Supervised {
+    let store: StoreReader
+    let process: ChildProcess
+
+    /// Starts it.
+    ///
+    /// - Parameters:
+    ///   - options: Options beside the store.
+    ///   - command: The program.
+    ///   - store: The store; a new one by default.
+    /// - Throws: `HarnessError`.
+    init(_ options: [String] = [], _ command: [String], store: StoreReader? = nil) throws {
+        let store = try store ?? StoreReader()
+        self.store = store
+        process = try ChildProcess(
+            BuiltProduct.path(of: "holdfast"),
+            ["run", "--store", store.path, "--termination-log", ""] + options + ["--"] + command
+        )
+    }
+
+    /// Starts the programs of a file.
+    ///
+    /// - Parameter file: The path of the file.
+    /// - Throws: `HarnessError`.
+    init(file: String) throws {
+        store = try StoreReader()
+        process = try ChildProcess(
+            BuiltProduct.path(of: "holdfast"),
+            ["run", "--store", store.path, "--termination-log", "", "--file", file]
+        )
+    }
+
+    /// Runs a program to its end.
+    ///
+    /// - Returns: How the supervisor ended, its standard error, and the reports of all deaths, the oldest first.
+    /// - Throws: `HarnessError`.
+    static func run(
+        _ options: [String] = [],
+        _ command: [String]
+    ) throws -> (end: ChildProcess.End, errors: String, reports: [CrashReport]) {
+        let supervised = try Supervised(options, command)
+        let end = try supervised.process.wait()
+        return (end, supervised.process.errors, try supervised.reports())
+    }
+
+    /// The reports of all deaths so far, the oldest first.
+    func reports() throws -> [CrashReport] {
+        _ = try store.list()
+        return try store.reports().sorted {
+            ($0.timestamp.description, $0.id.rawValue) < ($1.timestamp.description, $1.id.rawValue)
+        }
+    }
+
+    /// The next line that a program of it writes.
+    func line() throws -> String { try #require(try process.output.next()) }
+
+    /// The number in the next line, which is `up PID`.
+    func nextPid() throws -> CInt {
+        let line = try line()
+        return try #require(line.split(separator: " ").last.flatMap { CInt($0) }, "\(line)")
+    }
+
+    /// Gives an order; returns how the command ended and what it said.
+    func order(_ name: String, _ arguments: [String] = []) throws -> ProgramRun {
+        try ProgramRun.run(BuiltProduct.path(of: "holdfast"), [name, "--store", store.path] + arguments)
+    }
+
+    /// Its state, as `holdfast status --json` has it.
+    func status() throws -> [String: Any] {
+        let run = try order("status", ["--json"])
+        guard run.end == .exited(0) else { throw HarnessError("status: \(run.errors)") }
+        let object = try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any]
+        let programs = try #require(object?["programs"] as? [[String: Any]])
+        return try #require(programs.first)
+    }
+
+    /// A port that is free now.
+    static func freePort() throws -> UInt16 {
+        let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let result = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                bind(descriptor, pointer, size) == 0 ? getsockname(descriptor, pointer, &size) : -1
+            }
+        }
+        guard result == 0 else { throw HarnessError("bind: error \(errno)") }
+        return UInt16(bigEndian: address.sin_port)
+    }
+}
+
+/// A shell's program that says `up PID` and waits.
+let waiter = ["sh", "-c", "echo up $$; exec sleep 1000"]

@@ -1,0 +1,228 @@
+internal import Glibc
+internal import LinuxSystem
+internal import ProcessSupervisor
+internal import SystemPackage
+
+/// `holdfast run`.
+@MainActor
+enum RunCommand {
+    static let usage = "holdfast run [options] -- PROGRAM [ARGUMENTS]"
+
+    /// What the options say.
+    private final class Wish {
+        var program = Program(name: "", command: [""])
+        var file: String?
+        var name: String?
+        var store: String?
+        var control: String?
+        var terminationLog: String?
+        var probeInterval: Duration?
+        var probeTimeout: Duration?
+        var probeFailures: Int?
+    }
+
+    static func run(_ arguments: ArraySlice<String>) throws(UsageError) -> CInt {
+        let wish = Wish()
+        let options = options(of: wish)
+        if arguments.first == "--help" || arguments.first == "-h" {
+            print("Usage: \(usage)\n\nRuns a program, and starts it again when it ends.\n\n\(options.help)")
+            return 0
+        }
+        let command = try options.read(arguments)
+        let environment = Environment.all
+        if let file = wish.file {
+            guard command.isEmpty else {
+                throw UsageError(text: "--file says what is run; nothing may stand behind it")
+            }
+            return try run(file, wish, environment)
+        }
+        guard !command.isEmpty else { throw UsageError(text: "no program is given: \(usage)") }
+        if let time = wish.probeInterval { wish.program.probe?.interval = time }
+        if let time = wish.probeTimeout { wish.program.probe?.timeout = time }
+        if let count = wish.probeFailures { wish.program.probe?.failures = count }
+        wish.program.command = Array(command)
+        wish.program.name =
+            wish.name ?? wish.program.command[0].split(separator: "/").last.map(String.init) ?? "program"
+        return run(Supervisor.Plan(programs: [wish.program], environment: environment), wish)
+    }
+
+    private static func run(_ file: String, _ wish: Wish, _ environment: [String: String]) throws(UsageError) -> CInt {
+        let text: String
+        do {
+            let opened = try OwnedDescriptor(reading: FilePath(file), followingLinks: true)
+            text = String(decoding: try opened.readAll(limit: 1 << 20), as: UTF8.self)
+        } catch {
+            throw UsageError(text: "\(file): \(error)")
+        }
+        do {
+            let units = try UnitFile(text)
+            var plan = Supervisor.Plan(programs: units.programs, environment: environment)
+            plan.strategy = units.strategy
+            return run(plan, wish)
+        } catch {
+            throw UsageError(text: "\(file): \(error)")
+        }
+    }
+
+    private static func run(_ plan: Supervisor.Plan, _ wish: Wish) -> CInt {
+        var plan = plan
+        let environment = plan.environment
+        plan.store = (wish.store.map { FilePath($0) } ?? StoreLocation.path(environment: environment)).map(\.absolute)
+        plan.control = wish.control.map { FilePath($0).absolute }
+        if let path = wish.terminationLog { plan.terminationLog = path }
+        do {
+            return try Supervisor(plan).run()
+        } catch {
+            complain("\(error)")
+            return ExitCode.unavailable
+        }
+    }
+
+    private static func options(of wish: Wish) -> Options {
+        var options = Options()
+        options.add("--file", "FILE", "several programs, in the syntax of systemd's units, instead of one") {
+            wish.file = $0
+        }
+        options.add("--store", "DIR", "where reports of deaths go, as for crashreport") { wish.store = $0 }
+        options.add("--name", "NAME", "what reports and 'holdfast status' call the program") {
+            name throws(UsageError) in
+            guard !name.isEmpty, !name.contains("\n"), !name.contains(":") else {
+                throw UsageError(text: "--name takes a line of text without a colon")
+            }
+            wish.name = name
+        }
+        options.add(
+            "--restart",
+            "WHEN",
+            "never (the default), on-failure or always",
+            as: Program.Restarts.init(rawValue:),
+            "never, on-failure or always"
+        ) { wish.program.restarts = $0 }
+        options.add(
+            "--listen",
+            "ADDRESS",
+            "tcp:HOST:PORT, tcp:PORT or unix:PATH: a socket that is held here, and handed\ndown by LISTEN_FDS; may be given again"
+        ) { text throws(UsageError) in
+            do {
+                wish.program.listens.append(try ListenAddress(text))
+            } catch {
+                throw UsageError(text: "--listen: \(error)")
+            }
+        }
+        addWaits(&options, wish)
+        addEnds(&options, wish)
+        options.add(
+            "--ready",
+            "HOW",
+            "exec (the default): ready when it has begun; notify: when it says READY=1",
+            as: Program.Readiness.init(rawValue:),
+            "exec or notify"
+        ) { wish.program.readiness = $0 }
+        options.add("--standby", nil, "a process stands by to serve when the one before it ends; needs Holdfast inside")
+        { _ in
+            wish.program.hasStandby = true
+        }
+        time("--start-timeout", "how long it may take to be ready, 90s", &options) { wish.program.startTimeout = $0 }
+        addProbe(&options, wish)
+        time("--watchdog", "how often it must say WATCHDOG=1", &options) { wish.program.watchdog = $0 }
+        options.add("--directory", "DIR", "where it works") { wish.program.directory = $0 }
+        options.add("--env", "NAME=VALUE", "a variable for it; may be given again") { text throws(UsageError) in
+            let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, !parts[0].isEmpty else {
+                throw UsageError(text: "--env takes NAME=VALUE, not '\(text)'")
+            }
+            wish.program.environment[String(parts[0])] = String(parts[1])
+        }
+        options.add("--control", "PATH", "the socket for 'holdfast status' and others; in the store by default") {
+            wish.control = $0
+        }
+        options.add("--termination-log", "FILE", "gets the newest diagnosis, if it is there; /dev/termination-log") {
+            wish.terminationLog = $0
+        }
+        return options
+    }
+
+    private static func count(_ text: String) -> Int? {
+        Int(text).flatMap { (1...1_000_000).contains($0) ? $0 : nil }
+    }
+
+    private static func addWaits(_ options: inout Options, _ wish: Wish) {
+        time("--backoff", "the first wait after an early end, 100ms; it doubles", &options) {
+            wish.program.backOff.base = $0
+        }
+        time("--backoff-cap", "the longest wait, 60s", &options) { wish.program.backOff.cap = $0 }
+        time("--healthy-after", "an end after this time is not early, 10s", &options) {
+            wish.program.backOff.healthyAfter = $0
+        }
+        options.add(
+            "--give-up-after",
+            "N",
+            "ends with 125 after so many early ends; without it, never",
+            as: count(_:),
+            "a number from 1"
+        ) { wish.program.givesUpAfter = $0 }
+        time("--backlog-wait", "how long clients may wait while it does not run, 30s", &options) {
+            wish.program.backlogWait = $0
+        }
+    }
+
+    private static func addProbe(_ options: inout Options, _ wish: Wish) {
+        options.add(
+            "--probe",
+            "QUESTION",
+            "tcp:HOST:PORT, http://HOST:PORT/PATH or exec:COMMAND: what is asked again and again"
+        ) { text throws(UsageError) in
+            do {
+                wish.program.probe = try Probe(text)
+            } catch {
+                throw UsageError(text: "--probe: \(error)")
+            }
+        }
+        time("--probe-interval", "how long after an answer it is asked again, 10s", &options) {
+            wish.probeInterval = $0
+        }
+        time("--probe-timeout", "how long an answer may take, 5s", &options) { wish.probeTimeout = $0 }
+        options.add(
+            "--probe-failures",
+            "N",
+            "how many questions without a good answer end the process, 3",
+            as: count(_:),
+            "a number from 1"
+        ) { wish.probeFailures = $0 }
+    }
+
+    private static func addEnds(_ options: inout Options, _ wish: Wish) {
+        time("--stop-timeout", "how long it may take to end before it is killed, 10s", &options) {
+            wish.program.stopTimeout = $0
+        }
+        signal("--stop-signal", "what tells it to end, TERM", &options) { wish.program.stopSignal = $0 }
+        signal("--reload-signal", "what 'holdfast reload' sends; without it that is a restart", &options) {
+            wish.program.reloadSignal = $0
+        }
+        options.add(
+            "--success-codes",
+            "LIST",
+            "ends that are successes beside 0: statuses and signals, such as 2,5-7,SIGTERM",
+            as: SuccessList.read(_:),
+            "statuses and signals, such as 2,5-7,SIGTERM"
+        ) { wish.program.successes = $0 }
+    }
+
+    private static func time(
+        _ name: String,
+        _ help: String,
+        _ options: inout Options,
+        _ take: @escaping (Duration) -> Void
+    ) {
+        options.add(name, "TIME", help, as: Duration.init(readingTime:), "a time such as 500ms, 10s or 2min", take)
+    }
+
+    private static func signal(
+        _ name: String,
+        _ help: String,
+        _ options: inout Options,
+        _ take: @escaping (CInt) -> Void
+    ) {
+        options.add(name, "SIGNAL", help, as: SignalName.number(of:), "a signal such as TERM, SIGHUP or 10", take)
+    }
+}
