@@ -57,6 +57,8 @@ final class Generation {
     private var order: DeathFacts.Order?
     private var wasKilled = false
     private var threads: [String] = []
+    /// The signals that were passed on, with who wanted that.
+    private var passedOn: [CInt: String] = [:]
     private var memoryBefore: MemoryAccounts?
     private var limits: ResourceLimits?
     private var watchdog: Duration?
@@ -96,10 +98,16 @@ final class Generation {
         var provisions = provisions
         provisions.notifySocket = notify?.name
         provisions.watchdog = program.watchdog
-        child = try Child(program, environment: environment, provisions) { child in inbox.begun(child) }
+        do {
+            child = try Child(program, environment: environment, provisions) { child in inbox.begun(child) }
+        } catch {
+            notify?.close()
+            throw error
+        }
+        Self.mainPids.insert(child.pid)
         inbox.generation = self
         isStandby = provisions.standby?.waits ?? false
-        if program.readiness == .notify || isStandby {
+        if program.readiness == .notify || isStandby, program.startTimeout > .zero {
             startTimer = timer("is to be ready", after: program.startTimeout) { $0.noteLateStart() }
         }
     }
@@ -119,6 +127,9 @@ final class Generation {
 
         func begun(_ child: Child) { generation?.noteOutcome() }
     }
+
+    /// The processes that count of all generations: none can be another's.
+    private static var mainPids: Set<CInt> = []
 
     /// The process that counts.
     var pid: CInt { mainPid ?? child.pid }
@@ -144,17 +155,31 @@ final class Generation {
     }
 
     private func becomeReady() {
-        guard state == .starting || state == .standingBy else { return }
+        guard state == .starting || state == .standingBy, order == nil else { return }
         startTimer?.invalidate()
         wasReady = true
         // It may have gone into another group meanwhile.
         memoryBefore = MemoryAccounts(pid: pid) ?? memoryBefore
         state = .ready
-        armWatchdog()
-        if let probe = program.probe {
-            prober = Prober(probe, for: program.name) { [weak self] what in self?.noteNoAnswer(what) }
-        }
+        watch()
         tell(self, .ready)
+    }
+
+    /// Whether it has said that it is busy with itself: it reloads, or ends.
+    private var isPaused = false
+
+    /// Begins to look whether it lives.
+    private func watch() {
+        armWatchdog()
+        guard let probe = program.probe, order == nil else { return }
+        prober?.end()
+        prober = Prober(probe, for: program.name) { [weak self] what in self?.noteNoAnswer(what) }
+    }
+
+    private func pause() {
+        isPaused = true
+        watchdogTimer?.invalidate()
+        prober?.end()
     }
 
     private func noteLateStart() {
@@ -168,6 +193,7 @@ final class Generation {
         var left = descriptors
         defer { for descriptor in left { _ = close(descriptor) } }
         guard isRunning, isOwn(sender) else { return }
+        memoryBefore = memoryBefore?.again(pid: pid) ?? memoryBefore
         // Alone in its message (sd_notify_barrier(3)): closing its descriptor is the answer.
         if message.says("BARRIER") { return }
         if message.says("FDSTORE") {
@@ -176,7 +202,10 @@ final class Generation {
         }
         if message.says("FDSTOREREMOVE"), let name = message["FDNAME"] { tell(self, .removes(name: name)) }
         if let text = message.line("STATUS") { statusText = text }
-        if let pid = message["MAINPID"].flatMap({ CInt($0) }), pid != child.pid, isBelow(pid) { mainPid = pid }
+        if let pid = message["MAINPID"].flatMap({ CInt($0) }), pid != child.pid, isBelow(pid) {
+            mainPid = pid
+            Self.mainPids.insert(pid)
+        }
         if let time = message.microseconds("EXTEND_TIMEOUT_USEC") { extend(by: time) }
         if let interval = message.microseconds("WATCHDOG_USEC") {
             watchdog = interval
@@ -184,7 +213,7 @@ final class Generation {
         }
         switch message["WATCHDOG"] {
         case "1": armWatchdog()
-        case "trigger": noteSilence("it asked for that itself (WATCHDOG=trigger)")
+        case "trigger": noteTrigger()
         default: break
         }
         if message.says(Self.standbyMessage), isStandby, state == .starting {
@@ -194,7 +223,14 @@ final class Generation {
             wasStandingBy = true
             tell(self, .standsBy)
         }
-        if message.says("READY") { becomeReady() }
+        if message.says("RELOADING") || message.says("STOPPING") { pause() }
+        if message.says("READY") {
+            becomeReady()
+            if isPaused {
+                isPaused = false
+                watch()
+            }
+        }
         tell(self, .said)
     }
 
@@ -209,15 +245,17 @@ final class Generation {
 
     /// Whether a process descends from the child, as far as its ancestors live.
     private func isBelow(_ pid: CInt) -> Bool {
+        guard !Self.mainPids.contains(pid) || pid == child.pid || pid == mainPid else { return false }
         var pid = pid
         for _ in 0..<64 {
             if pid == child.pid || getpgid(pid) == child.pid { return true }
             guard let status = MemoryAccounts.text("/proc/\(pid)/status"),
                 let line = status.split(separator: "\n").first(where: { $0.hasPrefix("PPid:") }),
-                let parent = CInt(line.dropFirst(5).drop(while: \.isWhitespace)), parent > 1
+                let parent = CInt(line.dropFirst(5).drop(while: \.isWhitespace))
             else { return false }
             // A daemon of its, which is a child of ours now.
             if parent == getpid() { return true }
+            guard parent > 1 else { return false }
             pid = parent
         }
         return false
@@ -231,8 +269,8 @@ final class Generation {
     }
 
     private func armWatchdog() {
-        guard let watchdog, state == .ready else { return }
         watchdogTimer?.invalidate()
+        guard let watchdog, watchdog > .zero, state == .ready, order == nil, !isPaused else { return }
         watchdogTimer = timer("is to say that it lives", after: watchdog) {
             $0.noteSilence("it said nothing for \(watchdog.inPlainWords)")
         }
@@ -241,7 +279,12 @@ final class Generation {
     private func noteSilence(_ reason: String) {
         Log.write("\(program.name): ended by its watchdog: \(reason)")
         // SIGABRT as systemd: a program with Holdfast inside writes a report of it, and others a core dump.
-        end(because: .watchdog(watchdog ?? .zero), SIGABRT)
+        end(because: .watchdog(watchdog), SIGABRT)
+    }
+
+    private func noteTrigger() {
+        Log.write("\(program.name): asks to be ended (WATCHDOG=trigger)")
+        end(because: .watchdog(nil), SIGABRT)
     }
 
     private func noteNoAnswer(_ what: String) {
@@ -257,8 +300,13 @@ final class Generation {
     }
 
     /// Passes a signal on.
-    func forward(_ signal: CInt) {
+    ///
+    /// - Parameters:
+    ///   - signal: The signal.
+    ///   - reason: Who wants that, in words; nil if that is in the order to end.
+    func forward(_ signal: CInt, because reason: String? = nil) {
         guard isRunning else { return }
+        if let reason { passedOn[signal] = reason }
         if let mainPid, mainPid != child.pid { _ = kill(mainPid, signal) } else { child.signal(signal) }
     }
 
@@ -272,6 +320,7 @@ final class Generation {
         startTimer?.invalidate()
         watchdogTimer?.invalidate()
         prober?.end()
+        if signal == SIGKILL { wasKilled = true }
         forward(signal)
         // What was stopped takes no signal but SIGKILL.
         child.signalGroup(SIGCONT)
@@ -293,6 +342,8 @@ final class Generation {
     func takeEnd(_ event: HFChildEvent) -> Bool {
         if prober?.takeEnd(event) == true { return true }
         guard isRunning, event.pid == child.pid || event.pid == mainPid else { return false }
+        // What it has said before its end counts: who is its main process, what it wants to be kept.
+        notify?.drain()
         var taken = HFChildEvent()
         if event.pid == child.pid, let mainPid, kill(mainPid, 0) == 0 {
             // The first process of a daemon has done its work.
@@ -301,6 +352,7 @@ final class Generation {
         }
         child.takeOutcome()
         // While the kernel knows it still.
+        let processor = ProcessorTime.seconds(of: event.pid)
         let after = memoryBefore.map { $0.again(pid: event.pid) } ?? MemoryAccounts(pid: event.pid)
         let limits = ResourceLimits(pid: event.pid) ?? limits
         guard unsafe hf_child_take(event.pid, &taken) == 1 else { return false }
@@ -314,13 +366,14 @@ final class Generation {
             startFailure: child.failure,
             order: order,
             threads: threads,
+            passedOn: passedOn,
             wasKilledByUs: wasKilled,
             before: memoryBefore,
             after: after,
-            log: kernelLog.entries(of: event.pid),
+            log: kernelLog.entries(of: event.pid, since: child.started),
             isLogReadable: kernelLog.isReadable,
             limits: limits,
-            processorSeconds: usage.userSeconds + usage.systemSeconds,
+            processorSeconds: processor ?? 0,
             saidNoMemory: DeathFacts.saysNoMemory(child.errors.tail)
         )
         clear(facts, usage)
@@ -335,18 +388,46 @@ final class Generation {
         notify?.close()
         let hasGroup = child.hasGroup
         state = hasGroup ? .clearing : .over
+        for pid in [child.pid, mainPid] { if let pid { Self.mainPids.remove(pid) } }
         if hasGroup {
             child.signalGroup(wasKilled ? SIGKILL : SIGTERM)
             child.signalGroup(SIGCONT)
-            stopTimer = timer("leaves processes", after: program.stopTimeout) { $0.child.signalGroup(SIGKILL) }
+            watchGroup()
         }
         tell(self, .ended(facts, usage))
         if !hasGroup { tell(self, .over) }
     }
 
+    /// Looks again and again: not everything in the group is a child of ours, whose end the kernel tells.
+    private func watchGroup() {
+        let kills = MonotonicClock.nanoseconds + program.stopTimeout.nanosecondCount
+        let (gives, overflows) = kills.addingReportingOverflow(2_000_000_000)
+        let timer = HostRunLoop.Timer(
+            label: "\(program.name) leaves processes",
+            after: .milliseconds(100),
+            repeating: .milliseconds(100)
+        ) { [weak self] timer in
+            guard let self, state == .clearing else { return timer.invalidate() }
+            let now = MonotonicClock.nanoseconds
+            if now >= kills { child.signalGroup(SIGKILL) }
+            noteOrphan()
+            guard state == .clearing, now >= gives, !overflows else { return }
+            Log.write(
+                "\(program.name): something of it cannot be ended (ps -o pid,stat,cmd -g \(child.pid)); it goes on without"
+            )
+            settle()
+        }
+        stopTimer = timer
+        HostRunLoop.main.add(timer, to: .common)
+    }
+
     /// Looks whether everything has ended; called when an end of somebody else's was taken.
     func noteOrphan() {
         guard state == .clearing, !child.hasGroup else { return }
+        settle()
+    }
+
+    private func settle() {
         stopTimer?.invalidate()
         stopTimer = nil
         state = .over

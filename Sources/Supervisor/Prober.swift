@@ -62,7 +62,7 @@ final class Prober {
         case .http(let host, let port, let path):
             connect(host, port) { [self] in
                 request(
-                    "GET \(path) HTTP/1.1\r\nHost: \(host):\(port)\r\nUser-Agent: holdfast\r\nConnection: close\r\n\r\n"
+                    "GET \(path) HTTP/1.1\r\nHost: \(host.contains(":") ? "[\(host)]" : host):\(port)\r\nUser-Agent: holdfast\r\nConnection: close\r\n\r\n"
                 )
             }
         case .exec(let command): run(command)

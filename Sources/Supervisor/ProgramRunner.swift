@@ -151,6 +151,8 @@ final class ProgramRunner {
         } catch {
             current = nil
             finish(DeathFacts(status: .exited(error.status), startFailure: error), DeathRecord.Usage(), of: nil)
+            // What cannot be started now cannot be a moment later: never at once, whatever the back-off says.
+            if case .start(let wait) = next { next = .start(max(wait, .milliseconds(100))) }
             goOn()
         }
     }
@@ -223,7 +225,8 @@ final class ProgramRunner {
         do {
             successor = try makeGeneration()
         } catch {
-            finish(DeathFacts(status: .exited(error.status), startFailure: error), DeathRecord.Usage(), of: nil)
+            let facts = DeathFacts(status: .exited(error.status), startFailure: error)
+            report(facts, DeathRecord.Usage(), of: nil, "The one before goes on.")
             handOverFailed("\(error.text)")
         }
         connections.changed(self)
@@ -243,6 +246,8 @@ final class ProgramRunner {
         // It is of the program before.
         dropStandby(because: "process \(generation.pid) has taken over")
         handOversEnded += 1
+        watchHealth(of: generation)
+        startStandby()
         connections.changed(self)
     }
 
@@ -337,6 +342,9 @@ final class ProgramRunner {
         for generation in generations { generation.stop(because: reason, signal: signal) }
     }
 
+    /// Notes that it is ended when its turn has come: until then it is not started again.
+    func noteStopping() { intention = .stop }
+
     /// Ends the process and starts the next one, without a wait.
     func restart(because reason: String) {
         switch state {
@@ -375,7 +383,9 @@ final class ProgramRunner {
     var isBeingEnded: Bool { intention != nil && (state == .ready || state == .starting) }
 
     /// Passes a signal on.
-    func forward(_ signal: CInt) { for generation in generations { generation.forward(signal) } }
+    func forward(_ signal: CInt, because reason: String) {
+        for generation in generations { generation.forward(signal, because: reason) }
+    }
 
     /// Takes the end of a process, if it is one of this program that counts.
     ///
@@ -473,7 +483,8 @@ final class ProgramRunner {
         if let most = program.givesUpAfter, count.earlyEnds >= most {
             hasGivenUp = true
             next = .end
-            return "It is given up after \(count.earlyEnds) early ends (--give-up-after)."
+            let ends = count.earlyEnds == 1 ? "an early end" : "\(count.earlyEnds) early ends"
+            return "It is given up after \(ends) (--give-up-after)."
         }
         var wait = program.backOff.wait(afterEarlyEnds: count.earlyEnds, jitter: .random(in: 0...1))
         // A success costs no wait. But one that ends as it begins, again and again, must not use up a processor.
@@ -531,6 +542,7 @@ final class ProgramRunner {
         }
         switch next {
         case .end:
+            dropStandby(because: "the program has ended")
             if leaving.isEmpty { state = .ended } else { intention = .stop }
         case .hold:
             count.noteRestart()

@@ -54,8 +54,25 @@ struct StateFolder: Sendable {
         try replace("\(Self.fileName(program)).count", in: run, with: count.text, synchronizes: false)
     }
 
+    /// How many records wait at most for somebody to make reports of them: a crash loop must not fill the disk.
+    private static let mostDeaths = 2048
+
+    /// Removes the oldest records if there are too many.
+    private func limitDeaths() {
+        guard let spool = try? FileDirectory(at: store.appending("spool")), let names = try? spool.names() else {
+            return
+        }
+        let deaths = names.filter { $0.hasSuffix(".death") }
+        guard deaths.count >= Self.mostDeaths else { return }
+        func end(_ name: String) -> Int64 { Int64(name.split { $0 == "-" || $0 == "." }.dropFirst().first ?? "") ?? 0 }
+        for name in deaths.sorted(by: { end($0) < end($1) }).prefix(deaths.count - Self.mostDeaths + 1) {
+            try? spool.remove(name)
+        }
+    }
+
     /// Writes the record of a death.
     func write(_ record: DeathRecord) throws(Errno) {
+        limitDeaths()
         try replace(
             "\(record.pid)-\(record.ended).death",
             in: store.appending("spool"),

@@ -234,7 +234,7 @@ package final class Supervisor {
             return "\(runner.program.name) \(runner.state)\(text)"
         }
         var message = "STATUS=\(states.joined(separator: ", "))"
-        if !isReadyTold, runners.allSatisfy({ $0.state == .ready }) {
+        if !isReadyTold, runners.allSatisfy(\.isDone) {
             isReadyTold = true
             message = "READY=1\n" + message
         }
@@ -246,15 +246,23 @@ package final class Supervisor {
     private func stop(because reason: String, signal: CInt? = nil) {
         stopReason = (reason, signal)
         if isStopping {
-            for runner in runners where runner.state != .ended { if let signal { runner.forward(signal) } }
+            for runner in runners where runner.isBeingEnded && isTold(runner) {
+                if let signal { runner.forward(signal, because: reason) }
+            }
             return
         }
         isStopping = true
+        for runner in runners where runner.state != .ended { runner.noteStopping() }
         manager.tell("STOPPING=1\nSTATUS=stopping")
         stopNext()
     }
 
     private var stopReason: (text: String, signal: CInt?) = ("", nil)
+
+    /// Whether a program was told to end: the later ones are first.
+    private func isTold(_ runner: ProgramRunner) -> Bool {
+        runners.last { $0.state != .ended } === runner
+    }
 
     /// Stops the last program that runs: in the order opposite to that of the starts.
     private func stopNext() {
@@ -296,16 +304,21 @@ package final class Supervisor {
             case SIGCHLD: reap()
             case SIGTERM, SIGINT, SIGQUIT:
                 let name = SignalName.of(signal.number) ?? "signal \(signal.number)"
-                // 0 is a process of another namespace, such as the container's runtime.
-                let sender = signal.sender > 0 ? " from process \(signal.sender) of user \(signal.user)" : ""
-                stop(because: "the supervisor got \(name)\(sender)", signal: signal.number)
-            case SIGCONT: goOnInTerminal()
+                stop(because: "the supervisor got \(name) \(Self.origin(of: signal))", signal: signal.number)
+            case SIGCONT: goOnInTerminal(signal)
             default:
                 // One of our own, such as SIGPIPE, is nobody else's.
                 if signal.sender == getpid() { continue }
-                for runner in runners { runner.forward(signal.number) }
+                for runner in runners { runner.forward(signal.number, because: Self.origin(of: signal)) }
             }
         }
+    }
+
+    /// Who has sent us a signal, in words.
+    private static func origin(of signal: HFSignal) -> String {
+        // 0 is a process of another namespace, such as the container's runtime.
+        signal.sender > 0
+            ? "from process \(signal.sender) of user \(signal.user)" : "from another namespace or the kernel"
     }
 
     /// Takes the ends of all children that have ended, ours and orphans.
@@ -315,7 +328,7 @@ package final class Supervisor {
             if event.code == CLD_STOPPED || event.code == CLD_CONTINUED {
                 let isOurs = runners.contains { $0.pid == event.pid }
                 let isStop = event.code == CLD_STOPPED
-                _ = unsafe hf_child_take(event.pid, &event)
+                _ = unsafe hf_child_take_stop(event.pid, &event)
                 if isOurs, isStop { stopInTerminal() }
                 continue
             }
@@ -337,9 +350,9 @@ package final class Supervisor {
     }
 
     /// The shell has continued us: so does the program.
-    private func goOnInTerminal() {
+    private func goOnInTerminal(_ signal: HFSignal) {
         guard let terminal, let pid = runners.first?.pid else {
-            for runner in runners { runner.forward(SIGCONT) }
+            for runner in runners { runner.forward(SIGCONT, because: Self.origin(of: signal)) }
             return
         }
         if tcgetpgrp(terminal) == getpgrp() { _ = hf_terminal_take(terminal, pid) }
@@ -354,21 +367,27 @@ package final class Supervisor {
             let names = runners.map(\.program.name).joined(separator: ", ")
             return answer.fail("no program is called '\(request.program ?? "")'; there are: \(names)")
         }
+        if isStopping, [.restart, .reload, .upgrade].contains(request.order) {
+            return answer.fail("everything is being stopped")
+        }
         switch request.order {
-        case .status: answer.give(report.text)
+        case .status: answer.give(report(of: wanted).text)
         case .describe: answer.give(wanted.map(\.description).joined(separator: "\n"))
         case .probe:
-            let notReady = wanted.filter { $0.state != .ready }
+            let notReady = wanted.filter { !$0.isDone }
             if notReady.isEmpty { return answer.give("ready") }
             answer.fail(notReady.map(\.description).joined(separator: "\n"))
         case .stop:
+            guard request.program == nil else { return answer.fail("stop ends everything: name no program") }
             answer.wait(for: { false }, then: "stopped")
             stop(because: request.sender)
         case .restart:
             renew(wanted, because: request.sender, answer, "restarted")
         case .upgrade: handOver(wanted, because: request.sender, answer)
         case .reload:
-            for runner in wanted { if let signal = runner.program.reloadSignal { runner.forward(signal) } }
+            for runner in wanted {
+                if let signal = runner.program.reloadSignal { runner.forward(signal, because: request.sender) }
+            }
             renew(wanted.filter { $0.program.reloadSignal == nil }, because: request.sender, answer, "reloaded")
         }
     }
@@ -401,7 +420,7 @@ package final class Supervisor {
     }
 
     /// What `holdfast status` shows.
-    private var report: JSONObject {
+    private func report(of runners: [ProgramRunner]) -> JSONObject {
         var object = JSONObject()
         object.add("supervisor", Int(getpid()))
         object.add("strategy", plan.strategy.rawValue)
@@ -421,6 +440,11 @@ package final class Supervisor {
 }
 
 extension ProgramRunner {
+    /// Whether it is ready, or has ended well and needs not to be.
+    fileprivate var isDone: Bool {
+        state == .ready || state == .ended && (lastStatus.map(program.isSuccess) ?? false)
+    }
+
     /// What `holdfast status` shows of it.
     var report: JSONObject {
         var object = JSONObject()

@@ -26,8 +26,10 @@ enum TerminationLog {
     /// As many bytes as fit, without a part of a character at the end.
     private static func shortened(_ text: String) -> [UInt8] {
         var bytes = Array(text.utf8.prefix(longest))
-        while let last = bytes.last, bytes.count == longest, last & 0xc0 == 0x80 { bytes.removeLast() }
-        if bytes.count < text.utf8.count, let last = bytes.last, last >= 0xc0 { bytes.removeLast() }
+        guard bytes.count < text.utf8.count else { return bytes }
+        // Back to where the last character begins, which may be whole or not.
+        while let last = bytes.last, last & 0xc0 == 0x80 { bytes.removeLast() }
+        if let last = bytes.last, last >= 0xc0 { bytes.removeLast() }
         return bytes
     }
 }

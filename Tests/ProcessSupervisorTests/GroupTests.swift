@@ -75,6 +75,48 @@ import Testing
         #expect(ends.sorted() == ["bad exit", "bad exit", "bad exit", "good stopped"])
     }
 
+    @Test func `A second order to end does not hurry those whose turn has not come`() throws {
+        let (supervised, folder) = try Self.start("one_for_one", ["a", "b"])
+        let pids = try Self.lines(supervised, 2).compactMap(\.pid)
+        // It takes its time: it is stopped, and its signals wait.
+        kill(pids[1], SIGSTOP)
+        for _ in 0..<3 { supervised.process.kill(SIGTERM) }
+        #expect(try Self.lines(supervised, 2).map(\.words) == ["stop b", "stop a"])
+        #expect(try supervised.process.wait() == .exited(0))
+        #expect(try supervised.reports().compactMap(\.death).allSatisfy { $0.cause == "stopped" })
+        withExtendedLifetime(folder) {}
+    }
+
+    @Test func `A program that has ended well is not missed`() throws {
+        let folder = try TemporaryFolder()
+        let file = try folder.write(
+            "[Program once]\nExecStart=true\n[Program web]\nExecStart=sh -c 'echo up $$; exec sleep 1000'\n",
+            to: "programs"
+        )
+        let supervised = try Supervised(file: file)
+        _ = try supervised.nextPid()
+        #expect(try supervised.order("probe").end == .exited(0))
+        let stop = try supervised.order("stop", ["web"])
+        #expect(stop.end == .exited(1))
+        #expect(stop.errors.contains("name no program"))
+    }
+
+    @Test func `An upgrade that cannot start changes nothing but a report`() throws {
+        let folder = try TemporaryFolder()
+        let program = try folder.write("#!/bin/sh\necho up $$\nexec sleep 1000\n", to: "program")
+        chmod(program, 0o755)
+        let options = ["--restart", "always", "--give-up-after", "1", "--name", "p"]
+        let supervised = try Supervised(options, [program])
+        let pid = try supervised.nextPid()
+        try FileManager.default.removeItem(atPath: program)
+        #expect(try supervised.order("upgrade").end == .exited(1))
+        let status = try supervised.status()
+        #expect(status["pid"] as? Int == Int(pid))
+        #expect(status["earlyEnds"] as? Int == 0)
+        supervised.process.kill(SIGTERM)
+        #expect(try supervised.process.wait() == .exited(143))
+    }
+
     @Test func `A file that is wrong says where`() throws {
         let folder = try TemporaryFolder()
         let file = try folder.write("[Program a]\nExecStat=x\n", to: "programs")

@@ -275,4 +275,117 @@ import Testing
         #expect(none.end == .exited(4))
         #expect(none.errors.contains("no store"))
     }
+
+    // MARK: What an adversary has found
+
+    @Test func `A start that fails is not tried again without a pause, whatever the back-off says`() throws {
+        let options = ["--restart", "on-failure", "--backoff", "0s", "--give-up-after", "3"]
+        let run = try Supervised.run(options, ["no-such-program"])
+        #expect(run.end == .exited(125))
+        #expect(run.reports.count == 3)
+        let times = run.reports.map { $0.timestamp.microsecondsSinceEpoch }
+        #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 >= 100_000 }, "\(times)")
+    }
+
+    @Test func `What a program says just before its end counts`() throws {
+        let script =
+            Self.notifier + """
+                print(os.environ.get('LISTEN_FDS'), flush=True)
+                if 'LISTEN_FDS' in os.environ: sys.exit(0)
+                for i in range(20): say('FDSTORE=1\\nFDNAME=f%d' % i, os.memfd_create('kept'))
+                os._exit(1)
+                """
+        let supervised = try Supervised(["--restart", "on-failure", "--backoff", "1ms"], ["python3", "-c", script])
+        #expect(try supervised.line() == "None")
+        #expect(try supervised.line() == "20")
+    }
+
+    @Test func `A socket whose other end is gone is not kept`() throws {
+        let script =
+            Self.notifier + """
+                print(os.environ.get('LISTEN_FDS'), flush=True)
+                a, b = socket.socketpair()
+                say('FDSTORE=1', a.fileno())
+                r, w = os.pipe()
+                say('BARRIER=1', w)
+                os.close(w)
+                os.read(r, 1)
+                a.close()
+                b.close()
+                print('closed', flush=True)
+                sys.stdin.read(0)
+                while True: time.sleep(1000)
+                """
+        let supervised = try Supervised([], ["python3", "-c", script])
+        #expect(try supervised.line() == "None")
+        #expect(try supervised.line() == "closed")
+        // The kernel has told of the end when the close returned, and orders are taken after that.
+        #expect(try supervised.order("probe").end == .exited(0))
+        #expect(try supervised.order("restart").end == .exited(0))
+        #expect(try supervised.line() == "None")
+    }
+
+    @Test func `A program that is on its way out is not watched any more`() throws {
+        let script =
+            Self.notifier + """
+                import signal
+                def end(n, f):
+                    say('WATCHDOG=1\\nREADY=1')
+                    time.sleep(0.4)
+                    os._exit(7)
+                signal.signal(signal.SIGTERM, end)
+                say('READY=1')
+                print('up', os.getpid(), flush=True)
+                while True:
+                    say('WATCHDOG=1')
+                    time.sleep(0.02)
+                """
+        let options = ["--ready", "notify", "--watchdog", "150ms", "--stop-timeout", "10s"]
+        let supervised = try Supervised(options, ["python3", "-c", script])
+        _ = try supervised.nextPid()
+        supervised.process.kill(SIGTERM)
+        #expect(try supervised.process.wait() == .exited(7))
+        #expect(try supervised.reports().first?.death?.cause == "stopped")
+    }
+
+    @Test func `A daemon names its main process, also below process 1`() throws {
+        let folder = try TemporaryFolder()
+        let script =
+            Self.notifier + """
+                if os.fork():
+                    os._exit(0)
+                os.setsid()
+                if os.fork():
+                    os._exit(0)
+                say('MAINPID=%d\\nREADY=1' % os.getpid())
+                open('\(folder.path)/up', 'w').close()
+                time.sleep(0.3)
+                os._exit(6)
+                """
+        for namespace in [[], ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]] {
+            let store = try StoreReader()
+            // The first process waits until its daemon has said so: it is all that holds the daemon to us until then.
+            let first =
+                "import subprocess, sys, time, os; p = subprocess.Popen(['python3', '-c', sys.argv[1]]); p.wait()\n"
+                + "while not os.path.exists('\(folder.path)/up'): time.sleep(0.01)\nsys.exit(0)"
+            let command =
+                namespace + [
+                    try BuiltProduct.path(of: "holdfast"), "run", "--store", store.path, "--ready", "notify",
+                    "--start-timeout",
+                    "10s", "--", "python3", "-c", first, script,
+                ]
+            let run = try ProgramRun.run("/usr/bin/env", command)
+            #expect(run.end == .exited(6), "\(namespace) \(run.errors)")
+            try FileManager.default.removeItem(atPath: "\(folder.path)/up")
+        }
+    }
+
+    @Test func `A signal that was passed on is known`() throws {
+        let supervised = try Supervised(["--reload-signal", "HUP"], waiter)
+        _ = try supervised.nextPid()
+        _ = try supervised.order("reload")
+        #expect(try supervised.process.wait() == .exited(129))
+        let sentence = try #require(try supervised.reports().first?.death?.sentence)
+        #expect(sentence.contains("SIGHUP, which the supervisor has passed on (holdfast reload by process"))
+    }
 }

@@ -17,6 +17,13 @@ struct Options {
 
     private(set) var options: [Option] = []
 
+    /// The names of those that were given.
+    final class Given {
+        var names: Set<String> = []
+    }
+
+    let given = Given()
+
     mutating func add(
         _ name: String,
         _ value: String? = nil,
@@ -56,6 +63,7 @@ struct Options {
             let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let name = String(parts[0])
             guard let option = options.first(where: { $0.name == name }) else { throw unknown(name) }
+            given.names.insert(name)
             guard option.value != nil else {
                 if parts.count > 1 { throw UsageError(text: "\(name) takes no value") }
                 try option.take("")

@@ -18,7 +18,7 @@ enum OrderCommand {
             wish.control = $0
         }
         if order == .status { options.add("--json", nil, "the answer as it is") { _ in wish.isJSON = true } }
-        let usage = "holdfast \(order.rawValue) [options] [PROGRAM]"
+        let usage = "holdfast \(order.rawValue) [options]\(order == .stop ? "" : " [PROGRAM]")"
         if arguments.contains("--help") || arguments.contains("-h") {
             print("Usage: \(usage)\n\n\(options.help)")
             return 0

@@ -34,6 +34,13 @@ enum RunCommand {
             guard command.isEmpty else {
                 throw UsageError(text: "--file says what is run; nothing may stand behind it")
             }
+            let others = options.given.names.subtracting(["--file", "--store", "--control", "--termination-log"])
+                .sorted()
+            guard others.isEmpty else {
+                throw UsageError(
+                    text: "\(others.joined(separator: ", ")) cannot go with --file, whose keys say the same"
+                )
+            }
             return try run(file, wish, environment)
         }
         guard !command.isEmpty else { throw UsageError(text: "no program is given: \(usage)") }

@@ -226,11 +226,11 @@ package struct SpoolFinisher: Sendable {
             }
             var report = builder.report(of: record, images: contents.images, notes: notes)
             // The fault that ended it and its end are one story.
-            if record.verdict != .resume, let death = deaths.take(of: contents.process) {
-                report.death = death.death(contents.process.surroundings.redaction)
-            }
+            let death = record.verdict == .resume ? nil : deaths.take(of: contents.process)
+            if let death { report.death = death.record.death(contents.process.surroundings.redaction) }
             // One of a crash loop may only be counted in another.
             outcome.reports.append(try store.add(report, folding: folding))
+            if let death { deaths.noteDone(death.name) }
             progress?(outcome.reports.count)
         }
     }

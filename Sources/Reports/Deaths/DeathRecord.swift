@@ -114,7 +114,7 @@ struct DeathRecord: Decodable {
                     + redaction.redactValues(of: arguments.dropFirst().map { Array($0.utf8) })
                     .map { String(decoding: $0, as: UTF8.self) },
                 startTime: startTime,
-                uptimeSeconds: Double(max(0, ended - began)) / 1e9,
+                uptimeSeconds: max(0, Double(ended) - Double(began)) / 1e9,
                 restarts: restarts
             ),
             host: CrashReport.Host(

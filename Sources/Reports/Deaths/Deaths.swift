@@ -12,7 +12,7 @@ struct Deaths {
     private(set) var done: [String] = []
 
     /// How many are read in one go; the rest is for the next one.
-    private static let most = 10_000
+    private static let most = 2048
 
     /// Reads records.
     ///
@@ -32,16 +32,17 @@ struct Deaths {
     }
 
     /// Takes the death of a process, if there is one.
-    mutating func take(of process: SpoolProcess) -> DeathRecord? {
+    ///
+    /// - Parameter process: The process.
+    /// - Returns: Its record, and the name of the file, which is kept until `noteDone(_:)`.
+    mutating func take(of process: SpoolProcess) -> (name: String, record: DeathRecord)? {
         // Numbers of processes come again, but not while one lives. A restart in place begins anew later in its life.
         let index = left.firstIndex { _, record in
             record.pid == process.pid && record.startTime.adding(seconds: -1) <= process.startTime
                 && process.startTime <= record.time
         }
         guard let index else { return nil }
-        let (name, record) = left.remove(at: index)
-        done.append(name)
-        return record
+        return left.remove(at: index)
     }
 
     /// Notes that there is a report of one.

@@ -78,6 +78,8 @@ struct Circumstances {
         case .restart where report.recovery?.drained == true:
             "The process finished what was healthy and restarted in place; what it did not keep is gone."
         case .restart: "The process restarted in place; connections and work that it did not keep are gone."
+        // Its reason says what followed.
+        case _ where report.kind == .death: nil
         case .terminate where report.death != nil: report.death.map { "Its supervisor said then: \($0.action)" }
         case .terminate: "The process ended: whoever supervises it has to start it again."
         default: nil

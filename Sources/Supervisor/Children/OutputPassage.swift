@@ -65,7 +65,7 @@ final class OutputPassage {
         isOpen = false
         closeChildsEnd()
         source?.invalidate()
-        room?.invalidate()
+        // What waits is written all the same, when there is room.
         _ = close(descriptor)
     }
 

@@ -58,7 +58,7 @@ struct DeathFacts: Sendable {
         /// It was asked to end, by whom in words.
         case stop(by: String)
         /// It was killed.
-        case watchdog(Duration)
+        case watchdog(Duration?)
         case probe(String)
         case startTimeout(Duration)
     }
@@ -71,6 +71,8 @@ struct DeathFacts: Sendable {
     var order: Order?
     /// Where its threads were when it was ended because it hung, a line each.
     var threads: [String] = []
+    /// The signals that the supervisor has passed on, with who wanted that.
+    var passedOn: [CInt: String] = [:]
     /// Whether the supervisor has sent SIGKILL, because it did not end in time.
     var wasKilledByUs = false
     var before: MemoryAccounts?
@@ -158,7 +160,8 @@ extension DeathVerdict {
             DeathVerdict(
                 cause: .watchdog,
                 confidence: .certain,
-                sentence: "It had not said WATCHDOG=1 for \(limit.inPlainWords), so it was killed; it \(end).",
+                sentence: limit.map { "It had not said WATCHDOG=1 for \($0.inPlainWords), so it was ended; it \(end)." }
+                    ?? "It asked to be ended (WATCHDOG=trigger); it \(end).",
                 next: ["Look where its threads were: it hung, or its main loop was held up."]
             )
         case .probe(let what):
@@ -189,6 +192,10 @@ extension DeathVerdict {
         if let verdict = ordered(facts, end: "ended by \(name)") { return verdict }
         if signal == SIGKILL { return unknown(facts) }
         if let verdict = addressSpace(facts) { return verdict }
+        if let reason = facts.passedOn[signal] {
+            let sentence = "It ended by \(name), which the supervisor has passed on (\(reason))."
+            return DeathVerdict(cause: .signal, confidence: .certain, sentence: sentence)
+        }
         return DeathVerdict(
             cause: .signal,
             confidence: .certain,
@@ -225,6 +232,13 @@ extension DeathVerdict {
     private static func sentence(_ signal: CInt, _ name: String) -> String {
         if faultSignals.contains(signal) {
             return "It ended by \(name): by a fault of its own, unless somebody sent it that signal."
+        }
+        if signal == SIGPIPE {
+            return
+                "It ended by SIGPIPE: it wrote to a pipe or a connection that nobody reads, unless somebody sent it that signal."
+        }
+        if [SIGALRM, SIGVTALRM, SIGPROF].contains(signal) {
+            return "It ended by \(name): by a timer of its own, unless somebody sent it that signal."
         }
         if signal == SIGABRT { return "It ended by SIGABRT: by abort(3), unless somebody sent it that signal." }
         return "Somebody sent it \(name), which ended it. Who is not known."
@@ -278,7 +292,7 @@ extension DeathVerdict {
             default: "a control group, or the machine"
             }
         let limit =
-            facts.after?.groups.first { $0.path == group }?.limit.map { ", whose limit is \($0 >> 20) MiB" } ?? ""
+            facts.after?.groups.first { $0.path == group }?.limit.map { ", whose limit is \($0 >> 20) MiB," } ?? ""
         let peak = facts.after?.groups.first?.peak.map { " Its group used \($0 >> 20) MiB at most." } ?? ""
         let doubt =
             confidence == .certain ? "" : " The kernel's log, which would name the process, cannot be read here."

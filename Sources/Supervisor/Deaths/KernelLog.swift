@@ -18,6 +18,8 @@ struct KernelLogEntry: Sendable, Equatable {
 
     let event: Event
     let pid: CInt
+    /// When it was written, in nanoseconds since the machine's start; nil if that is not known.
+    var time: Int64?
     /// The line, without its head.
     let text: String
 
@@ -122,11 +124,16 @@ final class KernelLog {
     private var recent: [KernelLogEntry] = []
 
     /// What the log says of a process that has ended.
-    func entries(of pid: CInt) -> [KernelLogEntry] {
+    ///
+    /// - Parameters:
+    ///   - pid: The process.
+    ///   - start: When it was started, in nanoseconds of CLOCK_MONOTONIC: another one may have had its number before.
+    func entries(of pid: CInt, since start: Int64) -> [KernelLogEntry] {
         // Enough for a machine that kills many at once.
         recent = (recent + take()).suffix(512)
         defer { recent.removeAll { $0.pid == pid } }
-        return recent.filter { $0.pid == pid }
+        // The log's clock and the monotonic one are adjusted differently, by some thousandths of a second.
+        return recent.filter { $0.pid == pid && ($0.time ?? .max) >= start - 1_000_000_000 }
     }
 
     private func take() -> [KernelLogEntry] {
@@ -142,11 +149,15 @@ final class KernelLog {
                 if errno == EPIPE || errno == EINTR { continue }
                 break
             }
-            guard count > 0, let text = buffer[..<count].split(separator: UInt8(ascii: ";"), maxSplits: 1).last else {
-                break
-            }
-            let line = String(decoding: text.prefix { $0 != 10 }, as: UTF8.self)
-            if let entry = KernelLogEntry(line: line) { entries.append(entry) }
+            guard count > 0 else { break }
+            // `priority,number,microseconds,flags;text` (linux/Documentation/ABI/testing/dev-kmsg).
+            let parts = buffer[..<count].split(separator: UInt8(ascii: ";"), maxSplits: 1)
+            guard parts.count == 2 else { continue }
+            let head = String(decoding: parts[0], as: UTF8.self).split(separator: ",")
+            let line = String(decoding: parts[1].prefix { $0 != 10 }, as: UTF8.self)
+            guard var entry = KernelLogEntry(line: line) else { continue }
+            entry.time = head.count > 2 ? Int64(head[2]).flatMap { $0 < 1 << 50 ? $0 * 1000 : nil } : nil
+            entries.append(entry)
         }
         return entries
     }

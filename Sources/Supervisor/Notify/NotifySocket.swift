@@ -13,6 +13,7 @@ final class NotifySocket {
     let name: String
     private let descriptor: CInt
     private var isOpen = true
+    private let receive: @MainActor (NotifyMessage, Sender, [CInt]) -> Void
     private var source: HostRunLoop.PortSource?
 
     /// Who has sent a message, as the kernel says.
@@ -48,8 +49,9 @@ final class NotifySocket {
             descriptor: FileDescriptor(rawValue: number)
         ) { _, _ in
             // One for each pass: a program that never stops to talk must not keep the others waiting.
-            Self.take(from: number, receive)
+            _ = Self.take(from: number, receive)
         }
+        self.receive = receive
         self.source = source
         _ = try? HostRunLoop.main.add(source, to: .common)
     }
@@ -63,20 +65,31 @@ final class NotifySocket {
         _ = Glibc.close(descriptor)
     }
 
-    private static func take(from number: CInt, _ receive: @MainActor (NotifyMessage, Sender, [CInt]) -> Void) {
+    /// Takes what is there now, of a program that has ended.
+    func drain() {
+        // As many as the kernel lets wait (net.unix.max_dgram_qlen), and more.
+        for _ in 0..<1024 where isOpen { if !Self.take(from: descriptor, receive) { return } }
+    }
+
+    /// Returns whether there was a message.
+    private static func take(
+        from number: CInt,
+        _ receive: @MainActor (NotifyMessage, Sender, [CInt]) -> Void
+    ) -> Bool {
         var bytes = [UInt8](repeating: 0, count: longest)
         let packet = unsafe bytes.withUnsafeMutableBytes { buffer in
             unsafe try? PacketSocket.receive(into: buffer, from: number)
         }
-        guard let (count, extras) = packet else { return }
+        guard let (count, extras) = packet else { return false }
         guard let sender = extras.credentials, !extras.isTruncated, count >= 0 else {
             for descriptor in extras.descriptors { _ = Glibc.close(descriptor) }
-            return
+            return true
         }
         receive(
             NotifyMessage(bytes: bytes[..<min(count, longest)]),
             Sender(pid: sender.process, user: sender.user),
             extras.descriptors
         )
+        return true
     }
 }

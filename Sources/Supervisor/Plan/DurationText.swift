@@ -1,8 +1,12 @@
 extension Duration {
-    /// Reads `10s`, `500ms`, `2min`, `1h`, or a number of seconds such as `1.5`.
+    /// Reads `10s`, `500ms`, `2min`, `1h`, `infinity`, or a number of seconds such as `1.5`.
     ///
     /// - Parameter text: The text; negative and endless times are none.
     package init?(readingTime text: String) {
+        if text == "infinity" {
+            self = .seconds(1_000_000_000)
+            return
+        }
         let units: KeyValuePairs<String, Double> = [
             "ms": 0.001, "us": 0.000_001, "min": 60, "s": 1, "m": 60, "h": 3600,
         ]

@@ -157,7 +157,15 @@ enum UnitKeys {
         ("RestartSec", "a time", time(\.backOff.base)),
         ("RestartMaxDelaySec", "a time", time(\.backOff.cap)),
         ("TimeoutStartSec", "a time", time(\.startTimeout)),
-        ("TimeoutStopSec", "a time", time(\.stopTimeout)),
+        (
+            "TimeoutStopSec", "a time",
+            { program, value in
+                guard let time = Duration(readingTime: String(value)) else { return false }
+                // As in systemd: for ever.
+                program.stopTimeout = time == .zero ? .seconds(1_000_000_000) : time
+                return true
+            }
+        ),
         ("HealthyAfterSec", "a time", time(\.backOff.healthyAfter)),
         ("BacklogWaitSec", "a time", time(\.backlogWait)),
         (

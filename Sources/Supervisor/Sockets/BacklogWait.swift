@@ -12,7 +12,8 @@ final class BacklogWait {
 
     init(_ program: Program, _ sockets: [ListeningSockets.Socket]) {
         self.program = program
-        self.sockets = sockets
+        // Others may serve what is not its own.
+        self.sockets = sockets.filter { $0.owner == program.name }
     }
 
     /// Nobody accepts connections from now on.
@@ -41,8 +42,8 @@ final class BacklogWait {
             let source = HostRunLoop.PortSource(
                 label: "\(socket.name) is not served",
                 descriptor: FileDescriptor(rawValue: socket.descriptor)
-            ) { _, _ in
-                ListeningSockets.turnAway(from: socket)
+            ) { source, _ in
+                if !ListeningSockets.turnAway(from: socket) { source.invalidate() }
             }
             sources.append(source)
             _ = try? HostRunLoop.main.add(source, to: .common)

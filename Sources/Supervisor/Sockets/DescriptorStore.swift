@@ -64,7 +64,8 @@ final class DescriptorStore {
         let source = HostRunLoop.PortSource(
             label: "kept descriptor",
             descriptor: FileDescriptor(rawValue: number),
-            interest: []
+            // Without any interest the loop tells of nothing, and this one never comes.
+            interest: .priority
         ) { [self] _, readiness in
             guard !readiness.isDisjoint(with: [.hangUp, .error]) else { return }
             for entry in entries where entry.number == number { Self.drop(entry) }

@@ -118,14 +118,17 @@ final class ListeningSockets {
     /// Ends the connections that wait at a socket, so that their clients hear that nobody will answer.
     ///
     /// Only while no program has the socket: for that time it does not block, a mode that all who have it share.
-    static func turnAway(from socket: Socket) {
+    ///
+    /// - Parameter socket: The socket.
+    /// - Returns: Whether it can be done again; not where no connection can be taken, for example for want of descriptors.
+    static func turnAway(from socket: Socket) -> Bool {
         let flags = fcntl(socket.descriptor, F_GETFL)
         _ = fcntl(socket.descriptor, F_SETFL, flags | O_NONBLOCK)
         defer { _ = fcntl(socket.descriptor, F_SETFL, flags) }
         // A flood must not keep the supervisor from its other work: what is left comes in the next pass.
         for _ in 0..<256 {
             let connection = hf_connection_accept(socket.descriptor)
-            guard connection >= 0 else { return }
+            guard connection >= 0 else { return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED }
             // A reset rather than an end: an end would look like an empty answer.
             var now = linger(l_onoff: 1, l_linger: 0)
             _ = unsafe setsockopt(
@@ -137,5 +140,6 @@ final class ListeningSockets {
             )
             _ = close(connection)
         }
+        return true
     }
 }

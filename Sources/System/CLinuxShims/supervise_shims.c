@@ -154,7 +154,7 @@ static int wait_for(idtype_t type, int pid, int options, HFChildEvent *event) {
     memset(&info, 0, sizeof info);
     memset(&usage, 0, sizeof usage);
     // In threads of this process, too (__WALL is not accepted by waitid(2) before Linux 4.7; children of fork(2) need none).
-    if (syscall(SYS_waitid, type, pid, &info, options | WEXITED | WSTOPPED | WCONTINUED | WNOHANG, &usage) != 0) {
+    if (syscall(SYS_waitid, type, pid, &info, options | WNOHANG, &usage) != 0) {
         return -1;
     }
     if (info.si_pid == 0) {
@@ -173,9 +173,15 @@ static int wait_for(idtype_t type, int pid, int options, HFChildEvent *event) {
     return 1;
 }
 
-int hf_child_look(HFChildEvent *event) { return wait_for(P_ALL, 0, WNOWAIT, event); }
+int hf_child_look(HFChildEvent *event) {
+    return wait_for(P_ALL, 0, WEXITED | WSTOPPED | WCONTINUED | WNOWAIT, event);
+}
 
-int hf_child_take(int pid, HFChildEvent *event) { return wait_for(P_PID, pid, 0, event); }
+int hf_child_take(int pid, HFChildEvent *event) {
+    return wait_for(P_PID, pid, WEXITED | WSTOPPED | WCONTINUED, event);
+}
+
+int hf_child_take_stop(int pid, HFChildEvent *event) { return wait_for(P_PID, pid, WSTOPPED | WCONTINUED, event); }
 
 int hf_become_subreaper(void) { return prctl(PR_SET_CHILD_SUBREAPER, 1); }
 

@@ -9,6 +9,7 @@ package enum Fixture {
     /// The reports in `Fixtures`, of every version: one that was released is never taken away.
     package static let reports = [
         "v1-fault.json", "v1-plain.json", "v1-recovery.json", "v1-everything.json", "v1-stall.json", "v1-ping.json",
+        "v1-death.json", "v1-exit.json",
     ]
 
     /// Where a file in `Fixtures` is.

@@ -75,8 +75,11 @@ typedef struct HFChildEvent {
 /// Returns 1 if there is one, 0 if there is none, -1 with `errno` set; ECHILD if there are no children at all.
 int hf_child_look(HFChildEvent *event);
 
-/// Takes what there is to tell of a child: its end, that it was stopped, or that it goes on. Returns as hf_child_look() does.
+/// Takes the end of a child, and that it was stopped or goes on. Returns as hf_child_look() does.
 int hf_child_take(int pid, HFChildEvent *event);
+
+/// Takes that a child was stopped or goes on; its end is left. Returns as hf_child_look() does.
+int hf_child_take_stop(int pid, HFChildEvent *event);
 
 /// Has the children of children that end before become this process's: PR_SET_CHILD_SUBREAPER of prctl(2).
 int hf_become_subreaper(void);

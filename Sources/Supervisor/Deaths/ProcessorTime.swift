@@ -1,0 +1,17 @@
+internal import Glibc
+
+/// The processor time that a process has used itself, which is what its limit counts.
+///
+/// That of waitid(2) has its children, too.
+enum ProcessorTime {
+    /// Seconds of processor time; nil if the process is gone.
+    ///
+    /// - Parameter pid: The process, whose end was not taken yet.
+    static func seconds(of pid: CInt) -> Double? {
+        // The name, which is in parentheses, may have anything in it; behind it the third field is the state (proc(5)).
+        guard let text = MemoryAccounts.text("/proc/\(pid)/stat"), let end = text.lastIndex(of: ")") else { return nil }
+        let fields = text[text.index(after: end)...].split(separator: " ")
+        guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else { return nil }
+        return (user + system) / Double(max(1, sysconf(CInt(_SC_CLK_TCK))))
+    }
+}
