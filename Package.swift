@@ -435,7 +435,8 @@ let package = Package(
                 "ProcessSupervisor", "CLinuxShims", "CrashReports", "TestSupport", "holdfast", "crashreport",
                 "echo-server",
                 "holdfast-agent", "standby-server",
-            ]
+            ],
+            exclude: ["Scripts"]
         ),
         tests("TaskBoundariesTests", ["TaskBoundaries", "CTaskPool", "TestSupport"]),
         tests(

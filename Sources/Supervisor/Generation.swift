@@ -159,7 +159,7 @@ final class Generation {
         startTimer?.invalidate()
         wasReady = true
         // It may have gone into another group meanwhile.
-        memoryBefore = MemoryAccounts(pid: pid) ?? memoryBefore
+        if program.readiness == .notify { memoryBefore = MemoryAccounts(pid: pid) ?? memoryBefore }
         state = .ready
         watch()
         tell(self, .ready)

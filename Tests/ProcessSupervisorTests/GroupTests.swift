@@ -9,10 +9,26 @@ import Testing
     /// Runs a file of programs, each of which says its name and its number when it starts and which signal has ended it.
     private static func start(_ strategy: String, _ names: [String]) throws -> (Supervised, TemporaryFolder) {
         let folder = try TemporaryFolder()
+        // Ready when it has spoken: so they speak in their order.
+        let script = try folder.write(
+            """
+            import os, signal, socket, sys, time
+            def end(n, f):
+                os.write(1, b'stop %s\\n' % sys.argv[1].encode())
+                os._exit(0)
+            signal.signal(signal.SIGTERM, end)
+            os.write(1, b'%s %d\\n' % (sys.argv[1].encode(), os.getpid()))
+            n = os.environ['NOTIFY_SOCKET']
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'READY=1', '\\0' + n[1:])
+            while True: time.sleep(1000)
+            """,
+            to: "program.py"
+        )
         let programs = names.map { name in
             """
             [Program \(name)]
-            ExecStart=sh -c 'trap "echo stop \(name); exit 0" TERM; echo \(name) $$; while :; do sleep 0.02; done'
+            Type=notify
+            ExecStart=python3 \(script) \(name)
             Restart=always
             RestartSec=1ms
 
@@ -103,10 +119,10 @@ import Testing
 
     @Test func `An upgrade that cannot start changes nothing but a report`() throws {
         let folder = try TemporaryFolder()
-        let program = try folder.write("#!/bin/sh\necho up $$\nexec sleep 1000\n", to: "program")
-        chmod(program, 0o755)
+        let program = "\(folder.path)/program"
+        try FileManager.default.createSymbolicLink(atPath: program, withDestinationPath: "/bin/sh")
         let options = ["--restart", "always", "--give-up-after", "1", "--name", "p"]
-        let supervised = try Supervised(options, [program])
+        let supervised = try Supervised(options, [program, "-c", "echo up $$; exec sleep 1000"])
         let pid = try supervised.nextPid()
         try FileManager.default.removeItem(atPath: program)
         #expect(try supervised.order("upgrade").end == .exited(1))
@@ -301,11 +317,13 @@ import Testing
             ["--standby", "--restart", "always", "--start-timeout", "50ms", "--name", "w"],
             waiter
         )
-        let pid = try supervised.nextPid()
+        // Either of the two may speak first.
+        _ = try supervised.line()
+        let pid = try #require(try supervised.status()["pid"] as? Int)
         // The one that was to stand by is ended, and reported as what it is.
         try FolderWatch.wait(at: supervised.store.path + "/spool", for: "an end") {
             try supervised.store.spoolNames().contains { $0.hasSuffix(".death") } ? () : nil
         }
-        #expect(try supervised.status()["pid"] as? Int == Int(pid))
+        #expect(try supervised.status()["pid"] as? Int == pid)
     }
 }

@@ -128,6 +128,7 @@ final class KernelLog {
     /// - Parameters:
     ///   - pid: The process.
     ///   - start: When it was started, in nanoseconds of CLOCK_MONOTONIC: another one may have had its number before.
+    /// - Returns: What was not told before.
     func entries(of pid: CInt, since start: Int64) -> [KernelLogEntry] {
         // Enough for a machine that kills many at once.
         recent = (recent + take()).suffix(512)

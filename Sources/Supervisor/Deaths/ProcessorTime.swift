@@ -4,9 +4,10 @@ internal import Glibc
 ///
 /// That of waitid(2) has its children, too.
 enum ProcessorTime {
-    /// Seconds of processor time; nil if the process is gone.
+    /// What a process has used.
     ///
     /// - Parameter pid: The process, whose end was not taken yet.
+    /// - Returns: Seconds of processor time; nil if the process is gone.
     static func seconds(of pid: CInt) -> Double? {
         // The name, which is in parentheses, may have anything in it; behind it the third field is the state (proc(5)).
         guard let text = MemoryAccounts.text("/proc/\(pid)/stat"), let end = text.lastIndex(of: ")") else { return nil }

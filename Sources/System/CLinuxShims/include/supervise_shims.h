@@ -84,7 +84,7 @@ int hf_child_take_stop(int pid, HFChildEvent *event);
 /// Has the children of children that end before become this process's: PR_SET_CHILD_SUBREAPER of prctl(2).
 int hf_become_subreaper(void);
 
-/// Blocks all signals but those that only a fault of this process raises, and returns a descriptor that tells of them: signalfd(2).
+/// Blocks all signals, and returns a descriptor that tells of them: signalfd(2).
 int hf_signals_take(void);
 
 /// A signal that came.
