@@ -34,9 +34,14 @@ struct StateFolder: Sendable {
     /// Where a supervisor listens.
     func socket(of program: String) -> FilePath { run.appending("\(Self.fileName(program)).sock") }
 
-    /// The sockets of all supervisors that use the store.
-    func sockets() -> [FilePath] {
-        guard let folder = try? FileDirectory(at: run), let names = try? folder.names() else { return [] }
+    /// The sockets of all supervisors that use the store; nil if that may not be seen.
+    func sockets() -> [FilePath]? {
+        let names: [String]
+        do {
+            names = try FileDirectory(at: run).names()
+        } catch {
+            return error == .permissionDenied ? nil : []
+        }
         return names.filter { $0.hasSuffix(".sock") }.sorted().map { run.appending($0) }
     }
 

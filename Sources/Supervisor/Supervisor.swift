@@ -39,6 +39,8 @@ package final class Supervisor {
         }
     }
 
+    /// The status of one that cannot begin: EX_UNAVAILABLE of sysexits.h.
+    package static let unavailableStatus: CInt = 69
     /// The status of a supervisor that has given up: the one that EventHost has for the same.
     package static let gaveUpStatus: CInt = 125
 
@@ -94,7 +96,8 @@ package final class Supervisor {
     private static func cannotListen(_ address: ListenAddress, _ error: Errno) -> String {
         let advice =
             switch error {
-            case .addressInUse: "; somebody listens there already (ss -ltnp shows who)"
+            case .addressInUse:
+                "; somebody listens there already (ss -lxtnp shows who), or a file that is no socket has the name"
             case .permissionDenied:
                 "; a port below 1024 needs CAP_NET_BIND_SERVICE, a socket's folder the permission to write"
             case .addressNotAvailable: "; this machine has no such address"
@@ -124,7 +127,7 @@ package final class Supervisor {
             runners.append(ProgramRunner(program, connections))
         }
         serve(signals, "signals") { [self] in takeSignals() }
-        openControl(state)
+        guard openControl(state) else { return Self.unavailableStatus }
         // In the loop: a program that cannot be started ends it.
         let begin = HostRunLoop.Timer(label: "programs begin", after: .zero) { [self] _ in startNext() }
         HostRunLoop.main.add(begin, to: .common)
@@ -155,13 +158,23 @@ package final class Supervisor {
         }
     }
 
-    private func openControl(_ state: StateFolder?) {
-        guard let path = plan.control ?? state?.socket(of: plan.programs[0].name) else { return }
+    /// Begins to take orders; returns whether the programs may be started.
+    private func openControl(_ state: StateFolder?) -> Bool {
+        guard let path = plan.control ?? state?.socket(of: plan.programs[0].name) else {
+            Log.write("no orders can be given, and 'holdfast probe' fails; --control PATH names a place for a socket")
+            return true
+        }
         do {
             control = try ControlServer(at: path) { [weak self] request, answer in self?.obey(request, answer) }
+        } catch .addressInUse {
+            Log.write(
+                "\(path): another supervisor runs a program of this name with this store; --name gives another one"
+            )
+            return false
         } catch {
             Log.write("\(path): \(error): no orders can be given; --control PATH names another socket")
         }
+        return true
     }
 
     /// The environment without what was said to this process alone.
@@ -383,7 +396,14 @@ package final class Supervisor {
             stop(because: request.sender)
         case .restart:
             renew(wanted, because: request.sender, answer, "restarted")
-        case .upgrade: handOver(wanted, because: request.sender, answer)
+        case .upgrade:
+            if let runner = wanted.first(where: { $0.program.readiness != .notify }) {
+                return answer.fail(
+                    "\(runner.program.name) does not say when it is ready (--ready notify), so the one before would end too early; "
+                        + "use restart"
+                )
+            }
+            handOver(wanted, because: request.sender, answer)
         case .reload:
             for runner in wanted {
                 if let signal = runner.program.reloadSignal { runner.forward(signal, because: request.sender) }

@@ -120,10 +120,18 @@ import Testing
     @Test func `An upgrade that cannot start changes nothing but a report`() throws {
         let folder = try TemporaryFolder()
         let program = "\(folder.path)/program"
-        try FileManager.default.createSymbolicLink(atPath: program, withDestinationPath: "/bin/sh")
-        let options = ["--restart", "always", "--give-up-after", "1", "--name", "p"]
-        let supervised = try Supervised(options, [program, "-c", "echo up $$; exec sleep 1000"])
+        try FileManager.default.createSymbolicLink(atPath: program, withDestinationPath: "/usr/bin/python3")
+        let options = ["--restart", "always", "--give-up-after", "1", "--name", "p", "--ready", "notify"]
+        let script = """
+            import os, socket, time
+            os.write(1, b'up %d\\n' % os.getpid())
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'READY=1', '\\0' + os.environ['NOTIFY_SOCKET'][1:])
+            while True: time.sleep(1000)
+            """
+        let supervised = try Supervised(options, [program, "-c", script])
         let pid = try supervised.nextPid()
+        let deadline = Deadline()
+        while try supervised.order("probe").end != .exited(0), !deadline.hasPassed {}
         try FileManager.default.removeItem(atPath: program)
         #expect(try supervised.order("upgrade").end == .exited(1))
         let status = try supervised.status()
@@ -182,6 +190,15 @@ import Testing
         #expect(try LineClient(port: port).line() == "\(pid)")
         #expect(try supervised.status()["pid"] as? Int == Int(pid))
         #expect((try supervised.status()["lastUpgradeFailure"] as? String)?.contains("status 6") == true)
+    }
+
+    @Test func `An upgrade of a program that does not say when it is ready is refused`() throws {
+        let supervised = try Supervised(["--name", "w"], waiter)
+        let pid = try supervised.nextPid()
+        let upgrade = try supervised.order("upgrade")
+        #expect(upgrade.end == .exited(1))
+        #expect(upgrade.errors.contains("--ready notify"))
+        #expect(try supervised.status()["pid"] as? Int == Int(pid))
     }
 
     // MARK: Probes

@@ -187,6 +187,7 @@ import Testing
         (["run", "--restart", "sometimes", "--", "true"], "never, on-failure or always"),
         (["run"], "no program"), (["rnu"], "did you mean 'run'?"), ([], "no command"),
         (["run", "--listen", "tcp:x", "--", "true"], "port from 1 to 65535"), (["run", "--store"], "needs a value"),
+        (["run", "--store=", "--", "true"], "empty value"),
         (["run", "--backoff=fast", "--", "true"], "a time such as"), (["status", "a", "b"], "one program at most"),
     ])
     func `A command line that is not understood says what was meant`(arguments: [String], text: String) throws {

@@ -235,7 +235,7 @@ import Testing
         _ = try first.nextPid()
         let second = try Supervised(["--listen", "tcp:127.0.0.1:\(port)"], waiter)
         #expect(try second.process.wait() == .exited(69))
-        #expect(second.process.errors.contains("ss -ltnp"))
+        #expect(second.process.errors.contains("ss -lxtnp"))
     }
 
     // MARK: Process 1
@@ -272,6 +272,25 @@ import Testing
         )
         #expect(none.end == .exited(4))
         #expect(none.errors.contains("no store"))
+    }
+
+    @Test func `Stopping a program that waits for its next start is told as what it is`() throws {
+        let options = ["--restart", "always", "--backoff", "1h", "--backoff-cap", "1h"]
+        let supervised = try Supervised(options, ["sh", "-c", "echo up $$; exit 9"])
+        _ = try supervised.nextPid()
+        let deadline = Deadline()
+        while try supervised.status()["state"] as? String != "waiting", !deadline.hasPassed {}
+        let stop = try supervised.order("stop")
+        #expect(stop.output == "stopped\n", "\(stop.errors)")
+        #expect(try supervised.process.wait() == .exited(9))
+    }
+
+    @Test func `Two supervisors of one name do not share a store`() throws {
+        let first = try Supervised(["--name", "w"], waiter)
+        _ = try first.nextPid()
+        let second = try Supervised(["--name", "w"], waiter, store: first.store)
+        #expect(try second.process.wait() == .exited(69))
+        #expect(second.process.errors.contains("--name gives another one"))
     }
 
     // MARK: What an adversary has found

@@ -70,10 +70,17 @@ struct Options {
                 continue
             }
             if parts.count > 1 {
+                // Of an unset variable, as in --store=$STORE.
+                guard !parts[1].isEmpty || name == "--termination-log" else {
+                    throw UsageError(text: "\(name) has an empty value")
+                }
                 try option.take(String(parts[1]))
             } else {
                 guard let value = rest.first, value != "--" else {
                     throw UsageError(text: "\(name) needs a value: \(name) \(option.value ?? "")")
+                }
+                guard !value.isEmpty || name == "--termination-log" else {
+                    throw UsageError(text: "\(name) has an empty value")
                 }
                 rest = rest.dropFirst()
                 try option.take(value)

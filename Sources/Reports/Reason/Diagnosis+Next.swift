@@ -2,7 +2,9 @@
 extension FaultPlace {
     func next(after fault: FaultClass) -> [String] {
         if let stall = report.stall { return next(after: stall) }
-        if report.kind == .death, let death = report.death { return death.next }
+        if report.kind == .death, let death = report.death {
+            return death.next.isEmpty ? ["Nothing speaks of a mistake: it ended as it was told to."] : death.next
+        }
         return switch fault {
         case .nilUnwrap:
             [

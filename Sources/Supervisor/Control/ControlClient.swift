@@ -36,7 +36,10 @@ package struct ControlClient {
                 return
             }
         }
-        let sockets = state.sockets().filter(Self.isServed)
+        guard let found = state.sockets() else {
+            throw Failure(description: "\(store)/run cannot be read: only the user of the supervisor and root may ask")
+        }
+        let sockets = found.filter(Self.isServed)
         guard let first = sockets.first else {
             throw Failure(
                 description:

@@ -86,8 +86,9 @@ final class ControlServer {
             )
         }
         request.sender = "holdfast \(request.order.rawValue) by process \(sender.process) of user \(sender.user)"
+        // Before: the order may end everything at once.
+        waiting.append(answer)
         obey(request, answer)
-        if answer.isWaiting { waiting.append(answer) }
         noteChange()
     }
 
@@ -98,10 +99,9 @@ final class ControlServer {
         private var condition: (@MainActor () -> Bool)?
         private var failure: (@MainActor () -> Bool)?
         private var word = ""
+        private var isAnswered = false
 
         fileprivate init(_ number: CInt) { self.number = number }
-
-        fileprivate var isWaiting: Bool { condition != nil }
 
         /// Answers.
         func give(_ text: String) { send("ok\n", text) }
@@ -110,7 +110,7 @@ final class ControlServer {
         func fail(_ text: String) { send("error\n", text) }
 
         private func send(_ head: String, _ text: String) {
-            condition = nil
+            isAnswered = true
             try? PacketSocket.send(Array(head.utf8), Array(text.utf8), descriptors: [], to: number)
         }
 
@@ -124,11 +124,13 @@ final class ControlServer {
         }
 
         fileprivate func end() {
-            if condition != nil { give(word) }
+            if !isAnswered, condition != nil { give(word) }
         }
 
         fileprivate func isOver() -> Bool {
-            guard let condition else { return true }
+            if isAnswered { return true }
+            // Not yet: the order is being carried out.
+            guard let condition else { return false }
             if condition() {
                 end()
                 return true

@@ -134,6 +134,11 @@ extension DeathVerdict {
             )
         }
         let meaning = status == 0 ? ", which is success" : ""
+        next.append(
+            status == 0
+                ? "If it was not to end, its own log says why it did."
+                : "Look at the last of its standard error: it says why, if the program does."
+        )
         return DeathVerdict(
             cause: .exit,
             confidence: .certain,
@@ -162,20 +167,20 @@ extension DeathVerdict {
                 confidence: .certain,
                 sentence: limit.map { "It had not said WATCHDOG=1 for \($0.inPlainWords), so it was ended; it \(end)." }
                     ?? "It asked to be ended (WATCHDOG=trigger); it \(end).",
-                next: ["Look where its threads were: it hung, or its main loop was held up."]
+                next: ["Look where its threads were (crashreport show --full): it hung, or its main loop was held up."]
             )
         case .probe(let what):
             DeathVerdict(
                 cause: .probe,
                 confidence: .certain,
-                sentence: "A probe had no answer (\(what)), so it was killed; it \(end).",
-                next: ["Look where its threads were, and what the probe asks for."]
+                sentence: "A probe failed (\(what)), so it was ended; it \(end).",
+                next: ["Look where its threads were (crashreport show --full), and what the probe asks for."]
             )
         case .startTimeout(let limit):
             DeathVerdict(
                 cause: .startTimeout,
                 confidence: .certain,
-                sentence: "It was not ready within \(limit.inPlainWords), so it was killed; it \(end).",
+                sentence: "It was not ready within \(limit.inPlainWords), so it was ended; it \(end).",
                 next: ["Does it say READY=1 to NOTIFY_SOCKET (sd_notify(3))? If not, it needs --ready exec."]
             )
         }
