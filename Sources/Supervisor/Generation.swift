@@ -60,6 +60,7 @@ final class Generation {
     /// The signals that were passed on, with who wanted that.
     private var passedOn: [CInt: String] = [:]
     private var memoryBefore: MemoryAccounts?
+    private var memoryRecent: (accounts: MemoryAccounts, time: Int64)?
     private var limits: ResourceLimits?
     private var watchdog: Duration?
     private var notify: NotifySocket?
@@ -139,6 +140,7 @@ final class Generation {
 
     /// Notes that it was told to serve: it is to be ready soon.
     func noteReleased() {
+        guard program.startTimeout > .zero else { return }
         startTimer = timer("is to be ready", after: program.startTimeout) { $0.noteLateStart() }
     }
 
@@ -193,7 +195,7 @@ final class Generation {
         var left = descriptors
         defer { for descriptor in left { _ = close(descriptor) } }
         guard isRunning, isOwn(sender) else { return }
-        memoryBefore = memoryBefore?.again(pid: pid) ?? memoryBefore
+        noteLife()
         // Alone in its message (sd_notify_barrier(3)): closing its descriptor is the answer.
         if message.says("BARRIER") { return }
         if message.says("FDSTORE") {
@@ -232,6 +234,27 @@ final class Generation {
             }
         }
         tell(self, .said)
+    }
+
+    /// Reads the counters of its control group anew: the kills that were counted until now have not ended it.
+    ///
+    /// Those of the last second may have: the kernel counts first, and the process ends later.
+    private func noteLife() {
+        let now = MonotonicClock.nanoseconds
+        guard let before = memoryBefore, now - (memoryRecent?.time ?? child.started) >= Self.dyingTime else { return }
+        memoryBefore = memoryRecent?.accounts ?? before
+        memoryRecent = before.again(pid: pid).map { ($0, now) }
+    }
+
+    /// How long a process that the kernel has killed may take to end, in nanoseconds.
+    private static let dyingTime: Int64 = 2_000_000_000
+
+    /// The counters before the kill that may have ended it.
+    private var memoryBeforeEnd: MemoryAccounts? {
+        guard let recent = memoryRecent, MonotonicClock.nanoseconds - recent.time >= Self.dyingTime else {
+            return memoryBefore
+        }
+        return recent.accounts
     }
 
     /// Whether a message is the program's: from its main process, its process group, one that descends from it, or one that has ended since
@@ -342,6 +365,7 @@ final class Generation {
     func takeEnd(_ event: HFChildEvent) -> Bool {
         if prober?.takeEnd(event) == true { return true }
         guard isRunning, event.pid == child.pid || event.pid == mainPid else { return false }
+        let before = memoryBeforeEnd
         // What it has said before its end counts: who is its main process, what it wants to be kept.
         notify?.drain()
         var taken = HFChildEvent()
@@ -368,7 +392,7 @@ final class Generation {
             threads: threads,
             passedOn: passedOn,
             wasKilledByUs: wasKilled,
-            before: memoryBefore,
+            before: before,
             after: after,
             log: kernelLog.entries(of: event.pid, since: child.started),
             isLogReadable: kernelLog.isReadable,

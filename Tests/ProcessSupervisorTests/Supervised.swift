@@ -99,5 +99,14 @@ struct Supervised {
     }
 }
 
+/// A namespace of processes, in which the first program is process 1.
+enum ProcessNamespace {
+    /// The command that makes one.
+    static let command = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+
+    /// Whether this user may make one.
+    static let isAllowed = (try? ProgramRun.run("/usr/bin/env", command + ["true"]).end) == .exited(0)
+}
+
 /// A shell's program that says `up PID` and waits.
 let waiter = ["sh", "-c", "echo up $$; exec sleep 1000"]
