@@ -7,9 +7,9 @@ internal import SystemPackage
 extension ChildProcess.Command {
     /// Starts the child with these as its descriptors 0, 1 and 2, -1 for /dev/null, and returns its number.
     func start(streams: [CInt]) throws(IOError) -> CInt {
-        let arguments = CStrings([program] + arguments)
-        let variables = CStrings((environment ?? [:]).map { "\($0.key)=\($0.value)" })
-        let names = CStrings([program, directory ?? ""])
+        let arguments = CTexts([program] + arguments)
+        let variables = CTexts((environment ?? [:]).map { "\($0.key)=\($0.value)" })
+        let names = CTexts([program, directory ?? ""])
         guard let path = unsafe names.pointers[0] else { throw IOError("start \(program)", .invalidArgument) }
         var plan = unsafe HFChildPlan(
             path: path,
@@ -22,25 +22,6 @@ extension ChildProcess.Command {
         let pid = unsafe hf_child_start(&plan)
         guard pid > 0 else { throw IOError("start \(program)", Errno(rawValue: errno)) }
         return pid
-    }
-}
-
-/// Texts as C takes them: the last pointer is null.
-@safe
-private struct CStrings: ~Copyable {
-    let pointers: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
-    private let count: Int
-
-    init(_ texts: [String]) {
-        count = texts.count
-        unsafe pointers = .allocate(capacity: texts.count + 1)
-        for (index, text) in texts.enumerated() { unsafe (pointers + index).initialize(to: strdup(text)) }
-        unsafe (pointers + count).initialize(to: nil)
-    }
-
-    deinit {
-        for index in 0..<count { unsafe free(pointers[index]) }
-        unsafe pointers.deallocate()
     }
 }
 

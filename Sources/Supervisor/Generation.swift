@@ -272,7 +272,7 @@ final class Generation {
         var pid = pid
         for _ in 0..<64 {
             if pid == child.pid || getpgid(pid) == child.pid { return true }
-            guard let status = MemoryAccounts.text("/proc/\(pid)/status"),
+            guard let status = SmallFile.text("/proc/\(pid)/status"),
                 let line = status.split(separator: "\n").first(where: { $0.hasPrefix("PPid:") }),
                 let parent = CInt(line.dropFirst(5).drop(while: \.isWhitespace))
             else { return false }

@@ -275,13 +275,13 @@ package final class ReportBuilder {
 
 /// SplitMix64 (Steele, Lea, Flood 2014): bits that follow from a seed.
 ///
-/// The first ones begin with the number of the fault, so that the ids of one millisecond sort as the faults came.
-private struct RecordGenerator: RandomNumberGenerator {
+/// The first ones begin with the number of the fault, if there is one, so that the ids of one millisecond sort as the faults came.
+struct RecordGenerator: RandomNumberGenerator {
     private var state: UInt64
     private var number: UInt64?
 
-    init(number: Int, seed: UInt64) {
-        self.number = UInt64(truncatingIfNeeded: number)
+    init(number: Int? = nil, seed: UInt64) {
+        self.number = number.map { UInt64(truncatingIfNeeded: $0) }
         state = seed
     }
 

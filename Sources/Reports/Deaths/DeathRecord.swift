@@ -96,7 +96,8 @@ struct DeathRecord: Decodable {
     /// A report of it alone.
     func report(_ redaction: TextRedaction = TextRedaction()) -> CrashReport {
         let death = death(redaction)
-        var generator = DeathGenerator(state: UInt64(bitPattern: ended) ^ UInt64(truncatingIfNeeded: pid) << 40)
+        // The same for the same death, so that a report that is made twice is one file.
+        var generator = RecordGenerator(seed: UInt64(bitPattern: ended) ^ UInt64(truncatingIfNeeded: pid) << 40)
         var report = CrashReport(
             id: ReportID(time: time, using: &generator),
             subject: .death,
@@ -133,19 +134,5 @@ struct DeathRecord: Decodable {
         )
         report.explain()
         return report
-    }
-}
-
-/// The same numbers for the same death, so that a report that is made twice is one file.
-private struct DeathGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    /// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
     }
 }

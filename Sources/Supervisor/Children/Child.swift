@@ -179,32 +179,3 @@ final class Child {
         if descriptor >= 0 { _ = close(descriptor) }
     }
 }
-
-/// Texts as C takes them: the last pointer is null.
-@safe
-struct CTexts: ~Copyable {
-    let pointers: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
-    private let count: Int
-
-    init(_ texts: [String]) {
-        count = texts.count
-        unsafe pointers = .allocate(capacity: texts.count + 1)
-        for (index, text) in texts.enumerated() { unsafe (pointers + index).initialize(to: strdup(text)) }
-        unsafe (pointers + count).initialize(to: nil)
-    }
-
-    deinit {
-        for index in 0..<count { unsafe free(pointers[index]) }
-        unsafe pointers.deallocate()
-    }
-
-    /// Where the value of a variable is, if it is this one.
-    func value(of key: String, if value: String) -> UnsafeMutablePointer<CChar>? {
-        let wanted = "\(key)=\(value)"
-        for index in 0..<count {
-            guard let text = unsafe pointers[index], unsafe strcmp(text, wanted) == 0 else { continue }
-            return unsafe text + key.utf8.count + 1
-        }
-        return nil
-    }
-}

@@ -8,11 +8,11 @@ enum Orphans {
     static func all() -> [CInt] {
         // Where the kernel has it (CONFIG_PROC_CHILDREN) it is one file; children are those of threads, and we start them on one.
         let own = "/proc/self/task/\(getpid())/children"
-        if let text = MemoryAccounts.text(own) { return text.split(separator: " ").compactMap { CInt($0) } }
+        if let text = SmallFile.text(own) { return text.split(separator: " ").compactMap { CInt($0) } }
         guard let folder = try? FileDirectory(at: "/proc"), let names = try? folder.names() else { return [] }
         return names.compactMap { CInt($0) }.filter { pid in
             // The name, which is in parentheses, may have anything in it; behind it are state and parent (proc(5)).
-            guard let text = MemoryAccounts.text("/proc/\(pid)/stat"), let end = text.lastIndex(of: ")") else {
+            guard let text = SmallFile.text("/proc/\(pid)/stat"), let end = text.lastIndex(of: ")") else {
                 return false
             }
             let fields = text[text.index(after: end)...].split(separator: " ")

@@ -16,7 +16,7 @@ struct Machine: Sendable {
         name = Self.text(&system.nodename)
         kernel = Self.text(&system.release)
         architecture = Self.text(&system.machine)
-        let release = MemoryAccounts.text("/etc/os-release") ?? MemoryAccounts.text("/usr/lib/os-release") ?? ""
+        let release = SmallFile.text("/etc/os-release") ?? SmallFile.text("/usr/lib/os-release") ?? ""
         let line = release.split(separator: "\n").first { $0.hasPrefix("PRETTY_NAME=") }
         os = line.map { $0.dropFirst("PRETTY_NAME=".count).filter { $0 != "\"" } } ?? "Linux"
         processors = max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN)))

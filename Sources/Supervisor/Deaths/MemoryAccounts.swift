@@ -50,8 +50,8 @@ struct MemoryAccounts: Sendable, Equatable {
     ///   - pid: The process.
     ///   - root: A prefix of all paths: for tests.
     init?(pid: CInt, root: String = "") {
-        guard let membership = Self.text("\(root)/proc/\(pid)/cgroup"),
-            let mounts = Self.text("\(root)/proc/self/mountinfo")
+        guard let membership = SmallFile.text("\(root)/proc/\(pid)/cgroup"),
+            let mounts = SmallFile.text("\(root)/proc/self/mountinfo")
         else { return nil }
         let lines = membership.split(separator: "\n").map { $0.split(separator: ":", maxSplits: 2) }
         // v1's controller counts where it is mounted; else memory is v2's, or nobody's (cgroups(7)).
@@ -88,11 +88,11 @@ struct MemoryAccounts: Sendable, Equatable {
         let top = "\(root)\(mount.point)"
         isCutOff =
             version == 2
-            ? Self.text("\(top)/cgroup.type") != nil : Self.text("\(top)/release_agent") == nil
+            ? SmallFile.text("\(top)/cgroup.type") != nil : SmallFile.text("\(top)/release_agent") == nil
     }
 
     private static func v2(_ path: String, _ files: String) -> Group? {
-        guard let local = text("\(files)/memory.events.local") else { return nil }
+        guard let local = SmallFile.text("\(files)/memory.events.local") else { return nil }
         let counts = counters(local)
         return Group(
             path: path,
@@ -105,7 +105,7 @@ struct MemoryAccounts: Sendable, Equatable {
     }
 
     private static func v1(_ path: String, _ files: String) -> Group? {
-        guard let control = text("\(files)/memory.oom_control") else { return nil }
+        guard let control = SmallFile.text("\(files)/memory.oom_control") else { return nil }
         let limit = number("\(files)/memory.limit_in_bytes")
         return Group(
             path: path,
@@ -128,15 +128,7 @@ struct MemoryAccounts: Sendable, Equatable {
     }
 
     private static func number(_ path: String) -> UInt64? {
-        text(path).flatMap { UInt64($0.split(whereSeparator: \.isWhitespace).first ?? "") }
-    }
-
-    /// A small file; nil if it cannot be read.
-    static func text(_ path: String) -> String? {
-        guard let file = try? OwnedDescriptor(reading: FilePath(path), followingLinks: true),
-            let bytes = try? file.readAll(limit: 1 << 20)
-        else { return nil }
-        return String(decoding: bytes, as: UTF8.self)
+        SmallFile.text(path).flatMap { UInt64($0.split(whereSeparator: \.isWhitespace).first ?? "") }
     }
 
     /// Where a hierarchy of control groups is mounted.

@@ -10,7 +10,7 @@ struct ResourceLimits: Sendable, Equatable {
 
     /// Reads them; nil if that is not possible.
     init?(pid: CInt, root: String = "") {
-        guard let text = MemoryAccounts.text("\(root)/proc/\(pid)/limits") else { return nil }
+        guard let text = SmallFile.text("\(root)/proc/\(pid)/limits") else { return nil }
         self.init(text: text)
     }
 

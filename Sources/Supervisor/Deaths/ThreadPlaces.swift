@@ -19,7 +19,7 @@ enum ThreadPlaces {
         let lines = threads.prefix(most).map { thread in
             let place = "/proc/\(pid)/task/\(thread)"
             func word(_ file: String) -> String? {
-                MemoryAccounts.text("\(place)/\(file)").map { text in
+                SmallFile.text("\(place)/\(file)").map { text in
                     String(
                         text.unicodeScalars.prefix { $0 != "\n" }.filter { $0.value >= 0x20 }.prefix(64).map(
                             Character.init
@@ -39,7 +39,7 @@ enum ThreadPlaces {
     }
 
     private static func state(_ place: String) -> String? {
-        let line = MemoryAccounts.text("\(place)/status")?.split(separator: "\n").first { $0.hasPrefix("State:") }
+        let line = SmallFile.text("\(place)/status")?.split(separator: "\n").first { $0.hasPrefix("State:") }
         return line.map { $0.dropFirst(6).drop(while: \.isWhitespace).filter { $0.isASCII && $0 != "\t" } }
     }
 }
