@@ -39,6 +39,8 @@ final class Generation {
         /// Descriptors that it wants to be kept, with a name.
         case stores([CInt], name: String?, isPolled: Bool)
         case removes(name: String)
+        /// It is to have more time for its start or its end.
+        case extends(Duration)
     }
 
     let program: Program
@@ -289,6 +291,7 @@ final class Generation {
         for timer in [startTimer, stopTimer] {
             if let timer, timer.isValid, timer.nextFireDate < date { timer.nextFireDate = date }
         }
+        tell(self, .extends(time))
     }
 
     private func armWatchdog() {

@@ -32,6 +32,9 @@ final class ProgramRunner {
     struct Connections {
         let environment: [String: String]
         let sockets: [ListeningSockets.Socket]
+        /// What the program has given away.
+        let kept: DescriptorStore
+        let manager: ServiceManager
         /// The terminal to hand over; nil without one.
         let terminal: CInt?
         let state: StateFolder?
@@ -82,7 +85,7 @@ final class ProgramRunner {
     /// When the next process is started, in nanoseconds of CLOCK_MONOTONIC.
     private(set) var startsAt: Int64?
 
-    private let kept = DescriptorStore()
+    private let kept: DescriptorStore
     private let backlog: BacklogWait
     private var intention: Intention?
     private var next = Next.end
@@ -96,6 +99,7 @@ final class ProgramRunner {
     init(_ program: Program, _ connections: Connections) {
         self.program = program
         self.connections = connections
+        kept = connections.kept
         backlog = BacklogWait(program, connections.sockets)
         standbyPlace = program.hasStandby ? StandbyPlace() : nil
         count = connections.state?.count(of: program.name) ?? EndCount()
@@ -185,6 +189,9 @@ final class ProgramRunner {
             guard refused > 0 else { return }
             Log.write("\(program.name): \(refused) descriptors are not kept; \(DescriptorStore.most) are the most")
         case .removes(let name): kept.remove(named: name)
+        case .extends(let time):
+            // Whoever waits for us waits for it.
+            connections.manager.tell("EXTEND_TIMEOUT_USEC=\(time.nanosecondCount / 1000)")
         }
     }
 

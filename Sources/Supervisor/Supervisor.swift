@@ -45,6 +45,8 @@ package final class Supervisor {
     package static let gaveUpStatus: CInt = 125
 
     private let plan: Plan
+    /// What each program has given away.
+    private let kept: [DescriptorStore]
     private let manager: ServiceManager
     private let sockets: ListeningSockets
     private let signals: CInt
@@ -89,6 +91,7 @@ package final class Supervisor {
                 }
             }
         }
+        kept = plan.programs.map { [manager, sockets] in DescriptorStore(of: $0.name, manager, sockets) }
         sockets.keepInherited()
         manager.store(sockets.sockets)
     }
@@ -113,10 +116,12 @@ package final class Supervisor {
         let state = openState()
         let kernelLog = KernelLog()
         let environment = Self.passedOn(plan.environment)
-        for program in plan.programs {
+        for (program, kept) in zip(plan.programs, kept) {
             let connections = ProgramRunner.Connections(
                 environment: environment,
                 sockets: sockets.sockets(for: program.name),
+                kept: kept,
+                manager: manager,
                 terminal: terminal,
                 state: state,
                 kernelLog: kernelLog,

@@ -15,6 +15,31 @@ final class DescriptorStore {
     }
 
     private var entries: [Entry] = []
+    private let manager: ServiceManager
+    /// What the names have before them in the store of the manager above us, which keeps the descriptors of all programs.
+    private let prefix: String
+
+    /// Makes the store of a program.
+    ///
+    /// - Parameters:
+    ///   - program: The program's name.
+    ///   - manager: Who keeps the descriptors, too, so that they outlive us.
+    ///   - sockets: Who was given those that an earlier supervisor had.
+    init(of program: String, _ manager: ServiceManager, _ sockets: ListeningSockets) {
+        self.manager = manager
+        prefix = "\(program)/"
+        for (name, number) in sockets.takeInherited(prefix: prefix) {
+            let isPolled = !name.hasPrefix(Self.unpolledMark)
+            _ = put([number], isPolled ? name : String(name.dropFirst()), isPolled)
+        }
+    }
+
+    /// Before the name of one that is kept although its other end is gone.
+    private static let unpolledMark = "/"
+
+    private func nameAbove(_ name: String, _ isPolled: Bool) -> String {
+        prefix + (isPolled ? "" : Self.unpolledMark) + name
+    }
 
     /// How many are kept at most.
     static let most = 128
@@ -34,7 +59,18 @@ final class DescriptorStore {
             name.utf8.count <= 255
                 && name.unicodeScalars.allSatisfy { $0.isASCII && $0.value >= 0x20 && $0 != ":" && $0.value != 0x7f }
         }
-        let name = isValid == true ? (name ?? "stored") : "stored"
+        return put(numbers, isValid == true ? (name ?? "stored") : "stored", isPolled) { number, name in
+            let poll = isPolled ? "" : "\nFDPOLL=0"
+            manager.tell("FDSTORE=1\nFDNAME=\(nameAbove(name, isPolled))\(poll)", descriptors: [number])
+        }
+    }
+
+    private func put(
+        _ numbers: [CInt],
+        _ name: String,
+        _ isPolled: Bool,
+        _ tell: (CInt, String) -> Void = { _, _ in }
+    ) -> Int {
         var refused = 0
         for number in numbers {
             if entries.contains(where: { Self.areSame($0.number, number) }) {
@@ -44,6 +80,7 @@ final class DescriptorStore {
                 _ = close(number)
             } else {
                 entries.append(Entry(name: name, number: number, watch: isPolled ? watch(number) : nil))
+                tell(number, name)
             }
         }
         return refused
@@ -53,6 +90,7 @@ final class DescriptorStore {
     func remove(named name: String) {
         for entry in entries where entry.name == name { Self.drop(entry) }
         entries.removeAll { $0.name == name }
+        for isPolled in [true, false] { manager.tell("FDSTOREREMOVE=1\nFDNAME=\(nameAbove(name, isPolled))") }
     }
 
     private static func drop(_ entry: Entry) {

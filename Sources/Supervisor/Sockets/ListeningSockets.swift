@@ -53,6 +53,13 @@ final class ListeningSockets {
         sockets.append(Socket(name: name, descriptor: descriptor, address: address, owner: owner))
     }
 
+    /// Takes those that we were given under a name that begins so, with the rest of their names.
+    func takeInherited(prefix: String) -> [(name: String, number: CInt)] {
+        let taken = inherited.filter { $0.name.hasPrefix(prefix) }
+        inherited.removeAll { $0.name.hasPrefix(prefix) }
+        return taken.map { (String($0.name.dropFirst(prefix.count)), $0.descriptor) }
+    }
+
     /// What a program gets.
     func sockets(for program: String) -> [Socket] { sockets.filter { $0.owner == nil || $0.owner == program } }
 
