@@ -60,12 +60,17 @@ extension EventHost {
         // An async `main` returns into exit(3): nobody stops the host first.
         if !hasExitHandler {
             hasExitHandler = true
-            atexit { EventHost.exiting.withLock { $0 }?.finish() }
+            addExitHandler()
         }
         started = host
         // The run that serves the main queue now goes on without the host: the next one has it.
         host.loop.stop()
         return host
+    }
+
+    /// Not isolated, as its closure must not be: any thread may call exit(3).
+    private nonisolated static func addExitHandler() {
+        atexit { EventHost.exiting.withLock { $0 }?.finish() }
     }
 
     /// Tells the service manager above, such as systemd or `holdfast run`, that the program serves: `READY=1` of sd_notify(3).
