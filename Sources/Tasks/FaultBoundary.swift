@@ -20,15 +20,23 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
     package let tags: (@Sendable () -> [String: String])?
     private let isOver = Atomic<Bool>(false)
     private let rest = Mutex(Rest())
+    /// Written before the body's task is made, and then only read by it: so that its closure needs nothing but the boundary.
+    @exclusivity(unchecked) private var work: Work?
+
+    /// What the body's task does.
+    @safe
+    private struct Work {
+        let body: @Sendable () async throws -> Void
+        let caller: UnsafeContinuation<Void, any Error>
+    }
 
     /// What has to be done when the boundary is over, protected by the lock.
     @safe
     private struct Rest {
-        /// Ends the wait of the caller by an error, whatever it waits for: the runtime does not look at the type of a value that there is
-        /// not.
+        /// Ends the wait of the caller.
         var caller: UnsafeContinuation<Void, any Error>?
         /// The task of the body.
-        var task: Task<Void, Never>?
+        var task: Task<Void, any Error>?
         var isCancelled = false
         var isGivenUp = false
         /// The latest last.
@@ -37,25 +45,15 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
 
     package init(_ label: BoundaryLabel, tags: (@Sendable () -> [String: String])? = nil) {
         self.tags = tags
-        unsafe scope = .allocate(capacity: 1)
-        unsafe scope.initialize(
-            to: HFTaskScope(
-                executor: (0, 0),
-                label: label.shape,
-                owner: Unmanaged.passUnretained(self).toOpaque(),
-                task: 0,
-                opened: 0,
-                next: nil,
-                previous: nil,
-                is_open: false
-            )
-        )
+        guard let scope = unsafe hf_task_scope_make(label.shape) else { fatalError("no memory for a fault boundary") }
+        unsafe self.scope = scope
+        unsafe scope.pointee.owner = Unmanaged.passUnretained(self).toOpaque()
         let words = unsafe unsafeBitCast(asUnownedTaskExecutor(), to: (UInt64, UInt64).self)
         unsafe scope.pointee.executor = words
     }
 
     deinit {
-        unsafe scope.deallocate()
+        unsafe hf_task_scope_free(scope)
     }
 
     /// What the boundary is called, and counted by; may be set while it runs.
@@ -71,51 +69,45 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
         unsafe hf_task_pool_enqueue(unsafeBitCast(job, to: UnsafeMutableRawPointer.self), scope)
     }
 
-    /// Runs a body, and returns what it returns.
+    /// Runs a body.
+    ///
+    /// Without a result, so that nothing here depends on its type: the body puts it where its caller finds it.
     ///
     /// - Parameter body: The work. If the caller's task is cancelled, it is, too. It has the caller's task-local values and priority.
-    /// - Returns: What the body returns.
     /// - Throws: What the body throws; or what `TaskPool` makes of a fault in it.
-    package func run<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
+    package func run(_ body: @escaping @Sendable () async throws -> Void) async throws {
         try await withTaskCancellationHandler {
-            try await unsafe withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Value, any Error>) in
-                unsafe start(continuation, body)
-            }
+            try await unsafe withUnsafeThrowingContinuation { unsafe start($0, body) }
         } onCancel: {
             cancel()
         }
     }
 
-    private func start<Value: Sendable>(
-        _ continuation: UnsafeContinuation<Value, any Error>,
-        _ body: @escaping @Sendable () async throws -> Value
+    private func start(
+        _ caller: UnsafeContinuation<Void, any Error>,
+        _ body: @escaping @Sendable () async throws -> Void
     ) {
-        let caller = unsafe unsafeBitCast(continuation, to: UnsafeContinuation<Void, any Error>.self)
+        unsafe work = Work(body: body, caller: caller)
         rest.withLock { unsafe $0.caller = caller }
         unsafe hf_task_scope_open(scope)
         // This task waits from now on: the thread is free for the body.
         hf_task_pool_run_next(true)
-        let operation: @Sendable () async -> Void = { [self] in
-            let result: Result<Value, any Error>
+        // A closure in place, of the type that the runtime wants: each conversion is two more frames of every boundary.
+        let task = Task<Void, any Error>(name: Task.name, executorPreference: self) { [self] in
+            guard let work = unsafe work else { return }
+            var failure: (any Error)?
             do {
-                result = .success(try await body())
+                try await work.body()
             } catch {
-                result = .failure(error)
+                failure = error
             }
             unsafe hf_task_scope_close(scope)
             guard end() else { return }
             // The body's task ends now: the thread is free for the caller's.
             hf_task_pool_run_next(true)
-            unsafe continuation.resume(with: result)
+            if let failure { unsafe work.caller.resume(throwing: failure) } else { unsafe work.caller.resume() }
             hf_task_pool_run_next(false)
         }
-        // Few tasks have a name, and each costs a copy.
-        let task =
-            if let name = Task.name {
-                Task(name: name, executorPreference: self, operation: operation)
-            } else {
-                Task(executorPreference: self, operation: operation)
-            }
         // A Task is the reference to the runtime's (swift/stdlib/public/Concurrency/Task.swift).
         unsafe hf_task_scope_set_task(scope, UInt64(unsafeBitCast(task, to: UInt.self)))
         let isCancelled = rest.withLock { rest in
@@ -248,7 +240,10 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
     ///
     /// Known by the executor that the task prefers, so binding a boundary costs nothing.
     package static var current: FaultBoundary? {
-        unsafe withUnsafeCurrentTask { task in
+        if let scope = unsafe hf_task_pool_settled_scope() {
+            return unsafe Unmanaged<FaultBoundary>.fromOpaque(scope.pointee.owner).takeUnretainedValue()
+        }
+        return unsafe withUnsafeCurrentTask { task in
             guard let executor = unsafe task?.unownedTaskExecutor else { return nil }
             let words = unsafe unsafeBitCast(executor, to: (UInt64, UInt64).self)
             // The second word is the witness table of the executor's type.

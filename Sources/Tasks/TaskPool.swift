@@ -110,7 +110,12 @@ package enum TaskPool {
             isDone.set()
         }
         isDone.wait()
-        if knowsRunners, !hf_job_state_confirm() { runnersAreKnown.store(false, ordering: .releasing) }
+        guard knowsRunners else { return }
+        if hf_job_state_confirm() {
+            hf_task_pool_settle_tasks()
+        } else {
+            runnersAreKnown.store(false, ordering: .releasing)
+        }
     }
 
     /// A function of its own, which has a frame.

@@ -68,6 +68,23 @@ import Testing
         #expect(run.lines == ["value returned 7", "error threw OwnError()", "end"])
     }
 
+    @Test func `A task goes to the executor that it prefers, and comes back into its boundary`() throws {
+        let run = try Run("executor")
+        #expect(run.end == .exited(0), "\(run.errors.suffix(2000))")
+        #expect(
+            run.lines == [
+                "outside true false", "inside true false false",
+                "executor \(Self.faulted), fault 1, boundary executor", "end",
+            ]
+        )
+    }
+
+    @Test func `A task may end the process by exit`() throws {
+        let run = try Run("exit")
+        #expect(run.end == .exited(5), "\(run.errors.suffix(2000))")
+        #expect(try run.reports().isEmpty)
+    }
+
     @Test func `Without a host the body is called as if there were no boundary`() throws {
         let run = try Run("unprotected")
         #expect(run.end == .exited(0))

@@ -7,7 +7,7 @@ import Testing
 
 /// The pool without a host and without the runtime's other jobs: those of boundaries run on it.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct TaskPoolTests {
-    private static let extent: TaskPool.Extent? = try? TaskPool.start(workers: 2, stackSize: 1 << 20, takesAll: false) {
+    static let extent: TaskPool.Extent? = try? TaskPool.start(workers: 2, stackSize: 1 << 20, takesAll: false) {
         _ in
     }
 

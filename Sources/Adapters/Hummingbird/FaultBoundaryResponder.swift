@@ -29,51 +29,69 @@ public struct FaultBoundaryResponder<Inner: HTTPResponder>: HTTPResponder {
     /// Answers a request; what it throws is what the wrapped responder throws.
     @Sendable public func respond(to request: Request, context: Inner.Context) async throws -> Response {
         let label = label(of: request.method)
-        let work = Work(request: request, context: context)
+        let work = Work(inner, request, context, label)
         do {
-            return try await withFaultBoundary(label.described { tags(work.request, work.context) }) { [inner] in
-                var response = try await inner.respond(to: work.request, context: work.context)
-                // A body of known length is a buffer or a file. Another one is code of the program, which runs when the responder is done.
-                if response.body.contentLength == nil {
-                    response.body = Self.protect(response.body, FaultBoundary.current ?? label) {
-                        tags(work.request, work.context)
-                    }
-                }
-                return response
-            }
+            try await runInBoundary(label.described(by: work.tags)) { try await work.respond() }
         } catch let fault as FaultError {
             return answer(fault, request)
         }
+        guard let response = work.takeResponse() else { fatalError("a request was answered by nothing") }
+        return response
+    }
+}
+
+/// What a handler gets, and what it answers.
+///
+/// The caller does not touch it while the handler has it, nor after the handler was abandoned.
+private final class Work<Inner: HTTPResponder>: @unchecked Sendable {
+    private let inner: Inner
+    private let request: Request
+    private let context: Inner.Context
+    private let label: FaultBoundary.Label
+    private var response: Response?
+
+    init(_ inner: Inner, _ request: Request, _ context: Inner.Context, _ label: FaultBoundary.Label) {
+        self.inner = inner
+        self.request = request
+        self.context = context
+        self.label = label
+    }
+
+    func respond() async throws {
+        var response = try await inner.respond(to: request, context: context)
+        // A body of known length is a buffer or a file. Another one is code of the program, which runs when the responder is done.
+        if response.body.contentLength == nil { response.body = protect(response.body) }
+        self.response = consume response
+    }
+
+    /// The answer, moved rather than copied.
+    func takeResponse() -> Response? {
+        var taken: Response?
+        swap(&taken, &response)
+        return taken
     }
 
     /// The body, written in a boundary of its own.
     ///
     /// Its fault ends the connection: the client sees that the answer is cut off.
-    private static func protect(
-        _ body: ResponseBody,
-        _ label: FaultBoundary.Label,
-        _ tags: @escaping @Sendable () -> [String: String]
-    ) -> ResponseBody {
-        ResponseBody { writer in
+    private func protect(_ body: ResponseBody) -> ResponseBody {
+        // Its head is with the client: a refusal would cut it off.
+        let label = (FaultBoundary.current ?? label).begun.described(by: tags)
+        return ResponseBody { writer in
             let place = WriterPlace(writer: writer)
-            // Its head is with the client: a refusal would cut it off.
-            try await withFaultBoundary(label.begun.described(by: tags)) {
-                try await body.write(place.writer)
-            }
+            try await withFaultBoundary(label) { try await body.write(place.writer) }
         }
     }
-}
 
-/// What a handler gets.
-///
-/// The caller does not touch it while the handler has it, nor after the handler was abandoned.
-private final class Work<Context>: @unchecked Sendable {
-    let request: Request
-    let context: Context
-
-    init(request: Request, context: Context) {
-        self.request = request
-        self.context = context
+    @Sendable func tags() -> [String: String] {
+        // The names of OpenTelemetry's semantic conventions for HTTP.
+        var tags = ["http.request.method": request.method.rawValue, "url.path": request.uri.path]
+        guard let context = context as? any RequestContext else { return tags }
+        // What the router has found out meanwhile. It has a lock of its own, so it may be read while an abandoned handler's children run.
+        tags["http.route"] = context.coreContext.endpointPath.value
+        // While a body is written there is no task-local logger.
+        tags[requestID] = context.logger[metadataKey: requestID].map { "\($0)" }
+        return tags
     }
 }
 
@@ -96,17 +114,6 @@ private func label(of method: HTTPRequest.Method) -> FaultBoundary.Label {
     if method == .get { return getLabel }
     if method == .post { return postLabel }
     return otherLabels[method] ?? unusualMethod
-}
-
-private func tags(_ request: Request, _ context: Any) -> [String: String] {
-    // The names of OpenTelemetry's semantic conventions for HTTP.
-    var tags = ["http.request.method": request.method.rawValue, "url.path": request.uri.path]
-    guard let context = context as? any RequestContext else { return tags }
-    // What the router has found out meanwhile. It has a lock of its own, so it may be read while an abandoned handler's children run.
-    tags["http.route"] = context.coreContext.endpointPath.value
-    // While a body is written there is no task-local logger.
-    tags[requestID] = context.logger[metadataKey: requestID].map { "\($0)" }
-    return tags
 }
 
 private let requestID = "hb.request.id"

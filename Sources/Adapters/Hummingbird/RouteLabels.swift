@@ -36,22 +36,37 @@ public struct RouteLabels<Context: RequestContext>: RouterMiddleware {
 
 /// The labels of the routes that were asked for.
 private final class KnownRoutes: Sendable {
-    private struct Key: Hashable {
-        let method: HTTPRequest.Method
-        let route: String
+    /// By route, one table for each method: a request costs one hash.
+    ///
+    /// Not more than the program has routes.
+    private struct Tables {
+        var get: [String: FaultBoundary.Label] = [:]
+        var post: [String: FaultBoundary.Label] = [:]
+        var others: [HTTPRequest.Method: [String: FaultBoundary.Label]] = [:]
     }
 
-    /// Protected by its lock; not more than the program has routes.
-    private let labels = Mutex<[Key: FaultBoundary.Label]>([:])
+    /// Protected by its lock.
+    private let tables = Mutex(Tables())
 
     func label(_ method: HTTPRequest.Method, _ route: String) -> FaultBoundary.Label {
-        labels.withLock { labels in
-            let key = Key(method: method, route: route)
-            if let label = labels[key] { return label }
-            let label = FaultBoundary.Label("\(method.rawValue) \(route)")
-            labels[key] = label
-            return label
+        tables.withLock { tables in
+            switch method {
+            case .get: Self.label(method, route, &tables.get)
+            case .post: Self.label(method, route, &tables.post)
+            default: Self.label(method, route, &tables.others[method, default: [:]])
+            }
         }
+    }
+
+    private static func label(
+        _ method: HTTPRequest.Method,
+        _ route: String,
+        _ labels: inout [String: FaultBoundary.Label]
+    ) -> FaultBoundary.Label {
+        if let label = labels[route] { return label }
+        let label = FaultBoundary.Label("\(method.rawValue) \(route)")
+        labels[route] = label
+        return label
     }
 }
 #endif

@@ -190,8 +190,9 @@ uint64_t hf_program_without_interpreter(void) {
     return getauxval(AT_BASE) != 0 ? 0 : getauxval(AT_PHDR);
 }
 
-int hf_function_bounds(const char *name, uint64_t *start, uint64_t *end) {
-    void *address = dlsym(RTLD_DEFAULT, name);
+/// The bounds of the first function that a search with dlsym(3) finds.
+static int bounds_of_found(void *search, const char *name, uint64_t *start, uint64_t *end) {
+    void *address = dlsym(search, name);
     if (address == NULL) {
         return -1;
     }
@@ -203,6 +204,10 @@ int hf_function_bounds(const char *name, uint64_t *start, uint64_t *end) {
     *start = (uint64_t)address;
     *end = *start + symbol->st_size;
     return 0;
+}
+
+int hf_function_bounds(const char *name, uint64_t *start, uint64_t *end) {
+    return bounds_of_found(RTLD_DEFAULT, name, start, end);
 }
 
 // MARK: A static standard library
@@ -276,7 +281,8 @@ int hf_own_function_bounds(const char *name, uint64_t *start, uint64_t *end) {
 }
 
 int hf_linked_function_bounds(const char *name, uint64_t *start, uint64_t *end) {
-    int result = hf_function_bounds(name, start, end);
+    // The library's own: this program may have a function that stands before it (task_switch.S).
+    int result = bounds_of_found(RTLD_NEXT, name, start, end);
     return result == 0 || hf_capture_runtime_is_dynamic() ? result : hf_own_function_bounds(name, start, end);
 }
 

@@ -63,6 +63,7 @@ extension FaultError: CustomStringConvertible {
 /// - Returns: What the body returns.
 /// - Throws: What the body throws; `FaultError` if it faulted; `FaultBoundary.DeadlineError` if it ended by its deadline;
 ///   `FaultBoundary.QuarantineError`, without a call of the body, if the label has faulted too often.
+@inlinable
 nonisolated(nonsending) public func withFaultBoundary<Value: Sendable>(
     _ label: FaultBoundary.Label? = nil,
     deadline: Duration? = nil,
@@ -71,6 +72,48 @@ nonisolated(nonsending) public func withFaultBoundary<Value: Sendable>(
     line: UInt = #line,
     _ body: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {
+    let place = BoundaryValue<Value>()
+    try await runInBoundary(label, deadline, metadata, fileID, line) { unsafe place.value = try await body() }
+    return place.take()
+}
+
+/// What the body of a boundary has returned.
+///
+/// Written by the body before its caller goes on, and read by the caller.
+@usableFromInline
+final class BoundaryValue<Value: Sendable>: @unchecked Sendable {
+    @usableFromInline @exclusivity(unchecked) var value: Value?
+
+    @inlinable init() {}
+
+    /// Moves it out.
+    @inlinable func take() -> Value {
+        var taken: Value?
+        unsafe swap(&taken, &value)
+        guard let taken else { fatalError("a fault boundary has returned without a value") }
+        return taken
+    }
+}
+
+/// `withFaultBoundary` without the type of the value, so that there is one compiled form of it, and no more of its frames than needed.
+///
+/// - Parameters:
+///   - label: What the boundary is called; nil for the place of the call.
+///   - deadline: How long the body may take.
+///   - metadata: What else the report of a fault says.
+///   - fileID: The file of the call.
+///   - line: Its line.
+///   - body: The work. A closure that has one object and nothing else costs no memory of its own.
+/// - Throws: As `withFaultBoundary`.
+@usableFromInline
+package nonisolated(nonsending) func runInBoundary(
+    _ label: FaultBoundary.Label?,
+    _ deadline: Duration? = nil,
+    _ metadata: () -> [String: String] = { [:] },
+    _ fileID: StaticString = #fileID,
+    _ line: UInt = #line,
+    _ body: @escaping @Sendable () async throws -> Void
+) async throws {
     guard BoundaryHost.isOpen || BoundaryHost.opens() else { return try await body() }
     let label = label ?? FaultBoundary.Label("\(fileID):\(line)")
     if label.kept.isQuarantined, !label.hasBegun, let refusal = BoundaryHost.refusal(of: label) { throw refusal }
@@ -83,9 +126,8 @@ nonisolated(nonsending) public func withFaultBoundary<Value: Sendable>(
     let limit = deadline.map { BoundaryDeadlines.shared.add(boundary, $0) }
     defer { if let limit { BoundaryDeadlines.shared.remove(limit) } }
     do {
-        let value = try await boundary.run(body)
+        try await boundary.run(body)
         BoundaryHost.noteService()
-        return value
     } catch let abandoned as AbandonedBody {
         hasFaulted = true
         let fault = BoundaryHost.explain(abandoned, metadata().merging(label.tags?() ?? [:]) { $1 })

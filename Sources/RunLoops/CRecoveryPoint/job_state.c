@@ -113,6 +113,12 @@ bool hf_job_state_confirm(void) {
     return agrees;
 }
 
+bool hf_job_state_places(ptrdiff_t *task, ptrdiff_t *record) {
+    *task = hf_job_places.task;
+    *record = hf_job_places.record;
+    return atomic_load_explicit(&hf_job_places.are_known, memory_order_acquire);
+}
+
 /// Reads a word that may be gone by now.
 static uintptr_t word_at(uintptr_t place) {
     uintptr_t word = 0;

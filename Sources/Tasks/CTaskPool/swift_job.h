@@ -6,6 +6,7 @@
 #ifndef HF_SWIFT_JOB_H
 #define HF_SWIFT_JOB_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define HF_SWIFTCALL __attribute__((swiftcall))
@@ -25,6 +26,9 @@ typedef struct HFJob {
 
 _Static_assert(sizeof(HFJob) == 64, "the runtime's layout");
 
+/// Whether it is a task rather than the turn of an actor (JobKind::Task is 0).
+static inline bool hf_job_is_task(const HFJob *job) { return (job->flags & 0xff) == 0; }
+
 typedef HF_SWIFTCALL void (*HFEnqueueGlobal)(HFJob *job);
 typedef HF_SWIFTCALL void (*HFEnqueueGlobalWithDelay)(unsigned long long nanoseconds, HFJob *job);
 typedef HF_SWIFTCALL void (*HFEnqueueGlobalWithDeadline)(
@@ -42,5 +46,7 @@ extern HF_SWIFTCALL void (*swift_task_enqueueGlobalWithDeadline_hook)(
 extern HF_SWIFTCALL void swift_job_run(HFJob *job, uint64_t identity, uint64_t implementation) __attribute__((weak));
 extern HF_SWIFTCALL void swift_job_run_on_task_executor(HFJob *job, uint64_t identity, uint64_t implementation)
     __attribute__((weak));
+
+extern HF_SWIFTCALL const HFJob *swift_task_getCurrent(void) __attribute__((weak));
 
 #endif

@@ -15,6 +15,7 @@
 #include "job_queue.h"
 #include "job_timers.h"
 #include "task_hooks.h"
+#include "task_switch.h"
 #include "thread_state.h"
 
 // Longer than any cache line, and than the pair that the prefetcher of x86-64 takes.
@@ -331,7 +332,9 @@ WORKER_CODE static bool hf_task_run_in_scope(HFWorker *worker, HFJob *job, const
     };
     worker->info = &info;
     describe(worker, hf_task_scope_label(scope));
+    hf_task_settled = hf_task_switch_is_known() && hf_job_is_task(job) ? job : NULL;
     HFOutcome outcome = hf_recovery_run(worker->stack, &info, hf_task_enter, &entry);
+    hf_task_settled = NULL;
     worker->info = NULL;
     return outcome == HFOutcomeAbandoned;
 }
@@ -412,7 +415,9 @@ WORKER_CODE static bool hf_task_run_job(HFWorker *worker, HFJob *job) {
     }
     bool is_abandoned = false;
     if (scope == NULL) {
+        hf_task_candidate = hf_task_switch_is_known() && hf_job_is_task(job) ? job : NULL;
         swift_job_run(job, 0, 0);
+        hf_task_candidate = hf_task_settled = NULL;
     } else {
         is_abandoned = hf_task_run_in_scope(worker, job, scope);
     }

@@ -5,6 +5,8 @@
 
 #include "task_pool.h"
 
+#include <stdlib.h>
+
 #include "job_queue.h"
 
 enum { list_count = 16 };
@@ -19,6 +21,16 @@ typedef struct List {
 static List lists[list_count];
 
 static List *list_of(const HFTaskScope *scope) { return &lists[((uintptr_t)scope >> 6) % list_count]; }
+
+HFTaskScope *hf_task_scope_make(const HFTaskLabel *label) {
+    HFTaskScope *scope = malloc(sizeof *scope);
+    if (scope != NULL) {
+        *scope = (HFTaskScope){.label = label};
+    }
+    return scope;
+}
+
+void hf_task_scope_free(HFTaskScope *scope) { free(scope); }
 
 void hf_task_scope_open(HFTaskScope *scope) {
     struct timespec now;

@@ -1,3 +1,4 @@
+import Dispatch
 import FaultInjection
 import Glibc
 import Holdfast
@@ -31,6 +32,22 @@ private actor Caller {
     }
 }
 
+/// An executor of the program's own.
+private final class QueueExecutor: TaskExecutor {
+    private static let key = DispatchSpecificKey<Bool>()
+    private let queue = DispatchQueue(label: "the program's own")
+
+    init() { queue.setSpecific(key: Self.key, value: true) }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+
+    /// Whether the caller's task prefers it, and so goes on there.
+    @concurrent func isCurrent() async -> Bool { DispatchQueue.getSpecific(key: Self.key) == true }
+}
+
 /// Faults that cost their boundary, and what goes on.
 let resumed: [String: @Sendable (Int) async throws -> Void] = [
     "plain": { _ in await attempt("plain") { trap() } },
@@ -45,6 +62,18 @@ let resumed: [String: @Sendable (Int) async throws -> Void] = [
         await attempt("value") { 7 }
         await attempt("error") { throw OwnError() }
     },
+    "executor": { _ in
+        let queue = QueueExecutor()
+        let outside = await withTaskExecutorPreference(queue) { await queue.isCurrent() }
+        say("outside \(outside) \(await queue.isCurrent())")
+        await attempt("executor") {
+            let inside = await withTaskExecutorPreference(queue) { await queue.isCurrent() }
+            let global = await withTaskExecutorPreference(globalConcurrentExecutor) { await queue.isCurrent() }
+            say("inside \(inside) \(global) \(await queue.isCurrent())")
+            return trap()
+        }
+    },
+    "exit": { _ in await attempt("exit") { exit(5) } },
     "unprotected": { _ in await attempt("unprotected") { FaultBoundary.label == nil ? 3 : 0 } },
     "child": { _ in
         await attempt("child") {

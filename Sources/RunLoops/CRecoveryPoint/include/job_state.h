@@ -26,6 +26,10 @@ bool hf_job_state_find(const uint64_t executor[_Nonnull 2]);
 /// Compares what was found with the place on the running thread, which must be another one. Only if they agree is it used.
 bool hf_job_state_confirm(void);
 
+/// Where each thread has them, from its thread pointer on: the current task, and a pointer to the record whose first word is that of the
+/// serial executor. Returns false if that is not known.
+bool hf_job_state_places(ptrdiff_t *_Nonnull task, ptrdiff_t *_Nonnull record);
+
 /// Reads it for the running thread. Returns false if it is not known, or not at a place where it could be. Safe to call from a signal
 /// handler.
 bool hf_async_job_state(const HFCalloutStack *_Nonnull stack, HFJobState *_Nonnull state);

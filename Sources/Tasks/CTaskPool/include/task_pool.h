@@ -40,7 +40,7 @@ typedef struct HFTaskScope {
     /// Atomic, once the scope has jobs: hf_task_scope_label(), hf_task_scope_set_label().
     const HFTaskLabel *_Nonnull label;
     /// The object that it is part of, for whoever hears of an abandoned job.
-    void *_Nonnull owner;
+    void *_Null_unspecified owner;
     // The rest is that of task_scopes.c.
     /// The task of its body; 0 before it was made.
     uint64_t task;
@@ -50,6 +50,12 @@ typedef struct HFTaskScope {
     struct HFTaskScope *_Nullable previous;
     bool is_open;
 } HFTaskScope;
+
+/// Makes a scope, whose owner and executor are still to be set; NULL without memory.
+HFTaskScope *_Nullable hf_task_scope_make(const HFTaskLabel *_Nonnull label);
+
+/// Frees a scope that is not open, and has no jobs.
+void hf_task_scope_free(HFTaskScope *_Nonnull scope);
 
 /// The label of a scope. Callable from any thread.
 static inline const HFTaskLabel *_Nonnull hf_task_scope_label(const HFTaskScope *_Nonnull scope) {
@@ -133,6 +139,13 @@ bool hf_task_pool_is_worker(void);
 
 /// The scope of the job that runs on this thread; NULL for none.
 const HFTaskScope *_Nullable hf_task_pool_current_scope(void);
+
+/// From now on a task that stays where it is costs nothing to switch (task_switch.S). To be called once what hf_job_state_find() has found is
+/// confirmed.
+void hf_task_pool_settle_tasks(void);
+
+/// The scope that the running task belongs to, if that is cheap to tell; NULL also if it is not.
+const HFTaskScope *_Nullable hf_task_pool_settled_scope(void);
 
 /// What a worker does.
 typedef struct HFWorkerSight {
