@@ -41,6 +41,9 @@ final class DescriptorStore {
         prefix + (isPolled ? "" : Self.unpolledMark) + name
     }
 
+    /// Of sd_notify(3), in bytes.
+    private static let longestName = 255
+
     /// How many are kept at most.
     static let most = 128
 
@@ -56,12 +59,15 @@ final class DescriptorStore {
     /// - Returns: How many could not be kept.
     func keep(_ numbers: [CInt], name: String?, isPolled: Bool) -> Int {
         let isValid = name.map { name in
-            name.utf8.count <= 255
+            name.utf8.count <= Self.longestName
                 && name.unicodeScalars.allSatisfy { $0.isASCII && $0.value >= 0x20 && $0 != ":" && $0.value != 0x7f }
         }
         return put(numbers, isValid == true ? (name ?? "stored") : "stored", isPolled) { number, name in
             let poll = isPolled ? "" : "\nFDPOLL=0"
-            manager.tell("FDSTORE=1\nFDNAME=\(nameAbove(name, isPolled))\(poll)", descriptors: [number])
+            let above = nameAbove(name, isPolled)
+            // It would come back under another name.
+            guard !name.hasPrefix(Self.unpolledMark), above.utf8.count <= Self.longestName else { return }
+            manager.tell("FDSTORE=1\nFDNAME=\(above)\(poll)", descriptors: [number])
         }
     }
 
