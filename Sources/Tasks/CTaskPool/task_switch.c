@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "job_state.h"
 #include "task_pool.h"
@@ -34,6 +35,9 @@ HIDDEN void hf_task_switch_find(void) {
     hf_next_with_preference_throwing =
         dlsym(RTLD_NEXT, "$ss26withTaskExecutorPreference_9operationxSch_pSg_xyYaYbKXEtYaKs8SendableRzlF");
     hf_next_task_switch = dlsym(RTLD_NEXT, "swift_task_switch");
+    if (hf_next_task_switch == NULL) {
+        abort();
+    }
 }
 
 // swift/include/swift/Runtime/Concurrency.h, TaskExecutorRef: the first word is 0 for none.
