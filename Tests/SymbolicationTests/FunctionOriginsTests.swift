@@ -50,7 +50,10 @@ import Testing
     }
 
     private static func isC(_ name: String) -> Bool { name.hasPrefix("hf_") || name.hasPrefix("fault") }
-    private static func isSwift(_ name: String) -> Bool { name.hasPrefix("$s") }
+    private static func isSwift(_ name: String) -> Bool {
+        // Two are assembly under the names of the runtime's, which they stand before (task_switch.S).
+        name.hasPrefix("$s") && !name.hasPrefix("$ss26withTaskExecutorPreference_")
+    }
 
     /// Where the symbol table has the guard, counted from the end of the storage.
     private static func guardOffset(in path: String) throws -> Int32 {
