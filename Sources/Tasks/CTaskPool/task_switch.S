@@ -11,6 +11,16 @@
 // end can change within a job what a task prefers.
 
 #if defined(__x86_64__)
+.macro KEEP register
+    pushq   \register
+    .cfi_adjust_cfa_offset 8
+.endm
+
+.macro RESTORE register
+    popq    \register
+    .cfi_adjust_cfa_offset -8
+.endm
+
     .text
     .weak   swift_task_switch
     .type   swift_task_switch, @function
@@ -46,38 +56,28 @@ swift_task_switch:
     jmpq    *%rax
 3:
     // Before the pool was started.
-    pushq   %rdi
-    .cfi_adjust_cfa_offset 8
-    pushq   %rsi
-    .cfi_adjust_cfa_offset 8
-    pushq   %rdx
-    .cfi_adjust_cfa_offset 8
+    KEEP    %rdi
+    KEEP    %rsi
+    KEEP    %rdx
     call    hf_task_switch_find
-    popq    %rdx
-    .cfi_adjust_cfa_offset -8
-    popq    %rsi
-    .cfi_adjust_cfa_offset -8
-    popq    %rdi
-    .cfi_adjust_cfa_offset -8
+    RESTORE %rdx
+    RESTORE %rsi
+    RESTORE %rdi
     jmp     2b
 4:
     movq    hf_task_candidate@gottpoff(%rip), %rax
     cmpq    $0, %fs:(%rax)
     je      2b
     // Once in a job.
-    pushq   %rdi
-    .cfi_adjust_cfa_offset 8
-    pushq   %rdx
-    .cfi_adjust_cfa_offset 8
+    KEEP    %rdi
+    KEEP    %rdx
     subq    $8, %rsp
     .cfi_adjust_cfa_offset 8
     call    hf_task_settle
     addq    $8, %rsp
     .cfi_adjust_cfa_offset -8
-    popq    %rdx
-    .cfi_adjust_cfa_offset -8
-    popq    %rdi
-    .cfi_adjust_cfa_offset -8
+    RESTORE %rdx
+    RESTORE %rdi
     xorl    %esi, %esi
     jmp     swift_task_switch
     .cfi_endproc
@@ -99,35 +99,21 @@ swift_task_switch:
     je      1f
     jmpq    *%r11
 1:
-    pushq   %rdi
-    .cfi_adjust_cfa_offset 8
-    pushq   %rsi
-    .cfi_adjust_cfa_offset 8
-    pushq   %rdx
-    .cfi_adjust_cfa_offset 8
-    pushq   %rcx
-    .cfi_adjust_cfa_offset 8
-    pushq   %r8
-    .cfi_adjust_cfa_offset 8
-    pushq   %r9
-    .cfi_adjust_cfa_offset 8
-    pushq   %rax
-    .cfi_adjust_cfa_offset 8
+    KEEP    %rdi
+    KEEP    %rsi
+    KEEP    %rdx
+    KEEP    %rcx
+    KEEP    %r8
+    KEEP    %r9
+    KEEP    %rax
     call    hf_task_switch_find
-    popq    %rax
-    .cfi_adjust_cfa_offset -8
-    popq    %r9
-    .cfi_adjust_cfa_offset -8
-    popq    %r8
-    .cfi_adjust_cfa_offset -8
-    popq    %rcx
-    .cfi_adjust_cfa_offset -8
-    popq    %rdx
-    .cfi_adjust_cfa_offset -8
-    popq    %rsi
-    .cfi_adjust_cfa_offset -8
-    popq    %rdi
-    .cfi_adjust_cfa_offset -8
+    RESTORE %rax
+    RESTORE %r9
+    RESTORE %r8
+    RESTORE %rcx
+    RESTORE %rdx
+    RESTORE %rsi
+    RESTORE %rdi
     movq    \next(%rip), %r11
     jmpq    *%r11
     .cfi_endproc
