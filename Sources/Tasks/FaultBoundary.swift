@@ -39,6 +39,8 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
         var task: Task<Void, any Error>?
         var isCancelled = false
         var isGivenUp = false
+        /// What the caller gets that comes after the boundary was given up.
+        var answer: (any Error)?
         /// The latest last.
         var cleanups: [@Sendable () -> Void] = []
     }
@@ -88,7 +90,11 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
         _ body: @escaping @Sendable () async throws -> Void
     ) {
         unsafe work = Work(body: body, caller: caller)
-        rest.withLock { unsafe $0.caller = caller }
+        let answer = rest.withLock { rest in
+            unsafe rest.caller = caller
+            return rest.answer
+        }
+        if let answer { return unsafe caller.resume(throwing: answer) }
         unsafe hf_task_scope_open(scope)
         // This task waits from now on: the thread is free for the body.
         hf_task_pool_run_next(true)
@@ -160,7 +166,12 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
         rest.withLock { $0.isGivenUp = true }
         guard end() else { return }
         cancel()
-        unsafe rest.withLock { unsafe $0.caller }?.resume(throwing: error)
+        // Its deadline may pass before its caller waits. Whichever of the two comes second answers.
+        let caller = unsafe rest.withLock { rest in
+            rest.answer = error
+            return unsafe rest.caller
+        }
+        unsafe caller?.resume(throwing: error)
     }
 
     /// Whether its caller has an answer.

@@ -72,6 +72,19 @@ import Testing
         #expect(steps.all == ["second", "first", "true false"])
     }
 
+    @Test func `A boundary that is given up before its caller waits answers it at once, and calls no body`()
+        async throws
+    {
+        struct Early: Error {}
+        let steps = Steps()
+        let early = boundary()
+        early.giveUp(Early())
+        await #expect(throws: Early.self) {
+            try await early.run { steps.add("body") }
+        }
+        #expect(steps.all.isEmpty)
+    }
+
     @Test func `A boundary that was given up runs its cleanups only if it is abandoned afterwards, once`() async throws
     {
         struct Late: Error {}
