@@ -226,12 +226,15 @@ let package = Package(
         ),
 
         // What a user imports.
+        .target(name: "CListenerHandover", path: "Sources/Holdfast/CListenerHandover", cSettings: cSettings),
         .target(
             name: "Holdfast",
             dependencies: [
+                "CListenerHandover",
                 "RunLoops", "CrashReports", "CrashCapture", "Symbolication", "StallDetection", "TaskBoundaries",
                 "LinuxSystem", "CLinuxShims", "CRecordLayout", logging, system,
             ],
+            exclude: ["CListenerHandover"],
             swiftSettings: sourceSettings
         ),
 
@@ -373,6 +376,7 @@ let package = Package(
         testProgram("echo-server", ["HoldfastIO"], settings: [.treatAllWarnings(as: .error)]),
         testProgram("child-supervisor", ["HoldfastIO"], settings: [.treatAllWarnings(as: .error)]),
         testProgram("standby-server", ["HoldfastIO"]),
+        testProgram("async-server", ["Holdfast", "CLinuxShims"]),
         testProgram("io-probe", ["HoldfastIO", "FaultInjection", system]),
 
         // Tests: one target for each of Sources.
@@ -434,7 +438,7 @@ let package = Package(
             [
                 "ProcessSupervisor", "CLinuxShims", "CrashReports", "TestSupport", "holdfast", "crashreport",
                 "echo-server",
-                "holdfast-agent", "standby-server",
+                "holdfast-agent", "standby-server", "async-server",
             ],
             exclude: ["Scripts"]
         ),
@@ -449,9 +453,11 @@ let package = Package(
         tests(
             "HoldfastTests",
             [
-                "TestSupport", "Holdfast", "CrashCapture", "CrashReports", "LinuxSystem", "StallDetection",
-                "Symbolication", "recovery-probe", "boundary-probe", "condition-lock-probe", "greeter",
-                "mortal-greeter", "echo",
+                "TestSupport", "CLinuxShims", "CListenerHandover", "Holdfast", "CrashCapture", "CrashReports",
+                "LinuxSystem",
+                "StallDetection", "Symbolication", "recovery-probe", "boundary-probe", "condition-lock-probe",
+                "greeter",
+                "mortal-greeter", "echo", "async-server",
             ]
         ),
         tests(

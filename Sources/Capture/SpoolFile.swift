@@ -73,6 +73,8 @@ struct SpoolFile {
         }
         // A forked child must not inherit the mapping: it would keep the file open, and with it the lock.
         unsafe madvise(mapping, size, MADV_DONTFORK)
+        // Nothing is in it yet: reading ahead of the first page that is touched takes a millisecond.
+        unsafe madvise(mapping, size, MADV_RANDOM)
         unsafe header = mapping.assumingMemoryBound(to: HFSpoolHeader.self)
         unsafe header.pointee.image_offset = UInt32(imageOffset)
         unsafe header.pointee.slot_offset = UInt32(slotOffset)

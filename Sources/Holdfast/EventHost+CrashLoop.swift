@@ -3,6 +3,7 @@ internal import CrashReports
 internal import Glibc
 internal import Logging
 internal import RunLoops
+internal import StallDetection
 internal import TaskBoundaries
 
 /// How a process starts after others have ended: in safe mode, later, or not at all.
@@ -186,8 +187,7 @@ extension EventHost {
             // Without the ports nobody could end the wait, so there is none.
             guard (try? loop.add(port, to: Self.waitingMode)) != nil else { return standby.serve() }
         }
-        notifier.noteStandby()
-        configuration.logger.notice("standing by: it serves when the process before it ends")
+        sayThatItStandsBy()
         while standby.isWaiting, !isStopping, !mustRestart {
             _ = loop.run(in: Self.waitingMode, for: .seconds(1_000_000_000), returnAfterSourceHandled: true)
         }
@@ -195,6 +195,32 @@ extension EventHost {
         standby.serve()
         // From now on the handlers may tell the next one.
         prepareRestart(isHealthy: isHealthy)
+    }
+
+    /// Begins to serve when another process ends: the program goes on meanwhile, until one of its servers binds a socket that was handed
+    /// down.
+    ///
+    /// - Returns: False if this process does not stand by, or has no such socket: then it waits before it serves.
+    func standsByAtListener() -> Bool {
+        guard let standby, standby.isWaiting, listeners?.hasHandedDown == true, let port = standby.port,
+            (try? loop.add(port, to: .common)) != nil
+        else { return false }
+        standby.served = { [weak self] in
+            self?.beginServing()
+            ListenerGate.open()
+            StallMonitor.suspendAll(false)
+        }
+        StallMonitor.suspendAll(true)
+        ListenerGate.close { [weak self] in
+            HostRunLoop.main.perform { @MainActor in self?.sayThatItStandsBy() }
+        }
+        return true
+    }
+
+    private func sayThatItStandsBy() {
+        guard standby?.isWaiting == true else { return }
+        notifier.noteStandby()
+        configuration.logger.notice("standing by: it serves when the process before it ends")
     }
 
     // MARK: Safe mode

@@ -140,6 +140,7 @@ extension EventHost {
         stallWatch?.stop()
         deadlines.stop()
         notifier.close()
+        listeners?.close()
         // Needed for a program that runs the loop by itself.
         setStopping(true)
         forgoRestart()

@@ -63,6 +63,7 @@ public final class EventHost {
     let kept: KeptDescriptors
     let notifier: ServiceNotifier
     let standby: StandbyRole?
+    private(set) var listeners: ListenerHandover?
     let faultHandlers = Handlers<CrashMessage>()
     let restartHandlers = Handlers<Void>()
     let drainHandlers = Handlers<Drain>()
@@ -133,7 +134,8 @@ public final class EventHost {
         var history = RestartHistory(environment: environment, pid: getpid())
         kept = KeptDescriptors(isRestarted: history.restarts > 0)
         // Others hold them, too: without them the next process could not listen there again.
-        for (_, number) in HandedDownSockets.all(environment: environment) { kept.keepHandedDown(number) }
+        let handedDown = HandedDownSockets.all(environment: environment).map(\.number)
+        for number in handedDown { kept.keepHandedDown(number) }
         notifier = ServiceNotifier(environment: environment)
         standby = StandbyRole(environment: environment, kept)
         // A child that this process starts inherits the variable, but was not restarted.
@@ -239,6 +241,14 @@ public final class EventHost {
             ItemPolicies.Host(supervisor: supervisor, ward: ward, deadlines: deadlines, logger: configuration.logger)
         )
         BoundaryHost.setOpener(boundaryOpener)
+        listeners = ListenerHandover(
+            kept,
+            handedDown: handedDown,
+            keepsOwn: Self.isStarting,
+            logger: configuration.logger
+        ) { [weak self] in
+            if let self { prepareRestart(isHealthy: isHealthy) }
+        }
         sayHowItStarted()
     }
 

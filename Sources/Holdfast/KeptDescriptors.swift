@@ -48,10 +48,12 @@ final class KeptDescriptors {
     var tableDescriptor: CInt? { table?.descriptor }
 
     /// The names that the program has given.
-    var names: [String] { entries.keys.filter { !$0.hasPrefix(Self.handedDown) }.sorted() }
+    var names: [String] { entries.keys.filter { !$0.hasPrefix(Self.reserved) }.sorted() }
 
-    /// What the names begin with of sockets that a supervisor has handed down: a NUL, which no program needs.
-    private static let handedDown = "\0LISTEN_FDS "
+    /// What the names begin with under which the host keeps what it needs itself: a NUL, which no program needs.
+    static let reserved = "\0"
+    /// What the names begin with of sockets that a supervisor has handed down.
+    private static let handedDown = reserved + "LISTEN_FDS "
 
     /// Keeps a socket that a supervisor has handed down, under its number, which the environment names.
     func keepHandedDown(_ descriptor: CInt) {
@@ -111,7 +113,8 @@ final class KeptDescriptors {
     private func closeUnclaimed(_ name: String, unless kept: CInt?) {
         guard let descriptor = unclaimed[name], descriptor != kept else { return }
         unclaimed[name] = nil
-        if descriptor > STDERR_FILENO { close(descriptor) }
+        // Another name may have it, too.
+        if descriptor > STDERR_FILENO, !keeps(descriptor) { close(descriptor) }
     }
 }
 
@@ -178,5 +181,7 @@ extension EventHost {
     public var keptNames: [String] { kept.names }
 
     /// What the process before this one kept and then closed: its bytes are there, its descriptor is not.
-    package var lostDescriptors: [LostDescriptor] { kept.inherited.lost }
+    package var lostDescriptors: [LostDescriptor] {
+        kept.inherited.lost.filter { !$0.name.hasPrefix(KeptDescriptors.reserved) }
+    }
 }

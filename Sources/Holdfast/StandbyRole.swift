@@ -22,6 +22,8 @@ final class StandbyRole {
     private(set) var isWaiting: Bool
     /// Ends the wait.
     private(set) var port: HostRunLoop.PortSource?
+    /// Called when the wait ends.
+    var served: (@MainActor () -> Void)?
     private let page: UInt
     private let event: CInt
 
@@ -56,6 +58,8 @@ final class StandbyRole {
         port?.invalidate()
         port = nil
         EventDescriptor.clear(event)
+        served?()
+        served = nil
     }
 
     /// Has the fault handlers tell the process that stands by, in place of a restart; not while this one waits itself.

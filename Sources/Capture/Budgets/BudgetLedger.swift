@@ -37,14 +37,20 @@ package struct BudgetLedger: ~Copyable, Sendable {
     private let budget: FaultBudget
     private var total = 0
     private var window = Count()
-    private var items = ItemTable(capacity: itemCapacity, vacant: Count())
+    private var items: ItemTable<Count>
     /// Bytes noted so far.
     package private(set) var lostBytes = 0
     /// Descriptors noted so far.
     package private(set) var lostDescriptors = 0
 
-    package init(_ budget: FaultBudget) {
+    /// Makes a ledger in which nothing is spent.
+    ///
+    /// - Parameters:
+    ///   - budget: What may be spent.
+    ///   - itemCapacity: How many items are counted, a power of two.
+    package init(_ budget: FaultBudget, itemCapacity: Int = Self.itemCapacity) {
         self.budget = budget
+        items = ItemTable(capacity: itemCapacity, vacant: Count())
     }
 
     /// Returns which budget is spent for a fault.

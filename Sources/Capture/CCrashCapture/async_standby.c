@@ -19,11 +19,19 @@ void hf_capture_set_standby(void *page, int event) {
     atomic_store(&standby_page, (HFStandbyPage *)page);
 }
 
+/// Whether this process has told another to serve: whoever ends it then, leaves.
+static _Atomic(bool) has_released;
+
 bool hf_async_release_standby(void) {
+    if (atomic_load(&has_released)) {
+        return true;
+    }
     HFStandbyPage *page = atomic_load(&standby_page);
     if (page == NULL || !hf_standby_claim(page)) {
-        return false;
+        // Another thread may have done so a moment ago: nobody else does while this process lives.
+        return page != NULL && (hf_standby_state(page) == HF_STANDBY_RELEASED || atomic_load(&has_released));
     }
+    atomic_store(&has_released, true);
     // If this fails, the supervisor does it when this process has ended.
     uint64_t one = 1;
     HF_SYSCALL3(SYS_write, atomic_load(&standby_event), &one, sizeof one);

@@ -90,6 +90,11 @@ bool hf_async_await_turn(HFRecord *record) {
     }
 }
 
+bool hf_async_waits_for_drain_alone(const HFRecord *record) {
+    return !is_over(record) && !has_unheard_order() &&
+           hf_async_monotonic_nanoseconds() >= atomic_load_explicit(&earliest_restart, memory_order_acquire);
+}
+
 void hf_async_stand_still(HFRecord *record) {
     hf_async_leave_record(record);
     static const uint32_t never = 0;

@@ -31,6 +31,9 @@ bool hf_async_is_drained_for(const HFRecord *record);
 /// signal handler.
 bool hf_async_await_turn(HFRecord *record);
 
+/// Whether nothing but the drain of the main loop holds the thread back. Safe to call from a signal handler.
+bool hf_async_waits_for_drain_alone(const HFRecord *record);
+
 /// Gives up a thread's record, which must not be touched any more, and stands still until the process ends as its program wants.
 ///
 /// Returns after 90 seconds (the default of TimeoutStopSec, systemd.service(5)): the process hangs, perhaps for a lock of this thread's.

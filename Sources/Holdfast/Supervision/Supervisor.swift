@@ -57,10 +57,15 @@ package final class Supervisor: Sendable {
         warmUp(budget, quarantine)
     }
 
-    private static func initialState(_ budget: FaultBudget, _ quarantine: QuarantinePolicy?) -> State {
+    private static func initialState(
+        _ budget: FaultBudget,
+        _ quarantine: QuarantinePolicy?,
+        items: Int = BudgetLedger.itemCapacity,
+        quarantined: Int = QuarantineLedger.capacity
+    ) -> State {
         State(
-            ledger: BudgetLedger(budget),
-            quarantine: quarantine.map { QuarantineLedger($0, budget: budget) }
+            ledger: BudgetLedger(budget, itemCapacity: items),
+            quarantine: quarantine.map { QuarantineLedger($0, budget: budget, capacity: quarantined) }
         )
     }
 
@@ -75,13 +80,17 @@ package final class Supervisor: Sendable {
         var rule = rule
         rule.policy = .allMemoryFaults
         rule.obstacle = nil
+        // Small, so that it is soon full.
+        let items = 4
         let state = Mutex(
             Self.initialState(
                 FaultBudget(perProcess: .max, perWindow: .max, perItem: quarantine == nil ? 1 : 2),
-                quarantine.map { _ in .default }
+                quarantine.map { _ in .default },
+                items: items,
+                quarantined: items
             )
         )
-        for number in 0..<2 * UInt64(BudgetLedger.itemCapacity) {
+        for number in 0..<4 * UInt64(items) {
             let fault = FaultSummary(signal: 4, code: 1, item: 1 + number / 2)
             let now = Duration.seconds(Int64(number))
             _ = state.withLock { Self.decide(fault, by: rule, nil, &$0, at: now, hasQuarantine: hasQuarantine) }

@@ -55,7 +55,7 @@ extension EventHost {
         let host = try EventHost(configuration)
         try host.runTasks()
         host.capture.expectExit()
-        host.beginServing()
+        if !host.standsByAtListener() { host.beginServing() }
         exiting.withLock { $0 = Exiting(writer: host.writer, stalls: host.stallWatch) }
         // An async `main` returns into exit(3): nobody stops the host first.
         if !hasExitHandler {
@@ -81,6 +81,7 @@ extension EventHost {
         HostRunLoop.main.perform { @MainActor in
             guard let host = started else { return }
             host.notifier.noteReady(on: host.loop)
+            host.listeners?.closeUnclaimed()
         }
     }
 

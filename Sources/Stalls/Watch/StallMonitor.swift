@@ -49,6 +49,13 @@ public final class StallMonitor: Sendable {
         stop()
     }
 
+    /// Has no monitor of the process look at anything, and no time count, until the opposite is said.
+    ///
+    /// For a process that stands by: threads of it wait on purpose. Callable from any thread.
+    ///
+    /// - Parameter wanted: Whether to rest.
+    package static func suspendAll(_ wanted: Bool) { StallWatcher.shared.suspend(wanted) }
+
     /// Watches a loop, whether it runs already or not; watching it again replaces the rule.
     ///
     /// Callable from any thread.

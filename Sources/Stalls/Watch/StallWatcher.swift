@@ -34,6 +34,14 @@ final class StallWatcher: Sendable {
     private let stalls = Atomic<UInt64>(0)
     /// Grows when the watched entries change; the watcher sleeps on it while something is busy (futex(2)).
     private let changes = Atomic<UInt32>(0)
+    /// Whether nothing is looked at for the time being.
+    private let isSuspended = Atomic<Bool>(false)
+
+    /// Looks at nothing, and counts no time, until the opposite is said: what waits then waits on purpose.
+    func suspend(_ wanted: Bool) {
+        isSuspended.store(wanted, ordering: .releasing)
+        announceChange()
+    }
 
     /// Starts watching something.
     ///
@@ -77,6 +85,12 @@ final class StallWatcher: Sendable {
         var clock = RunningClock()
         while true {
             let woke = MonotonicClock.nanoseconds
+            let seen = changes.load(ordering: .acquiring)
+            if isSuspended.load(ordering: .acquiring) {
+                Futex.wait(on: changes, while: seen)
+                clock.slept(from: woke, until: woke, now: MonotonicClock.nanoseconds)
+                continue
+            }
             let plan = lookAround(clock)
             let begin = MonotonicClock.nanoseconds
             // The process may have been stopped while this thread was awake.

@@ -45,6 +45,7 @@ import Logging
             onServerRunning: { channel in
                 print("listening 127.0.0.1:\(channel.localAddress?.port ?? 0) pid \(getpid())")
                 fflush(nil)
+                EventHost.notifyReady()
             },
             logger: logger
         )

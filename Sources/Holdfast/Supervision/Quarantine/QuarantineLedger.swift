@@ -37,17 +37,23 @@ package struct QuarantineLedger: ~Copyable, Sendable {
     }
 
     /// Items that can be told apart at once.
-    static let capacity = 64
+    package static let capacity = 64
 
     private let policy: QuarantinePolicy
     private let itemLimit: Int
     private let labelLimit: Int
     private let window: Duration
-    private var entries = ItemTable(capacity: capacity, vacant: Entry(phase: .counting(BudgetLedger.Count())))
+    private var entries: ItemTable<Entry>
 
     /// Makes one in which nothing has faulted.
-    package init(_ policy: QuarantinePolicy, budget: FaultBudget) {
+    ///
+    /// - Parameters:
+    ///   - policy: When an item is taken out.
+    ///   - budget: How often it may fault until then.
+    ///   - capacity: How many items can be told apart at once, a power of two.
+    package init(_ policy: QuarantinePolicy, budget: FaultBudget, capacity: Int = Self.capacity) {
         self.policy = policy
+        entries = ItemTable(capacity: capacity, vacant: Entry(phase: .counting(BudgetLedger.Count())))
         itemLimit = max(1, budget.perItem)
         labelLimit = max(1, budget.perLabel)
         window = budget.window

@@ -1,0 +1,71 @@
+// An epoll instance watches a file, not a number (epoll(7), "Questions and answers"). NIO registers a server's socket before it binds it, so
+// when another file takes the number, the instances have to be told. What they watch is in proc_pid_fdinfo(5).
+
+#include "epoll_move.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/// Adds what one instance watches under the descriptor and the file.
+static bool read_instance(int epoll, int descriptor, uint64_t inode, HFEpollEntries *found) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", epoll);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return false;
+    }
+    char line[256];
+    while (fgets(line, sizeof line, file) != NULL) {
+        int watched;
+        unsigned events;
+        unsigned long long data;
+        unsigned long long file_inode;
+        // fs/eventpoll.c, ep_show_fdinfo()
+        if (sscanf(line, "tfd: %d events: %x data: %llx pos:%*i ino:%llx", &watched, &events, &data, &file_inode) == 4 &&
+            watched == descriptor && file_inode == inode && found->count < HF_EPOLL_MOST) {
+            found->entries[found->count] = (HFEpollEntry){epoll, events, data};
+            found->count += 1;
+        }
+    }
+    fclose(file);
+    return true;
+}
+
+bool hf_epoll_entries_find(int descriptor, HFEpollEntries *found) {
+    *found = (HFEpollEntries){0};
+    struct stat status;
+    DIR *folder = opendir("/proc/self/fd");
+    if (folder == NULL || fstat(descriptor, &status) != 0) {
+        if (folder != NULL) {
+            closedir(folder);
+        }
+        return false;
+    }
+    bool is_known = true;
+    struct dirent *entry;
+    while ((entry = readdir(folder)) != NULL) {
+        char name[64];
+        ssize_t length = readlinkat(dirfd(folder), entry->d_name, name, sizeof name - 1);
+        if (length <= 0) {
+            continue;
+        }
+        name[length] = 0;
+        if (strcmp(name, "anon_inode:[eventpoll]") == 0) {
+            is_known = read_instance(atoi(entry->d_name), descriptor, status.st_ino, found) && is_known;
+        }
+    }
+    closedir(folder);
+    return is_known;
+}
+
+void hf_epoll_entries_restore(int descriptor, const HFEpollEntries *found) {
+    for (int i = 0; i < found->count; i += 1) {
+        struct epoll_event event = {.events = found->entries[i].events, .data.u64 = found->entries[i].data};
+        epoll_ctl(found->entries[i].epoll, EPOLL_CTL_ADD, descriptor, &event);
+    }
+}

@@ -1,0 +1,28 @@
+// What epoll instances watch under a descriptor that is about to be another file's.
+
+#ifndef HF_EPOLL_MOVE_H
+#define HF_EPOLL_MOVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { HF_EPOLL_MOST = 8 };
+
+typedef struct HFEpollEntry {
+    int epoll;
+    uint32_t events;
+    uint64_t data;
+} HFEpollEntry;
+
+typedef struct HFEpollEntries {
+    int count;
+    HFEpollEntry entries[HF_EPOLL_MOST];
+} HFEpollEntries;
+
+/// Finds out which instances of this process watch a descriptor. Returns false where that cannot be known.
+bool hf_epoll_entries_find(int descriptor, HFEpollEntries *found) __attribute__((visibility("hidden")));
+
+/// Has the same instances watch the file that is open under the descriptor now.
+void hf_epoll_entries_restore(int descriptor, const HFEpollEntries *found) __attribute__((visibility("hidden")));
+
+#endif

@@ -1,0 +1,101 @@
+import CrashReports
+import Glibc
+import TestSupport
+import Testing
+
+/// A process that has started, and serves when the one before it ends.
+@Suite(.timeLimit(.minutes(5))) struct StandbyTests {
+    /// Waits until a process stands by.
+    private static func waitForStandby(_ supervised: Supervised) throws {
+        let deadline = Deadline()
+        while try supervised.status()["standby"] as? String != "ready" {
+            if deadline.hasPassed { throw HarnessError("nobody stands by: \(supervised.process.errors)") }
+        }
+    }
+
+    @Test(arguments: ["fault", "kill", "restart"])
+    func `A process that stands by serves when the one before it ends`(order: String) throws {
+        let port = try Supervised.freePort()
+        let options = [
+            "--standby", "--restart", "always", "--ready", "notify", "--healthy-after", "1ms", "--listen",
+            "tcp:127.0.0.1:\(port)",
+        ]
+        let store = try StoreReader()
+        let server = [try BuiltProduct.path(of: "standby-server"), "\(port)", store.path]
+        let supervised = try Supervised(options, server, store: store)
+        let first = try supervised.nextPid()
+        var standby = try supervised.nextPid()
+        #expect(try LineClient(port: port).ask("who") == "\(first)")
+        for _ in 0..<3 {
+            try Self.waitForStandby(supervised)
+            let victim = try LineClient(port: port)
+            try victim.send("\(order)\n")
+            // Whom the old process has accepted is lost with it.
+            _ = try? victim.line()
+            // The one that stood by serves, and nobody was refused.
+            #expect(try LineClient(port: port).ask("who") == "\(standby)")
+            standby = try supervised.nextPid()
+        }
+        supervised.process.kill(SIGTERM)
+        _ = try supervised.process.wait()
+        let ends = try supervised.reports().compactMap(\.death).filter { $0.cause != "stopped" }
+        #expect(ends.count == 3)
+        #expect(
+            ends.allSatisfy { order == "kill" ? $0.signal == "SIGKILL" : $0.status == 75 },
+            "\(ends.map(\.sentence))"
+        )
+    }
+
+    @Test func `A program that cannot stand by is told, and goes on without`() throws {
+        let supervised = try Supervised(
+            ["--standby", "--restart", "always", "--start-timeout", "50ms", "--name", "w"],
+            waiter
+        )
+        // Either of the two may speak first.
+        _ = try supervised.line()
+        let pid = try #require(try supervised.status()["pid"] as? Int)
+        // The one that was to stand by is ended, and reported as what it is.
+        try FolderWatch.wait(at: supervised.store.path + "/spool", for: "an end") {
+            try supervised.store.spoolNames().contains { $0.hasSuffix(".death") } ? () : nil
+        }
+        #expect(try supervised.status()["pid"] as? Int == pid)
+    }
+
+    @Test(arguments: ["fault", "kill"])
+    func `One with an async main stands by where it would take its socket`(order: String) throws {
+        let port = try Supervised.freePort()
+        let options = [
+            "--standby", "--restart", "always", "--ready", "notify", "--healthy-after", "1ms", "--listen",
+            "tcp:127.0.0.1:\(port)",
+        ]
+        let store = try StoreReader()
+        let server = [try BuiltProduct.path(of: "async-server"), "tcp:\(port)", store.path]
+        let supervised = try Supervised(options, server, store: store)
+        let first = try Self.pid(in: supervised.line(), after: "began")
+        #expect(try supervised.line() == "up \(first)")
+        // It has begun, and is not up: it waits in bind(2).
+        var standby = try Self.pid(in: supervised.line(), after: "began")
+        for _ in 0..<3 {
+            try Self.waitForStandby(supervised)
+            let victim = try LineClient(port: port)
+            try victim.send("\(order)\n")
+            _ = try? victim.line()
+            #expect(try supervised.line() == "up \(standby)")
+            #expect(try LineClient(port: port).ask("who") == "\(standby)")
+            standby = try Self.pid(in: supervised.line(), after: "began")
+        }
+        supervised.process.kill(SIGTERM)
+        _ = try supervised.process.wait()
+        // A server that waits on purpose is no stall. One whose thread has faulted may be.
+        if order == "kill" {
+            #expect(!supervised.process.errors.contains("stalls"), "\(supervised.process.errors)")
+        }
+        let ends = try supervised.reports().compactMap(\.death).filter { $0.cause != "stopped" }
+        #expect(ends.count == 3)
+    }
+
+    private static func pid(in line: String, after word: String) throws -> CInt {
+        let words = line.split(separator: " ")
+        return try #require(words.first == word[...] ? words.last.flatMap { CInt($0) } : nil, "\(line)")
+    }
+}

@@ -1,0 +1,131 @@
+import CLinuxShims
+import Glibc
+import Holdfast
+
+/// A server with an async `main` that only opens its own sockets, in NIO's order: it watches them before it binds them.
+///
+/// Arguments: `tcp:PORT` or `unix:PATH`, and the store. In a process that has restarted, with SECOND, it listens there instead.
+@main struct AsyncServer {
+    static func main() async throws {
+        var configuration = EventHost.Configuration.keepServing
+        configuration.store = CommandLine.arguments[2]
+        configuration.stallPolicy = StallPolicy(rule: .once(after: .milliseconds(100)))
+        let host = try EventHost.start(configuration)
+        let second = host.restarts > 0 ? getenv("SECOND").map { String(cString: $0) } : nil
+        let place = second ?? CommandLine.arguments[1]
+        // A loop of somebody else's, which is asked whether it answers.
+        let loop = ServerLoop(at: place)
+        try host.watch(pinging: "server", every: .milliseconds(10)) { loop.perform($0) }
+        print("began \(getpid())")
+        fflush(nil)
+        loop.start()
+        while true { try await Task.sleep(for: .seconds(1000)) }
+    }
+}
+
+/// A thread that serves one connection after the other.
+final class ServerLoop: @unchecked Sendable {
+    private let place: String
+    private let epoll = epoll_create1(CInt(EPOLL_CLOEXEC))
+    private let pings = eventfd(0, CInt(EFD_CLOEXEC) | CInt(EFD_NONBLOCK))
+    private var lock = pthread_mutex_t()
+    private var waiting: [@Sendable () -> Void] = []
+
+    init(at place: String) {
+        self.place = place
+    }
+
+    func perform(_ body: @escaping @Sendable () -> Void) {
+        pthread_mutex_lock(&lock)
+        waiting.append(body)
+        pthread_mutex_unlock(&lock)
+        var one: UInt64 = 1
+        _ = write(pings, &one, 8)
+    }
+
+    func start() {
+        var thread = pthread_t()
+        let own = Unmanaged.passRetained(self).toOpaque()
+        pthread_create(
+            &thread,
+            nil,
+            { $0.flatMap { Unmanaged<ServerLoop>.fromOpaque($0).takeRetainedValue().run() } },
+            own
+        )
+    }
+
+    private func run() -> UnsafeMutableRawPointer? {
+        let family = place.hasPrefix("unix:") ? AF_UNIX : AF_INET
+        let type = CInt(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+        let listener = socket(family, type, 0)
+        var yes: CInt = 1
+        setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, 4)
+        watch(listener, 0, EPOLL_CTL_ADD)
+        watch(pings, EPOLLIN.rawValue, EPOLL_CTL_ADD)
+        guard bind(listener) == 0, listen(listener, 128) == 0 else { fatalError("bind \(place): \(errno)") }
+        watch(listener, EPOLLIN.rawValue, EPOLL_CTL_MOD)
+        print("up \(getpid())")
+        fflush(nil)
+        EventHost.notifyReady()
+        while true {
+            var event = epoll_event()
+            guard epoll_wait(epoll, &event, 1, -1) == 1 else { continue }
+            if event.data.fd == pings { answerPings() } else { accept(listener) }
+        }
+    }
+
+    private func watch(_ descriptor: CInt, _ events: UInt32, _ order: CInt) {
+        var event = epoll_event(events: events, data: epoll_data(fd: descriptor))
+        guard epoll_ctl(epoll, order, descriptor, &event) == 0 else { fatalError("epoll_ctl \(order): \(errno)") }
+    }
+
+    private func bind(_ listener: CInt) -> CInt {
+        if place.hasPrefix("unix:") {
+            var address = sockaddr_un()
+            address.sun_family = sa_family_t(AF_UNIX)
+            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: place.dropFirst(5).utf8) }
+            return withUnsafePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    Glibc.bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+                }
+            }
+        }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = (UInt16(place.dropFirst(4)) ?? 0).bigEndian
+        address.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
+        return withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.bind(listener, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+    }
+
+    private func answerPings() {
+        var count: UInt64 = 0
+        _ = read(pings, &count, 8)
+        pthread_mutex_lock(&lock)
+        let bodies = waiting
+        waiting = []
+        pthread_mutex_unlock(&lock)
+        for body in bodies { body() }
+    }
+
+    private func accept(_ listener: CInt) {
+        let client = Glibc.accept(listener, nil, nil)
+        guard client >= 0 else { return }
+        var buffer = [UInt8](repeating: 0, count: 64)
+        let count = read(client, &buffer, 64)
+        let line = String(decoding: buffer.prefix(max(0, count - 1)), as: UTF8.self)
+        switch line {
+        // Outside of every boundary: it is not resumed.
+        case "fault": precondition(line != "fault")
+        case "kill": kill(getpid(), SIGKILL)
+        case "close": close(listener)
+        default: break
+        }
+        let answer = Array("\(getpid())\n".utf8)
+        _ = write(client, answer, answer.count)
+        close(client)
+    }
+}
