@@ -282,7 +282,12 @@ final class ProgramRunner {
 
     private func startStandbyLater() {
         standbyEnds += 1
-        let wait = program.backOff.wait(afterEarlyEnds: standbyEnds, jitter: .random(in: 0...1))
+        startStandby(after: program.backOff.wait(afterEarlyEnds: standbyEnds, jitter: .random(in: 0...1)))
+    }
+
+    /// Starts one a moment later, at the earliest: the clients that have waited need the processors first.
+    private func startStandby(after wait: Duration) {
+        standbyTimer?.invalidate()
         let timer = HostRunLoop.Timer(label: "\(program.name) is to stand by", after: max(wait, .milliseconds(100))) {
             [weak self] _ in
             self?.startStandby()
@@ -317,7 +322,7 @@ final class ProgramRunner {
         writeCount()
         watchHealth(of: generation)
         state = .ready
-        startStandby()
+        startStandby(after: .zero)
         connections.changed(self)
     }
 
