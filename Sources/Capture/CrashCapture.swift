@@ -290,7 +290,7 @@ package final class CrashCapture: Sendable {
     ///
     /// Returns only if that failed.
     package func restart() {
-        hf_async_restart()
+        hf_capture_restart()
     }
 
     /// Whether an abandoned callout's item is to be taken out of its loop, by the facts that the handler left.

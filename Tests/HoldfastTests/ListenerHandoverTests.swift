@@ -136,6 +136,32 @@ import Testing
         _ = try process.wait()
     }
 
+    @Test(arguments: ["fault", "restart"])
+    func `No connection is open in the next process that the one before has accepted on its way out`(
+        kind: String
+    ) throws {
+        let port = try Listening().port
+        let process = try Self.start("tcp:\(port)", ["ACCEPTORS": "2"])
+        try Self.awaitServer(process)
+        for _ in 0..<20 {
+            #expect(Self.ask("tcp:\(port)", "who") == "\(process.pid)")
+            let order = try #require(Self.connected("tcp:\(port)"))
+            order.send("\(kind)\n")
+            // Some of them are accepted while the process is replaced; fewer than the backlog has room for.
+            let clients = try (0..<100).map { _ in
+                let client = try #require(Self.connected("tcp:\(port)"))
+                client.send("who\n")
+                return client
+            }
+            try Self.awaitServer(process)
+            // Whoever was accepted by the process before is told that it is gone, and whoever was not is answered.
+            let open = clients.count { !$0.isAnswered }
+            try #require(open == 0, "\(open) connections are open, and nobody serves them")
+        }
+        kill(process.pid, SIGKILL)
+        _ = try process.wait()
+    }
+
     @Test func `A socket that the next process has no use for is closed when it is ready`() throws {
         let ports = [try Listening().port, try Listening().port]
         let process = try Self.start("tcp:\(ports[0])", ["SECOND": "tcp:\(ports[1])"])
@@ -236,6 +262,12 @@ private final class Socket {
     }
 
     func send(_ text: String) { _ = Glibc.send(descriptor, text, text.utf8.count, CInt(MSG_NOSIGNAL)) }
+
+    /// Whether something comes, or the end.
+    var isAnswered: Bool {
+        var place = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&place, 1, 30_000) == 1
+    }
 
     func line() -> String? {
         var buffer = [UInt8](repeating: 0, count: 64)

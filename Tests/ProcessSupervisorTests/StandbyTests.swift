@@ -94,6 +94,23 @@ import Testing
         #expect(ends.count == 3)
     }
 
+    @Test(arguments: ["fault", "restart"])
+    func `A process that a thread of it has restarted in place still dies with its supervisor`(order: String) throws {
+        let port = try Supervised.freePort()
+        let store = try StoreReader()
+        let server = [try BuiltProduct.path(of: "async-server"), "tcp:\(port)", store.path]
+        let supervised = try Supervised(["--listen", "tcp:127.0.0.1:\(port)"], server, store: store)
+        let pid = try Self.pid(in: supervised.line(), after: "began")
+        #expect(try supervised.line() == "up \(pid)")
+        try LineClient(port: port).send("\(order)\n")
+        #expect(try supervised.line() == "began \(pid)")
+        #expect(try supervised.line() == "up \(pid)")
+        supervised.process.kill(SIGKILL)
+        _ = try supervised.process.wait()
+        // Its standard output ends with it.
+        #expect(try supervised.process.output.next() == nil)
+    }
+
     private static func pid(in line: String, after word: String) throws -> CInt {
         let words = line.split(separator: " ")
         return try #require(words.first == word[...] ? words.last.flatMap { CInt($0) } : nil, "\(line)")

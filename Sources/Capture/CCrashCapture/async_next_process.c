@@ -12,8 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#ifndef CLOSE_RANGE_UNSHARE
+#define CLOSE_RANGE_UNSHARE (1U << 1)
+#endif
 #ifndef CLOSE_RANGE_CLOEXEC
 #define CLOSE_RANGE_CLOEXEC (1U << 2)
+#endif
+#ifndef CLONE_FILES
+#define CLONE_FILES 0x400
 #endif
 
 /// The thread that restarts the process, or changes the plan; 0 for none.
@@ -105,7 +111,11 @@ enum { most_counted = 1024 * 1024 };
 
 void hf_async_close_all_on_exec(void) {
     // Since Linux 5.11; a sandbox may not know it.
-    if (HF_SYSCALL3(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC) == 0 || close_listed_on_exec()) {
+    if (HF_SYSCALL3(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC | CLOSE_RANGE_UNSHARE) == 0) {
+        return;
+    }
+    HF_SYSCALL1(SYS_unshare, CLONE_FILES);
+    if (close_listed_on_exec()) {
         return;
     }
     // The limit may be 2^30 and more: descriptors above `most_counted` stay open in the next process.
@@ -149,18 +159,22 @@ static void freeze(int table) {
     }
 }
 
+/// A program that closes descriptors in a loop may have closed the table, too.
+static bool read_header(int table, HFKeptHeader *header) {
+    return table >= 0 && read_at(table, header, sizeof *header, 0) && is_ours(header);
+}
+
+void hf_async_freeze_kept_table(int table) {
+    HFKeptHeader header;
+    if (read_header(table, &header)) {
+        freeze(table);
+    }
+}
+
 void hf_async_keep_descriptors(int table, bool keep) {
     HFKeptHeader header;
-    // A program that closes descriptors in a loop may have closed the table, too.
-    if (table < 0 || !read_at(table, &header, sizeof header, 0) || !is_ours(&header)) {
+    if (!read_header(table, &header)) {
         return;
-    }
-    if (keep) {
-        freeze(table);
-        // Read again: it may have been written until it was sealed.
-        if (!read_at(table, &header, sizeof header, 0)) {
-            return;
-        }
     }
     long flags = keep ? 0 : FD_CLOEXEC;
     HF_SYSCALL3(SYS_fcntl, table, F_SETFD, flags);

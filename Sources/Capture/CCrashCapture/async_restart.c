@@ -10,6 +10,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
 // MARK: The program
@@ -111,6 +112,8 @@ void hf_async_restart(void) {
     uint64_t before = 0;
     HF_SYSCALL4(SYS_rt_sigprocmask, SIG_BLOCK, &observed, &before, HF_KERNEL_SIGSET_SIZE);
     hf_async_set_restarting(true);
+    // In this order: what is in the table is among the descriptors that this thread has then.
+    hf_async_freeze_kept_table(plan->kept_table);
     hf_async_close_all_on_exec();
     hf_async_keep_descriptors(plan->kept_table, true);
     hf_async_hand_spool_over(true);
@@ -126,6 +129,10 @@ void hf_async_restart(void) {
     // execve(2) keeps how this thread is scheduled, and it may be one that gives way to others.
     if (hf_capture_state.initial_scheduling.size != 0) {
         HF_SYSCALL3(SYS_sched_setattr, 0, &hf_capture_state.initial_scheduling, 0);
+    }
+    // And whether it dies with its parent, which only the thread has that has asked for it (kernel/fork.c, copy_process).
+    if (hf_capture_state.parent_death_signal != 0) {
+        HF_SYSCALL2(SYS_prctl, PR_SET_PDEATHSIG, hf_capture_state.parent_death_signal);
     }
     hf_async_check_spool();
     // Before execve(2): what comes after it is the next process.

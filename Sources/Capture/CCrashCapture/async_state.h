@@ -86,6 +86,8 @@ typedef struct HFCaptureState {
     uint64_t initial_mask;
     /// How the main thread was scheduled, and so a restarted process is; its size is 0 if that is not known.
     HFScheduling initial_scheduling;
+    /// The signal that the main thread gets when its parent ends; 0 for none.
+    int32_t parent_death_signal;
     /// Where the Swift runtime keeps the text of a fatal error, or NULL (swift/stdlib/public/runtime/Errors.cpp).
     _Atomic(const char *) *fatal_error_message;
     /// How much of that text is already in records. A thread that stands still until the restart leaves its text, which is not the next

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -178,6 +179,7 @@ int hf_capture_install(const HFCaptureConfiguration *configuration) {
     if (syscall(SYS_sched_getattr, getpid(), scheduling, sizeof *scheduling, 0) != 0) {
         scheduling->size = 0;
     }
+    prctl(PR_GET_PDEATHSIG, &hf_capture_state.parent_death_signal);
 
     struct sigaction action;
     memset(&action, 0, sizeof action);

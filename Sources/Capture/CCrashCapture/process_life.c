@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -22,6 +23,21 @@ __attribute__((constructor)) static void open_standard_descriptors(void) {
             // open(2) takes the lowest free number, which is this one. In a container without devices nothing can be done.
             (void)open("/dev/null", O_RDWR);
         }
+    }
+}
+
+// MARK: The next process
+
+static void *restart(void *unused) {
+    (void)unused;
+    hf_async_restart();
+    return NULL;
+}
+
+void hf_capture_restart(void) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, restart, NULL) == 0) {
+        pthread_join(thread, NULL);
     }
 }
 

@@ -9,12 +9,16 @@ import Holdfast
     static func main() async throws {
         var configuration = EventHost.Configuration.keepServing
         configuration.store = CommandLine.arguments[2]
+        // It faults as often as it is asked, and starts at once.
+        configuration.advanced.earlyEnds = nil
         configuration.stallPolicy = StallPolicy(rule: .once(after: .milliseconds(100)))
         let host = try EventHost.start(configuration)
         let second = host.restarts > 0 ? getenv("SECOND").map { String(cString: $0) } : nil
         let place = second ?? CommandLine.arguments[1]
         // A loop of somebody else's, which is asked whether it answers.
-        let loop = ServerLoop(at: place)
+        let loop = ServerLoop(at: place, acceptors: getenv("ACCEPTORS").flatMap { Int(String(cString: $0)) } ?? 0) {
+            HostRunLoop.main.perform { @MainActor in host.restart() }
+        }
         try host.watch(pinging: "server", every: .milliseconds(10)) { loop.perform($0) }
         print("began \(getpid())")
         fflush(nil)
@@ -31,8 +35,14 @@ final class ServerLoop: @unchecked Sendable {
     private var lock = pthread_mutex_t()
     private var waiting: [@Sendable () -> Void] = []
 
-    init(at place: String) {
+    /// How many more threads accept connections.
+    private let acceptors: Int
+    private let restart: @Sendable () -> Void
+
+    init(at place: String, acceptors: Int, restart: @escaping @Sendable () -> Void) {
         self.place = place
+        self.acceptors = acceptors
+        self.restart = restart
     }
 
     func perform(_ body: @escaping @Sendable () -> Void) {
@@ -43,18 +53,9 @@ final class ServerLoop: @unchecked Sendable {
         _ = write(pings, &one, 8)
     }
 
-    func start() {
-        var thread = pthread_t()
-        let own = Unmanaged.passRetained(self).toOpaque()
-        pthread_create(
-            &thread,
-            nil,
-            { $0.flatMap { Unmanaged<ServerLoop>.fromOpaque($0).takeRetainedValue().run() } },
-            own
-        )
-    }
+    func start() { Thread.start { [self] in run() } }
 
-    private func run() -> UnsafeMutableRawPointer? {
+    private func run() {
         let family = place.hasPrefix("unix:") ? AF_UNIX : AF_INET
         let type = CInt(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
         let listener = socket(family, type, 0)
@@ -67,6 +68,14 @@ final class ServerLoop: @unchecked Sendable {
         print("up \(getpid())")
         fflush(nil)
         EventHost.notifyReady()
+        for _ in 0..<acceptors {
+            Thread.start { [self] in
+                while true {
+                    var event = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
+                    if poll(&event, 1, -1) == 1 { accept(listener) }
+                }
+            }
+        }
         while true {
             var event = epoll_event()
             guard epoll_wait(epoll, &event, 1, -1) == 1 else { continue }
@@ -122,10 +131,33 @@ final class ServerLoop: @unchecked Sendable {
         case "fault": precondition(line != "fault")
         case "kill": kill(getpid(), SIGKILL)
         case "close": close(listener)
+        case "restart": restart()
         default: break
         }
         let answer = Array("\(getpid())\n".utf8)
         _ = write(client, answer, answer.count)
         close(client)
+    }
+}
+
+/// A thread of its own.
+enum Thread {
+    private final class Body {
+        let body: () -> Void
+
+        init(_ body: @escaping () -> Void) { self.body = body }
+    }
+
+    static func start(_ body: @escaping () -> Void) {
+        var thread = pthread_t()
+        pthread_create(
+            &thread,
+            nil,
+            { argument in
+                if let argument { Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().body() }
+                return nil
+            },
+            Unmanaged.passRetained(Body(body)).toOpaque()
+        )
     }
 }

@@ -265,8 +265,11 @@ size_t hf_async_read_memory(uint64_t address, void *_Nonnull buffer, size_t size
 
 /// Replaces the process by a fresh one in place: same pid, same arguments, kept descriptors.
 ///
-/// Returns only if that fails. Safe to call from a signal handler.
+/// Returns only if that fails. For a thread that ends then: its descriptors are its own. Safe to call from a signal handler.
 void hf_async_restart(void);
+
+/// The same for a thread that goes on. Not from a signal handler.
+void hf_capture_restart(void);
 
 /// Drops the Swift runtime's text of the fault that was resumed: the runtime would append to it for ever.
 ///
