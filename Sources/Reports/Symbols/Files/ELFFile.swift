@@ -152,17 +152,22 @@ package final class ELFFile {
     /// - Parameter body: Gets the symbol, its type (elf(5), `STT_…`), and where it ends.
     /// - Returns: Their names; none in a file without symbols.
     package func forEachSymbol(_ body: (_ symbol: Elf64_Sym, _ type: CInt, _ end: UInt64) -> Void) -> ELFNames {
-        let tables = [SHT_SYMTAB, SHT_DYNSYM].lazy.map { type in
-            self.sections.first { $0.header.sh_type == UInt32(type) }
-        }
-        guard let table = tables.compactMap(\.self).first else { return ELFNames([]) }
-        contents(of: table).forEach(Elf64_Sym.self, atMost: Self.mostSymbols) { symbol in
+        symbols.table.forEach(Elf64_Sym.self, atMost: Self.mostSymbols) { symbol in
             let (end, overflow) = symbol.st_value.addingReportingOverflow(symbol.st_size)
             guard symbol.st_shndx != UInt16(SHN_UNDEF), symbol.st_size > 0, !overflow else { return }
             body(symbol, CInt(symbol.st_info & 0xf), end)
         }
-        return ELFNames(contents(linkedFrom: table))
+        return ELFNames(symbols.names)
     }
+
+    /// The symbols and their names, read once: a large program has tens of megabytes of them, and is asked about more than one thing.
+    private lazy var symbols: (table: [UInt8], names: [UInt8]) = {
+        let tables = [SHT_SYMTAB, SHT_DYNSYM].lazy.map { type in
+            self.sections.first { $0.header.sh_type == UInt32(type) }
+        }
+        guard let table = tables.compactMap(\.self).first else { return ([], []) }
+        return (contents(of: table), contents(linkedFrom: table))
+    }()
 
     // MARK: The debug file's name
 
