@@ -153,7 +153,7 @@ let package = Package(
         ),
         .target(
             name: "RunLoops",
-            dependencies: ["LinuxSystem", "CRecoveryPoint", system],
+            dependencies: ["LinuxSystem", "CLinuxShims", "CRecoveryPoint", system],
             exclude: ["CRecoveryPoint"],
             swiftSettings: sourceSettings
         ),

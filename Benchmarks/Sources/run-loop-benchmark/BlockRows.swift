@@ -20,9 +20,13 @@ enum BlockRows {
             count,
             { argument in
                 guard let argument = unsafe argument else { return }
-                let measurement = unsafe Unmanaged<Measurement>.fromOpaque(argument).takeUnretainedValue()
-                measurement.loop.performWithoutWaking { measurement.goesOn() }
-                measurement.loop.wakeUp()
+                // Both outlive the posts: no reference is counted but the block's own.
+                unsafe Unmanaged<Measurement>.fromOpaque(argument)._withUnsafeGuaranteedRef { measurement in
+                    unsafe Unmanaged.passUnretained(measurement.loop)._withUnsafeGuaranteedRef { loop in
+                        loop.performWithoutWaking { measurement.goesOn() }
+                        loop.wakeUp()
+                    }
+                }
             },
             argument
         )

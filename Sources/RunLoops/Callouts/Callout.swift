@@ -116,7 +116,8 @@ extension HostRunLoop {
 
     // MARK: One for every kind of item
 
-    // The recovery point and the callout refer to the item by address: each function keeps it alive to its own end.
+    // The recovery point and the callout refer to the item by address: each function keeps it alive to its own end. So the callout need
+    // not count a reference.
 
     /// Performs a source.
     func callOut(to source: Source, in mode: LoopMode) {
@@ -124,7 +125,7 @@ extension HostRunLoop {
         let argument = unsafe Unmanaged.passUnretained(source).toOpaque()
         unsafe callOut(.source, source.name, source.identifier, in: mode, isService: true, argument) { argument in
             guard let argument = unsafe argument else { return }
-            unsafe Unmanaged<Source>.fromOpaque(argument).takeUnretainedValue().performNow()
+            unsafe Unmanaged<Source>.fromOpaque(argument)._withUnsafeGuaranteedRef { $0.performNow() }
         }
     }
 
@@ -134,8 +135,7 @@ extension HostRunLoop {
         let argument = unsafe Unmanaged.passUnretained(timer).toOpaque()
         unsafe callOut(.timer, timer.name, timer.identifier, in: mode, isService: true, argument) { argument in
             guard let argument = unsafe argument else { return }
-            let timer = unsafe Unmanaged<Timer>.fromOpaque(argument).takeUnretainedValue()
-            timer.perform(timer)
+            unsafe Unmanaged<Timer>.fromOpaque(argument)._withUnsafeGuaranteedRef { $0.perform($0) }
         }
     }
 
@@ -145,20 +145,18 @@ extension HostRunLoop {
         let argument = unsafe Unmanaged.passUnretained(block).toOpaque()
         unsafe callOut(.block, block.name, block.identifier, in: mode, argument) { argument in
             guard let argument = unsafe argument else { return }
-            unsafe Unmanaged<QueuedBlock>.fromOpaque(argument).takeUnretainedValue().body()
+            unsafe Unmanaged<QueuedBlock>.fromOpaque(argument)._withUnsafeGuaranteedRef { $0.body() }
         }
     }
-
-    private static let plainBlockName = ItemName(PlainBlock.label)
 
     /// Runs a plain block.
     func callOut(to block: consuming PlainBlock, in mode: LoopMode) {
         unsafe withUnsafeMutablePointer(to: &block) { pointer in
             let argument = UnsafeMutableRawPointer(pointer)
-            let identifier = ItemIdentifier.next()
-            unsafe callOut(.block, Self.plainBlockName, identifier, in: mode, argument) { argument in
+            let identifier = blockIdentifiers.next()
+            unsafe callOut(.block, plainBlockName, identifier, in: mode, argument) { argument in
                 guard let block = unsafe argument?.assumingMemoryBound(to: PlainBlock.self) else { return }
-                unsafe block.pointee.closure()
+                unsafe Plain.callBlock(block)
             }
         }
     }
@@ -176,8 +174,7 @@ extension HostRunLoop {
             let argument = UnsafeMutableRawPointer(pointer)
             unsafe callOut(.observer, observer.name, observer.identifier, in: mode, argument) { argument in
                 guard let call = unsafe argument?.assumingMemoryBound(to: ObserverCall.self).pointee else { return }
-                let observer = unsafe call.observer.takeUnretainedValue()
-                unsafe observer.perform(observer, call.activity)
+                unsafe call.observer._withUnsafeGuaranteedRef { unsafe $0.perform($0, call.activity) }
             }
         }
     }
@@ -204,8 +201,7 @@ extension HostRunLoop {
                 argument
             ) { argument in
                 guard let call = unsafe argument?.assumingMemoryBound(to: PortCall.self).pointee else { return }
-                let source = unsafe call.source.takeUnretainedValue()
-                unsafe source.perform(source, call.readiness)
+                unsafe call.source._withUnsafeGuaranteedRef { unsafe $0.perform($0, call.readiness) }
             }
         }
     }

@@ -33,6 +33,11 @@ extension HostRunLoop {
             let date = Instant.now
             let address = unsafe UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque())
             let modesByName = modes.all.sorted { $0.name.rawValue < $1.name.rawValue }
+            var queued: [JSONValue] = []
+            _ = blocks.contains {
+                queued.append($0.described)
+                return false
+            }
             let withdrawals = withdrawals.all.sorted { $0.item.identifier < $1.item.identifier }
             return Snapshot(tree: [
                 "address": .bits(UInt64(address)),
@@ -50,8 +55,8 @@ extension HostRunLoop {
                 // In the order in which they were made, like all items except observers and timers.
                 "commonModeItems": .array(modes.commonItemsInOrder.map { .item($0.value, withKind: true) }),
                 "modes": .array(modesByName.map { $0.described(at: date) }),
-                "blockCount": .number(blocks.all.count),
-                "blocks": .array(blocks.all.map(\.described)),
+                "blockCount": .number(queued.count),
+                "blocks": .array(queued),
                 "withdrawn": .array(
                     withdrawals.map {
                         .item(

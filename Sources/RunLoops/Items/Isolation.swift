@@ -22,6 +22,17 @@ enum Plain {
         return unsafe unsafeBitCast(Isolated(closure: closure), to: Plain.self).closure
     }
 
+    /// Calls the closure of a plain block, which is the first thing in its memory.
+    @inline(__always)
+    static func callBlock(_ block: UnsafeMutablePointer<PlainBlock>) {
+        // Not copyable, or the call would count references.
+        struct Plain: ~Copyable {
+            let closure: @Sendable () -> Void
+            borrowing func call() { closure() }
+        }
+        unsafe UnsafeRawPointer(block).assumingMemoryBound(to: Plain.self).pointee.call()
+    }
+
     @inline(__always)
     static func timer(
         _ closure: __owned @escaping @Sendable @isolated(any) (Timer) -> Void

@@ -9,10 +9,37 @@ enum ItemIdentifier {
         last.wrappingAdd(2, ordering: .relaxed).newValue
     }
 
+    /// Reserves some numbers and returns the one before the first.
+    static func reserve(_ count: UInt64) -> UInt64 {
+        last.wrappingAdd(2 * count, ordering: .relaxed).oldValue
+    }
+
     /// Returns a new odd number, for an item of the host's own.
     ///
     /// Anyone who sees the number can tell, even a fault handler.
     static func nextOfHost() -> UInt64 { next() | 1 }
+}
+
+/// Identifiers for the plain blocks of one loop, which has many of them and takes some at a time.
+///
+/// Touched by the loop's thread only.
+struct BlockIdentifiers {
+    private static var portion: UInt64 { 256 }
+
+    private var last: UInt64 = 0
+    private var left: UInt64 = 0
+
+    /// Returns a new even number, unique in the process.
+    @inline(__always)
+    mutating func next() -> UInt64 {
+        if left == 0 {
+            last = ItemIdentifier.reserve(Self.portion)
+            left = Self.portion
+        }
+        left &-= 1
+        last &+= 2
+        return last
+    }
 }
 
 extension HostRunLoop {

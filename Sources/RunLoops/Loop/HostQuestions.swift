@@ -23,10 +23,12 @@ extension HostRunLoop {
         if jobs.hasJobs { return .job }
         var ports: [PortSource] = []
         let found = lock.withLock { () -> OpenWork? in
-            for block in blocks.all where block.isPending {
-                guard case .object(let object) = block else { return .block(label: PlainBlock.label) }
-                return .block(label: object.name.text)
+            var label: String?
+            _ = blocks.contains {
+                label = $0.labelIfPending
+                return label != nil
             }
+            if let label { return .block(label: label) }
             var signalled: Source?
             for mode in modes.all {
                 mode.sources.visitAll { if $0.isSignalled, $0.isValid { signalled = $0 } }

@@ -41,6 +41,9 @@ public final class HostRunLoop: @unchecked Sendable {
     @safe @exclusivity(unchecked) var spareSources = SpareArray<SignalledSource>()
     /// An empty list kept for its memory, for the next blocks that are taken.
     @safe @exclusivity(unchecked) var spareBlocks = BlockList()
+    @safe @exclusivity(unchecked) var blockIdentifiers = BlockIdentifiers()
+    /// Not a static property: each use of one asks whether it was made.
+    let plainBlockName = ItemName(PlainBlock.label)
     /// Called after each callout that may have served the program: a port's, a source's, a timer's, or the main queue's.
     ///
     /// It is not called after an observer's or a block's callout, because programs use these to start themselves, nor after a

@@ -1,3 +1,4 @@
+import CLinuxShims
 import CRecoveryPoint
 import Glibc
 import LinuxSystem
@@ -65,7 +66,8 @@ extension HostRunLoop {
     /// Removes all items: sources are told, timers and observers stay valid, blocks are released without being run.
     private func removeEverything() {
         var released: [any LoopItem] = []
-        var droppedBlocks: [BlockEntry] = []
+        var droppedBlocks = BlockList()
+        var droppedPerforms: [QueuedBlock] = []
         var withdrawn: [Withdrawal] = []
         let left = lock.withLock { () -> [(item: any LoopItem, mode: LoopMode)] in
             withdrawn = withdrawals.removeAll(of: self)
@@ -74,7 +76,8 @@ extension HostRunLoop {
             for item in released {
                 item.withItemLock { item.memberships.endCommon(of: self) }
             }
-            droppedBlocks = blocks.removeAll()
+            droppedBlocks = blocks.removeAll(isLast: true)
+            droppedPerforms = blocks.unlistAll()
             var left: [(item: any LoopItem, mode: LoopMode)] = []
             for mode in modes.all.sorted(by: { $0.number < $1.number }) {
                 var items: [any LoopItem] = []
@@ -86,9 +89,8 @@ extension HostRunLoop {
             return left
         }
         // Done first: a `cancel` closure may wait for a thread that waits for one of them.
-        for block in droppedBlocks {
-            block.drop()
-        }
+        while let block = droppedBlocks.popFirst() { block.drop() }
+        for block in droppedPerforms { block.drop() }
         for (item, mode) in left {
             item.didLeave(mode, of: self)
         }
@@ -110,9 +112,9 @@ extension HostRunLoop {
 extension HostRunLoop {
     /// Whether the loop was made before this process was forked off.
     ///
-    /// Callable from any thread.
+    /// Callable from any thread. Asked by nearly every call, so without a call of `ForkCount`.
     package var isInheritedByFork: Bool {
-        @inline(__always) get { ForkCount.current != madeAtFork }
+        @inline(__always) get { hf_fork_count() != madeAtFork }
     }
 
     /// Ends the process if the loop belongs to the parent.

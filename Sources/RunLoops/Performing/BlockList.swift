@@ -1,128 +1,111 @@
-/// Blocks in the order in which they were queued, in chunks of memory.
+/// Blocks in the order in which they were queued, in segments of memory.
 ///
 /// An array would not do. When it grows it copies everything, with the loop's lock held, and a loop that is behind may have millions of
 /// blocks waiting. Taking its first elements one by one would count references.
-@safe
 struct BlockList: ~Copyable {
-    private typealias Chunk = UnsafeMutablePointer<BlockEntry>
-
-    private static var chunkSize: Int { 256 }
-
-    /// The chunks before the last, all of them full; those before `firstChunk` are freed already.
-    private var fullChunks: [Chunk]
-    private var firstChunk = 0
-    private var lastChunk: Chunk?
-    /// The place of the first block in its chunk.
+    // Both are `nil` while the list is empty.
+    private var first: BlockSegment?
+    private var last: BlockSegment?
+    /// The place of the first block in the first segment.
     private var start = 0
-    /// The place behind the last block in the last chunk.
-    private var end = 0
     /// The number of blocks.
     private(set) var count = 0
+    /// The segments whose blocks were all taken.
+    var spares = BlockSegmentPool()
 
-    init() { unsafe fullChunks = [] }
+    init() {}
 
     deinit {
-        unsafe forEachPart {
-            unsafe $0.deinitialize()
-            return true
+        var segment = first
+        var start = start
+        while let present = segment {
+            for index in start..<present.used { _ = present.take(index) }
+            start = 0
+            segment = present.next
+            present.free()
         }
-        for index in unsafe firstChunk..<fullChunks.count { unsafe fullChunks[index].deallocate() }
-        unsafe lastChunk?.deallocate()
     }
 
     var isEmpty: Bool { count == 0 }
 
-    /// All blocks, the oldest first.
-    var all: [BlockEntry] {
-        var all: [BlockEntry] = []
-        all.reserveCapacity(count)
-        unsafe forEachPart {
-            unsafe all.append(contentsOf: $0)
-            return true
-        }
-        return all
-    }
-
     /// Returns whether a condition holds for any block.
-    func contains(where isWanted: (BlockEntry) -> Bool) -> Bool {
-        var isFound = false
-        unsafe forEachPart {
-            isFound = unsafe $0.contains(where: isWanted)
-            return !isFound
+    func contains(where isWanted: (borrowing BlockEntry) -> Bool) -> Bool {
+        var segment = first
+        var start = start
+        while let present = segment {
+            for index in start..<present.used where present.contains(at: index, where: isWanted) {
+                return true
+            }
+            start = 0
+            segment = present.next
         }
-        return isFound
+        return false
     }
 
     /// Adds a block at the end.
-    @inline(__always)
-    mutating func append(_ block: __owned BlockEntry) {
-        if unsafe lastChunk == nil || end == Self.chunkSize { beginChunk() }
-        guard let lastChunk = unsafe lastChunk else { return }
-        unsafe (lastChunk + end).initialize(to: block)
-        end &+= 1
+    mutating func append(_ block: consuming BlockEntry) {
+        let segment = roomySegment()
+        segment.fill(segment.used, with: block)
+        segment.used += 1
         count &+= 1
+    }
+
+    /// Moves the blocks of another list to the end.
+    mutating func append(contentsOf other: inout BlockList) {
+        while let block = other.popFirst() { append(block) }
+    }
+
+    /// Adds segments with blocks at the end, of which the caller was the owner.
+    mutating func append(from first: BlockSegment, to last: BlockSegment, count: Int) {
+        if let end = self.last { end.next = first } else { self.first = first }
+        self.last = last
+        self.count += count
     }
 
     /// Removes the first block and returns it.
     @inline(__always)
     mutating func popFirst() -> BlockEntry? {
-        guard count > 0, let lastChunk = unsafe lastChunk else { return nil }
-        let chunk = unsafe firstChunk < fullChunks.count ? fullChunks[firstChunk] : lastChunk
-        let block = unsafe (chunk + start).move()
+        guard count > 0, let first else { return nil }
+        let block = first.take(start)
         start &+= 1
         count &-= 1
-        if count == 0 || start == Self.chunkSize { endChunk() }
+        if start == first.used { endSegment() }
         return block
     }
 
-    /// Removes all blocks and returns them.
-    mutating func removeAll() -> [BlockEntry] {
-        let all = all
-        while popFirst() != nil {}
-        return all
-    }
-
-    /// Adds blocks at the end.
-    mutating func append(contentsOf blocks: [BlockEntry]) {
-        for block in blocks { append(block) }
-    }
-
-    // MARK: Chunks
-
-    @inline(never)
-    private mutating func beginChunk() {
-        if let chunk = unsafe lastChunk { unsafe fullChunks.append(chunk) }
-        unsafe lastChunk = .allocate(capacity: Self.chunkSize)
-        end = 0
-    }
-
-    /// Leaves a chunk whose blocks were all taken; keeps one, for the next blocks.
-    @inline(never)
-    private mutating func endChunk() {
-        if unsafe firstChunk < fullChunks.count {
-            unsafe fullChunks[firstChunk].deallocate()
-            firstChunk += 1
+    /// Sorts by order; blocks with equal orders stay as they are.
+    mutating func sort() {
+        let count = count
+        let blocks = UnsafeMutableBufferPointer<BlockEntry>.allocate(capacity: count)
+        defer { unsafe blocks.deallocate() }
+        var places: [(order: Int, index: Int)] = []
+        while let block = popFirst() {
+            places.append((block.order, places.count))
+            unsafe blocks.initializeElement(at: places.count - 1, to: block)
         }
+        // `sort` does not promise to be stable.
+        places.sort { $0 < $1 }
+        for place in places { unsafe append(blocks.moveElement(from: place.index)) }
+    }
+
+    // MARK: Segments
+
+    @inline(__always)
+    private mutating func roomySegment() -> BlockSegment {
+        if let last, last.used < BlockSegment.capacity { return last }
+        let segment = spares.take()
+        if let last { last.next = segment } else { first = segment }
+        last = segment
+        return segment
+    }
+
+    /// Leaves a segment whose blocks were all taken.
+    @inline(never)
+    private mutating func endSegment() {
+        guard let segment = first else { return }
         start = 0
-        if count == 0 {
-            unsafe fullChunks.removeAll(keepingCapacity: true)
-            firstChunk = 0
-            end = 0
-        }
-    }
-
-    /// Calls `body` with the blocks of each chunk, the oldest first, as long as it returns true.
-    private func forEachPart(_ body: (UnsafeMutableBufferPointer<BlockEntry>) -> Bool) {
-        guard let lastChunk = unsafe lastChunk else { return }
-        var start = start
-        for index in unsafe firstChunk..<fullChunks.count {
-            let rest = unsafe UnsafeMutableBufferPointer(
-                start: fullChunks[index] + start,
-                count: Self.chunkSize - start
-            )
-            guard unsafe body(rest) else { return }
-            start = 0
-        }
-        _ = unsafe body(UnsafeMutableBufferPointer(start: lastChunk + start, count: end - start))
+        first = segment.next
+        if first == nil { last = nil }
+        spares.giveBack(segment)
     }
 }

@@ -2,23 +2,33 @@ import Synchronization
 
 /// The blocks that wait for a run of their mode, and the performs that can be cancelled by their target.
 ///
-/// Removed blocks are returned, so that they are released after unlocking.
+/// Any thread adds a block without a lock; for all else the loop's lock is held. Removed blocks are returned, so that they are released
+/// after unlocking.
 final class BlockQueue: @unchecked Sendable {
+    /// The blocks behind `entries`.
+    private let inbox = BlockInbox()
+
     // Protected by the loop's lock.
     @safe @exclusivity(unchecked) private var entries = BlockList()
-    /// Whether any of `entries` may have an order other than 0.
+    /// Whether any block may have an order other than 0.
     @safe @exclusivity(unchecked) private var hasOrders = false
-    /// Roughly how many of `entries` were cancelled.
+    /// Roughly how many of the blocks were cancelled.
     @safe @exclusivity(unchecked) private var cancelledCount = 0
     @safe @exclusivity(unchecked) private var listed = ListedPerforms()
-    /// The number of queued blocks; written with the lock held, read by any thread.
+    /// The number of `entries`; written with the lock held, read by any thread.
     private let publishedCount = Atomic<Int>(0)
 
     /// Whether no block is queued.
     ///
     /// Callable from any thread.
     @inline(__always)
-    var isEmpty: Bool { publishedCount.load(ordering: .acquiring) == 0 }
+    var isEmpty: Bool { inbox.isEmpty && publishedCount.load(ordering: .acquiring) == 0 }
+
+    /// Claims a place for a block that needs nothing else; `nil` if that takes the lock.
+    ///
+    /// Callable from any thread, in a critical section that ends when the place is filled.
+    @inline(__always)
+    func claim() -> BlockInbox.Place? { inbox.claim() }
 
     /// Whether the published count is right.
     ///
@@ -30,32 +40,34 @@ final class BlockQueue: @unchecked Sendable {
 
     // MARK: With the lock held
 
-    /// All blocks, the oldest first.
-    var all: [BlockEntry] { entries.all }
-
-    /// Appends a plain block.
-    @inline(__always)
-    func append(_ block: __owned PlainBlock) {
-        entries.append(.plain(block))
-        publishCount()
+    /// Returns whether a condition holds for any block; asks for the oldest first.
+    func contains(where isWanted: (borrowing BlockEntry) -> Bool) -> Bool {
+        entries.contains(where: isWanted) || inbox.contains(where: isWanted)
     }
 
-    /// Appends a block.
+    /// Claims a place for a block.
+    func claimWithLock() -> BlockInbox.Place { inbox.claimWithLock() }
+
+    /// Notes that a block was refused, because the loop accepts no more.
+    func refuse() { inbox.refuse() }
+
+    /// Appends a block that may have an order, a target or a delay.
     func append(_ block: QueuedBlock) {
         if block.order != 0 { hasOrders = true }
         if block.isListed { listed.insert(HostRunLoop.Perform(block: block, timer: nil)) }
-        entries.append(.object(block))
-        publishCount()
+        inbox.claimWithLock().fill(with: .object(block))
     }
 
     /// Returns whether a queued block may run in a mode.
     func isAnyMatching(_ mode: LoopMode, isUsual: Bool, isCommon: Bool) -> Bool {
-        entries.contains { $0.isPending && $0.matches(mode, isUsual: isUsual, isCommon: isCommon) }
+        contains { $0.canRun(in: mode, isUsual: isUsual, isCommon: isCommon) }
     }
 
     /// Moves all blocks into an empty list and takes over its memory; returns whether the blocks may be out of order.
     func detach(into detached: inout BlockList) -> Bool {
+        inbox.absorb(&detached.spares)
         swap(&detached, &entries)
+        inbox.takeAll(into: &detached, isLast: false)
         let areOutOfOrder = hasOrders
         hasOrders = false
         cancelledCount = 0
@@ -64,11 +76,10 @@ final class BlockQueue: @unchecked Sendable {
     }
 
     /// Puts detached blocks back, in front of those that were queued since.
-    func putBack(_ kept: [BlockEntry]) {
-        let newer = entries.removeAll()
-        entries.append(contentsOf: kept)
-        entries.append(contentsOf: newer)
+    func putBack(_ kept: inout BlockList) {
         hasOrders = hasOrders || kept.contains { $0.order != 0 }
+        kept.append(contentsOf: &entries)
+        swap(&kept, &entries)
         publishCount()
     }
 
@@ -76,23 +87,25 @@ final class BlockQueue: @unchecked Sendable {
     ///
     /// When half of the queue is cancelled, the queue is swept, so that cancelling costs O(1) on average.
     ///
-    /// - Returns: Blocks to release after unlocking.
-    func noteCancelled() -> [BlockEntry] {
+    /// - Parameter swept: Takes the blocks to release after unlocking.
+    func noteCancelled(_ swept: inout BlockList) {
         cancelledCount += 1
-        guard cancelledCount * 2 >= entries.count else { return [] }
+        guard cancelledCount * 2 >= entries.count + inbox.count else { return }
         cancelledCount = 0
-        let all = entries.removeAll()
-        entries.append(contentsOf: all.filter(\.isPending))
+        var all = removeAll(isLast: false)
+        while let block = all.popFirst() {
+            if block.isPending { entries.append(block) } else { swept.append(block) }
+        }
         publishCount()
-        return all
     }
 
-    /// Removes all blocks, and the performs that wait for a timer.
-    func removeAll() -> [BlockEntry] {
-        var dropped = entries.removeAll()
-        dropped.append(contentsOf: listed.removeAll().map { .object($0.block) })
+    /// Removes all blocks; if these are the last, no more are accepted without the lock.
+    func removeAll(isLast: Bool) -> BlockList {
+        var all = BlockList()
+        swap(&all, &entries)
+        inbox.takeAll(into: &all, isLast: isLast)
         publishCount()
-        return dropped
+        return all
     }
 
     // MARK: Listed performs, with the lock held
@@ -102,6 +115,9 @@ final class BlockQueue: @unchecked Sendable {
 
     /// Removes a perform that runs now or will never run from the list, and returns it.
     func unlist(_ block: QueuedBlock) -> HostRunLoop.Perform? { listed.remove(block) }
+
+    /// Removes all performs, and returns the blocks of those that wait for a timer.
+    func unlistAll() -> [QueuedBlock] { listed.removeAll().map(\.block) }
 
     /// Returns the performs of a target, oldest first.
     func performs(of target: ObjectIdentifier) -> [HostRunLoop.Perform] { listed.performs(of: target) }

@@ -1,3 +1,4 @@
+import CRecoveryPoint
 import Synchronization
 
 /// The queue of blocks: performs, and plain blocks, which do not wake the loop.
@@ -17,22 +18,16 @@ extension HostRunLoop {
         label: String = "block",
         @_inheritActorContext _ block: __owned @escaping @Sendable @isolated(any) () -> Void
     ) {
-        require(block.isolation, for: label)
-        guard let isForCommonModes = PlainBlock.isForCommonModes(label: label, mode: mode) else {
-            queue(QueuedBlock(label: label, modes: .init(mode), Plain.block(block)))
+        let isForCommonModes = PlainBlock.isForCommonModes(label: label, mode: mode)
+        // The only use of the closure, so that nothing counts references to it.
+        let plain = PlainBlock(closure: consume block, isForCommonModes: isForCommonModes ?? false)
+        require(plain.closure.isolation, for: label)
+        guard isForCommonModes != nil else {
+            queue(QueuedBlock(label: label, modes: .init(mode), Plain.block(plain.closure)))
             return
         }
         requireOwnProcess(to: "queue a block on")
-        let plain = PlainBlock(closure: Plain.block(block), isForCommonModes: isForCommonModes)
-        lock.lock()
-        guard !modes.isClosed else {
-            lock.unlock()
-            // Released here, after unlocking.
-            return withExtendedLifetime(plain) {}
-        }
-        blocks.append(consume plain)
-        lock.unlock()
-        noteForeignWork()
+        if enqueue(.plain(plain)) { noteForeignWork() }
     }
 
     /// The same, in the next run of any of several modes.
@@ -52,12 +47,17 @@ extension HostRunLoop {
 
     /// Appends a block to the queue; returns whether the loop still accepts blocks.
     ///
-    /// It is enough to wake the loop after this: if that wake-up is dropped, the loop has yet to look at the queue. (Unlocking is a
-    /// full barrier on x86-64, so the count is visible before the wake state is read.)
+    /// It is enough to wake the loop after this: if that wake-up is dropped, the loop has yet to look at the queue.
     @discardableResult
     func queue(_ block: QueuedBlock) -> Bool {
         requireOwnProcess(to: "queue a block on")
         defer { noteForeignWork() }
+        if block.order == 0, !block.isListed {
+            switch block.modes {
+            case .usual, .common: return enqueue(.object(block))
+            case .one, .any: break
+            }
+        }
         return lock.withLock {
             guard !modes.isClosed else { return false }
             // As in CFRunLoop (CFRunLoop.c:3485), except that the pseudo mode `.common` never becomes a real mode.
@@ -74,6 +74,33 @@ extension HostRunLoop {
             blocks.append(block)
             return true
         }
+    }
+
+    /// Appends a block that needs nothing but a place; returns whether the loop still accepts blocks.
+    @inline(__always)
+    private func enqueue(_ block: consuming BlockEntry) -> Bool {
+        hf_critical_enter()
+        guard let place = blocks.claim() else {
+            hf_critical_leave()
+            return enqueueWithLock(block)
+        }
+        place.fill(with: block)
+        hf_critical_leave()
+        return true
+    }
+
+    @inline(never)
+    private func enqueueWithLock(_ block: consuming BlockEntry) -> Bool {
+        lock.lock()
+        guard !modes.isClosed else {
+            blocks.refuse()
+            lock.unlock()
+            // Released here, after unlocking.
+            return false
+        }
+        blocks.claimWithLock().fill(with: block)
+        lock.unlock()
+        return true
     }
 
     // MARK: On the loop's thread
@@ -103,28 +130,31 @@ extension HostRunLoop {
             return false
         }
         if isOrdered {
-            detached.append(contentsOf: stablySorted(detached.removeAll()))
+            detached.sort()
         }
-        var kept: [BlockEntry] = []
+        var kept = BlockList()
         var performed = false
         var hasRunSinceAsked = false
-        // Taken one by one, so that each block is released as soon as it has run.
+        // Taken one by one, so that each block is released as soon as it has run. Each path has one use of the block, so that nothing
+        // counts references.
         while let block = detached.popFirst() {
-            if !block.matches(mode, isUsual: isUsual, isCommon: isCommon) {
-                if hasRunSinceAsked, !isCommon, block.dependsOnCommon {
-                    // An earlier block may have declared the mode common.
-                    isCommon = lock.withLock { modes.isCommon(mode.name) }
-                    hasRunSinceAsked = false
-                }
-                guard block.matches(mode, isUsual: isUsual, isCommon: isCommon) else {
-                    kept.append(block)
-                    continue
-                }
+            if !isUsual, !isCommon, hasRunSinceAsked, block.dependsOnCommon {
+                // An earlier block may have declared the mode common.
+                isCommon = lock.withLock { modes.isCommon(mode.name) }
+                hasRunSinceAsked = false
             }
             switch consume block {
             case .plain(let block):
+                guard block.matches(isUsual: isUsual, isCommon: isCommon) else {
+                    kept.append(.plain(block))
+                    continue
+                }
                 callOut(to: block, in: mode)
             case .object(let block):
+                guard block.matches(mode, isUsual: isUsual, isCommon: isCommon) else {
+                    kept.append(.object(block))
+                    continue
+                }
                 // A cancelled block does not count: nothing has run.
                 guard block.begin() else { continue }
                 if block.isListed {
@@ -138,32 +168,19 @@ extension HostRunLoop {
         }
         swap(&detached, &spareBlocks)
         if !kept.isEmpty {
-            putBack(kept)
+            putBack(&kept)
         }
         // A run nested in one of the blocks may have consumed the wake-up.
         stopIfAllRunsEnd()
         return performed
     }
 
-    /// Sorts by order.
-    ///
-    /// `sort` does not promise to be stable.
-    private func stablySorted(_ blocks: [BlockEntry]) -> [BlockEntry] {
-        blocks.enumerated()
-            .sorted { ($0.element.order, $0.offset) < ($1.element.order, $1.offset) }
-            .map(\.element)
-    }
-
-    private func putBack(_ kept: [BlockEntry]) {
-        let isTaken = lock.withLock { () -> Bool in
-            guard !modes.isClosed else { return false }
-            blocks.putBack(kept)
-            return true
+    private func putBack(_ kept: inout BlockList) {
+        lock.withLock {
+            if !modes.isClosed { blocks.putBack(&kept) }
         }
-        guard !isTaken else { return }
-        for block in kept {
-            block.drop()
-        }
+        // If the thread ends, they are still there.
+        while let block = kept.popFirst() { block.drop() }
     }
 
     // MARK: Checking and cancelling
@@ -185,8 +202,8 @@ extension HostRunLoop {
             unlist(block)
         }
         guard !block.isDelayed else { return }
-        let swept = lock.withLock { blocks.noteCancelled() }
-        // Released here, after unlocking.
-        _ = swept
+        // Released after unlocking.
+        var swept = BlockList()
+        lock.withLock { blocks.noteCancelled(&swept) }
     }
 }

@@ -174,13 +174,20 @@ final class QueuedBlock: @unchecked Sendable {
 }
 
 /// A closure for the default or the common modes without any options, as most blocks are.
-struct PlainBlock: Sendable {
-    let closure: @Sendable () -> Void
+///
+/// Not copyable, nor is an entry: taking one from the queue counts no references.
+struct PlainBlock: ~Copyable, Sendable {
+    /// The closure, whose actor was checked: it is called as `Plain.block` does, but converting it here would count references.
+    let closure: @Sendable @isolated(any) () -> Void
     /// Whether it is for the common modes, and not for the default mode only.
     let isForCommonModes: Bool
 
     /// The name that crash reports show for it.
-    static let label = "block"
+    static var label: String { "block" }
+
+    /// Returns whether it may run in a mode. (The default mode is always common.)
+    @inline(__always)
+    func matches(isUsual: Bool, isCommon: Bool) -> Bool { isUsual || (isCommon && isForCommonModes) }
 
     /// Returns whether a plain block would be for the common modes; `nil` if a block with these options cannot be a plain one.
     @inline(__always)
@@ -196,7 +203,7 @@ struct PlainBlock: Sendable {
 ///
 /// A plain block is stored in the entry itself. A block with a token, an order, a target, a label or a mode of its own needs an
 /// object and its allocation.
-enum BlockEntry: Sendable {
+enum BlockEntry: ~Copyable, Sendable {
     case plain(PlainBlock)
     case object(QueuedBlock)
 
@@ -206,6 +213,14 @@ enum BlockEntry: Sendable {
         switch self {
         case .plain: true
         case .object(let block): block.isPending
+        }
+    }
+
+    /// The name that crash reports show for it; `nil` if it cannot run any more.
+    var labelIfPending: String? {
+        switch self {
+        case .plain: PlainBlock.label
+        case .object(let block): block.isPending ? block.name.text : nil
         }
     }
 
@@ -225,17 +240,20 @@ enum BlockEntry: Sendable {
         }
     }
 
-    /// Returns whether it may run in a mode. (The default mode is always common.)
+    /// Returns whether it can still run, and may in a mode. (The default mode is always common.)
     @inline(__always)
-    func matches(_ mode: LoopMode, isUsual: Bool, isCommon: Bool) -> Bool {
+    func canRun(in mode: LoopMode, isUsual: Bool, isCommon: Bool) -> Bool {
         switch self {
-        case .plain(let block): isUsual || (isCommon && block.isForCommonModes)
-        case .object(let block): block.matches(mode, isUsual: isUsual, isCommon: isCommon)
+        case .plain(let block): block.matches(isUsual: isUsual, isCommon: isCommon)
+        case .object(let block): block.isPending && block.matches(mode, isUsual: isUsual, isCommon: isCommon)
         }
     }
 
     /// Ends it without running it, because the loop's thread has ended.
-    func drop() {
-        if case .object(let block) = self { block.drop() }
+    consuming func drop() {
+        switch consume self {
+        case .plain: break
+        case .object(let block): block.drop()
+        }
     }
 }

@@ -2,19 +2,32 @@ import Testing
 
 @testable import RunLoops
 
-/// The chunks in which a loop's blocks wait.
+/// The segments in which a loop's blocks wait.
 @Suite struct BlockListTests {
     private static func block(_ number: Int, _ ran: @escaping @Sendable (Int) -> Void = { _ in }) -> BlockEntry {
         .plain(PlainBlock(closure: { ran(number) }, isForCommonModes: number.isMultiple(of: 2)))
     }
 
-    private static func run(_ entry: BlockEntry?) {
-        if case .plain(let block) = entry { block.closure() }
+    private static func run(_ entry: consuming BlockEntry?) {
+        switch consume entry {
+        case .some(.plain(let block)): Plain.block(block.closure)()
+        case .some(.object): break
+        case .none: break
+        }
+    }
+
+    private static func numberOfBlocks(in list: borrowing BlockList) -> Int {
+        var number = 0
+        _ = list.contains { _ in
+            number += 1
+            return false
+        }
+        return number
     }
 
     @Test(
-        "Blocks come out as they went in, however many chunks they fill and whatever is added between",
-        arguments: [1, 255, 256, 257, 1000]
+        "Blocks come out as they went in, however many segments they fill and whatever is added between",
+        arguments: [1, 254, 255, 256, 1000]
     )
     func order(count: Int) {
         let ran = Box<[Int]>([])
@@ -26,20 +39,58 @@ import Testing
             list.append(Self.block(number) { ran.value.append($0) })
             Self.run(list.popFirst())
         }
-        let all = list.all.count
+        let all = Self.numberOfBlocks(in: list)
         #expect(all == count)
         while let block = list.popFirst() { Self.run(block) }
         #expect(ran.value == Array(0..<count + 600))
     }
 
-    @Test("A block is found in any chunk, and nothing is found in an empty list")
+    @Test("Sorting keeps blocks with equal orders as they are")
+    func sorted() {
+        var list = BlockList()
+        for number in 0..<600 {
+            let block = QueuedBlock(label: "\(number)", modes: .usual, order: number % 3) {}
+            list.append(.object(block))
+        }
+        list.sort()
+        var labels: [Int] = []
+        while let entry = list.popFirst() {
+            switch consume entry {
+            case .plain: Issue.record("a block has become a plain one")
+            case .object(let block): labels.append(Int(block.name.text) ?? -1)
+            }
+        }
+        let expected = (0..<3).flatMap { order in (0..<600).filter { $0 % 3 == order } }
+        #expect(labels == expected)
+    }
+
+    @Test("A list that follows another one keeps the order, though segments are not full")
+    func appended() {
+        let ran = Box<[Int]>([])
+        var list = BlockList()
+        for part in 0..<5 {
+            let inbox = BlockInbox()
+            for number in 0..<100 {
+                inbox.claimWithLock().fill(with: Self.block(part * 100 + number) { ran.value.append($0) })
+            }
+            inbox.takeAll(into: &list, isLast: false)
+        }
+        let count = list.count
+        #expect(count == 500)
+        list.append(Self.block(500) { ran.value.append($0) })
+        while let block = list.popFirst() { Self.run(block) }
+        #expect(ran.value == Array(0...500))
+    }
+
+    @Test("A block is found in any segment, and nothing is found in an empty list")
     func found() {
         var list = BlockList()
         for _ in 0..<700 { list.append(Self.block(1)) }
         let isFoundTooEarly = list.contains { $0.dependsOnCommon }
         list.append(Self.block(2))
         let isFound = list.contains { $0.dependsOnCommon }
-        let removed = list.removeAll().count
+        var removed = 0
+        while let _ = list.popFirst() { removed += 1 }
         let isFoundTooLate = list.contains { _ in true }
         #expect(!isFoundTooEarly)
         #expect(isFound)
