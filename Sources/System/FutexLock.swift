@@ -28,6 +28,14 @@ public struct FutexLock: ~Copyable, Sendable {
         if !taken { lockContended() }
     }
 
+    /// Takes the lock if nobody holds it.
+    ///
+    /// - Returns: Whether it was taken.
+    @inlinable @inline(__always)
+    public func tryLock() -> Bool {
+        word.compareExchange(expected: Self.free, desired: Self.held, ordering: .acquiring).exchanged
+    }
+
     /// Gives the lock back.
     @inlinable @inline(__always)
     public func unlock() {

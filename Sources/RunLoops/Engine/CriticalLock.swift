@@ -25,6 +25,17 @@ struct CriticalLock: ~Copyable, Sendable {
         futex.lock()
     }
 
+    /// Takes the lock if nobody holds it; returns whether it did, and `unlock()` must follow.
+    ///
+    /// As it does not wait, it may be tried with an item's lock held.
+    @inline(__always)
+    func tryLock() -> Bool {
+        hf_critical_enter()
+        if futex.tryLock() { return true }
+        hf_critical_leave()
+        return false
+    }
+
     /// Releases the lock.
     @inline(__always)
     func unlock() {

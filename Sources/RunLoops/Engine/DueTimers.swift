@@ -3,12 +3,15 @@ import LinuxSystem
 /// The timers that one pass found due and has not fired yet, in reverse order.
 struct DueTimers {
     /// A parked timer, with its former place in the order.
+    @safe
     private struct Entry {
-        let timer: HostRunLoop.Timer
+        /// Counted by hand, so that looking ahead and reversing count nothing: whoever takes the entry out takes the reference over.
+        let timer: Unmanaged<HostRunLoop.Timer>
         let slot: Int
         let key: TimerHeap<HostRunLoop.Timer>.Key
+
         /// The timer's address in memory, to prefetch it.
-        let address: UInt
+        var address: UInt { unsafe UInt(bitPattern: timer.toOpaque()) }
     }
 
     /// A parked timer's slot and its former place in the order.
@@ -55,9 +58,8 @@ struct DueTimers {
                 Prefetch.object(at: heap.address(at: places[index + Self.distance].slot))
             }
             let place = places[index]
-            guard let timer = heap.element(at: place.slot) else { continue }
-            let address = heap.address(at: place.slot)
-            timers.append(Entry(timer: timer, slot: place.slot, key: place.key, address: address))
+            guard let timer = unsafe heap.retainedElement(at: place.slot) else { continue }
+            unsafe timers.append(Entry(timer: timer, slot: place.slot, key: place.key))
         }
         return places.count < Self.portion
     }
@@ -75,10 +77,10 @@ struct DueTimers {
         if last >= Self.distance { Prefetch.object(at: timers[last - Self.distance].address) }
         if last >= Self.closureDistance {
             let entry = timers[last - Self.closureDistance]
-            Prefetch.object(at: entry.timer.closureAddress)
+            unsafe entry.timer._withUnsafeGuaranteedRef { Prefetch.object(at: $0.closureAddress) }
             mode?.timers.prefetch(entry.slot)
         }
-        return timers.popLast()?.timer
+        return unsafe timers.popLast()?.timer.takeRetainedValue()
     }
 
     /// Puts them back into the order of their mode for a nested run, which fires them if it gets to them first.
@@ -86,8 +88,9 @@ struct DueTimers {
     /// Called with the loop's lock held. They stay in this list: if one has fired meanwhile, it is no longer due.
     func restore() {
         guard let mode, !timers.isEmpty else { return }
-        for entry in timers where entry.timer.isParked(in: mode, slot: entry.slot) {
-            mode.restore(entry.slot, to: entry.key)
+        for entry in timers {
+            let isParked = unsafe entry.timer._withUnsafeGuaranteedRef { $0.isParked(in: mode, slot: entry.slot) }
+            if isParked { mode.restore(entry.slot, to: entry.key) }
         }
     }
 }

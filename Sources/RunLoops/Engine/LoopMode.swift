@@ -221,6 +221,13 @@ final class LoopMode: @unchecked Sendable {
     /// Adds an unscheduled timer and returns its slot.
     func insert(_ timer: HostRunLoop.Timer) -> Int { timers.insertParked(timer) }
 
+    /// Adds a timer that fires at a time, or at `latest` at the latest, and returns its slot.
+    func insert(_ timer: HostRunLoop.Timer, at time: Int64, latest: Int64) -> Int {
+        let slot = timers.insert(timer, at: time, latest: latest)
+        publishDeadline()
+        return slot
+    }
+
     /// Removes the timer in a slot.
     func removeTimer(at slot: Int) {
         timers.remove(slot)

@@ -7,7 +7,7 @@ struct ModeTable {
     private let descriptors: SleepDescriptors
     private var modes: [Mode: LoopMode] = [:]
     /// The mode that was looked up last.
-    private var last: LoopMode?
+    private var last: Uncounted<LoopMode>?
     private var common: Set<Mode> = [.default]
     /// The common modes in the order of their declaration, in which items are told of them.
     private(set) var commonNames: [Mode] = [.default]
@@ -38,17 +38,19 @@ struct ModeTable {
     subscript(name: Mode) -> LoopMode? { modes[name] }
 
     /// Returns the mode that was looked up last if it has this name: a comparison is cheaper than a hash.
+    ///
+    /// A mode lives as long as its loop.
     @inline(__always)
-    func known(_ name: Mode) -> LoopMode? {
-        guard let mode = last, mode.name == name else { return nil }
+    func known(_ name: Mode) -> Uncounted<LoopMode>? {
+        guard let mode = last, mode.with({ $0.name == name }) else { return nil }
         return mode
     }
 
     /// Returns the mode with this name, if it exists, and remembers it as the last one looked up.
     mutating func find(_ name: Mode) -> LoopMode? {
-        if let mode = known(name) { return mode }
+        if let mode = known(name) { return mode.object }
         guard let mode = modes[name] else { return nil }
-        last = mode
+        last = Uncounted(mode)
         return mode
     }
 

@@ -73,15 +73,26 @@ final class TimerHeap<Element> {
     var earliestDeadline: Int64? { nodes.count > 0 ? nodes[0].deadline : nil }
 
     /// Adds an element without a deadline and returns its slot.
-    func insertParked(_ element: Element) -> Int {
-        count += 1
+    @inline(__always)
+    func insertParked(_ element: Element, latest: Int64 = 0) -> Int {
+        count &+= 1
         guard firstFree != Self.none else {
-            slots.append(Slot(element: element, position: Self.none, sequence: 0, latest: 0))
-            return slots.count - 1
+            slots.append(Slot(element: element, position: Self.none, sequence: 0, latest: latest))
+            return slots.count &- 1
         }
         let slot = firstFree
         firstFree = slots[slot].position
-        slots[slot] = Slot(element: element, position: Self.none, sequence: 0, latest: 0)
+        slots[slot].element = element
+        slots[slot].position = Self.none
+        slots[slot].latest = latest
+        return slot
+    }
+
+    /// Adds an element with a deadline, after all others with the same deadline, and returns its slot.
+    func insert(_ element: Element, at deadline: Int64, latest: Int64) -> Int {
+        let slot = insertParked(element, latest: max(deadline, latest))
+        lastSequence += 1
+        placeParked(slot, with: Key(deadline: deadline, sequence: lastSequence))
         return slot
     }
 
@@ -96,7 +107,7 @@ final class TimerHeap<Element> {
         // Done before the new time is stored: the shared wait may depend on the old one.
         park(slot)
         slots[slot].latest = max(deadline, latest ?? deadline)
-        place(slot, with: Key(deadline: deadline, sequence: lastSequence))
+        placeParked(slot, with: Key(deadline: deadline, sequence: lastSequence))
     }
 
     /// Puts a parked element back at its former place in the order.
@@ -146,6 +157,12 @@ final class TimerHeap<Element> {
         return unsafe UInt(bitPattern: Unmanaged.passUnretained(element).toOpaque())
     }
 
+    /// Returns the element in a slot, if it is an object, with a reference that the caller must release; the slot must be in use.
+    @inline(__always)
+    func retainedElement(at slot: Int) -> Unmanaged<Element>? where Element: AnyObject {
+        unsafe slots[slot].element.map { unsafe Unmanaged.passRetained($0) }
+    }
+
     /// Asks for the memory of a slot, without waiting for it.
     @inline(__always)
     func prefetch(_ slot: Int) { slots.prefetch(slot) }
@@ -185,6 +202,11 @@ final class TimerHeap<Element> {
 
     private func place(_ slot: Int, with key: Key) {
         park(slot)
+        placeParked(slot, with: key)
+    }
+
+    @inline(__always)
+    private func placeParked(_ slot: Int, with key: Key) {
         slots[slot].sequence = key.sequence
         let node = HeapNode(deadline: key.deadline, slot: slot)
         if shared != nil { noteArrival(of: node) }

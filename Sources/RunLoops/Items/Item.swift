@@ -44,6 +44,14 @@ extension HostRunLoop {
         /// Marks it as invalid and returns whether it was valid.
         final func endLife() -> Bool { valid.exchange(false, ordering: .acquiringAndReleasing) }
 
+        /// Does the same with the item's lock held, for a kind that does it in no other way.
+        @inline(__always)
+        final func endLifeWithItemLock() -> Bool {
+            guard valid.load(ordering: .relaxed) else { return false }
+            valid.store(false, ordering: .releasing)
+            return true
+        }
+
         // MARK: Overridden by each kind
 
         /// Whether it was not invalidated.
@@ -137,19 +145,38 @@ extension LoopItem {
 
     /// Removes an item that was just marked invalid from every mode of every loop.
     func removeFromAllLoops() {
-        // In a forked child, items stay in the loops inherited from the parent.
-        while let loop = withItemLock({ memberships.firstLoop { !$0.isInheritedByFork } }) {
+        while true {
+            lockItem()
+            // In a forked child, items stay in the loops inherited from the parent.
+            let loop = memberships.firstLoop { !$0.isInheritedByFork }
+            let wasWithdrawn = memberships.wasWithdrawn
+            unlockItem()
+            guard let loop else {
+                if wasWithdrawn { WithdrawalTable.shared.endAll(of: identifier) }
+                return
+            }
             var left: [LoopMode] = []
             loop.lock.lock()
+            lockItem()
             // `self` keeps the item alive: nothing is released here.
-            loop.takeOutOfAllModes(self) { mode in
+            loop.takeOutWithItemLock(self) { mode in
                 if Self.isToldOfMoving { left.append(mode) }
             }
+            unlockItem()
             loop.lock.unlock()
             for mode in left {
                 didLeave(mode, of: loop)
             }
         }
-        if withItemLock({ memberships.wasWithdrawn }) { WithdrawalTable.shared.endAll(of: identifier) }
+    }
+
+    /// Removes an item that was just marked invalid from every mode of a loop; returns whether it is in no loop any more, nor withdrawn.
+    ///
+    /// Called with both locks held, for a kind of item that need not be told of it.
+    @inline(__always)
+    func removeWithLocks(from loop: HostRunLoop) -> Bool {
+        // `self` keeps the item alive: nothing is released here.
+        loop.takeOutWithItemLock(self) { _ in }
+        return memberships.areOver && !memberships.wasWithdrawn
     }
 }

@@ -1,9 +1,9 @@
 /// The presence of an item in a mode of a loop.
 struct Membership {
-    // Not retained: before a loop dies it takes all items out of its modes, and it takes the item's lock to do so. The references
-    // are therefore valid under the item's lock; retain them there to use them longer.
-    @safe unowned(unsafe) let loop: HostRunLoop
-    @safe unowned(unsafe) let mode: LoopMode
+    // Not counted: before a loop dies it takes all items out of its modes, and it takes the item's lock to do so. The references
+    // are therefore valid under the item's lock; count them there to use them longer.
+    let loop: Uncounted<HostRunLoop>
+    let mode: Uncounted<LoopMode>
     /// Its position among the mode's items of the same kind.
     let slot: Int
 }
@@ -21,13 +21,16 @@ struct Memberships {
 
     /// A loop that has the item among its common items.
     ///
-    /// Not retained, for the same reason as in a membership: before it dies the loop also takes out its common items.
+    /// Not counted, for the same reason as in a membership: before it dies the loop also takes out its common items.
     private struct CommonLoop {
-        @safe unowned(unsafe) let loop: HostRunLoop
+        let loop: Uncounted<HostRunLoop>
     }
 
     /// Whether the item is in no mode.
     var isEmpty: Bool { first == nil }
+
+    /// Whether the item is in no mode of any loop, nor among the common items of one.
+    var areOver: Bool { first == nil && commonLoops == nil }
 
     /// Adds a membership.
     mutating func append(_ membership: Membership) {
@@ -40,41 +43,43 @@ struct Memberships {
 
     /// Returns the membership in a mode.
     func membership(in mode: LoopMode) -> Membership? {
-        if let first, first.mode === mode { return first }
-        return others?.first { $0.mode === mode }
+        if let first, first.mode.refers(to: mode) { return first }
+        return others?.first { $0.mode.refers(to: mode) }
     }
 
     /// Returns the first wanted loop that the item is in or is a common item of; memberships come first, the oldest before the
     /// others.
     func firstLoop(where isWanted: (HostRunLoop) -> Bool) -> HostRunLoop? {
-        if let first, isWanted(first.loop) { return first.loop }
-        return others?.first { isWanted($0.loop) }?.loop ?? commonLoops?.first { isWanted($0.loop) }?.loop
+        if let first, first.loop.with(isWanted) { return first.loop.object }
+        let other =
+            others?.first { $0.loop.with(isWanted) }?.loop ?? commonLoops?.first { $0.loop.with(isWanted) }?.loop
+        return other?.object
     }
 
     /// Records that the item is one of a loop's common items.
     mutating func beginCommon(of loop: HostRunLoop) {
         guard !isCommon(of: loop) else { return }
-        commonLoops = (commonLoops ?? []) + [CommonLoop(loop: loop)]
+        commonLoops = (commonLoops ?? []) + [CommonLoop(loop: Uncounted(loop))]
     }
 
     /// Records that the item is no longer one of a loop's common items.
     mutating func endCommon(of loop: HostRunLoop) {
         guard var rest = commonLoops else { return }
-        rest.removeAll { $0.loop === loop }
+        rest.removeAll { $0.loop.refers(to: loop) }
         commonLoops = rest.isEmpty ? nil : rest
     }
 
     /// Returns whether the item is one of a loop's common items.
-    func isCommon(of loop: HostRunLoop) -> Bool { commonLoops?.contains { $0.loop === loop } ?? false }
+    func isCommon(of loop: HostRunLoop) -> Bool { commonLoops?.contains { $0.loop.refers(to: loop) } ?? false }
 
     /// Removes the membership in a mode and returns it.
     mutating func remove(from mode: LoopMode) -> Membership? {
-        remove { $0.mode === mode }
+        remove { $0.mode.refers(to: mode) }
     }
 
     /// Removes a membership in any mode of a loop and returns it.
     mutating func remove(from loop: HostRunLoop) -> Membership? {
-        remove { $0.loop === loop }
+        remove { $0.loop.refers(to: loop) }
     }
 
     @inline(__always)

@@ -131,7 +131,9 @@ extension HostRunLoop {
                 let old = interestBits.exchange(newValue.rawValue, ordering: .acquiringAndReleasing)
                 guard old != newValue.rawValue else { return }
                 // Retained under the lock, because the loop's thread may end meanwhile.
-                for (loop, mode, slot) in withItemLock({ memberships.all.map { ($0.loop, $0.mode, $0.slot) } }) {
+                for (loop, mode, slot) in withItemLock({
+                    memberships.all.map { ($0.loop.object, $0.mode.object, $0.slot) }
+                }) {
                     updateRegistration(loop, mode, slot)
                 }
             }

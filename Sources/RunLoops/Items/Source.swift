@@ -72,8 +72,8 @@ extension HostRunLoop {
             // Also done when another thread signalled it first: that thread may not have got this far or sent its wake-up yet.
             withItemLock {
                 memberships.visitAll { membership in
-                    membership.mode.noteSignal()
-                    membership.loop.noteForeignWork()
+                    membership.mode.with { $0.noteSignal() }
+                    membership.loop.with { $0.noteForeignWork() }
                 }
             }
         }

@@ -43,13 +43,14 @@ extension HostRunLoop {
             @_inheritActorContext perform: __owned @escaping @Sendable @isolated(any) (Timer) -> Void
         ) {
             let time = Self.notPast(fireAt.nanoseconds)
+            let isolation = perform.isolation
             self.init(
                 ItemIdentifier.next(),
                 label,
                 time: time,
                 interval: interval,
-                perform.isolation,
-                Plain.timer(perform)
+                isolation,
+                Plain.timer(consume perform)
             )
         }
 
@@ -64,7 +65,7 @@ extension HostRunLoop {
         ) {
             fireTime = time
             // A positive interval stays positive, however short it is.
-            intervalNanoseconds = interval > .zero ? max(1, interval.saturatingNanoseconds) : 0
+            intervalNanoseconds = interval.attoseconds > 0 ? max(1, interval.saturatingNanoseconds) : 0
             self.perform = perform
             closureAddress = Plain.address(of: perform)
             super.init(identifier, label: label, isolation: isolation)
@@ -83,14 +84,17 @@ extension HostRunLoop {
             repeating interval: Duration = .zero,
             @_inheritActorContext perform: __owned @escaping @Sendable @isolated(any) (Timer) -> Void
         ) {
-            let time = Instant.now.advanced(by: max(delay, .zero)).nanoseconds
+            let (time, overflow) = MonotonicClock.nanoseconds.addingReportingOverflow(
+                max(delay.saturatingNanoseconds, 0)
+            )
+            let isolation = perform.isolation
             self.init(
                 ItemIdentifier.next(),
                 label,
-                time: time,
+                time: overflow ? .max : time,
                 interval: interval,
-                perform.isolation,
-                Plain.timer(perform)
+                isolation,
+                Plain.timer(consume perform)
             )
         }
 
@@ -142,7 +146,24 @@ extension HostRunLoop {
         }
 
         override func end() {
-            if endLife() { removeFromAllLoops() }
+            lockItem()
+            guard endLifeWithItemLock() else { return unlockItem() }
+            let isOver = removeAtOnce()
+            unlockItem()
+            if !isOver { removeFromAllLoops() }
+        }
+
+        /// Takes it out of its loop if nobody else holds the loop's lock; returns whether it is in no loop then.
+        ///
+        /// Called with the item's lock held, which keeps the loop alive: otherwise a reference to it must be counted, and the item's lock
+        /// be taken once more.
+        private func removeAtOnce() -> Bool {
+            guard let first = memberships.first else { return memberships.areOver && !memberships.wasWithdrawn }
+            return first.loop.with { loop in
+                guard !loop.isInheritedByFork, loop.lock.tryLock() else { return false }
+                defer { loop.lock.unlock() }
+                return removeWithLocks(from: loop)
+            }
         }
 
         /// Returns a time, or the present if that is later.
@@ -169,12 +190,12 @@ extension HostRunLoop {
                 // Compare with the present, not with the time at which the batch was found: a timer that was set to fire at once
                 // still fires in this batch (CFRunLoop.c:2515).
                 guard
-                    isValid, !isFiring, memberships.first?.loop === loop,
+                    isValid, !isFiring, memberships.first?.loop.refers(to: loop) == true,
                     fireTime <= limit || fireTime <= MonotonicClock.nanoseconds
                 else { return nil }
                 firingLoop = ObjectIdentifier(loop)
                 memberships.visitAll { membership in
-                    membership.mode.park(membership.slot)
+                    membership.mode.with { $0.park(membership.slot) }
                 }
                 return fireTime
             }
@@ -204,14 +225,12 @@ extension HostRunLoop {
 
         /// Schedules the timer at its next fire time, or invalidates it if it fires once.
         ///
-        /// - Parameter fired: The fire time that had come.
-        func endFiring(fired: Int64) {
+        /// - Parameters:
+        ///   - loop: The loop that has fired it.
+        ///   - fired: The fire time that had come.
+        func endFiring(in loop: HostRunLoop, fired: Int64) {
             delayedBlock?.finishIfBegun()
-            guard intervalNanoseconds > 0 else {
-                invalidate()
-                withItemLock { firingLoop = nil }
-                return
-            }
+            guard intervalNanoseconds > 0 else { return endLastFiring(in: loop) }
             updateSchedule {
                 firingLoop = nil
                 // A date that was set during the callout counts if it is later than the old one (CFRunLoop.c:2560).
@@ -219,6 +238,24 @@ extension HostRunLoop {
                     fireTime = nextFireTime(after: fired, now: MonotonicClock.nanoseconds)
                 }
             }
+        }
+
+        /// Invalidates the timer after its callout; takes as few locks as possible, because most timers end like this.
+        private func endLastFiring(in loop: HostRunLoop) {
+            guard !loop.isInheritedByFork else {
+                end()
+                withItemLock { firingLoop = nil }
+                return
+            }
+            loop.lock.lock()
+            lockItem()
+            let wasValid = endLifeWithItemLock()
+            let isOver = !wasValid || removeWithLocks(from: loop)
+            firingLoop = nil
+            unlockItem()
+            loop.lock.unlock()
+            // Its callout has brought it to another loop, or it was withdrawn.
+            if !isOver { removeFromAllLoops() }
         }
 
         /// Skips the dates that passed while a repeating timer was in no loop.
@@ -253,7 +290,7 @@ extension HostRunLoop {
         @discardableResult
         private func updateSchedule(_ change: () -> Void) -> HostRunLoop? {
             while true {
-                let owner = withItemLock { memberships.first?.loop }
+                let owner = withItemLock { memberships.first?.loop.object }
                 guard let owner else {
                     // In no loop: its own lock is enough, unless it was added to a loop just now.
                     let done = withItemLock {
@@ -266,7 +303,7 @@ extension HostRunLoop {
                 }
                 let latest = owner.lock.withLock {
                     withItemLock { () -> Int64? in
-                        guard memberships.first?.loop === owner else { return nil }
+                        guard memberships.first?.loop.refers(to: owner) == true else { return nil }
                         change()
                         scheduleInAllModes()
                         return latestFireTime
@@ -283,9 +320,11 @@ extension HostRunLoop {
         private func scheduleInAllModes() {
             let hasTolerance = toleranceNanoseconds > 0
             memberships.visitAll { membership in
-                if hasTolerance { membership.mode.noteTolerance() }
-                guard !isFiring else { return }
-                membership.mode.schedule(membership.slot, at: fireTime, latest: latestFireTime)
+                membership.mode.with { mode in
+                    if hasTolerance { mode.noteTolerance() }
+                    guard !isFiring else { return }
+                    mode.schedule(membership.slot, at: fireTime, latest: latestFireTime)
+                }
             }
         }
 
@@ -302,12 +341,8 @@ extension HostRunLoop {
         override func isMember(of loop: HostRunLoop, in mode: Mode) -> Bool { loop.holds(self, in: mode) }
 
         func enter(_ mode: LoopMode) throws(RunLoopError) -> Int {
-            let slot = mode.insert(self)
             if toleranceNanoseconds > 0 { mode.noteTolerance() }
-            if !isFiring {
-                mode.schedule(slot, at: fireTime, latest: latestFireTime)
-            }
-            return slot
+            return isFiring ? mode.insert(self) : mode.insert(self, at: fireTime, latest: latestFireTime)
         }
 
         func leave(_ mode: LoopMode, slot: Int) {

@@ -255,7 +255,7 @@ extension HostRunLoop {
         else { return nil }
         let isHere = item.withItemLock {
             item.memberships.wasWithdrawn = true
-            return item.memberships.all.contains { $0.loop === self }
+            return item.memberships.all.contains { $0.loop.refers(to: self) }
         }
         // An item that was already in this loop is served in its new mode, too.
         guard !isHere else { return nil }

@@ -106,7 +106,12 @@ extension HostRunLoop {
         _ item: Item,
         in mode: Mode
     ) throws(RunLoopError) -> (result: AddResult, entered: [LoopMode]) {
-        if let target = modes.known(mode) { return try insert(item, intoOne: target) }
+        if let target = modes.known(mode) {
+            let outcome = target.with { mode in
+                Result { () throws(RunLoopError) in try insert(item, intoOne: mode) }
+            }
+            return try outcome.get()
+        }
         guard mode == .common else { return try insert(item, intoOne: loopMode(creating: mode)) }
         return try insertIntoCommonModes(item)
     }
@@ -162,7 +167,9 @@ extension HostRunLoop {
                 return []
             }
             guard mode == .common else {
-                guard let target = modes.known(mode) ?? modes[mode], take(item, outOf: target) else { return [] }
+                guard let target = modes.known(mode)?.object ?? modes[mode], take(item, outOf: target) else {
+                    return []
+                }
                 return [target]
             }
             guard takeOutOfCommonItems(item) else { return [] }
@@ -259,7 +266,7 @@ extension HostRunLoop {
         defer { item.unlockItem() }
         guard item.isValid, isHome(to: item), item.memberships.membership(in: mode) == nil else { return false }
         let slot = try item.enter(mode)
-        item.memberships.append(Membership(loop: self, mode: mode, slot: slot))
+        item.memberships.append(Membership(loop: Uncounted(self), mode: Uncounted(mode), slot: slot))
         if Item.keepsModeAlive { mode.countEntry() }
         return true
     }
@@ -272,7 +279,7 @@ extension HostRunLoop {
     /// Like `canTake`, with the item's lock held.
     private func isHome<Item: LoopItem>(to item: Item) -> Bool {
         guard Item.belongsToOneLoop, let first = item.memberships.first else { return true }
-        return first.loop === self
+        return first.loop.refers(to: self)
     }
 
     /// Takes an item out of all modes of this loop, and calls `body` with each.
@@ -280,22 +287,29 @@ extension HostRunLoop {
     /// Called with the lock held; the caller keeps the item alive.
     func takeOutOfAllModes<Item: LoopItem>(_ item: Item, _ body: (LoopMode) -> Void) {
         item.lockItem()
-        defer { item.unlockItem() }
+        takeOutWithItemLock(item, body)
+        item.unlockItem()
+    }
+
+    /// Does the same with both locks held.
+    @inline(__always)
+    func takeOutWithItemLock<Item: LoopItem>(_ item: Item, _ body: (LoopMode) -> Void) {
         if item.memberships.isCommon(of: self) {
             item.memberships.endCommon(of: self)
             _ = modes.removeCommon(item.identifier)
         }
         while let membership = item.memberships.remove(from: self) {
             remove(item, membership)
-            body(membership.mode)
+            membership.mode.with(body)
         }
     }
 
     /// Called with both locks held, after the membership was removed from the item's.
     private func remove<Item: LoopItem>(_ item: Item, _ membership: Membership) {
-        let mode = membership.mode
-        item.leave(mode, slot: membership.slot)
-        if Item.keepsModeAlive { mode.countDeparture() }
+        membership.mode.with { mode in
+            item.leave(mode, slot: membership.slot)
+            if Item.keepsModeAlive { mode.countDeparture() }
+        }
     }
 }
 

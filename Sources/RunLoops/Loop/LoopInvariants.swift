@@ -150,7 +150,9 @@ private struct InvariantFindings {
         items[ObjectIdentifier(item)] = item
         let isFirst = modesOfItem[ObjectIdentifier(item), default: []].insert(ObjectIdentifier(mode)).inserted
         expect(mode, isFirst, "it has an item twice")
-        let places = item.withItemLock { item.memberships.all.filter { $0.loop === loop && $0.mode === mode } }
+        let places = item.withItemLock {
+            item.memberships.all.filter { $0.loop.refers(to: loop) && $0.mode.refers(to: mode) }
+        }
         let isRight = places.count == 1 && places.allSatisfy { isAt($0.slot) }
         expect(mode, isRight, "the item \(item.identifier) does not know its place")
     }
@@ -160,7 +162,7 @@ private struct InvariantFindings {
         // Not kept beyond the item's lock, because another loop of a source may end.
         let (isSharing, modes) = item.withItemLock {
             let all = item.memberships.all
-            let modes = all.filter { $0.loop === loop }.map { $0.mode }
+            let modes = all.filter { $0.loop.refers(to: loop) }.map(\.mode.object)
             // A common item may have left every mode here, and be in another loop since.
             return (!modes.isEmpty && modes.count < all.count, modes)
         }

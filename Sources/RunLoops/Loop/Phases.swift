@@ -75,7 +75,7 @@ extension HostRunLoop {
         while let timer = timers.next() {
             guard let fired = lock.withLock({ timer.beginFiring(in: self, dueAt: timers.limit) }) else { continue }
             callOut(to: timer, in: mode)
-            timer.endFiring(fired: fired)
+            timer.endFiring(in: self, fired: fired)
         }
     }
 
