@@ -69,6 +69,10 @@ final class LoopMode: @unchecked Sendable {
     @inline(__always)
     var poller: ModePoller? { latePoller.value }
 
+    /// Whether there is an epoll instance.
+    @inline(__always)
+    var hasPoller: Bool { latePoller.exists }
+
     /// Returns the epoll instance; makes it now if that was not possible before.
     func requiredPoller() throws(Errno) -> ModePoller {
         let descriptors = descriptors
@@ -291,9 +295,7 @@ final class LoopMode: @unchecked Sendable {
     /// Asks the kernel for events after all earlier ones were taken; returns `false` if there is no epoll instance.
     func harvest(inRun run: UInt64, blocks: Bool) -> Bool {
         harvestedInRun = run
-        guard let poller else { return false }
-        poller.epoll.wait(into: &events, blocks: blocks)
-        return true
+        return latePoller.with { $0.epoll.wait(into: &events, blocks: blocks) } != nil
     }
 
     /// Whether the remaining events were harvested in a run.

@@ -55,6 +55,7 @@ final class ModePoller: Sendable {
 struct Late<Value: AnyObject & Sendable>: ~Copyable, Sendable {
     /// The value, if `init` could make it, as it nearly always can; reading it costs one load.
     private let early: Value?
+    private let uncounted: Uncounted<Value>?
     private let late = AtomicLazyReference<Value>()
 
     /// Makes the value now, if possible.
@@ -64,11 +65,23 @@ struct Late<Value: AnyObject & Sendable>: ~Copyable, Sendable {
         } catch {
             early = nil
         }
+        uncounted = early.map { Uncounted($0) }
     }
 
     /// The value, if it exists.
     @inline(__always)
     var value: Value? { early ?? late.load() }
+
+    /// Whether the value exists; counts no references, unlike a look at it.
+    @inline(__always)
+    var exists: Bool { uncounted != nil || late.load() != nil }
+
+    /// Calls `body` with the value; returns `nil` if it does not exist.
+    @inline(__always)
+    func with<Result>(_ body: (Value) -> Result) -> Result? {
+        if let uncounted { return uncounted.with(body) }
+        return late.load().map(body)
+    }
 
     /// Returns the value; makes it now if that was not possible before.
     ///

@@ -2,7 +2,7 @@
 ///
 /// Unlike an `unowned(unsafe)` property, using it counts none either: of the time that a timer lives, a fifth was that.
 @safe
-struct Uncounted<Object: AnyObject> {
+struct Uncounted<Object: AnyObject>: @unchecked Sendable {
     private let reference: Unmanaged<Object>
 
     @inline(__always)

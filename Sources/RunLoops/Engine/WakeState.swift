@@ -91,6 +91,21 @@ struct WakeState: ~Copyable, Sendable {
         word.bitwiseOr(Self.ignoring, ordering: .acquiringAndReleasing)
     }
 
+    /// Does the same, and announces that the thread no longer blocks if it is announced that it does.
+    func ignoreAfterSleep() {
+        var old = word.load(ordering: .relaxed)
+        while true {
+            let new = old & ~(Self.sleeping | Self.recheck) | Self.ignoring
+            let (exchanged, original) = word.weakCompareExchange(
+                expected: old,
+                desired: new,
+                ordering: .acquiringAndReleasing
+            )
+            if exchanged { return }
+            old = original
+        }
+    }
+
     /// Whether a wake-up waits to be served.
     var isPending: Bool { word.load(ordering: .acquiring) & Self.pending != 0 }
 

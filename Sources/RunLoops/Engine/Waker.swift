@@ -80,4 +80,11 @@ final class Waker: @unchecked Sendable {
         sleepDeadline.store(.max, ordering: .releasing)
         state.endSleep()
     }
+
+    /// Records that a sleep is over, if one was announced, and starts to drop wake-ups.
+    @inline(__always)
+    func ignoreAfterSleep() {
+        sleepDeadline.store(.max, ordering: .releasing)
+        state.ignoreAfterSleep()
+    }
 }

@@ -75,7 +75,7 @@ extension HostRunLoop {
 
     /// Returns an event if the main dispatch queue must be served in a mode without an epoll instance to report it.
     func mainQueueEventWithoutPoller(in mode: LoopMode) -> LoopEvent? {
-        mode.poller == nil && hostsMainQueue(in: mode) && mainQueue.isReady ? .mainQueue : nil
+        !mode.hasPoller && hostsMainQueue(in: mode) && mainQueue.isReady ? .mainQueue : nil
     }
 
     /// Drains the main dispatch queue.

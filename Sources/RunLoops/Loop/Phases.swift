@@ -6,9 +6,14 @@ extension HostRunLoop {
     // MARK: Observers
 
     /// Calls the observers of a stage (CFRunLoop.c:2089).
+    @inline(__always)
     func notify(_ activity: Activity, in mode: LoopMode) {
         runs.reach(activity)
-        guard mode.observedActivities & activity.rawValue != 0 else { return }
+        if mode.observedActivities & activity.rawValue != 0 { tellObservers(of: activity, in: mode) }
+    }
+
+    @inline(never)
+    private func tellObservers(of activity: Activity, in mode: LoopMode) {
         // A snapshot: an observer that is removed now is still called, one that is added or invalidated now is not.
         let observers = lock.withLock { mode.observers }
         for observer in observers where observer.activities.contains(activity) {

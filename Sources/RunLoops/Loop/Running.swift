@@ -124,7 +124,7 @@ extension HostRunLoop {
                 // 10.
                 event = nextEvent(in: mode, polls: polls)
                 // 11.
-                waker.state.ignore()
+                waker.ignoreAfterSleep()
                 if !polls {
                     let run = runs.number
                     notify(.afterWaiting, in: mode)
@@ -138,7 +138,7 @@ extension HostRunLoop {
             waker.state.ignore()
             runs.reach(.afterWaiting)
             servedMainQueue = false
-            switch event {
+            switch consume event {
             case .none, .wakeUp:
                 break
             case .timers:

@@ -9,31 +9,47 @@ extension HostRunLoop {
     ///
     /// Kinds of events that are ready together take turns. So neither a timer that is always due nor a loop that wakes itself keeps a port
     /// from being served.
+    ///
+    /// The sleep may still be announced when this returns: one instruction ends it and starts to drop wake-ups. A thread that wakes the
+    /// loop meanwhile writes to the eventfd for nothing.
     func nextEvent(in mode: LoopMode, polls: Bool) -> LoopEvent {
         progress.look()
         var isTimeOver = false
+        var hasSlept = false
         while true {
             let isWoken = waker.state.isPending
             let hasDueTimers = hasDueTimers(in: mode)
-            // A wait harvests anyway; if there is no wait, the kernel must be asked.
-            let mustHarvest = polls || isWoken || hasDueTimers
-            var turn = mode.lastTurn
-            for _ in 0..<3 {
-                turn = turn.next
-                guard let event = takeEvent(turn, isWoken, hasDueTimers, mustHarvest, in: mode) else { continue }
-                mode.noteTurn(turn)
+            if !isWoken, !hasDueTimers {
+                // Ports take turns with nobody. A wait harvests anyway.
+                if let event = takePortEvent(in: mode, mustHarvest: polls) {
+                    mode.noteTurn(.ports)
+                    return event
+                }
+            } else if let event = takeEventInTurn(isWoken, hasDueTimers, in: mode) {
                 return event
             }
             if polls || isTimeOver { return .none }
+            if hasSlept { waker.endSleep() }
             isTimeOver = sleep(in: mode)
+            hasSlept = true
         }
+    }
+
+    private func takeEventInTurn(_ isWoken: Bool, _ hasDueTimers: Bool, in mode: LoopMode) -> LoopEvent? {
+        var turn = mode.lastTurn
+        for _ in 0..<3 {
+            turn = turn.next
+            guard let event = takeEvent(turn, isWoken, hasDueTimers, in: mode) else { continue }
+            mode.noteTurn(turn)
+            return event
+        }
+        return nil
     }
 
     private func takeEvent(
         _ turn: LoopEvent.Turn,
         _ isWoken: Bool,
         _ hasDueTimers: Bool,
-        _ mustHarvest: Bool,
         in mode: LoopMode
     ) -> LoopEvent? {
         switch turn {
@@ -42,13 +58,19 @@ extension HostRunLoop {
         case .timers:
             return hasDueTimers ? .timers : nil
         case .ports:
-            if let event = takePortEvent(in: mode) { return event }
-            guard mustHarvest, mode.descriptorCount > 0 else {
-                return isMain ? mainQueueEventWithoutPoller(in: mode) : nil
-            }
-            harvestInRun(mode, blocks: false)
-            return takePortEvent(in: mode)
+            // There will be no wait, so the kernel must be asked.
+            return takePortEvent(in: mode, mustHarvest: true)
         }
+    }
+
+    @inline(__always)
+    private func takePortEvent(in mode: LoopMode, mustHarvest: Bool) -> LoopEvent? {
+        if let event = takePortEvent(in: mode) { return event }
+        guard mustHarvest, mode.descriptorCount > 0 else {
+            return isMain ? mainQueueEventWithoutPoller(in: mode) : nil
+        }
+        harvestInRun(mode, blocks: false)
+        return takePortEvent(in: mode)
     }
 
     /// Whether a timer of a mode is due.
@@ -107,12 +129,14 @@ extension HostRunLoop {
     }
 
     /// Sleeps until something is ready; returns whether the time of a run is over.
+    ///
+    /// The sleep stays announced.
     private func sleep(in mode: LoopMode) -> Bool {
         // Before the timer is armed, which a forked child shares with its parent.
         requireOwnProcess(to: "go on with")
         // Nothing is ready: do the work that a fault has put off.
         if stackPool.isShort { stackPool.replenish(size: calloutStackSize) }
-        if mode.poller == nil { prepareToSleepWithoutPoller(in: mode) }
+        if !mode.hasPoller { prepareToSleepWithoutPoller(in: mode) }
         guard waker.state.prepareToSleep() else { return false }
         // Read after announcing the sleep: a thread that brings a deadline forward now sees the sleep and interrupts it.
         let limit = runs.earliestDeadline
@@ -132,7 +156,8 @@ extension HostRunLoop {
         return lock.withLock { mode.coalescedDeadline }
     }
 
-    /// Calls `wait`, which blocks unless the deadline has already come, and ends the announced sleep after it.
+    /// Calls `wait`, which blocks unless the deadline has already come; the sleep stays announced.
+    @inline(__always)
     func block(until end: Int64, _ wait: (_ blocks: Bool) -> Void) {
         // A deadline that has already come is not armed: that would cost a system call, and the kernel some thirty microseconds.
         let isOver = end != .max && end <= currentTime()
@@ -145,7 +170,6 @@ extension HostRunLoop {
         wait(!isOver)
         unsafe hf_loop_event_awake(sleep)
         if let before { progress.endWait(backTo: before) }
-        waker.endSleep()
     }
 }
 
@@ -264,6 +288,7 @@ extension HostRunLoop {
             block(until: min(end, candidates.map(timerDeadline).min() ?? .max)) {
                 if $0 { waitWithoutHarvest(for: candidates) }
             }
+            waker.endSleep()
         }
     }
 

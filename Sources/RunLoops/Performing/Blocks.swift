@@ -108,10 +108,15 @@ extension HostRunLoop {
     /// Runs the matching blocks that are queued now, in order; returns whether there were any.
     ///
     /// Blocks that are queued meanwhile wait for the next time. Blocks that do not match stay in front of them (CFRunLoop.c:2029).
+    @inline(__always)
     @discardableResult
     func performBlocks(in mode: LoopMode) -> Bool {
         stopIfAllRunsEnd()
-        guard !blocks.isEmpty else { return false }
+        return blocks.isEmpty ? false : performQueuedBlocks(in: mode)
+    }
+
+    @inline(never)
+    private func performQueuedBlocks(in mode: LoopMode) -> Bool {
         let isUsual = mode.name == .default
         var isCommon = isUsual
         // The detached queue belongs to this call: a nested run detaches its blocks into another list.
