@@ -10,6 +10,8 @@
 //     poll_once, prepare_slices, run_slice, live, start_due, start_lateness, measure_pass
 //     make_timers, add_timers, cancel_timer, free_timers, add_due_timers, or HAS_OWN_TIMER_ROWS with these rows
 //
+// A peer that says IS_KERNEL_ONLY leaves out what the kernel has no part in: is_active, blocks, live, start_due, measure_pass, many timers.
+//
 // Callouts are macros and all of it is one file, so that nothing stands between a loop and its callouts.
 #pragma once
 
@@ -94,6 +96,7 @@ static void measure_signal(long count, long extra) {
 
 // --- Blocks -----------------------------------------------------------------------------------------------------------
 
+#ifndef IS_KERNEL_ONLY
 static int64_t start_of_posts;
 
 ON_SIGNAL(start_posts) {
@@ -125,6 +128,7 @@ static void measure_own_blocks(long count, long extra) {
     run_and_report("own-block", count);
     end_blocks();
 }
+#endif
 
 // --- Ports ------------------------------------------------------------------------------------------------------------
 
@@ -224,7 +228,7 @@ static void measure_trip(long count, long extra) {
 
 // --- Timers -----------------------------------------------------------------------------------------------------------
 
-#ifndef HAS_OWN_TIMER_ROWS
+#if !defined(HAS_OWN_TIMER_ROWS) && !defined(IS_KERNEL_ONLY)
 static void measure_add(long count, long limit) {
     fill_random(dates, count, DATES_ADDED, 1);
     int64_t time = 0;
@@ -274,6 +278,7 @@ static void measure_fire(long count, long limit) {
 }
 #endif
 
+#ifndef IS_KERNEL_ONLY
 static void measure_life(long count, long extra) {
     begin(count);
     Timer far;
@@ -294,6 +299,7 @@ static void measure_due(long count, long extra) {
     drop_timer(&timer);
     end();
 }
+#endif
 
 static void measure_lateness(long count, long extra) {
     begin(count);
@@ -324,22 +330,24 @@ static void stay_idle(long count, long extra) {
 
 int main(int argc, char **argv) {
     static const Row rows[] = {
-        {"pass", measure_pass, true},
         {"poll", measure_poll, true},
         {"slice", measure_slice, true},
         {"signal", measure_signal, true},
-        {"blocks", measure_blocks, true},
-        {"own-block", measure_own_blocks, true},
         {"port", measure_port, true},
         {"descriptors", measure_descriptors, false},
         {"trip", measure_trip, true},
+        {"lateness", measure_lateness, false},
+        {"idle", stay_idle, false},
+#ifndef IS_KERNEL_ONLY
+        {"pass", measure_pass, true},
+        {"blocks", measure_blocks, true},
+        {"own-block", measure_own_blocks, true},
         {"add", measure_add, false},
         {"cancel", measure_cancel, false},
         {"fire", measure_fire, false},
         {"life", measure_life, true},
         {"due", measure_due, true},
-        {"lateness", measure_lateness, false},
-        {"idle", stay_idle, false},
+#endif
         {0},
     };
     return run_rows(argc, argv, rows);

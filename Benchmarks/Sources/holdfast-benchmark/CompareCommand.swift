@@ -33,14 +33,16 @@ struct CompareCommand: ParsableCommand {
     @Flag(help: "Fewer and shorter measurements: less than a minute.")
     var quick = false
 
-    private static let peerNames = ["cfrunloop", "libuv", "glib"]
+    private static let peerNames = ["cfrunloop", "libuv", "glib", "epoll"]
 
     func run() throws {
         let filter = RowFilter(only)
         var table = Table(columns: Self.peerNames)
         LoopBenchmark(
             holdfast: LoopProgram(name: "holdfast", path: products + "/run-loop-benchmark"),
-            peers: Self.peerNames.map { LoopProgram(name: $0, path: peers + "/" + $0) },
+            peers: Self.peerNames.map {
+                LoopProgram(name: $0, path: peers + "/" + $0, rows: $0 == "epoll" ? LoopRows.ofKernel : nil)
+            },
             quick: quick,
             cpu: cpu,
             twoCPUs: twoCpus,

@@ -32,6 +32,7 @@ struct LoopBenchmark {
         let cpus = group.isOnTwoCPUs ? twoCPUs : cpu
         var samples: [[String: [Double]]] = Array(repeating: [:], count: programs.count)
         var failures: [String?] = Array(repeating: nil, count: programs.count)
+        let taking = programs.indices.filter { programs[$0].has(group.program) }
 
         func run(_ index: Int, _ count: Int) -> [String: Double]? {
             do throws(MeasurementError) {
@@ -46,11 +47,11 @@ struct LoopBenchmark {
             }
         }
 
-        let count = group.count ?? self.count { run($0, 400)?[group.rows[0].value] }
+        let count = group.count ?? self.count(taking) { run($0, 400)?[group.rows[0].value] }
         for round in 0..<min(rounds, group.mostRounds) {
-            for offset in programs.indices {
+            for offset in taking.indices {
                 // Each goes first as often as the others.
-                let index = (offset + round) % programs.count
+                let index = taking[(offset + round) % taking.count]
                 guard failures[index] == nil, let values = run(index, count) else { continue }
                 for (name, value) in values { samples[index][name, default: []].append(value) }
             }
@@ -60,13 +61,13 @@ struct LoopBenchmark {
                 guard failures[index] == nil, let values = samples[index][value] else { return nil }
                 return Sample(values).median
             }
-            add(name, unit: group.unit, medians, failures, to: &table)
+            add(name, group.program, unit: group.unit, medians, failures, to: &table)
         }
     }
 
-    /// Returns how many operations every program is to do, from the time that each takes for one.
-    private func count(_ time: (Int) -> Double?) -> Int {
-        let times = programs.indices.compactMap(time)
+    /// Returns how many operations every program is to do, from the time that each of some takes for one.
+    private func count(_ programs: [Int], _ time: (Int) -> Double?) -> Int {
+        let times = programs.compactMap(time)
         guard let fastest = times.min(), let slowest = times.max() else { return 1000 }
         let count = min(self.time.aim / max(fastest, 1), self.time.most / max(slowest, 1))
         // A multiple of the numbers of threads and of active descriptors.
@@ -79,6 +80,11 @@ struct LoopBenchmark {
         var counts: [Double?] = []
         var failures: [String?] = []
         for loop in programs {
+            guard loop.has(program) else {
+                counts.append(nil)
+                failures.append(nil)
+                continue
+            }
             do throws(MeasurementError) {
                 counts.append(try SystemCalls.perOperation(of: loop, program, count: quick ? 500 : 5000, cpu: cpu))
                 failures.append(nil)
@@ -87,7 +93,7 @@ struct LoopBenchmark {
                 failures.append(error.description)
             }
         }
-        add(name, unit: "calls", counts, failures, to: &table)
+        add(name, program, unit: "calls", counts, failures, to: &table)
     }
 
     // MARK: Nothing to do
@@ -101,19 +107,21 @@ struct LoopBenchmark {
             return nil
         }
         if filter.wants(LoopRows.idle.time) {
-            add(LoopRows.idle.time, unit: "us", results.map { try? $0.get().time }, failures, to: &table)
+            add(LoopRows.idle.time, "idle", unit: "us", results.map { try? $0.get().time }, failures, to: &table)
         }
         if filter.wants(LoopRows.idle.wakeUps) {
-            add(LoopRows.idle.wakeUps, unit: "wake-ups", results.map { try? $0.get().wakeUps }, failures, to: &table)
+            let wakeUps = results.map { try? $0.get().wakeUps }
+            add(LoopRows.idle.wakeUps, "idle", unit: "wake-ups", wakeUps, failures, to: &table)
         }
         table.add(note: "idle loop: over \(seconds) s")
     }
 
     // MARK: Rows
 
-    /// Adds a row from a value of each program, the first of which is Holdfast's.
+    /// Adds a row from a value of each program that has it, the first of which is Holdfast's.
     private func add(
         _ name: String,
+        _ program: String,
         unit: String,
         _ values: [Double?],
         _ failures: [String?],
@@ -122,7 +130,9 @@ struct LoopBenchmark {
         for (program, failure) in zip(programs, failures) {
             if let failure { table.add(note: "\(name), \(program.name): not measured: \(failure)") }
         }
-        let peers = zip(peers, values.dropFirst()).map { Row.Peer(name: $0.name, value: $1) }
+        let peers = zip(peers, values.dropFirst()).filter { $0.0.has(program) }.map {
+            Row.Peer(name: $0.name, value: $1)
+        }
         table.add(Row(name, unit: unit, values[0], peers: peers))
     }
 }
@@ -131,6 +141,11 @@ struct LoopBenchmark {
 struct LoopProgram {
     let name: String
     let path: String
+    /// The rows that it has; `nil` for all.
+    var rows: Set<String>?
+
+    /// Returns whether it has a row.
+    func has(_ row: String) -> Bool { rows?.contains(row) ?? true }
 
     /// What a process found out.
     struct Output {

@@ -73,5 +73,8 @@ enum LoopRows {
         ("due", "system calls, due timer"),
     ]
 
+    /// The rows in which the kernel has a part, by the programs' names: a bare epoll instance has only these.
+    static let ofKernel: Set<String> = ["poll", "slice", "signal", "port", "descriptors", "trip", "lateness", "idle"]
+
     static let idle = (time: "idle loop, CPU time", wakeUps: "idle loop, wake-ups")
 }
