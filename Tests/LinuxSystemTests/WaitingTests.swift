@@ -97,6 +97,43 @@ struct WaitingTests {
         #expect(counter.count == 80_000)
     }
 
+    @Test("A brief lock lets one thread in at a time, even if its owner is interrupted")
+    func briefLock() throws {
+        final class Counter: @unchecked Sendable {
+            let lock = BriefLock()
+            /// Protected by `lock`.
+            var count = 0
+        }
+        let counter = Counter()
+        let threads = try (0..<4).map { number in
+            try NativeThread(name: "adder \(number)") {
+                for index in 0..<20_000 {
+                    counter.lock.lock()
+                    let count = counter.count
+                    // The others find the lock held for longer than they spin.
+                    if index % 1000 == 0 { sched_yield() }
+                    counter.count = count + 1
+                    counter.lock.unlock()
+                }
+            }
+        }
+        for thread in threads { thread.join() }
+        #expect(counter.count == 80_000)
+    }
+
+    @Test("A lock is tried without waiting")
+    func tryLock() {
+        let lock = FutexLock()
+        let first = lock.tryLock()
+        let second = lock.tryLock()
+        lock.unlock()
+        let third = lock.tryLock()
+        lock.unlock()
+        #expect(first)
+        #expect(!second)
+        #expect(third)
+    }
+
     @Test("A thread waits at a monitor until it is signalled, and not beyond its deadline")
     func monitor() throws {
         final class Gate: @unchecked Sendable {

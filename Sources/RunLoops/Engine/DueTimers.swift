@@ -71,8 +71,8 @@ struct DueTimers {
         }
     }
 
-    /// Returns the next timer.
-    fileprivate mutating func next() -> HostRunLoop.Timer? {
+    /// Returns the next timer, with a reference that the caller must release.
+    fileprivate mutating func next() -> Unmanaged<HostRunLoop.Timer>? {
         let last = timers.count - 1
         if last >= Self.distance { Prefetch.object(at: timers[last - Self.distance].address) }
         if last >= Self.closureDistance {
@@ -80,7 +80,7 @@ struct DueTimers {
             unsafe entry.timer._withUnsafeGuaranteedRef { Prefetch.object(at: $0.closureAddress) }
             mode?.timers.prefetch(entry.slot)
         }
-        return unsafe timers.popLast()?.timer.takeRetainedValue()
+        return unsafe timers.popLast()?.timer
     }
 
     /// Puts them back into the order of their mode for a nested run, which fires them if it gets to them first.
@@ -147,7 +147,7 @@ struct TimerService {
     @inline(__always)
     var limit: Int64 { due.limit }
 
-    /// Returns the next timer of the batch.
+    /// Returns the next timer of the batch, with a reference that the caller must release.
     @inline(__always)
-    mutating func next() -> HostRunLoop.Timer? { due.next() }
+    mutating func next() -> Unmanaged<HostRunLoop.Timer>? { unsafe due.next() }
 }

@@ -107,8 +107,9 @@ struct SlotTable<Element> {
 
     /// Calls `body` with every element, in the order of the places.
     func visitAll(_ body: (Element) -> Void) {
-        for slot in slots {
-            if let element = slot.element {
+        // By index: an iterator counts a reference to the array, and to each element once more.
+        for place in slots.indices {
+            if let element = slots[place].element {
                 body(element)
             }
         }

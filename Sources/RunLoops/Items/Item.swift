@@ -1,3 +1,5 @@
+import CRecoveryPoint
+import LinuxSystem
 import Synchronization
 
 extension HostRunLoop {
@@ -11,7 +13,7 @@ extension HostRunLoop {
         final let name: ItemName
         /// The actor that its closure belongs to; `nil` if it belongs to none.
         final let isolation: (any Actor)?
-        private let lock = CriticalLock()
+        private let lock = BriefLock()
         private let valid = Atomic<Bool>(true)
         /// The modes and loops that it is in.
         ///
@@ -78,15 +80,25 @@ extension HostRunLoop {
         /// Takes the item's lock.
         ///
         /// While holding it, do not take the lock of another item or of a loop.
-        @inline(__always) final func lockItem() { lock.lock() }
+        @inline(__always)
+        final func lockItem() {
+            hf_critical_enter()
+            lock.lock()
+        }
 
         /// Releases the item's lock.
-        @inline(__always) final func unlockItem() { lock.unlock() }
+        @inline(__always)
+        final func unlockItem() {
+            lock.unlock()
+            hf_critical_leave()
+        }
 
         /// Runs `body` with the item's lock held.
         @inline(__always)
         final func withItemLock<Value, Failure>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
-            try lock.withLock(body)
+            lockItem()
+            defer { unlockItem() }
+            return try body()
         }
     }
 }

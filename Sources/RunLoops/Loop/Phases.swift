@@ -30,9 +30,20 @@ extension HostRunLoop {
     // MARK: Sources
 
     /// A signalled source with its sort key.
+    @safe
     struct SignalledSource {
-        let source: Source
+        /// Counted by hand, so that sorting and looking count nothing: whoever takes it out of the batch releases it.
+        let reference: Unmanaged<Source>
+        let order: Int
         let signalNumber: UInt64
+
+        init(_ source: Source, signalNumber: UInt64) {
+            unsafe reference = .passRetained(source)
+            order = source.order
+            self.signalNumber = signalNumber
+        }
+
+        func release() { unsafe reference.release() }
     }
 
     /// Performs the sources that are signalled now; returns whether there were any (CFRunLoop.c:2141).
@@ -43,30 +54,37 @@ extension HostRunLoop {
             mode.sources.visitAll { source in
                 let number = source.signalNumber
                 if number != 0 {
-                    batch.append(SignalledSource(source: source, signalNumber: number))
+                    batch.append(SignalledSource(source, signalNumber: number))
                 }
             }
         }
         if batch.count > 1 {
             // In reverse order: they are taken from the end.
-            batch.sort { ($0.source.order, $0.signalNumber) > ($1.source.order, $1.signalNumber) }
+            batch.sort { ($0.order, $0.signalNumber) > ($1.order, $1.signalNumber) }
             // The rest of this batch is left to a nested run, or to the next one.
             mode.noteSignal()
         }
         let isStrict = strictCF
         var handled = false
         while let next = batch.popLast() {
-            // The signal stays, for when the source is put back.
-            if isWithdrawn(next.source) { continue }
-            // If a nested run has performed the source meanwhile, it has no signal any more.
-            guard next.source.takeSignal() else {
+            let isPerformed = unsafe next.reference._withUnsafeGuaranteedRef { source -> Bool? in
+                // The signal stays, for when the source is put back.
+                if isWithdrawn(source) { return nil }
+                // If a nested run has performed the source meanwhile, it has no signal any more.
+                guard source.takeSignal() else { return false }
+                callOut(to: source, in: mode)
+                return true
+            }
+            next.release()
+            guard let isPerformed else { continue }
+            guard isPerformed else {
                 if isStrict { handled = false }
                 continue
             }
-            callOut(to: next.source, in: mode)
             handled = true
             if stopAfterFirst { break }
         }
+        for rest in batch { rest.release() }
         batch.removeAll(keepingCapacity: true)
         spareSources.giveBack(batch)
         return handled
@@ -77,10 +95,28 @@ extension HostRunLoop {
     /// Fires the timers that are due now (CFRunLoop.c:2611).
     func fireTimers(in mode: LoopMode) {
         takeDueTimers(of: mode)
-        while let timer = timers.next() {
-            guard let fired = lock.withLock({ timer.beginFiring(in: self, dueAt: timers.limit) }) else { continue }
-            callOut(to: timer, in: mode)
-            timer.endFiring(in: self, fired: fired)
+        // A timer that has fired for the last time leaves in the critical section in which the next one begins. References are counted by
+        // hand: each timer is released once, with the lock free.
+        var last: Unmanaged<Timer>?
+        while true {
+            let next = unsafe timers.next()
+            if unsafe next == nil, unsafe last == nil { return }
+            lock.lock()
+            let isOver = unsafe last?._withUnsafeGuaranteedRef { $0.leaveAfterFiring(self) } ?? true
+            let fired = unsafe next?._withUnsafeGuaranteedRef { $0.beginFiring(in: self, dueAt: timers.limit) } ?? nil
+            lock.unlock()
+            if let timer = unsafe last {
+                if !isOver { unsafe timer._withUnsafeGuaranteedRef { $0.removeFromAllLoops() } }
+                unsafe timer.release()
+                unsafe last = nil
+            }
+            guard let timer = unsafe next else { return }
+            let leaves = unsafe timer._withUnsafeGuaranteedRef { timer in
+                guard let fired else { return false }
+                callOut(to: timer, in: mode)
+                return timer.endFiring(in: self, fired: fired)
+            }
+            if leaves { unsafe last = timer } else { unsafe timer.release() }
         }
     }
 

@@ -69,8 +69,17 @@ struct BlockSegment: @unchecked Sendable {
     @inline(__always)
     func take(_ index: Int) -> BlockEntry {
         waitUntilFilled(index)
+        prefetchContext(min(index &+ 4, Self.capacity &- 1))
         unsafe flag(index).pointee.store(0, ordering: .relaxed)
         return unsafe entry(index).move()
+    }
+
+    /// Asks for the memory behind the block in a place, which is the second word of either kind, or its first.
+    @inline(__always)
+    private func prefetchContext(_ index: Int) {
+        guard unsafe flag(index).pointee.load(ordering: .acquiring) != 0 else { return }
+        let words = unsafe UnsafeRawPointer(entry(index))
+        Prefetch.object(at: unsafe words.load(fromByteOffset: MemoryLayout<UInt>.size, as: UInt.self))
     }
 
     /// Returns whether a condition holds for the block in a place that was claimed.
