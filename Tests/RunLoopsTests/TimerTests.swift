@@ -206,4 +206,33 @@ struct TimerTests {
         timer.nextFireDate = far
         #expect(timer.nextFireDate == last)
     }
+
+    @Test("What a fired timer kept alive may cancel the next one that is due, when it goes")
+    func releasedBetween() throws {
+        /// Cancels a timer at its end.
+        final class Owner: @unchecked Sendable {
+            var owned: Timer?
+            deinit { owned?.invalidate() }
+        }
+        let (entries, others) = try onNewThread { loop in
+            let trace = Trace()
+            let owned = Timer(label: "owned", fireAt: .now.advanced(by: .milliseconds(1))) { trace.add($0.label) }
+            do {
+                let owner = Owner()
+                owner.owned = owned
+                // The loop has the only reference to it.
+                loop.add(
+                    Timer(label: "first", fireAt: .now) { timer in
+                        withExtendedLifetime(owner) { trace.add(timer.label) }
+                    }
+                )
+            }
+            loop.add(owned)
+            while Instant.now <= owned.nextFireDate {}
+            loop.run(in: .default, for: .zero)
+            return (trace.entries, loop.contains(owned))
+        }
+        #expect(entries == ["first"])
+        #expect(!others)
+    }
 }

@@ -71,7 +71,12 @@ struct DueTimers {
         }
     }
 
+    /// Whether all were taken.
+    fileprivate var isEmpty: Bool { timers.isEmpty }
+
     /// Returns the next timer, with a reference that the caller must release.
+    ///
+    /// Called with the loop's lock held, because it looks ahead in the mode's heap.
     fileprivate mutating func next() -> Unmanaged<HostRunLoop.Timer>? {
         let last = timers.count - 1
         if last >= Self.distance { Prefetch.object(at: timers[last - Self.distance].address) }
@@ -147,7 +152,13 @@ struct TimerService {
     @inline(__always)
     var limit: Int64 { due.limit }
 
+    /// Whether the batch was fired.
+    @inline(__always)
+    var isEmpty: Bool { due.isEmpty }
+
     /// Returns the next timer of the batch, with a reference that the caller must release.
+    ///
+    /// Called with the loop's lock held.
     @inline(__always)
     mutating func next() -> Unmanaged<HostRunLoop.Timer>? { unsafe due.next() }
 }

@@ -223,20 +223,14 @@ extension HostRunLoop {
             }
         }
 
-        /// Schedules the timer at its next fire time, unless it fires once.
+        /// Schedules the timer at its next fire time, or invalidates it if it fires once.
         ///
         /// - Parameters:
         ///   - loop: The loop that has fired it.
         ///   - fired: The fire time that had come.
-        /// - Returns: Whether it has fired for the last time, so that `leaveAfterFiring(_:)` must follow.
-        func endFiring(in loop: HostRunLoop, fired: Int64) -> Bool {
+        func endFiring(in loop: HostRunLoop, fired: Int64) {
             delayedBlock?.finishIfBegun()
-            guard intervalNanoseconds > 0 else {
-                if !loop.isInheritedByFork { return true }
-                end()
-                withItemLock { firingLoop = nil }
-                return false
-            }
+            guard intervalNanoseconds > 0 else { return endLastFiring(in: loop) }
             updateSchedule {
                 firingLoop = nil
                 // A date that was set during the callout counts if it is later than the old one (CFRunLoop.c:2560).
@@ -244,21 +238,24 @@ extension HostRunLoop {
                     fireTime = nextFireTime(after: fired, now: MonotonicClock.nanoseconds)
                 }
             }
-            return false
         }
 
-        /// Invalidates the timer after its last callout, and takes it out of the loop that has fired it.
-        ///
-        /// Called with the loop's lock held.
-        ///
-        /// - Parameter loop: The loop that has fired it.
-        /// - Returns: Whether it is in no loop any more; if not, its callout has brought it to another one, or it was withdrawn.
-        func leaveAfterFiring(_ loop: HostRunLoop) -> Bool {
+        /// Invalidates the timer after its callout; takes as few locks as possible, because most timers end like this.
+        private func endLastFiring(in loop: HostRunLoop) {
+            guard !loop.isInheritedByFork else {
+                end()
+                withItemLock { firingLoop = nil }
+                return
+            }
+            loop.lock.lock()
             lockItem()
-            defer { unlockItem() }
             let wasValid = endLifeWithItemLock()
+            let isOver = !wasValid || removeWithLocks(from: loop)
             firingLoop = nil
-            return !wasValid || removeWithLocks(from: loop)
+            unlockItem()
+            loop.lock.unlock()
+            // Its callout has brought it to another loop, or it was withdrawn.
+            if !isOver { removeFromAllLoops() }
         }
 
         /// Skips the dates that passed while a repeating timer was in no loop.

@@ -95,28 +95,18 @@ extension HostRunLoop {
     /// Fires the timers that are due now (CFRunLoop.c:2611).
     func fireTimers(in mode: LoopMode) {
         takeDueTimers(of: mode)
-        // A timer that has fired for the last time leaves in the critical section in which the next one begins. References are counted by
-        // hand: each timer is released once, with the lock free.
-        var last: Unmanaged<Timer>?
-        while true {
-            let next = unsafe timers.next()
-            if unsafe next == nil, unsafe last == nil { return }
+        while !timers.isEmpty {
             lock.lock()
-            let isOver = unsafe last?._withUnsafeGuaranteedRef { $0.leaveAfterFiring(self) } ?? true
+            // Counted by hand: it is released once, with the lock free.
+            let next = unsafe timers.next()
             let fired = unsafe next?._withUnsafeGuaranteedRef { $0.beginFiring(in: self, dueAt: timers.limit) } ?? nil
             lock.unlock()
-            if let timer = unsafe last {
-                if !isOver { unsafe timer._withUnsafeGuaranteedRef { $0.removeFromAllLoops() } }
-                unsafe timer.release()
-                unsafe last = nil
-            }
-            guard let timer = unsafe next else { return }
-            let leaves = unsafe timer._withUnsafeGuaranteedRef { timer in
-                guard let fired else { return false }
+            unsafe next?._withUnsafeGuaranteedRef { timer in
+                guard let fired else { return }
                 callOut(to: timer, in: mode)
-                return timer.endFiring(in: self, fired: fired)
+                timer.endFiring(in: self, fired: fired)
             }
-            if leaves { unsafe last = timer } else { unsafe timer.release() }
+            unsafe next?.release()
         }
     }
 
