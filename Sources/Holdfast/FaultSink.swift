@@ -1,3 +1,4 @@
+internal import CRecordLayout
 internal import CrashCapture
 internal import RunLoops
 internal import Synchronization
@@ -29,6 +30,7 @@ final class FaultSink: Sendable {
     }
 
     func asked(number: UInt32) {
+        if number == HF_QUESTION_REST { return ListenerHandover.rest() }
         writer.withLock { $0 }?.ask(number)
     }
 

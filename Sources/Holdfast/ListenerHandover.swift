@@ -92,6 +92,11 @@ final class ListenerHandover {
         unclaimed = []
     }
 
+    /// Has servers accept no more connections at sockets that others hold, too: another process serves them.
+    ///
+    /// They are not told, and go on with the connections that they have. Callable from any thread.
+    nonisolated static func rest() { HostRunLoop.main.perform { hf_listeners_rest() } }
+
     /// Gives nothing more away, and keeps nothing more.
     func close() {
         hf_listeners_set_observer(nil)

@@ -23,7 +23,7 @@ final class ServiceNotifier {
     func noteReady(on loop: HostRunLoop) {
         guard !isReady else { return }
         isReady = true
-        socket?.tell("READY=1")
+        socket?.tell("READY=1\n\(StandbyRole.presence)=1")
         guard let watchdog = socket?.watchdog, ping == nil else { return }
         // Half of it, as sd_watchdog_enabled(3) recommends.
         let half = watchdog / 2

@@ -15,6 +15,8 @@ final class StandbyRole {
     private static let variable = "HOLDFAST_STANDBY"
     /// The variable that says whose it is: a child that the program starts inherits the other one.
     private static let ownerVariable = "HOLDFAST_STANDBY_PID"
+    /// What every process with a host says to its supervisor, beside that it is ready.
+    static let presence = "X_HOLDFAST"
     /// What a process that stands by says to its supervisor.
     static let message = "X_HOLDFAST_STANDBY"
 

@@ -46,6 +46,8 @@ final class Generation {
     let program: Program
     let child: Child
     private(set) var state = State.starting
+    /// Whether Holdfast is inside.
+    private var hasHoldfast = false
     /// Whether it was ready once.
     private(set) var wasReady = false
     /// Whether it stood by once.
@@ -68,6 +70,7 @@ final class Generation {
     private var notify: NotifySocket?
     private var startTimer: HostRunLoop.Timer?
     private var stopTimer: HostRunLoop.Timer?
+    private var restTimer: HostRunLoop.Timer?
     private var watchdogTimer: HostRunLoop.Timer?
     private var prober: Prober?
     private let kernelLog: KernelLog
@@ -137,6 +140,8 @@ final class Generation {
     /// The process that counts.
     var pid: CInt { mainPid ?? child.pid }
 
+    /// What EventHost says of itself.
+    private static let presence = "X_HOLDFAST"
     /// What EventHost says when it stands by.
     private static let standbyMessage = "X_HOLDFAST_STANDBY"
 
@@ -228,6 +233,7 @@ final class Generation {
             tell(self, .standsBy)
         }
         if message.says("RELOADING") || message.says("STOPPING") { pause() }
+        if message.says(Self.presence) { hasHoldfast = true }
         if message.says("READY") {
             becomeReady()
             if isPaused {
@@ -325,6 +331,17 @@ final class Generation {
         end(because: .stop(by: reason), signal ?? program.stopSignal)
     }
 
+    /// Ends a process from which another has taken over.
+    ///
+    /// With Holdfast inside it first accepts no more connections, and answers those that it has: a server that is told to end closes
+    /// connections on which it has read nothing yet.
+    func retire(because reason: String) {
+        guard isRunning, hasHoldfast, child.askToRest() else { return stop(because: reason) }
+        restTimer = timer("has had time for its last requests", after: .milliseconds(100)) { generation in
+            if generation.order == nil { generation.stop(because: reason) }
+        }
+    }
+
     /// Passes a signal on.
     ///
     /// - Parameters:
@@ -409,7 +426,7 @@ final class Generation {
 
     /// Ends what is left of the process group: SIGTERM, and SIGKILL when that takes too long.
     private func clear(_ facts: DeathFacts, _ usage: DeathRecord.Usage) {
-        for timer in [startTimer, stopTimer, watchdogTimer] { timer?.invalidate() }
+        for timer in [startTimer, stopTimer, restTimer, watchdogTimer] { timer?.invalidate() }
         stopTimer = nil
         prober?.end()
         notify?.close()

@@ -248,7 +248,7 @@ final class ProgramRunner {
         writeCount()
         if let before {
             leaving.append(before)
-            before.stop(because: "process \(generation.pid) has taken over")
+            before.retire(because: "process \(generation.pid) has taken over")
         }
         // It is of the program before.
         dropStandby(because: "process \(generation.pid) has taken over")

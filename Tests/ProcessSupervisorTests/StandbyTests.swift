@@ -94,6 +94,31 @@ import Testing
         #expect(ends.count == 3)
     }
 
+    @Test func `Whoever is accepted before an upgrade is answered by the process before`() throws {
+        let port = try Supervised.freePort()
+        let store = try StoreReader()
+        let server = [try BuiltProduct.path(of: "async-server"), "tcp:\(port)", store.path]
+        let options = ["--ready", "notify", "--listen", "tcp:127.0.0.1:\(port)"]
+        let supervised = try Supervised(options, server, store: store)
+        var pid = try Self.pid(in: supervised.line(), after: "began")
+        #expect(try supervised.line() == "up \(pid)")
+        for _ in 0..<5 {
+            let upgrade = try ChildProcess(BuiltProduct.path(of: "holdfast"), ["upgrade", "--store", store.path])
+            // It dies of SIGTERM at once, with whatever it has accepted.
+            var answers: [String?] = []
+            let deadline = Deadline()
+            while kill(pid, 0) == 0 {
+                answers.append(try? LineClient(port: port).ask("who"))
+                try #require(!deadline.hasPassed)
+            }
+            #expect(try upgrade.output.next() == "upgraded")
+            let next = try Self.pid(in: supervised.line(), after: "began")
+            #expect(try supervised.line() == "up \(next)")
+            #expect(answers.allSatisfy { $0 == "\(pid)" || $0 == "\(next)" }, "\(answers)")
+            pid = next
+        }
+    }
+
     @Test(arguments: ["fault", "restart"])
     func `A process that a thread of it has restarted in place still dies with its supervisor`(order: String) throws {
         let port = try Supervised.freePort()

@@ -6,6 +6,7 @@
 #include "async_spool.h"
 #include "async_state.h"
 #include "async_syscalls.h"
+#include "kept_table.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -26,17 +26,11 @@ void hf_async_set_restarting(bool restarts);
 /// The plan of a restart, NULL if there is none yet. Safe to call from a signal handler.
 const HFRestartPlan *hf_async_restart_plan(void);
 
-/// Ends all changes of a table of kept descriptors: they do not return while the restart goes on. Safe to call from a signal handler.
-void hf_async_freeze_kept_table(int table);
-
 /// Marks every descriptor but the standard three close-on-exec, whoever opened it. Safe to call from a signal handler.
 ///
 /// From then on the thread has descriptors of its own: what other threads open, such as a connection that they accept, would be open in the
 /// next process, and nobody would serve it. For a thread that ends if the restart fails.
 void hf_async_close_all_on_exec(void);
-
-/// Leaves the descriptors in a table of kept descriptors open across execve(2), or not. Safe to call from a signal handler.
-void hf_async_keep_descriptors(int table, bool keep);
 
 /// Puts another file in the place of a table of kept descriptors, while no thread restarts the process.
 ///

@@ -32,6 +32,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 // Protected by `lock`.
 static Offer offers[HF_LISTENERS_MOST];
 static int count;
+/// Descriptors that were made copies of offers, the latest ones: they may be other files by now.
+static int copies[HF_LISTENERS_MOST];
+static unsigned copy_count;
 
 /// The process whose sockets these are: a forked child binds as ever, and takes no lock.
 static _Atomic(pid_t) owner;
@@ -112,6 +115,27 @@ bool hf_listeners_withdraw(int descriptor) {
     }
     pthread_mutex_unlock(&lock);
     return is_found;
+}
+
+/// Whether two descriptors are open on the same file.
+static bool are_same(int one, int other) {
+    struct stat first;
+    struct stat second;
+    return fstat(one, &first) == 0 && fstat(other, &second) == 0 && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
+}
+
+void hf_listeners_rest(void) {
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < copy_count && i < HF_LISTENERS_MOST; i += 1) {
+        for (int k = 0; k < count; k += 1) {
+            if (!offers[k].once && are_same(copies[i], offers[k].descriptor)) {
+                hf_epoll_entries_rest(copies[i]);
+                break;
+            }
+        }
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 void hf_listeners_set_gate(void (*wanted)(void)) { atomic_store(&gate, wanted); }
@@ -239,6 +263,9 @@ static int take(int descriptor, const struct sockaddr *address, socklen_t length
     int error = errno;
     if (result == 0 && offers[index].once) {
         offers[index].taker = descriptor;
+    } else if (result == 0) {
+        copies[copy_count % HF_LISTENERS_MOST] = descriptor;
+        copy_count += 1;
     }
     pthread_mutex_unlock(&lock);
     errno = error;

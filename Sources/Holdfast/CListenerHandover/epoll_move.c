@@ -69,3 +69,15 @@ void hf_epoll_entries_restore(int descriptor, const HFEpollEntries *found) {
         epoll_ctl(found->entries[i].epoll, EPOLL_CTL_ADD, descriptor, &event);
     }
 }
+
+void hf_epoll_entries_rest(int descriptor) {
+    HFEpollEntries found;
+    if (!hf_epoll_entries_find(descriptor, &found)) {
+        return;
+    }
+    for (int i = 0; i < found.count; i += 1) {
+        // Still registered, so that its owner can take it out.
+        struct epoll_event event = {.events = 0, .data.u64 = found.entries[i].data};
+        epoll_ctl(found.entries[i].epoll, EPOLL_CTL_MOD, descriptor, &event);
+    }
+}

@@ -22,6 +22,9 @@ typedef struct HFEpollEntries {
 /// Finds out which instances of this process watch a descriptor. Returns false where that cannot be known.
 bool hf_epoll_entries_find(int descriptor, HFEpollEntries *found) __attribute__((visibility("hidden")));
 
+/// Has the instances that watch a descriptor hear of nothing but its errors.
+void hf_epoll_entries_rest(int descriptor) __attribute__((visibility("hidden")));
+
 /// Has the same instances watch the file that is open under the descriptor now.
 void hf_epoll_entries_restore(int descriptor, const HFEpollEntries *found) __attribute__((visibility("hidden")));
 

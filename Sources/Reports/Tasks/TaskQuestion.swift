@@ -12,7 +12,7 @@ package struct TaskQuestion: Sendable {
     package let number: UInt32
 
     /// Makes one, by its number.
-    package init(number: UInt32 = .random(in: 1 ... .max)) {
+    package init(number: UInt32 = .random(in: 1 ..< .max)) {
         self.number = number
     }
 

@@ -1,4 +1,5 @@
 internal import CLinuxShims
+internal import CRecordLayout
 internal import Glibc
 internal import LinuxSystem
 internal import RunLoops
@@ -145,6 +146,19 @@ final class Child {
     func signal(_ number: CInt) {
         guard !isTaken else { return }
         if descriptor < 0 || hf_pidfd_signal(descriptor, number) != 0 { _ = kill(pid, number) }
+    }
+
+    /// Asks a process with Holdfast inside to accept no more connections.
+    ///
+    /// - Returns: False if it does not catch the signal that asks, and would end by it.
+    func askToRest() -> Bool {
+        let status = SmallFile.text("/proc/\(pid)/status") ?? ""
+        guard !isTaken, let line = status.split(separator: "\n").first(where: { $0.hasPrefix("SigCgt:") }),
+            let mask = line.split(separator: "\t").last.flatMap({ UInt64($0, radix: 16) }),
+            mask & 1 << UInt64(SIGSTKFLT - 1) != 0
+        else { return false }
+        let value = UInt(HF_QUESTION_MARK) | UInt(HF_QUESTION_REST)
+        return unsafe sigqueue(pid, SIGSTKFLT, sigval(sival_ptr: UnsafeMutableRawPointer(bitPattern: value))) == 0
     }
 
     /// Sends a signal to everything in its process group, also if it has ended itself.

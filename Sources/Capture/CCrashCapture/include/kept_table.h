@@ -52,10 +52,14 @@ _Static_assert(sizeof(HFKeptRecord) == 32, "table layout");
 /// Makes an empty memfd, closed on exec. Returns it, or the negated `errno`.
 int hf_kept_create(void);
 
-/// Leaves the descriptors in a table, and the table itself, open on exec, or not any more.
+/// Freezes a table: no thread can change it any more (hf_kept_thaw).
 ///
-/// With `keep` it first freezes the table: no thread can change it any more (hf_kept_thaw). It skips a descriptor whose identity is not
-/// that in the table. A negative table is none. Safe to call from a signal handler.
+/// A negative table is none. Safe to call from a signal handler.
+void hf_async_freeze_kept_table(int table);
+
+/// Leaves the descriptors in a table that is frozen, and the table itself, open on exec, or not any more.
+///
+/// It skips a descriptor whose identity is not that in the table. A negative table is none. Safe to call from a signal handler.
 void hf_async_keep_descriptors(int table, bool keep);
 
 /// Waits for the restart that froze a table. If it fails, puts a copy in the table's place that can be changed.

@@ -22,6 +22,9 @@ int hf_listeners_offer(int descriptor, bool once);
 /// - Returns: Whether it was there: nobody has taken it, and nobody will.
 bool hf_listeners_withdraw(int descriptor);
 
+/// Has the epoll instances that watch copies of sockets that were offered hear of no more connections there.
+void hf_listeners_rest(void);
+
 /// Has a function called before a socket that was offered is given away, on the thread that binds. It may wait. NULL for none.
 void hf_listeners_set_gate(void (*_Nullable gate)(void));
 

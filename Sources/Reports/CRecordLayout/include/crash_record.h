@@ -111,6 +111,8 @@ enum {
 
 /// What a question of another process carries in the upper half of the signal's value; the lower half is a number that the answer repeats.
 static const uint64_t HF_QUESTION_MARK = 0x686f6c6400000000;
+/// The number that asks a process to accept no more connections, because another one serves.
+static const uint32_t HF_QUESTION_REST = 0xffffffff;
 
 /// Among the addresses of awaits: those that follow are of the task that the one before belongs to.
 enum { HF_AWAIT_PARENT_TASK = 1 };
