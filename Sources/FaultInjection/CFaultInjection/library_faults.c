@@ -22,8 +22,8 @@
 enum {
     /// Fits the allocator's per-thread cache, which checks for double frees.
     small_block_bytes = 64,
-    /// Does not fit it: a free of such a block checks the block's header at once.
-    large_block_bytes = 2040,
+    /// Does not fit it: a free of such a block checks the block's header at once. Comes from the end of the heap, and not from a gap.
+    large_block_bytes = 100000,
     /// The bytes of a block's header that come before it, and so after the block below: its size.
     header_bytes = 8,
     /// A header of these bytes claims a size that is not a multiple of 16, in the main arena, not mapped by itself.
@@ -46,7 +46,12 @@ HF_FAULT_FUNCTION void faultDoubleFree(void) {
 }
 
 HF_FAULT_FUNCTION void faultHeapSmash(void) {
+    // Between blocks that stay: a thread that frees the neighbour of a block looks at its header, too, and would find the fault first.
+    uintptr_t below = (uintptr_t)malloc(large_block_bytes);
     uintptr_t block = (uintptr_t)malloc(large_block_bytes);
+    uintptr_t above = (uintptr_t)malloc(large_block_bytes);
+    (void)hf_fault_pointer(below);
+    (void)hf_fault_pointer(above);
     // As an overflow of the block below would: in a heap that has been used, only this address is sure to be a header.
     memset(hf_fault_pointer(block - header_bytes), smashing_byte, header_bytes);
     free(hf_fault_pointer(block));
