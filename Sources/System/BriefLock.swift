@@ -1,16 +1,10 @@
-import Glibc
 public import Synchronization
 
 /// A mutual exclusion lock of four bytes for sections of some ten instructions, which a thread nearly always finds free.
 ///
 /// Unlike `FutexLock` it takes one locked instruction instead of two: freeing it wakes nobody. A thread that finds it held looks again, and
-/// sleeps in between. That lets the owner go on even if the thread that waits has a higher real-time priority (sched(7)). It must not move
-/// while anybody uses it.
+/// sleeps in between (`SpinWait`). It must not move while anybody uses it.
 public struct BriefLock: ~Copyable, Sendable {
-    private static var spins: Int { 100 }
-    /// In microseconds; the owner was interrupted if it takes that long.
-    private static var nap: UInt32 { 20 }
-
     @usableFromInline let isHeld = Atomic<UInt32>(0)
 
     /// Makes a lock that nobody holds.
@@ -33,14 +27,7 @@ public struct BriefLock: ~Copyable, Sendable {
     @usableFromInline
     @inline(never)
     func lockContended() {
-        var spins = Self.spins
-        while isHeld.load(ordering: .relaxed) != 0 || !tryLock() {
-            if spins > 0 {
-                spins -= 1
-                SpinHint.pause()
-            } else {
-                usleep(Self.nap)
-            }
-        }
+        var wait = SpinWait()
+        while isHeld.load(ordering: .relaxed) != 0 || !tryLock() { wait.pause() }
     }
 }

@@ -1,4 +1,5 @@
 import CLinuxShims
+import Glibc
 public import Synchronization
 
 /// Sleeping until a word in memory changes: what locks are made of.
@@ -54,5 +55,26 @@ public enum SpinHint {
     @inline(__always)
     public static func pause() {
         hf_spin_pause()
+    }
+}
+
+/// The wait of a thread for another one that is about to do something: it looks again, and sleeps in between if that takes long.
+///
+/// Sleeping lets the other thread go on even if the one that waits has a higher real-time priority (sched(7)).
+package struct SpinWait {
+    private var spins = 100
+    /// In microseconds; the other thread was interrupted if it takes that long.
+    private static var nap: UInt32 { 20 }
+
+    package init() {}
+
+    /// Waits a moment before the next look.
+    package mutating func pause() {
+        guard spins > 0 else {
+            usleep(Self.nap)
+            return
+        }
+        spins -= 1
+        SpinHint.pause()
     }
 }

@@ -1,3 +1,4 @@
+import LinuxSystem
 import Testing
 
 @testable import CrashReports
@@ -83,8 +84,8 @@ import Testing
     }
 
     @Test func `Who catches the signal is told by the mask`() {
-        #expect(AskedProcess.catches(16, "Name:\tx\nSigCgt:\t0000000000008000\n"))
-        #expect(!AskedProcess.catches(16, "SigIgn:\t0000000000008000\nSigCgt:\t0000000000004000\n"))
-        #expect(!AskedProcess.catches(16, "SigCgt:\tzz\n") && !AskedProcess.catches(16, ""))
+        #expect(ProcessStatus.catches(16, "Name:\tx\nSigCgt:\t0000000000008000\n"))
+        #expect(!ProcessStatus.catches(16, "SigIgn:\t0000000000008000\nSigCgt:\t0000000000004000\n"))
+        #expect(!ProcessStatus.catches(16, "SigCgt:\tzz\n") && !ProcessStatus.catches(16, ""))
     }
 }

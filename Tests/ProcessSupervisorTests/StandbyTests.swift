@@ -5,6 +5,12 @@ import Testing
 
 /// A process that has started, and serves when the one before it ends.
 @Suite(.timeLimit(.minutes(5))) struct StandbyTests {
+    /// What has a process stand by as soon as another one serves.
+    private static func options(_ port: UInt16) -> [String] {
+        let listening = ["--ready", "notify", "--listen", "tcp:127.0.0.1:\(port)"]
+        return ["--standby", "--restart", "always", "--healthy-after", "1ms"] + listening
+    }
+
     /// Waits until a process stands by.
     private static func waitForStandby(_ supervised: Supervised) throws {
         let deadline = Deadline()
@@ -16,13 +22,9 @@ import Testing
     @Test(arguments: ["fault", "kill", "restart"])
     func `A process that stands by serves when the one before it ends`(order: String) throws {
         let port = try Supervised.freePort()
-        let options = [
-            "--standby", "--restart", "always", "--ready", "notify", "--healthy-after", "1ms", "--listen",
-            "tcp:127.0.0.1:\(port)",
-        ]
         let store = try StoreReader()
         let server = [try BuiltProduct.path(of: "standby-server"), "\(port)", store.path]
-        let supervised = try Supervised(options, server, store: store)
+        let supervised = try Supervised(Self.options(port), server, store: store)
         let first = try supervised.nextPid()
         var standby = try supervised.nextPid()
         #expect(try LineClient(port: port).ask("who") == "\(first)")
@@ -64,13 +66,9 @@ import Testing
     @Test(arguments: ["fault", "kill"])
     func `One with an async main stands by where it would take its socket`(order: String) throws {
         let port = try Supervised.freePort()
-        let options = [
-            "--standby", "--restart", "always", "--ready", "notify", "--healthy-after", "1ms", "--listen",
-            "tcp:127.0.0.1:\(port)",
-        ]
         let store = try StoreReader()
         let server = [try BuiltProduct.path(of: "async-server"), "tcp:\(port)", store.path]
-        let supervised = try Supervised(options, server, store: store)
+        let supervised = try Supervised(Self.options(port), server, store: store)
         let first = try Self.pid(in: supervised.line(), after: "began")
         #expect(try supervised.line() == "up \(first)")
         // It has begun, and is not up: it waits in bind(2).

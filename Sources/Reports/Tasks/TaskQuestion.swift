@@ -87,7 +87,7 @@ package struct AskedProcess: Sendable, Hashable {
             return AskedProcess(
                 pid: pid,
                 name: text(of: FilePath("/proc/\(pid)/comm")).split(separator: "\n").first.map(String.init) ?? "",
-                canAnswer: catches(SIGSTKFLT, status)
+                canAnswer: ProcessStatus.catches(SIGSTKFLT, status)
             )
         }
     }
@@ -112,14 +112,6 @@ package struct AskedProcess: Sendable, Hashable {
             var status = stat()
             return unsafe stat("/proc/\(pid)/fd/\(name)", &status) == 0 && inodes.contains(UInt64(status.st_ino))
         }
-    }
-
-    /// Whether a process has a handler for a signal, by its `SigCgt` (proc_pid_status(5)).
-    static func catches(_ signal: CInt, _ status: String) -> Bool {
-        guard let line = status.split(separator: "\n").first(where: { $0.hasPrefix("SigCgt:") }),
-            let mask = line.split(separator: "\t").last.flatMap({ UInt64($0, radix: 16) })
-        else { return false }
-        return mask & 1 << UInt64(signal - 1) != 0
     }
 
     private static func text(of path: FilePath) -> String {

@@ -1,4 +1,3 @@
-import Glibc
 import LinuxSystem
 import Synchronization
 
@@ -94,19 +93,10 @@ struct BlockSegment: @unchecked Sendable {
     }
 
     /// Waits for a thread that was interrupted between claiming and filling.
-    ///
-    /// Sleeping lets it run even if the waiting thread has a higher real-time priority (sched(7)).
     @inline(never)
     private func waitLonger(_ index: Int) {
-        var spins = 100
-        while unsafe flag(index).pointee.load(ordering: .acquiring) == 0 {
-            if spins > 0 {
-                spins -= 1
-                SpinHint.pause()
-            } else {
-                usleep(20)
-            }
-        }
+        var wait = SpinWait()
+        while unsafe flag(index).pointee.load(ordering: .acquiring) == 0 { wait.pause() }
     }
 
     // MARK: The owner's notes

@@ -152,11 +152,9 @@ final class Child {
     ///
     /// - Returns: False if it does not catch the signal that asks, and would end by it.
     func askToRest() -> Bool {
-        let status = SmallFile.text("/proc/\(pid)/status") ?? ""
-        guard !isTaken, let line = status.split(separator: "\n").first(where: { $0.hasPrefix("SigCgt:") }),
-            let mask = line.split(separator: "\t").last.flatMap({ UInt64($0, radix: 16) }),
-            mask & 1 << UInt64(SIGSTKFLT - 1) != 0
-        else { return false }
+        guard !isTaken, ProcessStatus.catches(SIGSTKFLT, SmallFile.text("/proc/\(pid)/status") ?? "") else {
+            return false
+        }
         let value = UInt(HF_QUESTION_MARK) | UInt(HF_QUESTION_REST)
         return unsafe sigqueue(pid, SIGSTKFLT, sigval(sival_ptr: UnsafeMutableRawPointer(bitPattern: value))) == 0
     }
