@@ -442,7 +442,7 @@ let package = Package(
             ],
             exclude: ["Scripts"]
         ),
-        tests("TaskBoundariesTests", ["TaskBoundaries", "CTaskPool", "TestSupport"]),
+        tests("TaskBoundariesTests", ["TaskBoundaries", "CTaskPool", "LinuxSystem", "TestSupport"]),
         tests(
             "StallDetectionTests",
             [

@@ -7,6 +7,7 @@ internal import Logging
 public import RunLoops
 public import StallDetection
 internal import SystemPackage
+internal import TaskBoundaries
 
 /// Hosts an agent on the main loop and keeps it serving through its own faults.
 ///
@@ -228,7 +229,9 @@ public final class EventHost {
             // On the writer's thread: nobody waits for these files.
             capture.describeContainer()
             inspector.warmUp(logger: isRestarted ? nil : configuration.logger)
+            TaskPool.expect(slowFaults: false)
         }
+        TaskPool.expect(slowFaults: true)
         sink.attach(writer)
         deadlines = Self.deadlineWatch(configuration, supervisor)
         do throws(EventHostError) {

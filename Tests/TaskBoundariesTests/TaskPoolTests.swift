@@ -1,5 +1,6 @@
 import CTaskPool
 import Glibc
+import LinuxSystem
 import Synchronization
 import Testing
 
@@ -145,6 +146,40 @@ import Testing
             try await group.waitForAll()
         }
         #expect(flag.isSet)
+    }
+
+    @Test func `While faults are slow, many jobs that stand still do not keep the others waiting`() async throws {
+        TaskPool.expect(slowFaults: true)
+        defer { TaskPool.expect(slowFaults: false) }
+        let (gate, count) = (Gate(), 20)
+        let passed = try await withThrowingTaskGroup(of: Bool.self) { group in
+            for _ in 0..<count {
+                group.addTask {
+                    try await FaultBoundary(.named("stands still")).run { gate.pass() }
+                }
+            }
+            group.addTask {
+                try await FaultBoundary(.named("opens")).run { gate.open() }
+            }
+            return try await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+        }
+        #expect(passed == count + 1)
+    }
+}
+
+/// Waits in the kernel, as a thread in a fault handler does.
+private final class Gate: Sendable {
+    private let word = Atomic<UInt32>(0)
+
+    func pass() -> Bool {
+        while word.load(ordering: .acquiring) == 0 { Futex.wait(on: word, while: 0) }
+        return true
+    }
+
+    func open() -> Bool {
+        word.store(1, ordering: .releasing)
+        for _ in 0..<64 { Futex.wakeOne(waitingOn: word) }
+        return true
     }
 }
 

@@ -194,7 +194,9 @@ final class LockCalls {
     }
 
     private static let slowPathStart = "$s15Synchronization12_MutexHandleV"
-    private static let definedStarts = [slowPathStart, "dispatch_", "$s8Dispatch0A9SemaphoreC", "$s8Dispatch0A5GroupC"]
+    private static let definedStarts: [StaticString] = [
+        "$s15Synchronization12_MutexHandleV", "dispatch_", "$s8Dispatch0A9SemaphoreC", "$s8Dispatch0A5GroupC",
+    ]
 
     /// The effect of a function of a static libdispatch, which is not counted (`lock_tracking.c`).
     ///

@@ -51,11 +51,12 @@ struct SymbolTable {
     /// The name of one of its functions; "" where that cannot be read.
     func name(of function: Function) -> String { names[Int(function.name.offset)] }
 
-    private static let swiftStarts = ["$s", "$S", "$e", "_T0", "__swift_"]
+    private static let swiftStarts: [StaticString] = ["$s", "$S", "$e", "_T0", "__swift_"]
+    private static let swiftTexts = swiftStarts.map(\.description)
 
     /// Whether a symbol begins as those of Swift do: mangled names (swift/docs/ABI/Mangling.rst, "Globals"), and helpers of the
     /// compiler's own (`__swift_memcpy16_8`).
-    static func isSwift(_ name: String) -> Bool { swiftStarts.contains(where: name.hasPrefix) }
+    static func isSwift(_ name: String) -> Bool { swiftTexts.contains(where: name.hasPrefix) }
 
     /// The same of one of its functions.
     func isSwift(_ function: Function) -> Bool {

@@ -108,8 +108,18 @@ uint64_t hf_job_timers_left(int64_t seconds, int64_t nanoseconds, int clock) {
     return due > time ? (uint64_t)(due - time) : 0;
 }
 
-void hf_job_timers_look_around_in(uint64_t nanoseconds) {
-    uint64_t time = now(CLOCK_MONOTONIC) + nanoseconds;
+/// How long jobs may wait before somebody looks whether the workers get on, in nanoseconds.
+static const uint64_t patience = 20 * 1000 * 1000;
+/// The same, while workers that fault stand still for long.
+static const uint64_t short_patience = 1000 * 1000;
+static _Atomic(bool) is_hasty;
+
+void hf_task_pool_set_hasty(bool is_wanted) { atomic_store(&is_hasty, is_wanted); }
+
+bool hf_job_timers_is_hasty(void) { return atomic_load_explicit(&is_hasty, memory_order_relaxed); }
+
+void hf_job_timers_look_around(void) {
+    uint64_t time = now(CLOCK_MONOTONIC) + (hf_job_timers_is_hasty() ? short_patience : patience);
     hf_queue_lock(&lock);
     if (next_look <= time) {
         hf_queue_unlock(&lock);

@@ -14,8 +14,11 @@ void hf_job_timers_add(uint64_t nanoseconds, HFJob *job);
 /// How many nanoseconds are left until a time of a clock of the runtime (swift_clock_id: 1 counts while the machine sleeps, 2 does not).
 uint64_t hf_job_timers_left(int64_t seconds, int64_t nanoseconds, int clock);
 
-/// Has `hf_task_pool_look_around` called after some nanoseconds, unless it will be anyway.
-void hf_job_timers_look_around_in(uint64_t nanoseconds);
+/// Has `hf_task_pool_look_around` called when jobs have waited for long, unless it will be anyway.
+void hf_job_timers_look_around(void);
+
+/// Whether that is sooner than usual: see hf_task_pool_set_hasty().
+bool hf_job_timers_is_hasty(void);
 
 /// Looks whether jobs wait although no worker gets on. Called on the thread of the timers.
 void hf_task_pool_look_around(void);

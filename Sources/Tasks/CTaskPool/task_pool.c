@@ -104,9 +104,7 @@ static void wake_one(void) {
     }
 }
 
-/// How long jobs may wait before somebody looks whether the workers get on, in nanoseconds.
-static const uint64_t patience = 20 * 1000 * 1000;
-/// Whether that look is due.
+/// Whether somebody is to look whether the workers get on.
 static _Atomic(bool) looks_around;
 
 /// Has a job found that was just published.
@@ -118,7 +116,7 @@ static void announce(void) {
         }
     } else if (!atomic_load_explicit(&looks_around, memory_order_relaxed) &&
                !atomic_exchange_explicit(&looks_around, true, memory_order_acq_rel)) {
-        hf_job_timers_look_around_in(patience);
+        hf_job_timers_look_around();
     }
 }
 
@@ -511,6 +509,7 @@ void hf_task_pool_look_around(void) {
         return;
     }
     bool gets_on = false;
+    uint32_t blocked = 0;
     uint32_t count = atomic_load(&used_workers);
     for (uint32_t i = 0; i < count; i += 1) {
         HFWorker *worker = &workers[i];
@@ -526,12 +525,15 @@ void hf_task_pool_look_around(void) {
             is_blocked = state == 'S' || state == 'D';
         }
         gets_on = gets_on || !is_blocked;
+        blocked += is_blocked;
     }
-    if (!gets_on) {
-        add_worker();
+    // Jobs that fault come together, and each one blocks another worker: twice as many are sooner enough than one more each time.
+    uint32_t wanted = gets_on ? 0 : hf_job_timers_is_hasty() ? blocked : 1;
+    while (wanted > 0 && add_worker()) {
+        wanted -= 1;
     }
     if (!atomic_exchange(&looks_around, true)) {
-        hf_job_timers_look_around_in(patience);
+        hf_job_timers_look_around();
     }
 }
 

@@ -290,12 +290,14 @@ package struct ELFNames {
     }
 
     /// Whether one of some beginnings is there.
-    package func begins(at offset: Int, withOneOf beginnings: [String]) -> Bool {
+    ///
+    /// Static texts: a `String` would be copied for each of a hundred thousand names.
+    package func begins(at offset: Int, withOneOf beginnings: [StaticString]) -> Bool {
         unsafe bytes.withUnsafeBytes { bytes in
             guard offset >= 0, offset < bytes.count, let start = bytes.baseAddress else { return false }
             return beginnings.contains { beginning in
-                let count = beginning.utf8.count
-                return unsafe count <= bytes.count - offset && memcmp(start + offset, beginning, count) == 0
+                let count = beginning.utf8CodeUnitCount
+                return unsafe count <= bytes.count - offset && memcmp(start + offset, beginning.utf8Start, count) == 0
             }
         }
     }

@@ -189,6 +189,10 @@ bool hf_task_pool_find_running(const HFTaskScope *_Nonnull scope, uint32_t *_Non
 /// Safe on any thread.
 void hf_task_pool_replace_parked(int32_t thread);
 
+/// Says whether a worker that faults stands still for long, as it does until the program's symbols are read. While they do, blocked workers are
+/// looked for every millisecond that jobs wait, else every 20. Safe on any thread.
+void hf_task_pool_set_hasty(bool is_wanted);
+
 /// Runs a job of the runtime's that faults nowhere, and notes through which functions of the runtime it came: those are between every job of
 /// a scope and its recovery point. Called once, by that job's body. Returns whether they were recognised.
 bool hf_task_pool_note_runners(void);
