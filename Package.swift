@@ -184,7 +184,7 @@ let package = Package(
         ),
         .target(
             name: "TaskBoundaries",
-            dependencies: ["CTaskPool", "CRecoveryPoint", system],
+            dependencies: ["CTaskPool", "CRecoveryPoint", "LinuxSystem", "CLinuxShims", system],
             path: "Sources/Tasks",
             exclude: ["CTaskPool"],
             swiftSettings: sourceSettings

@@ -29,6 +29,8 @@ package final class CodeInspector: Sendable {
     ///
     /// Read without the lock.
     private let origins = Atomic<UInt>(0)
+    /// 1 once somebody waits for the tables, or may soon.
+    private let isWanted = Atomic<UInt32>(0)
     /// 1 once the tables were read beforehand, as far as that went.
     private let isWarm = Atomic<UInt32>(0)
     /// How long the crash thread waits for that, in nanoseconds: most of the time that a verdict may take.
@@ -49,6 +51,7 @@ package final class CodeInspector: Sendable {
         unsafe CodeInspection(
             origin: origin(at:),
             prepare: {
+                self.hasten()
                 // That may load a library, which the crash thread may not.
                 Futex.wait(on: self.isWarm, while: 0, before: MonotonicClock.nanoseconds + self.patience)
                 self.prepare(mayLoad: false)
@@ -86,6 +89,20 @@ package final class CodeInspector: Sendable {
         }
     }
 
+    /// Ends the pause before the tables are read beforehand.
+    ///
+    /// Callable from any thread, the crash thread included.
+    package func hasten() {
+        if isWanted.exchange(1, ordering: .acquiringAndReleasing) == 0 { Futex.wakeOne(waitingOn: isWanted) }
+    }
+
+    /// Waits for a program that has just started: it needs the processors itself.
+    ///
+    /// - Parameter limit: How long at most; less once somebody waits for the tables.
+    package func giveWay(atMost limit: Duration) {
+        Futex.wait(on: isWanted, while: 0, before: MonotonicClock.nanoseconds + Int64(CrashCapture.nanoseconds(limit)))
+    }
+
     /// Reads the executable's tables now, so that the first fault does not wait for it; logs once if they tell nothing.
     ///
     /// - Parameter logger: Where to log; nil if the process before has done so.
@@ -97,6 +114,8 @@ package final class CodeInspector: Sendable {
         isWarm.store(1, ordering: .releasing)
         Futex.wakeOne(waitingOn: isWarm)
         lock.withLock { _ in unsafe frames?.warmUp() }
+        // What was read was ten times as large as what is kept, and malloc(3) gives back nothing in between.
+        FreeMemory.giveBack()
         if lock.withLock({ _ in unsafe lacksLibrary }), let problem = DebugLibrary.problem {
             logger?.warning(
                 """

@@ -365,6 +365,14 @@ package final class CrashCapture: Sendable {
         unsafe Array(UnsafeRawBufferPointer(start: spool, count: spoolSize))
     }
 
+    /// The bytes before the first record: the process and its images.
+    ///
+    /// The rest is 30 times as much.
+    package func spoolHead() -> [UInt8] {
+        let size = unsafe spool.assumingMemoryBound(to: HFSpoolHeader.self).pointee.slot_offset
+        return unsafe Array(UnsafeRawBufferPointer(start: spool, count: min(Int(size), spoolSize)))
+    }
+
     /// The bytes of a decided record, for the report writer.
     package func recordBytes(slot: UInt32) -> [UInt8] {
         let record = unsafe hf_capture_record(slot)

@@ -224,13 +224,16 @@ public final class EventHost {
             health: storeHealth,
             teller: teller,
             logger: configuration.logger,
-            inherited: inherited
-        ) { [capture] in
-            // On the writer's thread: nobody waits for these files.
-            capture.describeContainer()
-            inspector.warmUp(logger: isRestarted ? nil : configuration.logger)
-            TaskPool.expect(slowFaults: false)
-        }
+            inherited: inherited,
+            prepare: { [capture] in
+                inspector.giveWay(atMost: .milliseconds(100))
+                // On the writer's thread: nobody waits for these files.
+                capture.describeContainer()
+                inspector.warmUp(logger: isRestarted ? nil : configuration.logger)
+                TaskPool.expect(slowFaults: false)
+            },
+            hasten: inspector.hasten
+        )
         TaskPool.expect(slowFaults: true)
         sink.attach(writer)
         deadlines = Self.deadlineWatch(configuration, supervisor)

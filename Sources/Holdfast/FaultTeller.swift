@@ -150,7 +150,7 @@ final class FaultTeller: Sendable {
 
     private var process: SpoolProcess? {
         if let known = state.withLock({ $0.process }) { return known }
-        let made = try? SpoolContents.process(bytes: capture.spoolBytes())
+        let made = try? SpoolContents.process(bytes: capture.spoolHead())
         state.withLock { $0.process = made }
         return made
     }

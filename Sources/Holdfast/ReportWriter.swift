@@ -52,6 +52,7 @@ final class ReportWriter: Sendable {
     private let details = FaultDetails()
     private let logger: Logger
     private let prepare: @Sendable () -> Void
+    private let hasten: @Sendable () -> Void
     /// The spool of the process before this one, if that had no file.
     private let inherited: [UInt8]?
     /// Whether the log has the lines of that spool.
@@ -68,7 +69,9 @@ final class ReportWriter: Sendable {
     /// Ends a rest of the thread.
     private let hurry = Semaphore()
 
-    /// Makes a writer; `prepare` is called on its thread, before anything else.
+    /// Makes a writer.
+    ///
+    /// `prepare` is called on its thread, before anything else; `hasten` on any thread, when something waits for the writer.
     init(
         capture: CrashCapture,
         store: ReportStore,
@@ -76,7 +79,8 @@ final class ReportWriter: Sendable {
         teller: FaultTeller,
         logger: Logger,
         inherited: [UInt8]?,
-        prepare: @escaping @Sendable () -> Void
+        prepare: @escaping @Sendable () -> Void,
+        hasten: @escaping @Sendable () -> Void
     ) {
         self.capture = capture
         self.store = store
@@ -86,6 +90,7 @@ final class ReportWriter: Sendable {
         self.inherited = inherited
         hasToldInherited = Atomic(inherited == nil)
         self.prepare = prepare
+        self.hasten = hasten
     }
 
     /// Starts the thread; it runs until the process ends.
@@ -101,6 +106,7 @@ final class ReportWriter: Sendable {
             if waiting.append(slot) { return }
             carryOut(waiting.add(slot, isParked: { capture.isParked(slot: $0) }, key: { key(slot: $0) }))
         }
+        hasten()
         wake.signal()
         if capture.slotsInUse > Self.scarce { hurry.signal() }
     }
@@ -110,6 +116,7 @@ final class ReportWriter: Sendable {
     /// Called on the crash thread, or on any other.
     func ask(_ number: UInt32) {
         answers.ask(number)
+        hasten()
         wake.signal()
         hurry.signal()
     }
@@ -154,6 +161,7 @@ final class ReportWriter: Sendable {
         // The slots count, not the queue: a record is queued only after the thread that faulted goes on.
         flushers.add(1, ordering: .sequentiallyConsistent)
         defer { flushers.subtract(1, ordering: .acquiringAndReleasing) }
+        hasten()
         hurry.signal()
         while capture.slotsInUse > 0 || !hasToldInherited.load(ordering: .acquiring), .now < end {
             if capture.isPersistent || health.isUnusable, failures.load(ordering: .relaxed) != before { return false }
@@ -178,7 +186,7 @@ final class ReportWriter: Sendable {
     private static func giveWay() { ThreadIdentity.giveWay(slice: 100_000) }
 
     private func run() -> Never {
-        // Done first, and as fast as others run, because a verdict may wait for it.
+        // First, and as fast as others run, because a verdict may wait for it.
         prepare()
         Self.giveWay()
         tellInherited()
@@ -360,7 +368,7 @@ final class ReportWriter: Sendable {
 
     /// Logs processes like this one that ended without saying why: of the same program, started in the same way.
     private func noteEnds(_ ends: [SpoolFinisher.SilentEnd]) {
-        guard !ends.isEmpty, let own = try? SpoolContents.process(bytes: capture.spoolBytes()) else { return }
+        guard !ends.isEmpty, let own = try? SpoolContents.process(bytes: capture.spoolHead()) else { return }
         let ours = ends.filter { $0.process.executable == own.executable && $0.process.arguments == own.arguments }
         for end in ours.sorted(by: { $0.lastActivity < $1.lastActivity }) {
             let metadata: Logger.Metadata = [

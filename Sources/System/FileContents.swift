@@ -29,6 +29,9 @@ extension OwnedDescriptor {
     public func readAll(limit: Int) throws(Errno) -> [UInt8] {
         let number = rawValue
         var bytes: [UInt8] = []
+        // What most files need, so that a large one is not copied again and again; files in /proc have no size.
+        let size = (try? FileStatus(of: self).size) ?? 0
+        bytes.reserveCapacity(max(0, min(limit, Int(clamping: size))))
         var chunk = [UInt8](repeating: 0, count: 65536)
         while bytes.count <= limit {
             let wanted = min(chunk.count, limit - bytes.count + 1)
@@ -39,6 +42,22 @@ extension OwnedDescriptor {
             bytes += chunk[..<count]
         }
         return bytes
+    }
+
+    /// Reads a part of the file, as much of it as is there and can be read.
+    ///
+    /// The corresponding C function is `pread`.
+    ///
+    /// - Parameters:
+    ///   - offset: Where the part begins.
+    ///   - count: How many bytes it has.
+    /// - Returns: The bytes; none if they cannot be read.
+    public func bytes(at offset: Int, count: Int) -> [UInt8] {
+        guard offset >= 0, count > 0 else { return [] }
+        let number = rawValue
+        return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            filled = max(0, unsafe pread(number, buffer.baseAddress, count, off_t(offset)))
+        }
     }
 
     /// Writes all of some bytes.

@@ -1,6 +1,7 @@
 internal import CRecoveryPoint
 internal import CTaskPool
 internal import Glibc
+internal import LinuxSystem
 internal import Synchronization
 package import SystemPackage
 
@@ -198,11 +199,14 @@ package enum TaskPool {
 
 /// Waits for a job of the pool: once, at its start, on a thread that is none of the pool's.
 private final class DoneFlag: Sendable {
-    private let isSet = Atomic<Bool>(false)
+    private let isSet = Atomic<UInt32>(0)
 
-    func set() { isSet.store(true, ordering: .releasing) }
+    func set() {
+        isSet.store(1, ordering: .releasing)
+        Futex.wakeOne(waitingOn: isSet)
+    }
 
     func wait() {
-        while !isSet.load(ordering: .acquiring) { sched_yield() }
+        while isSet.load(ordering: .acquiring) == 0 { Futex.wait(on: isSet, while: 0) }
     }
 }

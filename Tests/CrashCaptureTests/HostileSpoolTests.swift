@@ -10,6 +10,7 @@ import Testing
     /// Decodes, and uses all that was decoded.
     @discardableResult
     private static func decode(_ bytes: [UInt8]) -> Int {
+        if let digest = digest(of: bytes) { _ = try? SpoolContents(bytes: digest) }
         guard let contents = try? SpoolContents(bytes: bytes) else { return -1 }
         for record in contents.records {
             precondition(record.frames.count <= Int(HF_MAXIMUM_FRAMES) && record.headFrameCount <= record.frames.count)

@@ -1,4 +1,4 @@
-// The program as it is loaded: its images, its functions, its arguments. In C because Swift cannot reach dl_iterate_phdr(3) and ElfW().
+// The program as it is loaded: its images, its arguments. In C because Swift cannot reach dl_iterate_phdr(3) and ElfW().
 
 #include "loaded_images.h"
 
@@ -6,18 +6,13 @@
 #include "async_verdict.h"
 #include "interposition.h"
 
-#include <dlfcn.h>
 #include <elf.h>
-#include <fcntl.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 typedef struct Snapshot {
     HFSpoolHeader *spool;
@@ -188,102 +183,6 @@ uint64_t hf_program_without_interpreter(void) {
     // The kernel's AT_BASE is that of PT_INTERP (create_elf_tables in fs/binfmt_elf.c). The loader has corrected AT_PHDR
     // (rtld_is_main in glibc's elf/rtld.c).
     return getauxval(AT_BASE) != 0 ? 0 : getauxval(AT_PHDR);
-}
-
-/// The bounds of the first function that a search with dlsym(3) finds.
-static int bounds_of_found(void *search, const char *name, uint64_t *start, uint64_t *end) {
-    void *address = dlsym(search, name);
-    if (address == NULL) {
-        return -1;
-    }
-    Dl_info info;
-    const ElfW(Sym) *symbol = NULL;
-    if (dladdr1(address, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL || symbol->st_size == 0) {
-        return -1;
-    }
-    *start = (uint64_t)address;
-    *end = *start + symbol->st_size;
-    return 0;
-}
-
-int hf_function_bounds(const char *name, uint64_t *start, uint64_t *end) {
-    return bounds_of_found(RTLD_DEFAULT, name, start, end);
-}
-
-// MARK: A static standard library
-
-extern void swift_retain(void *) __attribute__((weak));
-
-bool hf_capture_runtime_is_dynamic(void) {
-    Dl_info runtime;
-    Dl_info program;
-    return swift_retain != NULL && dladdr((const void *)swift_retain, &runtime) != 0 &&
-           dladdr((const void *)hf_capture_runtime_is_dynamic, &program) != 0 && runtime.dli_fbase != program.dli_fbase;
-}
-
-/// Whether a part of a file that is mapped lies in it.
-static bool is_inside(uint64_t offset, uint64_t size, uint64_t whole) { return offset <= whole && size <= whole - offset; }
-
-/// Finds a function in the symbol table of an ELF file that is mapped; returns its value, or 0.
-static uint64_t find_symbol(const char *file, uint64_t size, const char *name, uint64_t *length) {
-    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)file;
-    if (size < sizeof *header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-        !is_inside(header->e_shoff, (uint64_t)header->e_shnum * sizeof(ElfW(Shdr)), size)) {
-        return 0;
-    }
-    const ElfW(Shdr) *sections = (const ElfW(Shdr) *)(file + header->e_shoff);
-    size_t name_size = strlen(name) + 1;
-    for (int i = 0; i < header->e_shnum; i += 1) {
-        const ElfW(Shdr) *table = &sections[i];
-        if (table->sh_type != SHT_SYMTAB || table->sh_link >= header->e_shnum || !is_inside(table->sh_offset, table->sh_size, size)) {
-            continue;
-        }
-        const ElfW(Shdr) *texts = &sections[table->sh_link];
-        if (!is_inside(texts->sh_offset, texts->sh_size, size)) {
-            continue;
-        }
-        const ElfW(Sym) *symbols = (const ElfW(Sym) *)(file + table->sh_offset);
-        for (size_t j = 0; j < table->sh_size / sizeof *symbols; j += 1) {
-            const ElfW(Sym) *symbol = &symbols[j];
-            if (is_inside(symbol->st_name, name_size, texts->sh_size) && symbol->st_size > 0 &&
-                memcmp(file + texts->sh_offset + symbol->st_name, name, name_size) == 0) {
-                *length = symbol->st_size;
-                return symbol->st_value;
-            }
-        }
-    }
-    return 0;
-}
-
-int hf_own_function_bounds(const char *name, uint64_t *start, uint64_t *end) {
-    Dl_info program;
-    struct stat status;
-    int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) {
-        return -1;
-    }
-    int result = -1;
-    if (fstat(descriptor, &status) == 0 && dladdr((const void *)hf_own_function_bounds, &program) != 0) {
-        const char *file = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-        if (file != MAP_FAILED) {
-            uint64_t length = 0;
-            uint64_t value = find_symbol(file, (uint64_t)status.st_size, name, &length);
-            if (value != 0) {
-                *start = (uint64_t)program.dli_fbase + value;
-                *end = *start + length;
-                result = 0;
-            }
-            munmap((void *)file, (size_t)status.st_size);
-        }
-    }
-    close(descriptor);
-    return result;
-}
-
-int hf_linked_function_bounds(const char *name, uint64_t *start, uint64_t *end) {
-    // The library's own: this program may have a function that stands before it (task_switch.S).
-    int result = bounds_of_found(RTLD_NEXT, name, start, end);
-    return result == 0 || hf_capture_runtime_is_dynamic() ? result : hf_own_function_bounds(name, start, end);
 }
 
 const char *hf_program_name_at_start(void) { return (const char *)getauxval(AT_EXECFN); }

@@ -5,7 +5,7 @@
 // application come here first. glibc's own calls do not: the locks of the heap, of stdio and of the loader are seen as frames.
 // Ordinary code, called at any time: also before main, and in a forked child.
 
-#include "loaded_images.h"
+#include "function_bounds.h"
 #include "crash_capture.h"
 #include "recovery_point.h"
 
@@ -232,6 +232,9 @@ static bool find_function(int index, const char *name) {
 }
 
 static bool find_condition_locks(void) {
+    if (condition_locks[0].low != 0 && condition_locks[1].low != 0) {
+        return true;
+    }
     bool has_first = find_function(0, "$s10Foundation15NSConditionLockC4lock6beforeSb0A10Essentials4DateV_tF");
     bool has_second = find_function(1, "$s10Foundation15NSConditionLockC4lock13whenCondition6beforeSbSi_0A10Essentials4DateVtF");
     return has_first && has_second;

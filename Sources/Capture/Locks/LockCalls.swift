@@ -60,6 +60,7 @@ final class LockCalls {
         self.isPartial = isPartial
         // A static standard library is called without a stub.
         var stubs = Self.definitions(in: file)
+        file.forgetSymbols()
         guard !places.isEmpty || !stubs.isEmpty else {
             self.stubs = [:]
             starts = []

@@ -149,11 +149,9 @@ extension BoundaryHost.Opener {
         guard let monitor = stallMonitor.monitor else { return }
         TaskPool.setBell { HostRunLoop.Progress.WatcherBell.ring() }
         do {
-            for index in 0..<TaskPool.mostWorkers {
-                try monitor.watchWorker {
-                    let sight = TaskPool.worker(index)
-                    return StallMonitor.WorkerSight(number: sight.number, thread: sight.thread, isBusy: sight.isBusy)
-                }
+            try monitor.watchWorkers(TaskPool.mostWorkers) { index in
+                let sight = TaskPool.worker(index)
+                return StallMonitor.WorkerSight(number: sight.number, thread: sight.thread, isBusy: sight.isBusy)
             }
         } catch {
             logger.error("stalls of tasks are not watched: \(error)")

@@ -30,8 +30,8 @@ package struct SpoolContents: Sendable {
 
     /// More than any spool file has.
     package static let maximumSize = 16 * 1024 * 1024
-    private static let maximumEntries = 4096
-    private static let maximumEntrySize = 65536
+    static let maximumEntries = 4096
+    static let maximumEntrySize = 65536
 
     /// The process.
     package var process: SpoolProcess
@@ -100,7 +100,7 @@ package struct SpoolContents: Sendable {
         SpoolProcess(try header(RecordBytes(bytes[...])))
     }
 
-    private static func header(_ file: RecordBytes) throws(Malformed) -> RecordView<HFSpoolHeader> {
+    static func header(_ file: RecordBytes) throws(Malformed) -> RecordView<HFSpoolHeader> {
         let header = RecordView<HFSpoolHeader>(file)
         guard header.text(\.magic) == HF_SPOOL_MAGIC else {
             throw Malformed(description: "not a spool file, or one whose process died before it was ready")

@@ -122,7 +122,7 @@ package enum RecentFaults {
             var found: [RecentFault] = []
             for (_, name) in files.sorted(by: { $0.start > $1.start }).prefix(mostFiles) where found.count < limit {
                 guard let file = try? directory.open(name), isOwn(file),
-                    let bytes = try? file.readAll(limit: SpoolContents.maximumSize),
+                    let bytes = SpoolDigest.bytes({ file.bytes(at: $0, count: $1) }),
                     let contents = try? SpoolContents(bytes: bytes), contents.process.name == self.name,
                     contents.process.executable == executable
                 else { continue }

@@ -5,7 +5,6 @@
 
 #include "runtime_state.h"
 
-#include <dlfcn.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -16,44 +15,38 @@
 
 // By the loader, which makes it: the same call that the compiler emits for a variable of the library.
 
-/// A library's module in the loader's table of thread-local storage (ELF Handling For Thread-Local Storage, Drepper, 3.4.2).
+/// A library's module in the loader's table of thread-local storage (ELF Handling For Thread-Local Storage, Drepper, 3.4.2). With a static
+/// standard library its storage is a part of the program's.
 typedef struct Module {
-    const void *image;
+    uintptr_t address;
     size_t number;
     size_t words;
 } Module;
 
-static int find_size(struct dl_phdr_info *info, size_t size, void *result) {
+static int is_module(struct dl_phdr_info *info, size_t size, void *result) {
     (void)size;
     Module *module = result;
-    if (info->dlpi_addr != (ElfW(Addr))(uintptr_t)module->image) {
-        return 0;
-    }
+    bool has_address = false;
+    size_t words = 0;
     for (int i = 0; i < info->dlpi_phnum; i += 1) {
-        if (info->dlpi_phdr[i].p_type == PT_TLS) {
-            module->words = info->dlpi_phdr[i].p_memsz / sizeof(uintptr_t);
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + header->p_vaddr;
+        has_address = has_address ||
+                      (header->p_type == PT_LOAD && module->address >= start && module->address - start < header->p_memsz);
+        if (header->p_type == PT_TLS) {
+            words = header->p_memsz / sizeof(uintptr_t);
         }
     }
-    return 1;
+    if (has_address) {
+        module->number = info->dlpi_tls_modid;
+        module->words = words;
+    }
+    return has_address;
 }
 
 static bool find_module(const void *address, Module *module) {
-    Dl_info library;
-    Dl_info program;
-    if (dladdr(address, &library) == 0 || dladdr((const void *)find_size, &program) == 0) {
-        return false;
-    }
-    // With a static standard library its storage is a part of the program's, which has no name (dlopen(3)).
-    bool is_program = library.dli_fbase == program.dli_fbase;
-    void *handle = dlopen(is_program ? NULL : library.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    if (handle == NULL) {
-        return false;
-    }
-    *module = (Module){.image = library.dli_fbase};
-    int error = dlinfo(handle, RTLD_DI_TLS_MODID, &module->number);
-    dlclose(handle);
-    dl_iterate_phdr(find_size, module);
-    return error == 0 && module->number != 0 && module->words > 0;
+    *module = (Module){.address = (uintptr_t)address};
+    return dl_iterate_phdr(is_module, module) != 0 && module->number != 0 && module->words > 0;
 }
 
 /// The modules that were asked for, by an address in them: those of the two runtime libraries. A process never unloads them: they are of
@@ -74,7 +67,7 @@ bool hf_find_library_storage(const void *address, HFLibraryStorage *storage) {
         }
     }
     if (module.number == 0) {
-        // 100 us, which a thread that takes the place of another one should not have to spend.
+        // Looks at every library, which a thread that takes the place of another one should not have to do.
         if (!find_module(address, &module)) {
             return false;
         }

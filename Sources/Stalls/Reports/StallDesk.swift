@@ -122,7 +122,7 @@ final class StallDesk: @unchecked Sendable {
     private func readImages(_ stall: OngoingStall) {
         let version = capture.imagesVersion
         guard version != imagesVersion else { return }
-        images = (try? SpoolContents.images(bytes: capture.spoolBytes())) ?? stall.process.images
+        images = (try? SpoolContents.images(bytes: capture.spoolHead())) ?? stall.process.images
         imagesVersion = version
     }
 }

@@ -96,7 +96,7 @@ package final class DeadlineWatch: Sendable {
         let entry = WatchedDeadline(loop, table) { [self] progress, reading, deadline in
             thread.perform { [self] in end(progress, reading, deadline) }
         }
-        try StallWatcher.shared.add(entry)
+        try StallWatcher.shared.add([entry])
         entries.withLock { entries in
             entries.removeAll { $0.isGone }
             entries.append(entry)

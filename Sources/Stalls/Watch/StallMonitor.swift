@@ -66,7 +66,7 @@ public final class StallMonitor: Sendable {
     /// - Throws: The error of pthread_create(3), if this is the first watch in the process; `notSupported` in a forked child.
     public func watch(_ loop: HostRunLoop, rule: StallRule? = nil) throws(Errno) {
         stopWatching(loop)
-        try add(WatchedLoop(loop), rule)
+        try add([WatchedLoop(loop)], rule)
     }
 
     /// Repeatedly asks something, such as a dispatch queue or an actor, for an answer.
@@ -114,7 +114,7 @@ public final class StallMonitor: Sendable {
         let interval = min(max(interval, .milliseconds(10)), .seconds(86_400)).saturatingNanoseconds
         let poster = StallWatcher.shared.poster
         try poster.start()
-        try add(WatchedPing(label, interval, answerer, poster, post), rule)
+        try add([WatchedPing(label, interval, answerer, poster, post)], rule)
     }
 
     /// What a thread that runs jobs of tasks does at a moment.
@@ -134,12 +134,14 @@ public final class StallMonitor: Sendable {
         }
     }
 
-    /// Watches a thread that runs jobs of tasks; it rings when it begins to work after it slept (`WatcherBell`).
+    /// Watches threads that run jobs of tasks; they ring when they begin to work after they slept (`WatcherBell`).
     ///
-    /// - Parameter look: Says what the thread does. Called on the watcher's thread.
+    /// - Parameters:
+    ///   - count: How many threads there may be.
+    ///   - look: Says what one of them does. Called on the watcher's thread.
     /// - Throws: The error of pthread_create(3), if this is the first watch in the process; `notSupported` in a forked child.
-    package func watchWorker(_ look: @escaping @Sendable () -> WorkerSight) throws(Errno) {
-        try add(WatchedWorker(look), nil)
+    package func watchWorkers(_ count: Int, _ look: @escaping @Sendable (_ index: Int) -> WorkerSight) throws(Errno) {
+        try add((0..<count).map { index in WatchedWorker { look(index) } }, nil)
     }
 
     /// Stops watching a loop; the end of a stall in progress is not announced.
@@ -157,10 +159,10 @@ public final class StallMonitor: Sendable {
         remove { _ in true }
     }
 
-    private func add(_ subject: any WatchedSubject, _ rule: StallRule?) throws(Errno) {
-        let entry = WatchedEntry(subject, rule ?? self.rule, isDirect: isDirect, handler)
-        try StallWatcher.shared.add(entry)
-        entries.withLock { $0.append(entry) }
+    private func add(_ subjects: [any WatchedSubject], _ rule: StallRule?) throws(Errno) {
+        let added = subjects.map { WatchedEntry($0, rule ?? self.rule, isDirect: isDirect, handler) }
+        try StallWatcher.shared.add(added)
+        entries.withLock { $0 += added }
         // Removes loops that no longer exist, because nobody can name them any more.
         remove { $0.subject == nil }
     }

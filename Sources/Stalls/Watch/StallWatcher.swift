@@ -43,10 +43,10 @@ final class StallWatcher: Sendable {
         announceChange()
     }
 
-    /// Starts watching something.
+    /// Starts watching some subjects.
     ///
     /// - Throws: The error of pthread_create(3); `notSupported` in a forked child, which has none of the threads.
-    func add(_ entry: any WatcherEntry) throws(Errno) {
+    func add(_ entries: [any WatcherEntry]) throws(Errno) {
         guard ForkCount.current == fork else { throw .notSupported }
         try notifier.start()
         try state.withLock { state throws(Errno) in
@@ -54,7 +54,7 @@ final class StallWatcher: Sendable {
                 try DetachedThread.start(name: "holdfast-stalls") { self.run() }
                 state.isStarted = true
             }
-            state.entries.append(entry)
+            state.entries += entries
         }
         announceChange()
     }

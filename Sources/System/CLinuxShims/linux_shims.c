@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <locale.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
@@ -136,3 +137,5 @@ int hf_character_columns(uint32_t character) {
     uselocale(previous);
     return columns;
 }
+
+void hf_return_free_memory(void) { malloc_trim(0); }

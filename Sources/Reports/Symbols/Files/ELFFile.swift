@@ -161,13 +161,25 @@ package final class ELFFile {
     }
 
     /// The symbols and their names, read once: a large program has tens of megabytes of them, and is asked about more than one thing.
-    private lazy var symbols: (table: [UInt8], names: [UInt8]) = {
+    private var symbols: (table: [UInt8], names: [UInt8]) {
+        if let readSymbols { return readSymbols }
+        let symbols = readSymbolTable()
+        readSymbols = symbols
+        return symbols
+    }
+
+    private var readSymbols: (table: [UInt8], names: [UInt8])?
+
+    /// Frees what was read of them, for a file that is kept for something else.
+    package func forgetSymbols() { readSymbols = nil }
+
+    private func readSymbolTable() -> (table: [UInt8], names: [UInt8]) {
         let tables = [SHT_SYMTAB, SHT_DYNSYM].lazy.map { type in
             self.sections.first { $0.header.sh_type == UInt32(type) }
         }
         guard let table = tables.compactMap(\.self).first else { return ([], []) }
         return (contents(of: table), contents(linkedFrom: table))
-    }()
+    }
 
     // MARK: The debug file's name
 

@@ -60,6 +60,9 @@ void hf_futex_wait_until(const uint32_t *_Nonnull word, uint32_t value, int64_t 
 /// Keeps `errno`. Safe to call from a signal handler.
 void hf_futex_wake(const uint32_t *_Nonnull word, int count);
 
+/// Gives free memory of malloc(3) back to the kernel: malloc_trim(3), which the Glibc overlay has not.
+void hf_return_free_memory(void);
+
 /// Prefetches three cache lines from an address on, without waiting; never faults. Safe to call from a signal handler.
 static inline void hf_prefetch_lines(uintptr_t address) {
     __builtin_prefetch((const void *)address, 1);
