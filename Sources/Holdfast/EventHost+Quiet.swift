@@ -32,6 +32,8 @@ extension EventHost {
         // Quiet: the loop is about to sleep, and the sweep has found it clean.
         let quiet = HostRunLoop.Observer(ofHost: "restart when quiet", activities: .beforeWaiting) { [weak self] _, _ in
             guard let self, !self.needsSweep, self.loop.nesting == 1, self.isQuiet() else { return }
+            // Else the process would write the report of the fault while everybody waits for the next one.
+            guard self.writer.isIdle else { return self.writer.whenIdle { [loop = self.loop] in loop.wakeUp() } }
             self.planRestart(mayWait: true)
         }
         loop.add(quiet, to: .default)

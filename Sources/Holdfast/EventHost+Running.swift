@@ -16,6 +16,8 @@ extension EventHost {
     public func run() {
         beginServing()
         if !isStopping { notifier.noteReady(on: loop) }
+        // The program has started: what a verdict needs is read now.
+        writer.hasten()
         while !isStopping { serveOnce() }
         endServing()
     }

@@ -253,7 +253,10 @@ public final class EventHost {
             keepsOwn: Self.isStarting,
             logger: configuration.logger
         ) { [weak self] in
-            if let self { prepareRestart(isHealthy: isHealthy) }
+            guard let self else { return }
+            prepareRestart(isHealthy: isHealthy)
+            // A server of the program's listens: it has started.
+            writer.hasten()
         }
         sayHowItStarted()
     }

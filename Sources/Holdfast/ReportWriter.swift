@@ -52,7 +52,10 @@ final class ReportWriter: Sendable {
     private let details = FaultDetails()
     private let logger: Logger
     private let prepare: @Sendable () -> Void
-    private let hasten: @Sendable () -> Void
+    /// Has what `prepare` may put off done now.
+    ///
+    /// Callable from any thread.
+    let hasten: @Sendable () -> Void
     /// The spool of the process before this one, if that had no file.
     private let inherited: [UInt8]?
     /// Whether the log has the lines of that spool.
@@ -68,6 +71,8 @@ final class ReportWriter: Sendable {
     private let answers = TaskAnswers()
     /// Ends a rest of the thread.
     private let hurry = Semaphore()
+    /// Called, once, when the writer is idle.
+    private let idle = Mutex<(@Sendable () -> Void)?>(nil)
 
     /// Makes a writer.
     ///
@@ -170,6 +175,22 @@ final class ReportWriter: Sendable {
         return capture.slotsInUse == 0
     }
 
+    /// Whether no record waits to get into the store, or none can.
+    var isIdle: Bool { capture.slotsInUse == 0 || health.isUnusable }
+
+    /// Has a function called, once, when the writer has become idle: on its thread, or at once.
+    ///
+    /// - Parameter tell: The function; it takes the place of an earlier one.
+    func whenIdle(_ tell: @escaping @Sendable () -> Void) {
+        idle.withLock { $0 = tell }
+        tellIdle()
+    }
+
+    private func tellIdle() {
+        guard isIdle else { return }
+        idle.withLock { $0.take() }?()
+    }
+
     /// How many times a failed write is repeated, once a second, before it waits for the next record.
     private static let promptTries = 60
     /// How many records wait if the store cannot be used and the process would lose them anyway: those of the first faults.
@@ -216,6 +237,7 @@ final class ReportWriter: Sendable {
             lookAtSpool(&mends)
             work.start = MonotonicClock.nanoseconds
             failedTries = writeWaiting(&batch, &hasEarly, &work) ? 0 : failedTries + 1
+            tellIdle()
             if !hasFinishedSpool { hasFinishedSpool = finishSpool() }
             rest(from: &work)
         }

@@ -71,10 +71,13 @@ import Testing
         #expect(run.lines == ["value", "resumed 2"])
     }
 
-    @Test func `By default the process goes on after a fault and hands over when it is quiet`() throws {
+    @Test
+    func `By default the process goes on after a fault, and hands over when it is quiet and the report is written`()
+        throws
+    {
         let run = try ProbeRun("restart-when-quiet")
         #expect(run.end == .exited(0))
-        #expect(run.lines == ["going on", "handing over", "restarted 1"])
+        #expect(run.lines == ["going on", "handing over, written true", "restarted 1"])
         #expect(run.reports.map(\.verdict.decision) == [.resume])
     }
 

@@ -78,7 +78,7 @@ extension Probe {
     }
 
     func restartWhenQuiet() {
-        host.onRestart { Probe.say("handing over") }
+        host.onRestart { [host] in Probe.say("handing over, written \(host.flushReports(within: .zero))") }
         perform({ Fault.nilUnwrap.commit() }, { Probe.say("going on") })
         finishNever()
     }
