@@ -414,6 +414,7 @@ final class Generation {
             wasKilledByUs: wasKilled,
             before: before,
             after: after,
+            pressure: [after?.pressure, MemoryPressure.ofMachine()].compactMap(\.self),
             log: kernelLog.entries(of: event.pid, since: child.started),
             isLogReadable: kernelLog.isReadable,
             limits: limits,

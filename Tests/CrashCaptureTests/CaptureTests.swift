@@ -2,6 +2,7 @@ import CrashCapture
 import FaultInjection
 import Foundation
 import Glibc
+import LinuxSystem
 import TestSupport
 import Testing
 

@@ -12,15 +12,14 @@ import Testing
         // Ready when it has spoken: so they speak in their order.
         let script = try folder.write(
             """
-            import os, signal, socket, sys, time
-            def end(n, f):
-                os.write(1, b'stop %s\\n' % sys.argv[1].encode())
-                os._exit(0)
-            signal.signal(signal.SIGTERM, end)
+            import os, signal, socket, sys
+            # Waited for: a handler would not end a sleep that begins just after the signal has come.
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
             os.write(1, b'%s %d\\n' % (sys.argv[1].encode(), os.getpid()))
             n = os.environ['NOTIFY_SOCKET']
             socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'READY=1', '\\0' + n[1:])
-            while True: time.sleep(1000)
+            signal.sigwait([signal.SIGTERM])
+            os.write(1, b'stop %s\\n' % sys.argv[1].encode())
             """,
             to: "program.py"
         )
@@ -153,20 +152,24 @@ import Testing
 
     /// A server that accepts one connection after the other, and says who it is.
     private static let server = """
-        import os, signal, socket, sys
+        import os, select, signal, socket, sys
         s = socket.socket(fileno=3)
-        def end(n, f):
-            print('end', os.getpid(), flush=True)
-            os._exit(0)
-        signal.signal(signal.SIGTERM, end)
+        # A handler would not end an accept that begins just after the signal has come.
+        told, tells = os.pipe()
+        os.set_blocking(tells, False)
+        signal.set_wakeup_fd(tells)
+        signal.signal(signal.SIGTERM, lambda n, f: None)
         if os.path.exists(sys.argv[1]): sys.exit(6)
         n = os.environ['NOTIFY_SOCKET']
         socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'READY=1', '\\0' + n[1:])
         print('up', os.getpid(), flush=True)
-        while True:
-            c, _ = s.accept()
+        s.setblocking(False)
+        while told not in select.select([s, told], [], [])[0]:
+            try: c, _ = s.accept()
+            except BlockingIOError: continue  # The other process has taken it.
             c.sendall(b'%d\\n' % os.getpid())
             c.close()
+        print('end', os.getpid(), flush=True)
         """
 
     @Test func `An upgrade lets the next process take over, and refuses nobody`() throws {

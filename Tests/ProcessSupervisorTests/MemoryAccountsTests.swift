@@ -69,6 +69,24 @@ import Testing
         #expect(accounts.isCutOff)
     }
 
+    @Test func `The pressure is that of the own group, if somebody waits`() throws {
+        let folder = try TemporaryFolder()
+        let pressure =
+            "some avg10=12.50 avg60=2.00 avg300=0.10 total=9\nfull avg10=3.25 avg60=1.00 avg300=0.05 total=4\n"
+        let files = [
+            "proc/7/cgroup": "0::/a\n", "proc/self/mountinfo": "30 24 0:26 / /c rw - cgroup2 cgroup2 rw\n",
+            "c/a/memory.events.local": "oom 0\n", "c/a/memory.pressure": pressure,
+        ]
+        for (name, text) in files { try Self.write(text, "\(folder.path)/\(name)") }
+        let found = try #require(MemoryAccounts(pid: 7, root: folder.path)?.pressure)
+        #expect(found.line.hasPrefix("memory pressure of control group /a: "))
+        #expect(found.line.hasSuffix("some tasks waited 12.50 %, and all of them 3.25 %"))
+        let nobody = "some avg10=0.00 avg60=2.00 avg300=0.10 total=9\n"
+        for text in [nobody, "", "some", "some avg10=\n", "some avg10=x\nfull avg10=1.00\n"] {
+            #expect(MemoryPressure(text, of: "it") == nil)
+        }
+    }
+
     @Test func `Where nothing is accounted there are no accounts`() throws {
         let folder = try TemporaryFolder()
         #expect(MemoryAccounts(pid: 7, root: folder.path) == nil)

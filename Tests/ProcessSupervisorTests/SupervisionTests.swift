@@ -31,11 +31,11 @@ import Testing
 
     @Test func `Every other signal that can be caught is passed on`() throws {
         let script = """
-            import os, signal, time
+            import os, signal
             numbers = [n for n in range(1, 65) if n not in (2, 3, 9, 15, 17, 18, 19, 32, 33)]
-            for n in numbers: signal.signal(n, lambda n, f: os.write(1, b'%d\\n' % n))
+            signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
             os.write(1, b'up %d\\n' % len(numbers))
-            while True: time.sleep(1000)
+            while True: os.write(1, b'%d\\n' % signal.sigwait(numbers))
             """
         let supervised = try Supervised([], ["python3", "-c", script])
         let count = try supervised.nextPid()
@@ -62,6 +62,21 @@ import Testing
         #expect(try supervised.order("stop").output == "stopped\n")
         #expect(try supervised.process.wait() == .exited(143))
         #expect(try supervised.order("status").end == .exited(69))
+    }
+
+    @Test func `A status that is watched tells of the next process, and ends with the supervisor`() throws {
+        let supervised = try Supervised(["--name", "waiter"], waiter)
+        let first = try supervised.nextPid()
+        let watch = try ChildProcess(
+            BuiltProduct.path(of: "holdfast"),
+            ["status", "--watch", "--store", supervised.store.path]
+        )
+        #expect(try watch.output.next()?.contains("waiter: ready, pid \(first), ") == true)
+        #expect(try supervised.order("restart", ["waiter"]).end == .exited(0))
+        let second = try supervised.nextPid()
+        while try !#require(try watch.output.next()).contains("waiter: ready, pid \(second), ") {}
+        supervised.process.kill(SIGTERM)
+        #expect(try watch.wait() == .exited(69))
     }
 
     @Test func `A reload is a signal where the program knows one`() throws {

@@ -10,6 +10,7 @@ enum OrderCommand {
             var store: String?
             var control: String?
             var isJSON = false
+            var isWatched = false
         }
         let wish = Wish()
         var options = Options()
@@ -17,7 +18,12 @@ enum OrderCommand {
         options.add("--control", "PATH", "the socket of the supervisor; found in the store by default") {
             wish.control = $0
         }
-        if order == .status { options.add("--json", nil, "the answer as it is") { _ in wish.isJSON = true } }
+        if order == .status {
+            options.add("--json", nil, "the answer as it is") { _ in wish.isJSON = true }
+            options.add("--watch", nil, "goes on saying it, until Ctrl-C: a live view in a terminal") { _ in
+                wish.isWatched = true
+            }
+        }
         let usage = "holdfast \(order.rawValue) [options]\(order == .stop ? "" : " [PROGRAM]")"
         if arguments.contains("--help") || arguments.contains("-h") {
             print("Usage: \(usage)\n\n\(options.help)")
@@ -34,7 +40,11 @@ enum OrderCommand {
                 program: rest.first
             )
             let isForPeople = order == .status && !wish.isJSON
-            print(try client.ask(ControlRequest(isForPeople ? .describe : order, program: rest.first)))
+            let request = ControlRequest(isForPeople ? .describe : order, program: rest.first)
+            if wish.isWatched {
+                try StatusView().run { () throws(ControlClient.Failure) in try client.ask(request) }
+            }
+            print(try client.ask(request))
             return 0
         } catch {
             complain(error.description)

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import LinuxSystem
 internal import Symbolication
 
 /// The parts of a report that are said in words.

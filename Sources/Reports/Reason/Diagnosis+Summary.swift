@@ -1,3 +1,5 @@
+internal import LinuxSystem
+
 /// One line for every class of fault.
 extension FaultPlace {
     func summary(of fault: FaultClass) -> String {

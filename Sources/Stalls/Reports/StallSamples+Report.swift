@@ -1,4 +1,5 @@
 internal import CrashReports
+internal import LinuxSystem
 internal import RunLoops
 internal import Symbolication
 

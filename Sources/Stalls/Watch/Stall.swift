@@ -1,5 +1,6 @@
 package import CrashCapture
 internal import CrashReports
+internal import LinuxSystem
 public import RunLoops
 
 /// A period in which a loop or a queue made no progress.

@@ -74,8 +74,9 @@ final class ControlServer {
         let packet = unsafe bytes.withUnsafeMutableBytes { buffer in
             unsafe try? PacketSocket.receive(into: buffer, from: number)
         }
+        // Nobody wants them, also with a message of no bytes, which is no end.
+        for descriptor in packet?.1.descriptors ?? [] { _ = Glibc.close(descriptor) }
         guard let (count, extras) = packet, count > 0 else { return drop(number) }
-        for descriptor in extras.descriptors { _ = Glibc.close(descriptor) }
         let answer = Answer(number)
         guard let sender = extras.credentials, sender.user == geteuid() || sender.user == 0 else {
             return answer.fail("only the user of the supervisor and root may ask")

@@ -95,6 +95,7 @@ struct DeathRecord: Sendable {
                     + "killed \(change(group.kills, was?.kills))\(peak)\(limit)"
             )
         }
+        lines += facts.pressure.map(\.line)
         if let limits = facts.limits {
             let named: [(String, UInt64?)] = [
                 ("processor seconds", limits.processorSeconds), ("file size", limits.fileSize),

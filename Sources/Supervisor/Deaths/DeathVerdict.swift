@@ -77,6 +77,8 @@ struct DeathFacts: Sendable {
     var wasKilledByUs = false
     var before: MemoryAccounts?
     var after: MemoryAccounts?
+    /// Who waited for memory when it ended.
+    var pressure: [MemoryPressure] = []
     /// What the kernel's log says of it.
     var log: [KernelLogEntry] = []
     var isLogReadable = false

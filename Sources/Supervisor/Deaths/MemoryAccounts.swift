@@ -33,6 +33,13 @@ struct MemoryAccounts: Sendable, Equatable {
         accounts.version == other.version && accounts.groups == other.groups && accounts.isCutOff == other.isCutOff
     }
 
+    /// How much its own group waits for memory at this moment (v2); nil if it does not, or the kernel does not say.
+    var pressure: MemoryPressure? {
+        guard version == 2, let path = groups.first?.path else { return nil }
+        let file = "\(root)\(mount.point)\(path == "/" ? "" : path)/memory.pressure"
+        return SmallFile.text(file).flatMap { MemoryPressure($0, of: "control group \(path)") }
+    }
+
     /// Reads them once more when the process has ended.
     ///
     /// - Parameter pid: The process, whose end was not taken yet.

@@ -30,7 +30,7 @@ enum ThreadPlaces {
             var parts = ["thread \(thread) \"\(word("comm") ?? "")\""]
             if let state = state(place) { parts.append(state) }
             if let call = word("syscall")?.split(separator: " ").first, call != "running" {
-                parts.append("system call \(call)")
+                parts.append("system call \(Int(call).flatMap(SystemCallNames.name) ?? String(call))")
             }
             if let wait = word("wchan"), wait != "0", !wait.isEmpty { parts.append("in \(wait)") }
             return parts.joined(separator: ", ")
