@@ -144,6 +144,15 @@ struct ReportBatch {
         if groups.count < Self.mostGroups { groups[id] = group }
     }
 
+    /// Whether symbols of the images are in memory.
+    private(set) var hasSymbols = false
+
+    /// Frees them; the next report has them read again.
+    mutating func forgetSymbols() {
+        builder?.forgetSymbols()
+        hasSymbols = false
+    }
+
     private mutating func report(
         of record: FaultRecord,
         _ version: UInt32,
@@ -151,6 +160,7 @@ struct ReportBatch {
         _ context: (Int) -> [UInt8]?
     ) throws -> CrashReport {
         var record = record
+        hasSymbols = true
         record.context = context(record.number).flatMap(FaultContext.init(bytes:))
         // The images may have changed since the last report. Their table is copied only if it has changed, or if an address lies in no
         // image.

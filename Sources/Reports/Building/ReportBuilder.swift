@@ -164,6 +164,13 @@ package final class ReportBuilder {
         return report
     }
 
+    /// Frees what it read of the images' files; the next record has it read again.
+    package func forgetSymbols() {
+        images = []
+        symbolicator = Symbolicator(images: [])
+        files.closeAll()
+    }
+
     func use(_ images: [CrashReport.Image]) {
         guard images != self.images else { return }
         self.images = images

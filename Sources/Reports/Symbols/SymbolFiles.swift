@@ -48,6 +48,12 @@ package final class SymbolFiles {
         sources[Key(image)]
     }
 
+    /// Closes them; those that are asked for again are opened again.
+    package func closeAll() {
+        opened.removeAll()
+        debugBytes = 0
+    }
+
     private func open(_ image: SymbolImage) -> ImageSymbols? {
         let key = Key(image)
         let files = finder.files(of: image)
