@@ -34,7 +34,11 @@ struct StatusView {
         }
     }
 
+    /// Ends the process if nobody reads any more, and SIGPIPE is ignored.
     private func write(_ text: String) {
-        _ = unsafe Array(text.utf8).withUnsafeBytes { unsafe Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+        let count = unsafe Array(text.utf8).withUnsafeBytes {
+            unsafe Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count)
+        }
+        if count < 0, errno != EINTR { exit(ExitCode.failed) }
     }
 }
