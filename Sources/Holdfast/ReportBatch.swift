@@ -145,13 +145,10 @@ struct ReportBatch {
     }
 
     /// Whether symbols of the images are in memory.
-    private(set) var hasSymbols = false
+    var hasSymbols: Bool { builder?.hasSymbols == true }
 
     /// Frees them; the next report has them read again.
-    mutating func forgetSymbols() {
-        builder?.forgetSymbols()
-        hasSymbols = false
-    }
+    func forgetSymbols() { builder?.forgetSymbols() }
 
     private mutating func report(
         of record: FaultRecord,
@@ -160,7 +157,6 @@ struct ReportBatch {
         _ context: (Int) -> [UInt8]?
     ) throws -> CrashReport {
         var record = record
-        hasSymbols = true
         record.context = context(record.number).flatMap(FaultContext.init(bytes:))
         // The images may have changed since the last report. Their table is copied only if it has changed, or if an address lies in no
         // image.

@@ -225,7 +225,7 @@ final class ReportWriter: Sendable {
             if hasEarly {
                 details.news.wait(atMost: .milliseconds(20))
             } else if failedTries == 0 {
-                waitForWork(&batch)
+                waitForWork(batch)
             } else if failedTries > Self.promptTries {
                 wake.wait(atMost: .seconds(60))
             }
@@ -246,7 +246,7 @@ final class ReportWriter: Sendable {
     /// How long symbols are kept for the next report, in nanoseconds: reading them takes 0.1 s, and they may take 100 MB.
     private static let symbolTime: Int64 = 10_000_000_000
 
-    private func waitForWork(_ batch: inout ReportBatch) {
+    private func waitForWork(_ batch: ReportBatch) {
         guard batch.hasSymbols else { return wake.wait() }
         let end = MonotonicClock.nanoseconds + Self.symbolTime
         wake.wait(atMost: .nanoseconds(Self.symbolTime))

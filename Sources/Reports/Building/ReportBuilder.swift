@@ -164,7 +164,10 @@ package final class ReportBuilder {
         return report
     }
 
-    /// Frees what it read of the images' files; the next record has it read again.
+    /// Whether what it read of the images' files is in memory.
+    package var hasSymbols: Bool { namesFunctions && !images.isEmpty }
+
+    /// Frees that; the next record has it read again.
     package func forgetSymbols() {
         images = []
         symbolicator = Symbolicator(images: [])

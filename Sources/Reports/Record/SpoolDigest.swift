@@ -28,14 +28,12 @@ enum SpoolDigest {
         }
         guard taken > 0 else { return nil }
         let hasContext = header.context_offset > 0 && context.count == RecordView<HFContextArea>.size
-        let contextOffset = hasContext ? bytes.count : 0
-        bytes += context
         set(\.slot_offset, UInt32(slotOffset), in: &bytes)
         set(\.slot_count, taken, in: &bytes)
-        set(\.context_offset, UInt32(contextOffset), in: &bytes)
+        set(\.context_offset, UInt32(hasContext ? bytes.count : 0), in: &bytes)
         set(\.context_size, UInt32(hasContext ? context.count : 0), in: &bytes)
         for field in [\HFSpoolHeader.image_count, \.snapshot_count, \.memory_count] { set(field, 0, in: &bytes) }
-        return bytes
+        return hasContext ? bytes + context : bytes
     }
 
     private static func set(_ field: KeyPath<HFSpoolHeader, UInt32>, _ value: UInt32, in bytes: inout [UInt8]) {
