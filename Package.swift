@@ -335,7 +335,7 @@ let package = Package(
         ),
         testSupport("AllocationCounter"),
         testSupport("CFrameProbe"),
-        testSupport("RecoveryTestSupport", ["CRecoveryPoint"]),
+        testSupport("RecoveryTestSupport", ["CRecoveryPoint", "CTaskPool"]),
         testProgram("allocation-probe", ["AllocationCounter", "CRecoveryPoint", "RunLoops", system]),
         testProgram("main-loop-probe", ["RunLoops", "LinuxSystem", system]),
         testProgram("message-probe", ["RunLoops", system]),
@@ -442,7 +442,10 @@ let package = Package(
             ],
             exclude: ["Scripts"]
         ),
-        tests("TaskBoundariesTests", ["TaskBoundaries", "CTaskPool", "LinuxSystem", "TestSupport"]),
+        tests(
+            "TaskBoundariesTests",
+            ["TaskBoundaries", "CTaskPool", "LinuxSystem", "RecoveryTestSupport", "TestSupport"]
+        ),
         tests(
             "StallDetectionTests",
             [

@@ -371,6 +371,8 @@ final class CrashThread: @unchecked Sendable {
                 judge.reachEnd()
             } else if hf_task_pool_is_runner(programCounter) {
                 judge.add(.runner)
+            } else if hf_task_pool_is_memory_code(address) {
+                judge.add(.other)
             } else {
                 let found = classify(address)
                 judge.add(found)
@@ -411,7 +413,7 @@ final class CrashThread: @unchecked Sendable {
     }
 
     private func isOfTaskRuntime(_ address: UInt64) -> Bool {
-        if awaitChain.runtime.contains(address) { return true }
+        if awaitChain.runtime.contains(address) || hf_task_pool_is_memory_code(address) { return true }
         // Not `==`: see `run`.
         return if case .taskRuntime = inspection.origin(address) { true } else { false }
     }

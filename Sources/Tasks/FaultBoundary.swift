@@ -52,6 +52,10 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
         unsafe scope.pointee.owner = Unmanaged.passUnretained(self).toOpaque()
         let words = unsafe unsafeBitCast(asUnownedTaskExecutor(), to: (UInt64, UInt64).self)
         unsafe scope.pointee.executor = words
+        unsafe scope.pointee.cancel = { owner in
+            guard let owner = unsafe owner else { return }
+            unsafe Unmanaged<FaultBoundary>.fromOpaque(owner).takeUnretainedValue().cancel()
+        }
     }
 
     deinit {
@@ -77,15 +81,29 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
     ///
     /// - Parameter body: The work. If the caller's task is cancelled, it is, too. It has the caller's task-local values and priority.
     /// - Throws: What the body throws; or what `TaskPool` makes of a fault in it.
+    @inlinable
     package func run(_ body: @escaping @Sendable () async throws -> Void) async throws {
-        try await withTaskCancellationHandler {
-            try await unsafe withUnsafeThrowingContinuation { unsafe start($0, body) }
-        } onCancel: {
-            cancel()
-        }
+        let hearing = hearCancellation()
+        defer { hearing.end() }
+        try await unsafe withUnsafeThrowingContinuation { unsafe start($0, body) }
     }
 
-    private func start(
+    /// What tells the boundary that its caller's task is cancelled.
+    @safe
+    @usableFromInline
+    package struct Hearing {
+        fileprivate let record: UnsafeMutableRawPointer?
+
+        /// No more, from now on.
+        @usableFromInline
+        func end() { unsafe hf_task_scope_ignore_cancel(record) }
+    }
+
+    @usableFromInline
+    func hearCancellation() -> Hearing { unsafe Hearing(record: hf_task_scope_hear_cancel(scope)) }
+
+    @usableFromInline
+    func start(
         _ caller: UnsafeContinuation<Void, any Error>,
         _ body: @escaping @Sendable () async throws -> Void
     ) {

@@ -363,6 +363,7 @@ import Testing
             ("mutex", "a function that holds a lock"), ("pthread-mutex", "a lock that the callout took is still held"),
             ("critical", "inside a critical section"), ("memory", "the policy does not resume memory faults"),
             ("allocator", "the policy does not resume memory faults"), ("budget", "faults"),
+            ("task-memory", "it happened inside a library"),
         ]
     )
     func `What would leave something broken ends the process, and the report says why`(

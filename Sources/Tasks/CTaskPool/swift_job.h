@@ -49,4 +49,9 @@ extern HF_SWIFTCALL void swift_job_run_on_task_executor(HFJob *job, uint64_t ide
 
 extern HF_SWIFTCALL const HFJob *swift_task_getCurrent(void) __attribute__((weak));
 
+/// What withTaskCancellationHandler(operation:onCancel:) is made of (swift/stdlib/public/Concurrency/TaskCancellation.swift).
+typedef HF_SWIFTCALL void (*HFCancellationHandler)(__attribute__((swift_context)) void *context);
+extern HF_SWIFTCALL void *swift_task_addCancellationHandler(HFCancellationHandler handler, void *context) __attribute__((weak));
+extern HF_SWIFTCALL void swift_task_removeCancellationHandler(void *record) __attribute__((weak));
+
 #endif

@@ -466,8 +466,8 @@ WORKER_CODE static void *hf_task_worker_run(void *argument) {
         }
         if (searches) {
             searches = false;
-            if (atomic_fetch_sub(&searchers, 1) == 1) {
-                // There may be more where this came from.
+            if (atomic_fetch_sub(&searchers, 1) == 1 && has_work()) {
+                // Who published it saw a searcher, and woke nobody.
                 announce();
             }
         }

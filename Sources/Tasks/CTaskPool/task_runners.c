@@ -8,6 +8,7 @@
 
 #include "job_state.h"
 #include "swift_job.h"
+#include "task_memory.h"
 
 enum { runner_count = 2 };
 
@@ -47,6 +48,7 @@ bool hf_task_pool_note_runners(void) {
     if (scope == NULL || !hf_job_state_find(scope->executor)) {
         return false;
     }
+    hf_task_memory_try();
     atomic_store(&runners[0], addresses[count - 2]);
     atomic_store(&runners[1], outer);
     return true;

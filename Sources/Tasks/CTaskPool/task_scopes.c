@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "job_queue.h"
+#include "swift_job.h"
 
 enum { list_count = 16 };
 
@@ -87,4 +88,21 @@ size_t hf_task_scopes_copy(HFOpenScope *scopes, size_t capacity, void (*retain)(
         hf_queue_unlock(&list->lock);
     }
     return count;
+}
+
+static HF_SWIFTCALL void cancel_owner(__attribute__((swift_context)) void *context) {
+    const HFTaskScope *scope = context;
+    scope->cancel(scope->owner);
+}
+
+// By themselves, because withTaskCancellationHandler(operation:onCancel:) is not inlined: it and its closures are four frames of every boundary.
+
+void *hf_task_scope_hear_cancel(HFTaskScope *scope) {
+    return swift_task_addCancellationHandler(cancel_owner, scope);
+}
+
+void hf_task_scope_ignore_cancel(void *record) {
+    if (record != NULL) {
+        swift_task_removeCancellationHandler(record);
+    }
 }

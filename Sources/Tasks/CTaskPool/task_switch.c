@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "job_state.h"
+#include "task_memory.h"
 #include "task_pool.h"
 
 _Thread_local const HFJob *hf_task_settled HF_THREAD_WORD;
@@ -61,6 +62,7 @@ HIDDEN void hf_task_settle(void) {
 void hf_task_pool_settle_tasks(void) {
     if (hf_job_state_places(&hf_task_place, &hf_record_place)) {
         atomic_store_explicit(&are_known, true, memory_order_release);
+        hf_task_memory_use();
     }
 }
 

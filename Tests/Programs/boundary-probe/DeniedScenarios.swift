@@ -20,6 +20,12 @@ private final class Guarded: Sendable {
     }
 }
 
+/// Takes memory of its task.
+@inline(never) @concurrent private func deeper() async -> Int {
+    await Task.yield()
+    return 1
+}
+
 /// Faults after which the process must not go on.
 let denied: [String: @Sendable (Int) async throws -> Void] = [
     "actor": { _ in
@@ -52,6 +58,16 @@ let denied: [String: @Sendable (Int) async throws -> Void] = [
         await attempt("memory") {
             Fault.wildPointer.commit()
             return 0
+        }
+    },
+    "task-memory": { _ in
+        await attempt("task memory") {
+            // Its newest piece (task_memory.h).
+            withUnsafeCurrentTask { task in
+                let place = unsafe unsafeBitCast(task, to: UInt.self) + 0x70
+                unsafe UnsafeMutablePointer<UInt>(bitPattern: place)?.pointee = 0x10
+            }
+            return await deeper()
         }
     },
     "allocator": { _ in

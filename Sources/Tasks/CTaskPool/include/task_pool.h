@@ -41,6 +41,8 @@ typedef struct HFTaskScope {
     const HFTaskLabel *_Nonnull label;
     /// The object that it is part of, for whoever hears of an abandoned job.
     void *_Null_unspecified owner;
+    /// Cancels the body: called with the owner, by whoever cancels a caller of hf_task_scope_hear_cancel(), on its thread.
+    void (*_Null_unspecified cancel)(void *_Null_unspecified owner);
     // The rest is that of task_scopes.c.
     /// The task of its body; 0 before it was made.
     uint64_t task;
@@ -73,6 +75,15 @@ void hf_task_scope_set_task(HFTaskScope *_Nonnull scope, uint64_t task);
 
 /// Takes it out of the list, unless it was taken out before. The caller keeps the owner alive. Callable from any thread.
 void hf_task_scope_close(HFTaskScope *_Nonnull scope);
+
+/// Has the scope's `cancel` called when the running task is cancelled; at once if it is already.
+///
+/// Returns what to give to hf_task_scope_ignore_cancel(). It comes from the task's own memory, which is a stack: between the two calls, in one
+/// async function, the task has to give back what it takes. NULL if there is nothing to take back.
+void *_Nullable hf_task_scope_hear_cancel(HFTaskScope *_Nonnull scope);
+
+/// Takes it back, in the same task. When it returns, `cancel` does not run and will not be called.
+void hf_task_scope_ignore_cancel(void *_Nullable record);
 
 /// An open scope.
 typedef struct HFOpenScope {
@@ -147,6 +158,20 @@ void hf_task_pool_settle_tasks(void);
 /// The scope that the running task belongs to, if that is cheap to tell; NULL also if it is not.
 const HFTaskScope *_Nullable hf_task_pool_settled_scope(void);
 
+/// How a task takes memory, and gives it back.
+typedef __attribute__((swiftcall)) void *_Nonnull (*HFTaskAlloc)(size_t size);
+typedef __attribute__((swiftcall)) void (*HFTaskDealloc)(void *_Nonnull piece);
+typedef struct HFTaskMemory {
+    HFTaskAlloc _Nonnull alloc;
+    HFTaskDealloc _Nonnull dealloc;
+} HFTaskMemory;
+
+/// Whether two ways to do so are the same, piece by piece and word by word, and as task_memory.S expects it. To be called within a task.
+bool hf_task_memory_agrees(const HFTaskMemory *_Nonnull runtime, const HFTaskMemory *_Nonnull own);
+
+/// Whether tasks take their memory by the functions of task_memory.S. Safe on any thread.
+bool hf_task_memory_is_used(void);
+
 /// What a worker does.
 typedef struct HFWorkerSight {
     /// Jobs begun and ended: odd while one runs.
@@ -200,6 +225,9 @@ bool hf_task_pool_note_runners(void);
 /// Whether an address is in the functions of a worker that call the runtime: what is outside of them is the thread's beginning. Safe to call
 /// from a signal handler.
 bool hf_task_pool_is_worker_code(uint64_t address);
+
+/// Whether an address is in the functions of task_memory.S. Safe to call from a signal handler.
+bool hf_task_pool_is_memory_code(uint64_t address);
 
 /// Whether an address is a return address in the runtime's functions that run a job of a scope. Safe to call from a signal handler.
 bool hf_task_pool_is_runner(uint64_t address);
