@@ -436,9 +436,8 @@ let package = Package(
         tests(
             "ProcessSupervisorTests",
             [
-                "ProcessSupervisor", "CLinuxShims", "CrashReports", "TestSupport", "holdfast", "crashreport",
-                "echo-server",
-                "holdfast-agent", "standby-server", "async-server",
+                "ProcessSupervisor", "CLinuxShims", "CrashReports", "RecoveryTestSupport", "TestSupport", "holdfast",
+                "crashreport", "echo-server", "holdfast-agent", "standby-server", "async-server",
             ],
             exclude: ["Scripts"]
         ),

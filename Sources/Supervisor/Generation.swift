@@ -358,7 +358,8 @@ final class Generation {
         if self.order == nil {
             self.order = order
             // Before anything is sent: afterwards they are elsewhere.
-            if case .stop = order {} else { threads = ThreadPlaces.lines(of: pid) }
+            // One with Holdfast inside reports its stacks itself, with files and lines.
+            if case .stop = order {} else { threads = ThreadPlaces.lines(ofGroup: pid, hasStacks: !hasHoldfast) }
         }
         startTimer?.invalidate()
         watchdogTimer?.invalidate()

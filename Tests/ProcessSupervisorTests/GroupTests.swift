@@ -215,7 +215,10 @@ import Testing
         #expect(run.end == .exited(134))
         let death = try #require(run.reports.first?.death)
         #expect(death.cause == "probe")
-        #expect(death.evidence.contains { $0.hasPrefix("thread ") && $0.contains("nanosleep") })
+        let thread = try #require(death.evidence.firstIndex { $0.hasPrefix("thread ") && $0.contains("nanosleep") })
+        // Its stack, innermost first.
+        #expect(death.evidence[thread + 1].hasPrefix("  0 ") && death.evidence[thread + 1].contains("nanosleep"))
+        #expect(death.evidence.contains { $0.contains("__libc_start_main in libc.so.6+0x") })
     }
 
     @Test func `Answers of HTTP and of a command are judged`() throws {

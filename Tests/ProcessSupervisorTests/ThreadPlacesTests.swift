@@ -10,7 +10,7 @@ import Testing
         var lines: [String] = []
         // Until it has got there.
         repeat {
-            lines = ThreadPlaces.lines(of: child.pid)
+            lines = ThreadPlaces.lines(ofGroup: child.pid, hasStacks: false)
         } while lines.first.map(isAsleep) != true && !deadline.hasPassed
         #expect(lines.count == 1)
         let line = try #require(lines.first)
@@ -20,6 +20,6 @@ import Testing
     private func isAsleep(_ line: String) -> Bool { line.contains("S (sleeping), system call clock_nanosleep") }
 
     @Test func `A process that is gone has no threads`() {
-        #expect(ThreadPlaces.lines(of: .max) == [])
+        #expect(ThreadPlaces.lines(ofGroup: .max, hasStacks: true) == [])
     }
 }

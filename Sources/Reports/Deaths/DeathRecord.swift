@@ -1,5 +1,6 @@
 internal import FoundationEssentials
 internal import LinuxSystem
+internal import Symbolication
 internal import SystemPackage
 
 /// What `holdfast run` writes of a death into the spool (`Sources/Supervisor/Deaths/DeathRecord.swift`): hostile input, as every record.
@@ -78,7 +79,7 @@ struct DeathRecord: Decodable {
             scope: scope,
             sentence: sentence,
             next: next,
-            evidence: evidence.map(redaction.redact),
+            evidence: evidence.map { redaction.redact(Self.demangled($0)) },
             status: status,
             signal: signalName ?? signal.map { "signal \($0)" },
             dumpedCore: dumpedCore ?? false,
@@ -91,6 +92,17 @@ struct DeathRecord: Decodable {
             peakResident: peakBytes,
             lastOutput: lastOutput.map(redaction.redact)
         )
+    }
+
+    /// A line of evidence; that of a stack's frame, `  3 NAME in IMAGE+0x12`, with the name as the program's source has it.
+    ///
+    /// The supervisor has no demangler: names are what the program that has died says.
+    private static func demangled(_ line: String) -> String {
+        let words = line.split(separator: " ", maxSplits: 2)
+        guard line.hasPrefix("  "), words.count == 3, Int(words[0]) != nil, words[2].hasPrefix("in ") else {
+            return line
+        }
+        return "  \(words[0]) \(Demangler.brief(String(words[1]))) \(words[2])"
     }
 
     /// A report of it alone.

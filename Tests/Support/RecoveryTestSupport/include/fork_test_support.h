@@ -10,6 +10,9 @@ extern "C" {
 /// Forks, and returns 0 in the child, which is killed after half a minute.
 int hf_test_fork(void);
 
+/// Waits for ever in the handler of a signal, on a stack of its own, some calls deep.
+void hf_test_wait_in_handler(void) __attribute__((noreturn));
+
 /// Waits for a child; returns its exit status, or 256 and the number of the signal that ended it, or -1
 /// when there is no such child.
 int hf_test_wait(int child);
