@@ -72,7 +72,8 @@ final class Generation {
     private var stopTimer: HostRunLoop.Timer?
     private var restTimer: HostRunLoop.Timer?
     private var watchdogTimer: HostRunLoop.Timer?
-    private var prober: Prober?
+    /// What asks whether it answers; nil while nobody does.
+    private(set) var prober: Prober?
     private let kernelLog: KernelLog
     private let tell: @MainActor (Generation, Event) -> Void
 

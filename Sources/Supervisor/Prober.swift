@@ -10,7 +10,12 @@ final class Prober {
     private let probe: Probe
     private let name: String
     private let failed: @MainActor (String) -> Void
-    private var failures = 0
+    /// How many questions in a row have had no good answer.
+    private(set) var failures = 0
+    /// What was wrong with the last answer; nil for a good one.
+    private(set) var problem: String?
+    /// Whether there was an answer, or a question without one.
+    private(set) var hasAsked = false
     private var isOver = false
     private var next: HostRunLoop.Timer?
     private var limit: HostRunLoop.Timer?
@@ -73,6 +78,8 @@ final class Prober {
     private func settle(_ problem: String?) {
         guard !isOver, limit != nil else { return }
         close()
+        self.problem = problem
+        hasAsked = true
         failures = problem == nil ? 0 : failures + 1
         if let problem, failures >= probe.failures {
             isOver = true

@@ -254,7 +254,8 @@ package final class Supervisor {
         var message = "STATUS=\(states.joined(separator: ", "))"
         if !isReadyTold, runners.allSatisfy(\.isDone) {
             isReadyTold = true
-            message = "READY=1\n" + message
+            // A wrapper may have started us, which the manager takes for its main process.
+            message = "READY=1\nMAINPID=\(getpid())\n" + message
         }
         manager.tell(message)
     }
@@ -392,7 +393,7 @@ package final class Supervisor {
         case .status: answer.give(report(of: wanted).text)
         case .describe: answer.give(wanted.map(\.description).joined(separator: "\n"))
         case .probe:
-            let notReady = wanted.filter { !$0.isDone }
+            let notReady = wanted.filter { !$0.isDone || $0.current?.prober?.problem != nil }
             if notReady.isEmpty { return answer.give("ready") }
             answer.fail(notReady.map(\.description).joined(separator: "\n"))
         case .stop:
@@ -482,6 +483,7 @@ extension ProgramRunner {
         if let successor { object.add("successor", Int(successor.pid)) }
         if let lastHandOverFailure { object.add("lastUpgradeFailure", lastHandOverFailure) }
         if let statusText = current?.statusText { object.add("status", statusText) }
+        if let probe { object.add("probe", probe) }
         object.add("restarts", count.restarts)
         object.add("earlyEnds", count.earlyEnds)
         if let startsAt {
@@ -491,6 +493,17 @@ extension ProgramRunner {
             object.add("lastEnd", lastVerdict.sentence)
             object.add("lastCause", lastVerdict.cause.rawValue)
         }
+        return object
+    }
+
+    /// How its probe goes; nil without one, and while nothing is asked.
+    private var probe: JSONObject? {
+        guard let prober = current?.prober, let probe = program.probe else { return nil }
+        var object = JSONObject()
+        object.add("state", !prober.hasAsked ? "waiting" : prober.problem == nil ? "good" : "failing")
+        object.add("failures", prober.failures)
+        object.add("allowed", probe.failures)
+        if let problem = prober.problem { object.add("problem", problem) }
         return object
     }
 
@@ -509,6 +522,9 @@ extension ProgramRunner {
         }
         if count.restarts > 0 { parts.append("restarts: \(count.restarts)") }
         if count.earlyEnds > 0 { parts.append("early ends in a row: \(count.earlyEnds)") }
+        if let problem = current?.prober?.problem, let failures = current?.prober?.failures {
+            parts.append("its probe fails (\(problem), \(failures) of \(program.probe?.failures ?? 0))")
+        }
         if let statusText = current?.statusText { parts.append("“\(statusText)”") }
         let last = lastVerdict.map { "\n  last end: \($0.sentence)" } ?? ""
         return parts.joined(separator: ", ") + last

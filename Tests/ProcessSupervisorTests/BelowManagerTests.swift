@@ -21,4 +21,25 @@ import Testing
         )
         #expect(run.end == .exited(0))
     }
+
+    @Test func `The manager is told which process supervises, also if a wrapper has started it`() throws {
+        let store = try StoreReader()
+        let wrapper = """
+            import os, socket, subprocess, sys
+            ours = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            ours.bind("\\0holdfast-test-wrapper-%d" % os.getpid())
+            environment = dict(os.environ, NOTIFY_SOCKET="@holdfast-test-wrapper-%d" % os.getpid())
+            child = subprocess.Popen([*sys.argv[1:], "--", "/bin/sleep", "1000"], env=environment)
+            ready = ""
+            while not ready.startswith("READY=1\\n"): ready = ours.recv(4096).decode()
+            print(ready.split("\\n")[1] == "MAINPID=%d" % child.pid)
+            child.terminate()
+            print(child.wait())
+            """
+        let run = try ProgramRun.run(
+            "/usr/bin/env",
+            ["python3", "-c", wrapper, try BuiltProduct.path(of: "holdfast"), "run", "--store", store.path]
+        )
+        #expect(run.output == "True\n143\n", "\(run.output) \(run.errors)")
+    }
 }

@@ -251,6 +251,35 @@ import Testing
         #expect(run.reports.first?.death?.sentence.contains("the probe ended by status 3") == true)
     }
 
+    @Test func `How a probe goes is told by status, and probe fails while it does`() throws {
+        let folder = try TemporaryFolder()
+        let sign = folder.path + "/sign"
+        let options = [
+            "--name", "w", "--probe", "exec:test -e \(sign)", "--probe-interval", "1ms", "--probe-failures", "1000000",
+        ]
+        let supervised = try Supervised(options, waiter)
+        _ = try supervised.nextPid()
+        func wait(for state: String) throws -> [String: Any] {
+            let deadline = Deadline()
+            while true {
+                let probe = try #require(try supervised.status()["probe"] as? [String: Any])
+                if probe["state"] as? String == state { return probe }
+                try #require(!deadline.hasPassed, "\(probe)")
+            }
+        }
+        let failing = try wait(for: "failing")
+        #expect(
+            failing["problem"] as? String == "the probe ended by status 1" && failing["allowed"] as? Int == 1_000_000
+        )
+        #expect(failing["failures"] as? Int ?? 0 > 0)
+        let refused = try supervised.order("probe")
+        #expect(refused.end == .exited(1) && refused.errors.contains("its probe fails (the probe ended by status 1, "))
+        try folder.write("", to: "sign")
+        #expect(try wait(for: "good")["failures"] as? Int == 0)
+        #expect(try supervised.order("probe").end == .exited(0))
+        #expect(try supervised.order("stop").end == .exited(0))
+    }
+
     // MARK: Holdfast inside
 
     @Test func `A server with Holdfast inside takes its socket, is ready, and keeps both across a restart in place`()
