@@ -58,10 +58,16 @@ final class ProgramRunner {
     let program: Program
     private let connections: Connections
     private(set) var state = State.idle {
-        didSet { if state != oldValue { connections.changed(self) } }
+        didSet {
+            guard state != oldValue else { return }
+            if state == .ready { noteLife() }
+            connections.changed(self)
+        }
     }
     /// The process that serves, or is to.
-    private(set) var current: Generation?
+    private(set) var current: Generation? {
+        didSet { noteLife() }
+    }
     /// The one that is to take over.
     private(set) var successor: Generation?
     /// The one that stands by, or is to.
@@ -103,6 +109,7 @@ final class ProgramRunner {
         backlog = BacklogWait(program, connections.sockets)
         standbyPlace = program.hasStandby ? StandbyPlace() : nil
         count = connections.state?.count(of: program.name) ?? EndCount()
+        reportUnseenEnd()
     }
 
     /// The process that counts.
@@ -531,12 +538,33 @@ final class ProgramRunner {
             statusText: generation?.statusText,
             lastOutput: child?.errors.tail ?? []
         )
+        write(record)
+    }
+
+    private func write(_ record: DeathRecord) {
         if let path = connections.terminationLog { TerminationLog.write(record, to: path) }
         do {
             try connections.state?.write(record)
         } catch {
             Log.write("\(program.name): the record of this death cannot be written: \(error)")
         }
+    }
+
+    /// Writes down which process runs.
+    private func noteLife() {
+        let note = current.flatMap { generation in
+            LifeNote(of: generation.child.pid, began: generation.child.startedRealtime, isReady: generation.wasReady)
+        }
+        // Without it its end is told of only if this process sees it.
+        try? connections.state?.write(note, of: program.name)
+    }
+
+    /// Reports the end of a process whose supervisor has ended before it.
+    private func reportUnseenEnd() {
+        guard let record = connections.state?.takeUnseenEnd(of: program, count) else { return }
+        Log.write("\(program.name) (pid \(record.pid)) of the supervisor before: \(record.verdict.sentence)")
+        lastVerdict = record.verdict
+        write(record)
     }
 
     private func writeCount() {

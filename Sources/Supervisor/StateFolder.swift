@@ -7,6 +7,7 @@ internal import SystemPackage
 /// ```
 /// STORE/spool/PID-TIME.death   deaths of which there is no report yet
 /// STORE/run/NAME.count         how often a program has ended early
+/// STORE/run/NAME.life          the process that runs
 /// STORE/run/NAME.sock          where a supervisor listens to `holdfast status` and the like
 /// ```
 struct StateFolder: Sendable {
@@ -57,6 +58,22 @@ struct StateFolder: Sendable {
     /// Writes that.
     func write(_ count: EndCount, of program: String) throws(Errno) {
         try replace("\(Self.fileName(program)).count", in: run, with: count.text)
+    }
+
+    /// The process of a program that runs, or that nobody has seen end.
+    func life(of program: String) -> LifeNote? {
+        guard let folder = try? FileDirectory(at: run),
+            let file = try? folder.open("\(Self.fileName(program)).life"),
+            let bytes = try? file.readAll(limit: 4096)
+        else { return nil }
+        return LifeNote(text: String(decoding: bytes, as: UTF8.self))
+    }
+
+    /// Writes that; nil for no process.
+    func write(_ note: LifeNote?, of program: String) throws(Errno) {
+        let name = "\(Self.fileName(program)).life"
+        if let note { return try replace(name, in: run, with: note.text) }
+        try? FileDirectory(at: run).remove(name)
     }
 
     /// How many records wait at most for somebody to make reports of them: a crash loop must not fill the disk.

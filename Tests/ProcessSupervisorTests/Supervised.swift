@@ -43,9 +43,10 @@ struct Supervised {
     /// - Throws: `HarnessError`.
     static func run(
         _ options: [String] = [],
-        _ command: [String]
+        _ command: [String],
+        store: StoreReader? = nil
     ) throws -> (end: ChildProcess.End, errors: String, reports: [CrashReport]) {
-        let supervised = try Supervised(options, command)
+        let supervised = try Supervised(options, command, store: store)
         let end = try supervised.process.wait()
         return (end, supervised.process.errors, try supervised.reports())
     }

@@ -4,7 +4,7 @@ extension CrashReport {
         /// What the supervisor calls the program.
         public var program: String
         /// What ended it: `exit`, `stopped`, `signal`, `fault`, `seccomp`, `out of memory`, `limit`, `watchdog`, `probe`, `start timeout`,
-        /// `exec` or `unknown`.
+        /// `supervisor` (it ended with it), `machine` (the same), `exec` or `unknown`.
         public var cause: CrashReport.Word
         /// How sure that is: `certain` (the kernel says so of this process), `likely`, or `none`.
         public var confidence: CrashReport.Word
@@ -55,6 +55,8 @@ extension CrashReport.Death {
         case "watchdog": "hung, and was ended by its watchdog"
         case "probe": "did not answer a probe, and was ended"
         case "start timeout": "was not ready in time, and was ended"
+        case "supervisor": "ended with its supervisor"
+        case "machine": "ended with the machine"
         case "exec": "could not be started" + (scope.map { ": \($0)" } ?? "")
         case "fault": "ended by a fault: \(signal ?? "")"
         case "seccomp": "made a forbidden system call"

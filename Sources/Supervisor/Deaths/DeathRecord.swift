@@ -45,7 +45,9 @@ struct DeathRecord: Sendable {
         object.add("began", began)
         object.add("ended", ended)
         object.add("restarts", restarts)
-        switch facts.status {
+        // Without one if nobody has seen it.
+        switch facts.unseen == nil ? facts.status : nil {
+        case nil: break
         case .exited(let status): object.add("status", Int(status))
         case .signalled(let signal):
             object.add("signal", Int(signal))
@@ -80,6 +82,9 @@ struct DeathRecord: Sendable {
 
     /// What the verdict rests on, a line each.
     private var evidence: [String] {
+        if facts.unseen != nil {
+            return ["nobody waited for it: it was found gone when its program was started again"]
+        }
         var lines = ["waitid: \(facts.status)" + (facts.dumpedCore ? ", core dumped" : "")]
         lines += facts.log.map { "kernel log: \($0.text)" }
         if !facts.isLogReadable { lines.append("the kernel's log cannot be read here") }

@@ -25,6 +25,10 @@ struct DeathVerdict: Sendable, Equatable {
         case probe
         /// The supervisor, because it was not ready in time.
         case startTimeout = "start timeout"
+        /// The kernel, because its supervisor had ended.
+        case supervisor
+        /// The machine has ended, and with it everything.
+        case machine
         /// It never became the program.
         case exec
         /// Nothing shows what it was.
@@ -63,7 +67,17 @@ struct DeathFacts: Sendable {
         case startTimeout(Duration)
     }
 
+    /// Why nobody has seen its end.
+    enum Unseen: Sendable, Equatable {
+        /// The supervisor, a process with this number, had ended before.
+        case supervisorHadEnded(CInt)
+        /// It ran in another boot of the machine.
+        case machineHadEnded
+    }
+
     var status: ProcessEnd
+    /// Nil if its supervisor has seen it: then the status is what the kernel said.
+    var unseen: Unseen?
     var dumpedCore = false
     /// Why it never became the program.
     var startFailure: StartFailure?
@@ -110,9 +124,34 @@ extension DeathVerdict {
             self.init(cause: .exec, confidence: .certain, scope: failure.stage.rawValue, sentence: "\(failure.text).")
             return
         }
+        if let unseen = facts.unseen {
+            self = Self.unseen(unseen)
+            return
+        }
         switch facts.status {
         case .exited(let status): self = Self.exit(status, facts)
         case .signalled(let signal): self = Self.signal(signal, facts)
+        }
+    }
+
+    private static func unseen(_ unseen: DeathFacts.Unseen) -> DeathVerdict {
+        switch unseen {
+        case .supervisorHadEnded(let pid):
+            DeathVerdict(
+                cause: .supervisor,
+                confidence: .likely,
+                sentence: "Its supervisor (pid \(pid)) ended without ending it, and it ended with its supervisor.",
+                next: [
+                    "Look who has ended process \(pid), or its container: the log of what started it, and 'oom-kill' in the kernel's."
+                ]
+            )
+        case .machineHadEnded:
+            DeathVerdict(
+                cause: .machine,
+                confidence: .likely,
+                sentence: "The machine ended while it ran.",
+                next: ["Look at the end of that boot's log: journalctl -b -1 -e."]
+            )
         }
     }
 

@@ -1,0 +1,126 @@
+internal import Glibc
+internal import LinuxSystem
+
+/// What is written of a process while it runs, so that its end is told of also if its supervisor ends first.
+///
+/// The kernel ends a program with its supervisor (PR_SET_PDEATHSIG of prctl(2)), and then nobody waits for it.
+struct LifeNote: Sendable, Equatable {
+    let process: Life
+    let supervisor: Life
+    /// When it was started, in nanoseconds of CLOCK_REALTIME.
+    let began: Int64
+    /// Whether it had become ready.
+    let wasReady: Bool
+    /// Which boot of the machine it was.
+    let boot: String
+
+    /// A process, told from later ones with its number.
+    struct Life: Sendable, Equatable {
+        let pid: CInt
+        /// When it was started, in ticks since the boot (proc(5)).
+        let start: UInt64
+
+        /// Nil if there is no such process.
+        init?(of pid: CInt) {
+            // The name, which is in parentheses, may have anything in it; behind it the 20th field is the start.
+            guard let text = SmallFile.text("/proc/\(pid)/stat"), let end = text.lastIndex(of: ")") else { return nil }
+            let fields = text[text.index(after: end)...].split(separator: " ")
+            guard fields.count > 19, let start = UInt64(fields[19]) else { return nil }
+            (self.pid, self.start) = (pid, start)
+        }
+
+        fileprivate init?(_ text: Substring) {
+            let parts = text.split(separator: "@")
+            guard parts.count == 2, let pid = CInt(parts[0]), pid > 0, let start = UInt64(parts[1]) else { return nil }
+            (self.pid, self.start) = (pid, start)
+        }
+
+        fileprivate var text: String { "\(pid)@\(start)" }
+
+        /// Whether it runs.
+        var isAlive: Bool { Life(of: pid) == self }
+    }
+
+    /// Notes a child of this process.
+    ///
+    /// - Parameters:
+    ///   - pid: The child.
+    ///   - began: When it was started, in nanoseconds of CLOCK_REALTIME.
+    ///   - isReady: Whether it is ready.
+    init?(of pid: CInt, began: Int64, isReady: Bool) {
+        guard let process = Life(of: pid), let supervisor = Life(of: getpid()) else { return nil }
+        (self.process, self.supervisor, self.began, wasReady) = (process, supervisor, began, isReady)
+        boot = Self.currentBoot
+    }
+
+    /// Reads what `text` wrote; nil if it is not understood.
+    init?(text: String) {
+        var words: [Substring: Substring] = [:]
+        for word in text.split(whereSeparator: \.isWhitespace) {
+            let parts = word.split(separator: "=", maxSplits: 1)
+            if parts.count == 2 { words[parts[0]] = parts[1] }
+        }
+        guard let process = words["process"].flatMap(Life.init),
+            let supervisor = words["supervisor"].flatMap(Life.init),
+            let began = words["began"].flatMap({ Int64($0) }), began >= 0, let boot = words["boot"]
+        else { return nil }
+        (self.process, self.supervisor, self.began, self.boot) = (process, supervisor, began, String(boot))
+        wasReady = words["ready"] == "1"
+    }
+
+    /// A line of text.
+    var text: String {
+        "process=\(process.text) supervisor=\(supervisor.text) began=\(began) ready=\(wasReady ? 1 : 0) boot=\(boot)\n"
+    }
+
+    /// Whether it was written in this boot of the machine.
+    var isOfThisBoot: Bool { boot == Self.currentBoot }
+
+    private static let currentBoot: String = {
+        let text = SmallFile.text("/proc/sys/kernel/random/boot_id") ?? ""
+        return text.isEmpty ? "unknown" : text.filter { !$0.isWhitespace }
+    }()
+}
+
+extension StateFolder {
+    /// The end of a process whose supervisor has ended before it, which is told once.
+    ///
+    /// - Parameters:
+    ///   - program: Its program.
+    ///   - count: What is known of its ends.
+    /// - Returns: Its record; nil if there is none.
+    func takeUnseenEnd(of program: Program, _ count: EndCount) -> DeathRecord? {
+        guard let note = life(of: program.name) else { return nil }
+        if note.isOfThisBoot {
+            // Another one with the same name and store.
+            guard !note.supervisor.isAlive else { return nil }
+            guard !note.process.isAlive else {
+                Log.write(
+                    "\(program.name): process \(note.process.pid) of the supervisor before still runs, and is not supervised"
+                )
+                return nil
+            }
+        }
+        try? write(nil, of: program.name)
+        let unseen: DeathFacts.Unseen =
+            note.isOfThisBoot ? .supervisorHadEnded(note.supervisor.pid) : .machineHadEnded
+        // What the kernel sends with PR_SET_PDEATHSIG; said nowhere.
+        let facts = DeathFacts(status: .signalled(SIGKILL), unseen: unseen)
+        return DeathRecord(
+            program: program,
+            pid: note.process.pid,
+            supervisor: note.supervisor.pid,
+            file: program.command[0],
+            began: note.began,
+            ended: RealtimeClock.nanoseconds,
+            restarts: count.restarts,
+            facts: facts,
+            verdict: DeathVerdict(of: facts),
+            usage: DeathRecord.Usage(),
+            action: "Another supervisor starts it again.",
+            wasReady: note.wasReady,
+            statusText: nil,
+            lastOutput: []
+        )
+    }
+}

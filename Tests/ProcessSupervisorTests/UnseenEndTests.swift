@@ -1,0 +1,73 @@
+import CrashReports
+import Foundation
+import Glibc
+import SystemPackage
+import TestSupport
+import Testing
+
+@testable import ProcessSupervisor
+
+/// Programs whose supervisor ends before them.
+@Suite(.timeLimit(.minutes(2))) struct UnseenEndTests {
+    private static let program = ["/bin/sh", "-c", "echo up $$; exec sleep 1000"]
+
+    @Test func `The end of a program whose supervisor was killed is told of by the next one, once`() throws {
+        let store = try StoreReader()
+        let options = ["--name", "w", "--restart", "always"]
+        let first = try Supervised(options, Self.program, store: store)
+        let pid = try first.nextPid()
+        // What is noted is that it is ready.
+        let deadline = Deadline()
+        while try first.status()["state"] as? String != "ready" { try #require(!deadline.hasPassed) }
+        let supervisor = first.process.pid
+        kill(supervisor, SIGKILL)
+        #expect(try first.process.wait() == .signalled(SIGKILL))
+        while kill(pid, 0) == 0 { try #require(!deadline.hasPassed) }
+
+        for _ in 0..<2 {
+            let next = try Supervised(options, Self.program, store: store)
+            _ = try next.nextPid()
+            #expect(try next.order("stop").end == .exited(0))
+        }
+        let deaths = try first.reports().compactMap(\.death)
+        #expect(deaths.map(\.cause.rawValue).sorted() == ["stopped", "stopped", "supervisor"])
+        let death = try #require(deaths.first { $0.cause == "supervisor" })
+        #expect(death.supervisor == Int(supervisor) && death.status == nil && death.signal == nil && death.wasReady)
+        #expect(death.sentence.contains("(pid \(supervisor)) ended without ending it"))
+        #expect(try first.reports().contains { $0.process.pid == pid && $0.death?.cause == "supervisor" })
+    }
+
+    @Test func `One that ran in another boot has ended with the machine`() throws {
+        let store = try StoreReader()
+        let folder = store.path + "/run"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let note = "process=77@5 supervisor=76@4 began=1700000000000000000 ready=0 boot=another\n"
+        try note.write(toFile: folder + "/w.life", atomically: true, encoding: .utf8)
+        let run = try Supervised.run(["--name", "w", "--restart", "never"], ["/bin/true"], store: store)
+        #expect(run.end == .exited(0))
+        #expect(run.reports.compactMap(\.death?.cause.rawValue).sorted() == ["exit", "machine"])
+        #expect(!FileManager.default.fileExists(atPath: folder + "/w.life"))
+    }
+
+    @Test func `A supervisor of the same name that runs keeps its program`() throws {
+        let store = try StoreReader()
+        let first = try Supervised(["--name", "w"], Self.program, store: store)
+        _ = try first.nextPid()
+        let note = try String(contentsOfFile: store.path + "/run/w.life", encoding: .utf8)
+        let state = StateFolder(store: .init(store.path))
+        let read = try #require(state.life(of: "w"))
+        #expect(read.text == note && read.isOfThisBoot && read.process.isAlive && read.supervisor.isAlive)
+        #expect(read.supervisor.pid == first.process.pid)
+        #expect(try first.order("stop").end == .exited(0))
+        #expect(state.life(of: "w") == nil && !read.process.isAlive)
+    }
+
+    @Test(arguments: [
+        "", "\n", "process=1@1", "process=0@1 supervisor=1@1 began=1 boot=x", "process=1 supervisor=1@1 began=1 boot=x",
+        "process=1@1 supervisor=1@1 began=-1 boot=x", "process=1@1 supervisor=1@99999999999999999999999 began=1 boot=x",
+        "process=1@1@1 supervisor=1@1 began=1 boot=x", "process=1@1 supervisor=1@1 began=1",
+    ])
+    func `What is no note says nothing`(text: String) {
+        #expect(LifeNote(text: text) == nil)
+    }
+}
