@@ -57,9 +57,13 @@ static Module modules[most_modules];
 static _Atomic(const void *) addresses[most_modules];
 static atomic_flag modules_lock = ATOMIC_FLAG_INIT;
 
-extern void *__tls_get_addr(size_t *index);
+// Weak: a program without any shared library has no loader, and so no such function.
+extern void *__tls_get_addr(size_t *index) __attribute__((weak));
 
 bool hf_find_library_storage(const void *address, HFLibraryStorage *storage) {
+    if (&__tls_get_addr == NULL) {
+        return false;
+    }
     Module module = {0};
     for (size_t i = 0; i < most_modules && module.number == 0; i += 1) {
         if (atomic_load_explicit(&addresses[i], memory_order_acquire) == address) {
