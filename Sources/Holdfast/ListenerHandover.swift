@@ -95,7 +95,13 @@ final class ListenerHandover {
     /// Has servers accept no more connections at sockets that others hold, too: another process serves them.
     ///
     /// They are not told, and go on with the connections that they have. Callable from any thread.
-    nonisolated static func rest() { HostRunLoop.main.perform { hf_listeners_rest() } }
+    nonisolated static func rest() {
+        hasRested.store(true, ordering: .relaxed)
+        HostRunLoop.main.perform { hf_listeners_rest() }
+    }
+
+    /// Whether it was told to.
+    nonisolated static let hasRested = Atomic<Bool>(false)
 
     /// Gives nothing more away, and keeps nothing more.
     func close() {

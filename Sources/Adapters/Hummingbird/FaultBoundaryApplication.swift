@@ -20,7 +20,23 @@ public struct FaultBoundaryApplication<Inner: ApplicationProtocol>: ApplicationP
 
     /// The wrapped responder.
     public var responder: FaultBoundaryResponder<Inner.Responder> {
-        get async throws { FaultBoundaryResponder(try await inner.responder, answer: answer) }
+        get async throws {
+            FaultBoundaryResponder(try await inner.responder, answer: answer, endsConnections: isHTTP1)
+        }
+    }
+
+    /// Whether its connections are of HTTP/1 alone.
+    ///
+    /// Its server's type says so, and only that of one that was built: nothing listens before it runs.
+    private var isHTTP1: Bool {
+        let built = try? server.buildServer(
+            configuration: ServerConfiguration(),
+            eventLoopGroup: eventLoopGroup,
+            logger: logger
+        ) { _, _, _ in }
+        guard let built else { return false }
+        let name = String(reflecting: type(of: built))
+        return name.contains("HTTP1Channel") && !name.contains("HTTP2")
     }
 
     /// The inner application's.

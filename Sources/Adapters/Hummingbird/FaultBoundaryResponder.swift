@@ -15,6 +15,8 @@ public struct FaultBoundaryResponder<Inner: HTTPResponder>: HTTPResponder {
 
     private let inner: Inner
     private let answer: Answer
+    /// Whether clients are told to come back by another connection when another process has taken over: HTTP/2 has no such header.
+    private let endsConnections: Bool
 
     /// Wraps a responder.
     ///
@@ -22,20 +24,28 @@ public struct FaultBoundaryResponder<Inner: HTTPResponder>: HTTPResponder {
     ///   - inner: The responder.
     ///   - answer: What makes the answer to a request whose handler has faulted.
     public init(_ inner: Inner, answer: @escaping Answer) {
+        self.init(inner, answer: answer, endsConnections: false)
+    }
+
+    init(_ inner: Inner, answer: @escaping Answer, endsConnections: Bool) {
         self.inner = inner
         self.answer = answer
+        self.endsConnections = endsConnections
     }
 
     /// Answers a request; what it throws is what the wrapped responder throws.
     @Sendable public func respond(to request: Request, context: Inner.Context) async throws -> Response {
         let label = label(of: request.method)
         let work = Work(inner, request, context, label)
+        var response: Response
         do {
             try await runInBoundary(label.described(by: work.tags)) { try await work.respond() }
+            guard let answered = work.takeResponse() else { fatalError("a request was answered by nothing") }
+            response = answered
         } catch let fault as FaultError {
-            return answer(fault, request)
+            response = answer(fault, request)
         }
-        guard let response = work.takeResponse() else { fatalError("a request was answered by nothing") }
+        if endsConnections, EventHost.isBeingReplaced { response.headers[.connection] = "close" }
         return response
     }
 }

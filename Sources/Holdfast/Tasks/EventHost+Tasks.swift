@@ -85,6 +85,12 @@ extension EventHost {
         }
     }
 
+    /// Whether another process serves by now, and this one is told to end in a moment: `holdfast upgrade`.
+    ///
+    /// For servers whose clients keep their connections: say `Connection: close` (RFC 9112, 9.6) in an answer of HTTP/1, and the client sends its
+    /// next request to the other process. HoldfastHummingbird does it. Callable from any thread.
+    public nonisolated static var isBeingReplaced: Bool { ListenerHandover.hasRested.load(ordering: .relaxed) }
+
     /// Has the jobs of all tasks run on a pool of threads from which one that faults can be abandoned.
     ///
     /// For a program that calls `run()`, and has tasks on other threads than the main one. `start(_:)` does it by itself. Without it the first

@@ -28,28 +28,21 @@ import Logging
             host = try EventHost.start(configuration)
             try host?.watchServer()
         }
-        let responder = makeRouter(host).buildResponder()
-        if unprotected {
-            try await serve(responder)
-        } else {
-            try await serve(responder.withFaultBoundaries())
-        }
-    }
-
-    private func serve(_ responder: some HTTPResponder<ExampleContext>) async throws {
         var logger = Logger(label: "hummingbird-example")
         logger.logLevel = .warning
         let application = Application(
-            responder: responder,
+            router: makeRouter(host),
             configuration: .init(address: .hostname("127.0.0.1", port: port)),
             onServerRunning: { channel in
                 print("listening 127.0.0.1:\(channel.localAddress?.port ?? 0) pid \(getpid())")
                 fflush(nil)
-                EventHost.notifyReady()
             },
             logger: logger
         )
-        try await application.runService()
+        if unprotected {
+            try await application.runService()
+        } else {
+            try await application.withFaultBoundaries().runService()
+        }
     }
 }
-
