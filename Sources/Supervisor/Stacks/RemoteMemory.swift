@@ -6,7 +6,7 @@ final class RemoteMemory {
     struct Unreadable: Error {}
 
     private static let page: UInt64 = 4096
-    private static let mostPages = 4096
+    private static let mostPages = 512
 
     private let readPage: (_ address: UInt64) -> [UInt8]?
     private var pages: [UInt64: [UInt8]] = [:]
