@@ -64,6 +64,9 @@ struct ForkTests {
             synchronously {
                 let loop = HostRunLoop.current
                 let main = HostRunLoop.main
+                // What the child needs of the Swift runtime is made now, under a lock that the main thread might hold when it forks.
+                loop.add(HostRunLoop.Timer(label: "first", after: .zero) { _ in })
+                loop.run(for: .zero)
                 let child = hf_test_fork()
                 if child == 0 {
                     let own = HostRunLoop.current

@@ -8,7 +8,11 @@
 int hf_test_fork(void) {
     pid_t child = fork();
     if (child == 0) {
-        // Should it hang, it must not outlive the test.
+        // Should it hang, it must not outlive the test. The threads of tests block signals.
+        sigset_t alarms;
+        sigemptyset(&alarms);
+        sigaddset(&alarms, SIGALRM);
+        sigprocmask(SIG_UNBLOCK, &alarms, NULL);
         alarm(30);
     }
     return child;
