@@ -11,11 +11,7 @@ enum Orphans {
         if let text = SmallFile.text(own) { return text.split(separator: " ").compactMap { CInt($0) } }
         guard let folder = try? FileDirectory(at: "/proc"), let names = try? folder.names() else { return [] }
         return names.compactMap { CInt($0) }.filter { pid in
-            // The name, which is in parentheses, may have anything in it; behind it are state and parent (proc(5)).
-            guard let text = SmallFile.text("/proc/\(pid)/stat"), let end = text.lastIndex(of: ")") else {
-                return false
-            }
-            let fields = text[text.index(after: end)...].split(separator: " ")
+            guard let fields = ProcessFields.of(pid) else { return false }
             return fields.count > 1 && CInt(fields[1]) == getpid()
         }
     }

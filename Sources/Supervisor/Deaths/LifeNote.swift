@@ -22,10 +22,9 @@ struct LifeNote: Sendable, Equatable {
 
         /// Nil if there is no such process.
         init?(of pid: CInt) {
-            // The name, which is in parentheses, may have anything in it; behind it the 20th field is the start.
-            guard let text = SmallFile.text("/proc/\(pid)/stat"), let end = text.lastIndex(of: ")") else { return nil }
-            let fields = text[text.index(after: end)...].split(separator: " ")
-            guard fields.count > 19, let start = UInt64(fields[19]) else { return nil }
+            guard let fields = ProcessFields.of(pid), fields.count > 19, let start = UInt64(fields[19]) else {
+                return nil
+            }
             (self.pid, self.start) = (pid, start)
         }
 

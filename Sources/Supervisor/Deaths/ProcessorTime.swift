@@ -9,10 +9,9 @@ enum ProcessorTime {
     /// - Parameter pid: The process, whose end was not taken yet.
     /// - Returns: Seconds of processor time; nil if the process is gone.
     static func seconds(of pid: CInt) -> Double? {
-        // The name, which is in parentheses, may have anything in it; behind it the third field is the state (proc(5)).
-        guard let text = SmallFile.text("/proc/\(pid)/stat"), let end = text.lastIndex(of: ")") else { return nil }
-        let fields = text[text.index(after: end)...].split(separator: " ")
-        guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else { return nil }
+        guard let fields = ProcessFields.of(pid), fields.count > 12, let user = Double(fields[11]),
+            let system = Double(fields[12])
+        else { return nil }
         return (user + system) / Double(max(1, sysconf(CInt(_SC_CLK_TCK))))
     }
 }

@@ -13,8 +13,8 @@
     // By itself, so that a walk tells it from the application's code: it stands for the runtime's (hf_task_pool_is_memory_code()).
     .section hf_task_memory_code, "ax", @progbits
 
-// void *swift_task_alloc(size_t size): %rdi; only registers that calls do not preserve are changed.
-.macro ALLOC name, place
+// Begins a function: the task is in %rax, its newest piece in %rcx. Without a task it goes to the label 1 of END.
+.macro BEGIN name, place
     .type   \name, @function
     .p2align 4
 \name:
@@ -26,6 +26,30 @@
     testq   %rax, %rax
     je      1f
     movq    HF_TASK_MEMORY_NEWEST(%rax), %rcx
+.endm
+
+// Ends it: at the label 1 with the runtime's function, which has the same argument.
+.macro END name, next
+1:
+    movq    \next(%rip), %rax
+    testq   %rax, %rax
+    je      2f
+    jmpq    *%rax
+2:
+    // Before the pool was started.
+    pushq   %rdi
+    .cfi_adjust_cfa_offset 8
+    call    hf_task_memory_find
+    popq    %rdi
+    .cfi_adjust_cfa_offset -8
+    jmp     1b
+    .cfi_endproc
+    .size   \name, . - \name
+.endm
+
+// void *swift_task_alloc(size_t size): %rdi; only registers that calls do not preserve are changed.
+.macro ALLOC name, place
+    BEGIN   \name, \place
     testq   %rcx, %rcx
     je      1f
     movq    HF_PIECE_SLAB(%rcx), %rdx
@@ -43,36 +67,12 @@
     movq    %r8, HF_TASK_MEMORY_NEWEST(%rax)
     leaq    HF_PIECE_HEAD(%r8), %rax
     retq
-1:
-    movq    hf_next_task_alloc(%rip), %rax
-    testq   %rax, %rax
-    je      2f
-    jmpq    *%rax
-2:
-    // Before the pool was started.
-    pushq   %rdi
-    .cfi_adjust_cfa_offset 8
-    call    hf_task_memory_find
-    popq    %rdi
-    .cfi_adjust_cfa_offset -8
-    jmp     1b
-    .cfi_endproc
-    .size   \name, . - \name
+    END     \name, hf_next_task_alloc
 .endm
 
 // void swift_task_dealloc(void *piece): %rdi.
 .macro DEALLOC name, place
-    .type   \name, @function
-    .p2align 4
-\name:
-    .cfi_startproc
-    movq    \place(%rip), %rax
-    testq   %rax, %rax
-    je      1f
-    movq    %fs:(%rax), %rax
-    testq   %rax, %rax
-    je      1f
-    movq    HF_TASK_MEMORY_NEWEST(%rax), %rcx
+    BEGIN   \name, \place
     // Another piece than the newest is a mistake, which the runtime names.
     leaq    HF_PIECE_HEAD(%rcx), %rdx
     cmpq    %rdi, %rdx
@@ -84,20 +84,7 @@
     movl    %ecx, HF_SLAB_USED(%rdx)
     movq    %rsi, HF_TASK_MEMORY_NEWEST(%rax)
     retq
-1:
-    movq    hf_next_task_dealloc(%rip), %rax
-    testq   %rax, %rax
-    je      2f
-    jmpq    *%rax
-2:
-    pushq   %rdi
-    .cfi_adjust_cfa_offset 8
-    call    hf_task_memory_find
-    popq    %rdi
-    .cfi_adjust_cfa_offset -8
-    jmp     1b
-    .cfi_endproc
-    .size   \name, . - \name
+    END     \name, hf_next_task_dealloc
 .endm
 
     .weak   swift_task_alloc
