@@ -14,8 +14,8 @@ import Testing
             store: store
         )
         let pid = try supervised.nextPid()
-        let status = try supervised.status()
-        #expect(status["pid"] as? Int == Int(pid) && status["state"] as? String == "ready")
+        let status = try supervised.status(once: "ready")
+        #expect(status["pid"] as? Int == Int(pid))
         #expect(status["restarts"] as? Int == 0)
         // What a program gives away is kept, 128 descriptors of it at most, beside those that any supervisor has here.
         let other = try Supervised(

@@ -82,6 +82,18 @@ struct Supervised {
         return try #require(programs.first)
     }
 
+    /// Its state, once it is in `state`.
+    ///
+    /// A program can run before its supervisor has seen that it does.
+    func status(once state: String) throws -> [String: Any] {
+        let deadline = Deadline()
+        while true {
+            let status = try status()
+            if status["state"] as? String == state { return status }
+            try #require(!deadline.hasPassed, "\(status)")
+        }
+    }
+
     /// A port that is free now.
     static func freePort() throws -> UInt16 {
         let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)

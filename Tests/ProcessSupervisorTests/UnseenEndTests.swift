@@ -17,11 +17,11 @@ import Testing
         let first = try Supervised(options, Self.program, store: store)
         let pid = try first.nextPid()
         // What is noted is that it is ready.
-        let deadline = Deadline()
-        while try first.status()["state"] as? String != "ready" { try #require(!deadline.hasPassed) }
+        _ = try first.status(once: "ready")
         let supervisor = first.process.pid
         kill(supervisor, SIGKILL)
         #expect(try first.process.wait() == .signalled(SIGKILL))
+        let deadline = Deadline()
         while kill(pid, 0) == 0 { try #require(!deadline.hasPassed) }
 
         for _ in 0..<2 {
@@ -53,6 +53,7 @@ import Testing
         let store = try StoreReader()
         let first = try Supervised(["--name", "w"], Self.program, store: store)
         _ = try first.nextPid()
+        _ = try first.status(once: "ready")
         let note = try String(contentsOfFile: store.path + "/run/w.life", encoding: .utf8)
         let state = StateFolder(store: .init(store.path))
         let read = try #require(state.life(of: "w"))
