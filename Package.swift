@@ -437,7 +437,7 @@ let package = Package(
             "ProcessSupervisorTests",
             [
                 "ProcessSupervisor", "CLinuxShims", "CrashReports", "RecoveryTestSupport", "TestSupport", "holdfast",
-                "crashreport", "echo-server", "holdfast-agent", "standby-server", "async-server",
+                "crashreport", "echo-server", "holdfast-agent", "standby-server", "async-server", "io-probe",
             ],
             exclude: ["Scripts"]
         ),

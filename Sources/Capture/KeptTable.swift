@@ -57,6 +57,12 @@ package final class KeptTable {
     /// The names that are kept, in no order.
     package var names: [String] { Array(places.keys) }
 
+    /// Whether the descriptor of a name is still open on the file that was kept.
+    package func isOpen(_ name: String) -> Bool {
+        guard let place = places[name] else { return false }
+        return (try? FileIdentity(of: place.descriptor)) == place.identity
+    }
+
     /// Keeps a descriptor under a name; replaces the one that was kept under it.
     ///
     /// - Parameters:

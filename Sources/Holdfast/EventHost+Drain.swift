@@ -55,6 +55,17 @@ extension EventHost {
         guard drain == nil, !isStopping else { return }
         // Nothing was served yet, so nothing drains. The thread goes on waiting for the end of the back-off.
         guard !isWaiting else { return capture.endDrain() }
+        // Another process serves from now on, if one stands by.
+        if configuration.restart.exitCode == nil, kept.names.isEmpty, capture.releaseStandby() {
+            ListenerHandover.rest()
+        }
+        let ended = ListenerHandover.endConnections(ofThread: parkedThread)
+        if ended > 0 {
+            configuration.logger.notice(
+                "ended the connections of the thread that stands still",
+                metadata: ["count": "\(ended)"]
+            )
+        }
         startDrain(.fault, until: deadline, parkedThread: parkedThread == 0 ? nil : parkedThread) { [self] in
             callRestartHandlers(restartHandlers.all[...], for: .fault) { [capture] in
                 // The next process finishes the record of that fault: there is nothing to wait for.

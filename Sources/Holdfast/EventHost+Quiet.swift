@@ -77,7 +77,7 @@ extension EventHost {
     /// Whether the next process gets a descriptor, so that it stays open.
     private func isHandedOver(_ descriptor: CInt) -> Bool {
         // A process that an outer supervisor starts gets none.
-        guard configuration.restart == .inPlace else { return false }
+        guard configuration.restart == .inPlace || notifier.link.hasSuccessor else { return false }
         return descriptor <= STDERR_FILENO || kept.keeps(descriptor)
     }
 

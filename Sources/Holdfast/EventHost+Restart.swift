@@ -32,6 +32,7 @@ extension EventHost {
 
     private func leaveNow(_ reason: RestartReason) {
         flushReports(within: .seconds(2))
+        if notifier.link.hasSuccessor { endForSuccessor() }
         // An order to end has come, so a planned restart is not needed.
         if reason == .planned, isStopping || SignalEvents.dueOrder != nil { return }
         // A restart that the program asked for replaces the order to end.

@@ -55,6 +55,7 @@ extension EventHost {
     /// Does what a run ends with.
     func endServing() {
         setStopping(true)
+        handOver()
         writer.flush(limit: .seconds(5))
         supervisor.isServed = false
         // Reset only here: a service that is told to end while it starts must not serve for ever.

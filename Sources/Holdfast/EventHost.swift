@@ -68,6 +68,8 @@ public final class EventHost {
     let faultHandlers = Handlers<CrashMessage>()
     let restartHandlers = Handlers<Void>()
     let drainHandlers = Handlers<Drain>()
+    /// Who takes what the process before this one hands over.
+    var receivers: [(String, FileDescriptor, [UInt8]) -> Bool] = []
     let stallHandlers = StallHandlers()
     var stallObservations: [Observation] = []
     let droppedElements = Tally()
@@ -258,6 +260,9 @@ public final class EventHost {
             // A server of the program's listens: it has started.
             writer.hasten()
         }
+        ListenerHandover.rested = { [weak self] in self?.notifier.noteRest() }
+        notifier.link.succeeded = { [weak self] in self?.leaveToSuccessor() }
+        notifier.link.received = { [weak self] name, entry in self?.receive(entry, named: name) }
         sayHowItStarted()
     }
 

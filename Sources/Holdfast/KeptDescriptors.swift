@@ -50,6 +50,14 @@ final class KeptDescriptors {
     /// The names that the program has given.
     var names: [String] { entries.keys.filter { !$0.hasPrefix(Self.reserved) }.sorted() }
 
+    /// What the program keeps and has not closed, in the order of the names.
+    var openEntries: [(name: String, entry: KeptEntry)] {
+        names.compactMap { name in
+            guard let entry = entries[name], table?.isOpen(name) == true else { return nil }
+            return (name, entry)
+        }
+    }
+
     /// What the names begin with under which the host keeps what it needs itself: a NUL, which no program needs.
     static let reserved = "\0"
     /// What the names begin with of sockets that a supervisor has handed down.

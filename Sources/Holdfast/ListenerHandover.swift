@@ -97,11 +97,26 @@ final class ListenerHandover {
     /// They are not told, and go on with the connections that they have. Callable from any thread.
     nonisolated static func rest() {
         hasRested.store(true, ordering: .relaxed)
-        HostRunLoop.main.perform { hf_listeners_rest() }
+        HostRunLoop.main.perform { @MainActor in
+            hf_listeners_rest()
+            for handler in resting.withLock({ $0 }) { handler() }
+            rested?()
+        }
     }
+
+    /// Called on the main loop when that was done.
+    static var rested: (@MainActor () -> Void)?
+
+    /// Called on the main loop when it was told to.
+    nonisolated static let resting = Mutex<[@Sendable () -> Void]>([])
 
     /// Whether it was told to.
     nonisolated static let hasRested = Atomic<Bool>(false)
+
+    /// Ends the connections of an event loop whose thread stands still for good: nobody will answer their clients.
+    nonisolated static func endConnections(ofThread thread: CInt) -> CInt {
+        thread > 0 ? hf_epoll_end_connections(thread) : 0
+    }
 
     /// Gives nothing more away, and keeps nothing more.
     func close() {

@@ -11,6 +11,8 @@ final class ServiceNotifier {
     private let socket: ServiceManagerSocket?
     private var ping: HostRunLoop.Timer?
     private var isReady = false
+    /// By it the process hears of the one that takes over from it.
+    let link = SuccessorLink()
 
     /// Finds the manager.
     ///
@@ -23,7 +25,7 @@ final class ServiceNotifier {
     func noteReady(on loop: HostRunLoop) {
         guard !isReady else { return }
         isReady = true
-        socket?.tell("READY=1\n\(StandbyRole.presence)=1")
+        tellReady(on: loop)
         guard let watchdog = socket?.watchdog, ping == nil else { return }
         // Half of it, as sd_watchdog_enabled(3) recommends.
         let half = watchdog / 2
@@ -38,6 +40,21 @@ final class ServiceNotifier {
         ping = timer
         loop.add(timer, to: .common)
     }
+
+    private func tellReady(on loop: HostRunLoop) {
+        guard let socket else { return }
+        var message = "READY=1\n\(StandbyRole.presence)=1"
+        guard let end = link.open(on: loop) else { return socket.tell(message) }
+        // Another manager closes it (sd_notify(3), FDSTORE).
+        message += "\n\(SuccessorLink.message)=1"
+        socket.tell(message, descriptors: [end.rawValue])
+    }
+
+    /// The process accepts no more connections.
+    func noteRest() { socket?.tell("X_HOLDFAST_RESTS=1") }
+
+    /// The process hands over what it keeps to the one that has taken over, and ends.
+    func noteHandOver() { socket?.tell("STOPPING=1\n\(SuccessorLink.answer)=1") }
 
     /// The process has started, and waits to serve in the place of another.
     func noteStandby() { socket?.tell("\(StandbyRole.message)=1\nSTATUS=standing by") }
@@ -54,6 +71,9 @@ final class ServiceNotifier {
         socket?.tell("STOPPING=1")
     }
 
-    /// Ends the pings.
-    func close() { ping?.invalidate() }
+    /// Ends the pings, and the link.
+    func close() {
+        ping?.invalidate()
+        link.close()
+    }
 }

@@ -33,7 +33,8 @@ public enum Endpoint: Hashable, Sendable, CustomStringConvertible {
     ///
     /// One that a supervisor has handed down for this address is taken instead: the supervisor holds it, so nobody else could listen here.
     func listen(backlog: CInt) throws(IOError) -> OwnedDescriptor {
-        if let socket = handedDown {
+        // Its own number stays with the host, which keeps it across restarts.
+        if let number = handedDown, case let socket = fcntl(number, F_DUPFD_CLOEXEC, 3), socket >= 0 {
             _ = fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK)
             return OwnedDescriptor(takingOver: socket)
         }
@@ -52,20 +53,15 @@ public enum Endpoint: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// A copy of the socket that was handed down for this address; `nil` for none.
-    private var handedDown: CInt? {
+    /// The socket that was handed down for this address, which the host keeps; `nil` for none.
+    var handedDown: CInt? {
         var variables: [String: String] = [:]
         for name in ["LISTEN_FDS", "LISTEN_PID"] {
             if let value = unsafe getenv(name) { variables[name] = unsafe String(cString: value) }
         }
-        let found = HandedDownSockets.all(environment: variables).first { _, number in
+        return HandedDownSockets.all(environment: variables).first { _, number in
             Endpoint(of: number, peer: false).map(isServed(by:)) ?? false
-        }
-        return found.flatMap { _, number in
-            // Its own number stays with the host, which keeps it across restarts.
-            let copy = fcntl(number, F_DUPFD_CLOEXEC, 3)
-            return copy >= 0 ? copy : nil
-        }
+        }?.number
     }
 
     /// Whether a socket at another endpoint serves this one, too: at the same, or at all addresses.

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import Holdfast
 internal import Logging
 internal import SystemPackage
@@ -24,6 +25,9 @@ final class Keeper {
     private let host: EventHost
     private let name: String
     private let logger: Logger
+    /// Called when the process before this one has handed over a connection while this one serves.
+    var received: (() -> Void)?
+    private var late: [Kept] = []
     /// Numbers are given once, also over restarts: safe mode withholds the items that have the labels of those that faulted.
     private var next = 1
 
@@ -40,6 +44,7 @@ final class Keeper {
         attempt(label) {
             try host.keepAcrossRestart(FileDescriptor(rawValue: mark.descriptor), as: label)
         }
+        host.onHandOver { [weak self] in self?.receive($0, $1, $2) ?? false }
     }
 
     private func label(_ number: Int) -> String { "\(name) \(number)" }
@@ -126,6 +131,33 @@ final class Keeper {
             }
         }
         return connections
+    }
+
+    /// Takes what the process before this one kept, which ends now; returns whether it was ours.
+    private func receive(_ label: String, _ descriptor: FileDescriptor, _ bytes: [UInt8]) -> Bool {
+        if label == name || label == "\(name) mark" {
+            // This process has its own.
+            _ = Glibc.close(descriptor.rawValue)
+            return true
+        }
+        guard number(in: label) != nil else { return false }
+        guard let state = ConnectionState(bytes: bytes) else {
+            logger.error("a connection was handed over with what this program cannot read: it is closed")
+            _ = Glibc.close(descriptor.rawValue)
+            return true
+        }
+        // Here it gets a number of its own: both processes count.
+        let number = keep(descriptor.rawValue)
+        set(state, of: number)
+        late.append(Kept(number: number, descriptor: descriptor.rawValue, state: state))
+        received?()
+        return true
+    }
+
+    /// The connections that came so.
+    func takeLate() -> [Kept] {
+        defer { late = [] }
+        return late
     }
 
     private var withheld: Set<String> {

@@ -32,6 +32,8 @@ public final class Listener: @unchecked Sendable {
     /// Tries again to take one.
     private var rest: HostRunLoop.Timer?
     private var hasTakenOver = false
+    /// Whether another process serves its address from now on.
+    private var isResting = false
     /// Connections of the process before this one that no task has asked for.
     private var waiting: [Connection] = []
     /// That of a task that wants a connection.
@@ -117,6 +119,18 @@ public final class Listener: @unchecked Sendable {
             .init(label: "\(name) listener", descriptor: socket, interest: []) { [self] _, _ in accept() },
             for: "serve \(name)"
         )
+        EventHost.onRest { [weak self] in
+            guard let self else { return }
+            self.loop.perform { [weak self] in self?.beginRest() }
+        }
+        if let keeper { MainActor.assumeIsolated { keeper.received = { [weak self] in self?.takeLate() } } }
+    }
+
+    private func beginRest() {
+        // What nobody else holds waits for the end of this process, which is not far.
+        guard endpoint.handedDown != nil else { return }
+        isResting = true
+        settle()
     }
 
     /// Sets what is called with each connection, in a callout of that connection's: to say what is done with what comes.
@@ -150,7 +164,8 @@ public final class Listener: @unchecked Sendable {
         if let keeper { MainActor.assumeIsolated { keeper.end() } }
         _ = Glibc.close(descriptor)
         handler = nil
-        if case .unix(let path) = endpoint { _ = unsafe unlink(path) }
+        // The file of a socket that a supervisor holds is its own: others still come by it.
+        if case .unix(let path) = endpoint, endpoint.handedDown == nil { _ = unsafe unlink(path) }
         taskWait.end()
     }
 
@@ -161,7 +176,7 @@ public final class Listener: @unchecked Sendable {
     }
 
     private func settle() {
-        let wants = isAccepting && rest == nil && (handler != nil || taskWait.isPending)
+        let wants = isAccepting && !isResting && rest == nil && (handler != nil || taskWait.isPending)
         let interest: HostRunLoop.PortSource.Interest = wants ? .readable : []
         if let source, source.interest != interest { source.interest = interest }
     }
@@ -169,7 +184,7 @@ public final class Listener: @unchecked Sendable {
     private func accept() {
         // A bound on one callout, so that a flood of connections does not starve those that are open.
         for _ in 0..<64 {
-            guard isAccepting, handler != nil || taskWait.isPending else { break }
+            guard isAccepting, !isResting, handler != nil || taskWait.isPending else { break }
             do throws(Errno) {
                 serve(try SystemCall.checked { hf_connection_accept(descriptor) })
             } catch .wouldBlock {
@@ -212,6 +227,15 @@ public final class Listener: @unchecked Sendable {
         guard let keeper, !hasTakenOver else { return }
         hasTakenOver = true
         for kept in MainActor.assumeIsolated({ keeper.takeOver() }) {
+            serve(kept.descriptor, kept.number, state: kept.state)
+        }
+        takeLate()
+    }
+
+    /// Serves the connections that the process before this one has handed over while this one served.
+    private func takeLate() {
+        guard let keeper, hasTakenOver else { return }
+        for kept in MainActor.assumeIsolated({ keeper.takeLate() }) {
             serve(kept.descriptor, kept.number, state: kept.state)
         }
     }

@@ -48,6 +48,10 @@ final class Generation {
     private(set) var state = State.starting
     /// Whether Holdfast is inside.
     private var hasHoldfast = false
+    /// Its end of the link by which it hears of its successor, and gets what the one before it has kept; -1 for none.
+    private var link: CInt = -1
+    /// The one that has taken over from it.
+    private(set) weak var successor: Generation?
     /// Whether it was ready once.
     private(set) var wasReady = false
     /// Whether it stood by once.
@@ -143,6 +147,11 @@ final class Generation {
 
     /// What EventHost says of itself.
     private static let presence = "X_HOLDFAST"
+    /// What goes with its end of a link, and what it says when it hands over by it.
+    private static let linkMessage = "X_HOLDFAST_LINK"
+    private static let handOverMessage = "X_HOLDFAST_HANDOVER"
+    /// What it says when it accepts no more connections.
+    private static let restMessage = "X_HOLDFAST_RESTS"
     /// What EventHost says when it stands by.
     private static let standbyMessage = "X_HOLDFAST_STANDBY"
 
@@ -235,6 +244,19 @@ final class Generation {
         }
         if message.says("RELOADING") || message.says("STOPPING") { pause() }
         if message.says(Self.presence) { hasHoldfast = true }
+        if message.says(Self.linkMessage), sender.pid == pid, left.count == 1 {
+            closeLink()
+            link = left.removeFirst()
+            // After a restart in place it does not know any more.
+            tellSuccessor()
+        }
+        if message.says(Self.restMessage), let successor, order == nil {
+            stopRested(after: .milliseconds(100), because: Self.reason(successor))
+        }
+        // It ends by itself.
+        if message.says(Self.handOverMessage), let successor {
+            end(because: .stop(by: Self.reason(successor)), nil)
+        }
         if message.says("READY") {
             becomeReady()
             if isPaused {
@@ -335,12 +357,34 @@ final class Generation {
     /// Ends a process from which another has taken over.
     ///
     /// With Holdfast inside it first accepts no more connections, and answers those that it has: a server that is told to end closes
-    /// connections on which it has read nothing yet.
-    func retire(because reason: String) {
+    /// connections on which it has read nothing yet. What it keeps it sends to its successor, and ends by itself.
+    func retire(for successor: Generation) {
+        self.successor = successor
+        tellSuccessor()
+        let reason = Self.reason(successor)
         guard isRunning, hasHoldfast, child.askToRest() else { return stop(because: reason) }
-        restTimer = timer("has had time for its last requests", after: .milliseconds(100)) { generation in
+        // It says when it does. One whose main loop is busy does not.
+        stopRested(after: .seconds(1), because: reason)
+    }
+
+    private func stopRested(after wait: Duration, because reason: String) {
+        restTimer?.invalidate()
+        restTimer = timer("has had time for its last requests", after: wait) { generation in
             if generation.order == nil { generation.stop(because: reason) }
         }
+    }
+
+    private static func reason(_ successor: Generation) -> String { "process \(successor.pid) has taken over" }
+
+    private func tellSuccessor() {
+        guard link >= 0, let other = successor?.link, other >= 0 else { return }
+        // A link without room is one that nobody reads.
+        try? PacketSocket.send(Array("SUCCESSOR".utf8), [], descriptors: [other], to: link)
+    }
+
+    private func closeLink() {
+        if link >= 0 { _ = close(link) }
+        link = -1
     }
 
     /// Passes a signal on.
@@ -354,7 +398,8 @@ final class Generation {
         if let mainPid, mainPid != child.pid { _ = kill(mainPid, signal) } else { child.signal(signal) }
     }
 
-    private func end(because order: DeathFacts.Order, _ signal: CInt) {
+    /// Has it ended: by a signal, or by itself where that is nil; after the program's time it is killed.
+    private func end(because order: DeathFacts.Order, _ signal: CInt?) {
         guard isRunning else { return }
         if self.order == nil {
             self.order = order
@@ -365,10 +410,12 @@ final class Generation {
         startTimer?.invalidate()
         watchdogTimer?.invalidate()
         prober?.end()
-        if signal == SIGKILL { wasKilled = true }
-        forward(signal)
-        // What was stopped takes no signal but SIGKILL.
-        child.signalGroup(SIGCONT)
+        if let signal {
+            if signal == SIGKILL { wasKilled = true }
+            forward(signal)
+            // What was stopped takes no signal but SIGKILL.
+            child.signalGroup(SIGCONT)
+        }
         guard stopTimer == nil else { return }
         stopTimer = timer("is to have ended", after: program.stopTimeout) { $0.killNow() }
     }
@@ -433,6 +480,7 @@ final class Generation {
         stopTimer = nil
         prober?.end()
         notify?.close()
+        closeLink()
         let hasGroup = child.hasGroup
         state = hasGroup ? .clearing : .over
         for pid in [child.pid, mainPid] { if let pid { Self.mainPids.remove(pid) } }

@@ -78,6 +78,8 @@ final class ProgramRunner {
     private var standbyEnds = 0
     /// Those that were told to end because another one serves.
     private var leaving: [Generation] = []
+    /// Those of them that are told so when nothing is on its way to them any more, each with who takes over from it.
+    private var waiting: [(generation: Generation, successor: Generation)] = []
     private(set) var count: EndCount
     /// How the last process has ended.
     private(set) var lastStatus: ProcessEnd?
@@ -255,7 +257,8 @@ final class ProgramRunner {
         writeCount()
         if let before {
             leaving.append(before)
-            before.retire(because: "process \(generation.pid) has taken over")
+            waiting.append((before, generation))
+            retireWaiting()
         }
         // It is of the program before.
         dropStandby(because: "process \(generation.pid) has taken over")
@@ -263,6 +266,18 @@ final class ProgramRunner {
         watchHealth(of: generation)
         startStandby()
         connections.changed(self)
+    }
+
+    /// Tells those that are to end, unless one that runs still hands over to them: what comes after their end would be lost.
+    private func retireWaiting() {
+        for (generation, successor) in waiting {
+            let isHeir =
+                leaving.contains { $0.isRunning && $0.successor === generation }
+                || waiting.contains { $0.successor === generation }
+            guard !isHeir else { continue }
+            waiting.removeAll { $0.generation === generation }
+            generation.retire(for: successor)
+        }
     }
 
     private func handOverFailed(_ reason: String) {
@@ -441,6 +456,8 @@ final class ProgramRunner {
         } else {
             let isSuccessor = generation === successor
             report(facts, usage, of: generation, isSuccessor ? "The one before goes on." : "Another one serves.")
+            waiting.removeAll { $0.generation === generation }
+            retireWaiting()
             if generation === standby {
                 standbyPlace?.clear()
                 standby = nil

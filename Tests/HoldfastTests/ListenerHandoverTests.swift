@@ -188,6 +188,26 @@ import Testing
         _ = try process.wait()
     }
 
+    @Test func `The clients of an event loop that has faulted are told at once, before the process has drained`() throws
+    {
+        let place = "tcp:\(try Listening().port)"
+        let process = try Self.start(place, ["HOLD": "1"])
+        try Self.awaitServer(process)
+        let clients = try (0..<10).map { _ in
+            let client = try #require(Self.connected(place))
+            client.send("keep\n")
+            #expect(client.line() == "kept")
+            return client
+        }
+        let last = try #require(Self.connected(place))
+        last.send("fault\n")
+        // It drains for as long as it lives.
+        for client in clients { #expect(client.line() == nil) }
+        #expect(process.errors.contains("count=10") && kill(process.pid, 0) == 0, "\(process.errors)")
+        kill(process.pid, SIGKILL)
+        _ = try process.wait()
+    }
+
     // MARK: Clients
 
     /// A connection to a place; nil if it was refused.

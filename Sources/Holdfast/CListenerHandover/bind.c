@@ -3,14 +3,12 @@
 
 #include "listener_handover.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -18,6 +16,7 @@
 #include <unistd.h>
 
 #include "epoll_move.h"
+#include "next_function.h"
 
 typedef struct Offer {
     int descriptor;
@@ -46,23 +45,10 @@ static _Atomic(int) offered;
 static _Atomic(void (*)(void)) gate;
 static _Atomic(void (*)(int, int)) observer;
 
-/// The library's function that one of ours stands before. Two threads may both look, because both find the same.
-static void *next_function(_Atomic(void *) *place, const char *name) {
-    void *function = atomic_load_explicit(place, memory_order_relaxed);
-    if (function == NULL) {
-        function = dlsym(RTLD_NEXT, name);
-        if (function == NULL) {
-            abort();
-        }
-        atomic_store_explicit(place, function, memory_order_relaxed);
-    }
-    return function;
-}
-
 /// Everything that a forked child must not do: it may call bind(2), but no function that takes a lock (fork(2)).
 static void prepare(void) {
-    (void)next_function(&next_bind, "bind");
-    (void)next_function(&next_listen, "listen");
+    (void)hf_next_function(&next_bind, "bind");
+    (void)hf_next_function(&next_listen, "listen");
     atomic_store(&owner, getpid());
 }
 
@@ -303,11 +289,11 @@ int bind(int descriptor, __CONST_SOCKADDR_ARG address, socklen_t length) {
             return result;
         }
     }
-    return ((__typeof__(&bind))next_function(&next_bind, "bind"))(descriptor, address, length);
+    return ((__typeof__(&bind))hf_next_function(&next_bind, "bind"))(descriptor, address, length);
 }
 
 int listen(int descriptor, int backlog) {
-    int result = ((__typeof__(&listen))next_function(&next_listen, "listen"))(descriptor, backlog);
+    int result = ((__typeof__(&listen))hf_next_function(&next_listen, "listen"))(descriptor, backlog);
     void (*began)(int, int) = atomic_load(&observer);
     if (result != 0 || (began == NULL && atomic_load(&offered) == 0) || getpid() != atomic_load(&owner)) {
         return result;

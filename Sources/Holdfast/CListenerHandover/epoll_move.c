@@ -11,8 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/// Adds what one instance watches under the descriptor and the file.
-static bool read_instance(int epoll, int descriptor, uint64_t inode, HFEpollEntries *found) {
+bool hf_epoll_each(int epoll, void (*call)(void *, int, uint64_t, uint32_t, uint64_t), void *context) {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/fdinfo/%d", epoll);
     FILE *file = fopen(path, "re");
@@ -24,16 +23,30 @@ static bool read_instance(int epoll, int descriptor, uint64_t inode, HFEpollEntr
         int watched;
         unsigned events;
         unsigned long long data;
-        unsigned long long file_inode;
+        unsigned long long inode;
         // fs/eventpoll.c, ep_show_fdinfo()
-        if (sscanf(line, "tfd: %d events: %x data: %llx pos:%*i ino:%llx", &watched, &events, &data, &file_inode) == 4 &&
-            watched == descriptor && file_inode == inode && found->count < HF_EPOLL_MOST) {
-            found->entries[found->count] = (HFEpollEntry){epoll, events, data};
-            found->count += 1;
+        if (sscanf(line, "tfd: %d events: %x data: %llx pos:%*i ino:%llx", &watched, &events, &data, &inode) == 4) {
+            call(context, watched, inode, events, data);
         }
     }
     fclose(file);
     return true;
+}
+
+typedef struct Search {
+    int epoll;
+    int descriptor;
+    uint64_t inode;
+    HFEpollEntries *found;
+} Search;
+
+static void note_entry(void *context, int descriptor, uint64_t inode, uint32_t events, uint64_t data) {
+    Search *search = context;
+    HFEpollEntries *found = search->found;
+    if (descriptor == search->descriptor && inode == search->inode && found->count < HF_EPOLL_MOST) {
+        found->entries[found->count] = (HFEpollEntry){search->epoll, events, data};
+        found->count += 1;
+    }
 }
 
 bool hf_epoll_entries_find(int descriptor, HFEpollEntries *found) {
@@ -56,7 +69,8 @@ bool hf_epoll_entries_find(int descriptor, HFEpollEntries *found) {
         }
         name[length] = 0;
         if (strcmp(name, "anon_inode:[eventpoll]") == 0) {
-            is_known = read_instance(atoi(entry->d_name), descriptor, status.st_ino, found) && is_known;
+            Search search = {atoi(entry->d_name), descriptor, status.st_ino, found};
+            is_known = hf_epoll_each(search.epoll, note_entry, &search) && is_known;
         }
     }
     closedir(folder);

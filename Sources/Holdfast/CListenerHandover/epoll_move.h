@@ -19,6 +19,11 @@ typedef struct HFEpollEntries {
     HFEpollEntry entries[HF_EPOLL_MOST];
 } HFEpollEntries;
 
+/// Calls a function for each file that an instance watches: with the descriptor under which, the file's inode, the events and the data of the
+/// registration. Returns false where that cannot be known.
+bool hf_epoll_each(int epoll, void (*call)(void *context, int descriptor, uint64_t inode, uint32_t events, uint64_t data), void *context)
+    __attribute__((visibility("hidden")));
+
 /// Finds out which instances of this process watch a descriptor. Returns false where that cannot be known.
 bool hf_epoll_entries_find(int descriptor, HFEpollEntries *found) __attribute__((visibility("hidden")));
 

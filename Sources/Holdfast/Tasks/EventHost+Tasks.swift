@@ -91,6 +91,11 @@ extension EventHost {
     /// next request to the other process. HoldfastHummingbird does it. Callable from any thread.
     public nonisolated static var isBeingReplaced: Bool { ListenerHandover.hasRested.load(ordering: .relaxed) }
 
+    /// Adds a handler that is called on the main loop when this process is to accept no more connections, because another one does.
+    package nonisolated static func onRest(_ handler: @escaping @Sendable () -> Void) {
+        ListenerHandover.resting.withLock { $0.append(handler) }
+    }
+
     /// Has the jobs of all tasks run on a pool of threads from which one that faults can be abandoned.
     ///
     /// For a program that calls `run()`, and has tasks on other threads than the main one. `start(_:)` does it by itself. Without it the first

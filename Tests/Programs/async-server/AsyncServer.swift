@@ -4,7 +4,8 @@ import Holdfast
 
 /// A server with an async `main` that only opens its own sockets, in NIO's order: it watches them before it binds them.
 ///
-/// Arguments: `tcp:PORT` or `unix:PATH`, and the store. In a process that has restarted, with SECOND, it listens there instead.
+/// Arguments: `tcp:PORT` or `unix:PATH`, and the store. In a process that has restarted, with SECOND, it listens there instead. With HOLD a
+/// process that is to be replaced takes its time.
 @main struct AsyncServer {
     static func main() async throws {
         var configuration = EventHost.Configuration.keepServing
@@ -12,7 +13,9 @@ import Holdfast
         // It faults as often as it is asked, and starts at once.
         configuration.advanced.earlyEnds = nil
         configuration.stallPolicy = StallPolicy(rule: .once(after: .milliseconds(100)))
+        if getenv("HOLD") != nil { configuration.advanced.drainDeadline = .seconds(1000) }
         let host = try EventHost.start(configuration)
+        if getenv("HOLD") != nil { host.onDrain { _ = $0.hold() } }
         let second = host.restarts > 0 ? getenv("SECOND").map { String(cString: $0) } : nil
         let place = second ?? CommandLine.arguments[1]
         // A loop of somebody else's, which is asked whether it answers.
@@ -79,7 +82,11 @@ final class ServerLoop: @unchecked Sendable {
         while true {
             var event = epoll_event()
             guard epoll_wait(epoll, &event, 1, -1) == 1 else { continue }
-            if event.data.fd == pings { answerPings() } else { accept(listener) }
+            switch event.data.fd {
+            case pings: answerPings()
+            case listener: accept(listener)
+            default: close(event.data.fd)
+            }
         }
     }
 
@@ -131,6 +138,11 @@ final class ServerLoop: @unchecked Sendable {
         case "fault": precondition(line != "fault")
         case "kill": kill(getpid(), SIGKILL)
         case "close": close(listener)
+        case "keep":
+            watch(client, EPOLLIN.rawValue, EPOLL_CTL_ADD)
+            let answer = Array("kept\n".utf8)
+            _ = write(client, answer, answer.count)
+            return
         case "restart": restart()
         default: break
         }

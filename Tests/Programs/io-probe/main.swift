@@ -121,7 +121,10 @@ if mode == "tasks" {
 } else {
     listener.onConnection(begin)
 }
-try host.onSignal(SIGTERM) { _ in host.stop() }
+try host.onSignal(SIGTERM) { _ in
+    if mode == "close" { listener.close() }
+    host.stop()
+}
 print("listening \(listener.endpoint)")
 fflush(nil)
 host.run()

@@ -1,0 +1,59 @@
+// Stands before epoll_wait(2): an event loop waits with it on its own thread (NIO's SelectableEventLoop, libuv's uv__io_poll, libev).
+
+#include "epoll_threads.h"
+
+#include <stdatomic.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "epoll_move.h"
+#include "next_function.h"
+
+/// By the number of the instance, who waited for its events last. Loops are made at the start of a program, so their numbers are low.
+enum { MOST = 4096 };
+static _Atomic(pid_t) waiters[MOST];
+
+#if !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
+
+static __thread pid_t own;
+
+int epoll_wait(int epoll, struct epoll_event *events, int most, int limit) {
+    static _Atomic(void *) next;
+    if (own == 0) {
+        own = gettid();
+    }
+    if (epoll >= 0 && epoll < MOST && atomic_load_explicit(&waiters[epoll], memory_order_relaxed) != own) {
+        atomic_store_explicit(&waiters[epoll], own, memory_order_relaxed);
+    }
+    return ((__typeof__(&epoll_wait))hf_next_function(&next, "epoll_wait"))(epoll, events, most, limit);
+}
+
+#endif
+
+static void end_connection(void *context, int descriptor, uint64_t inode, uint32_t events, uint64_t data) {
+    (void)events;
+    (void)data;
+    struct stat status;
+    struct sockaddr_storage peer;
+    socklen_t size = sizeof peer;
+    int type = 0;
+    socklen_t type_size = sizeof type;
+    // What is watched may be closed here and open elsewhere, and its number another file's (epoll(7)).
+    if (fstat(descriptor, &status) == 0 && status.st_ino == inode && S_ISSOCK(status.st_mode) &&
+        getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &type_size) == 0 && type == SOCK_STREAM &&
+        getpeername(descriptor, (struct sockaddr *)&peer, &size) == 0 && shutdown(descriptor, SHUT_RDWR) == 0) {
+        *(int *)context += 1;
+    }
+}
+
+int hf_epoll_end_connections(int thread) {
+    int ended = 0;
+    for (int epoll = 0; epoll < MOST; epoll += 1) {
+        if (atomic_load_explicit(&waiters[epoll], memory_order_relaxed) == thread) {
+            (void)hf_epoll_each(epoll, end_connection, &ended);
+        }
+    }
+    return ended;
+}

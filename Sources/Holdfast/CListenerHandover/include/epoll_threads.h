@@ -1,0 +1,15 @@
+// Which thread waits for the events of which epoll instance. A thread that has faulted and stands still leaves its connections without an answer:
+// nobody else waits for their events, and their peers would wait until the process ends.
+//
+// Ordinary code. Callable from any thread.
+
+#ifndef HF_EPOLL_THREADS_H
+#define HF_EPOLL_THREADS_H
+
+/// Ends the connections of a thread that will never wait for events again: those that are watched by the instances whose events it was the last
+/// to wait for, as shutdown(2) does. Their descriptors stay open, and their peers see the end at once.
+///
+/// - Returns: How many.
+int hf_epoll_end_connections(int thread);
+
+#endif

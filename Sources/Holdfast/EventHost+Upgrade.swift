@@ -1,0 +1,97 @@
+internal import CrashCapture
+internal import Glibc
+internal import LinuxSystem
+internal import Logging
+internal import RunLoops
+public import SystemPackage
+
+/// What is kept moves to the process that has taken over from this one: `holdfast upgrade`.
+extension EventHost {
+    /// Adds a handler of what the process before this one kept (`keepAcrossRestart(_:as:state:)`), and hands over while this one serves
+    /// already: after `holdfast upgrade`.
+    ///
+    /// The descriptor belongs to the handler that takes it, and is not kept until the program keeps it again, under any name: the two processes
+    /// may have given the same one. What no handler takes is closed. It is called until the process ends.
+    ///
+    /// - Parameter handler: Gets the name, the descriptor, closed on exec, and the bytes. Returns whether it takes the descriptor.
+    public func onHandOver(_ handler: @escaping @MainActor (String, FileDescriptor, [UInt8]) -> Bool) {
+        receivers.append(handler)
+    }
+
+    func receive(_ entry: KeptEntry, named name: String) {
+        let descriptor = FileDescriptor(rawValue: entry.descriptor)
+        if receivers.contains(where: { $0(name, descriptor, entry.state) }) { return }
+        configuration.logger.notice(
+            "nobody takes what the process before this one hands over: it is closed",
+            metadata: ["name": "\(name)"]
+        )
+        _ = Glibc.close(entry.descriptor)
+    }
+
+    /// Prepares the end of this process, to which another one has succeeded.
+    ///
+    /// Without something to hand over the supervisor's signal ends it, as ever.
+    func leaveToSuccessor() {
+        guard !kept.names.isEmpty, !isStopping else { return }
+        notifier.noteHandOver()
+        ListenerHandover.rest()
+        let limit = configuration.advanced.drainDeadline
+        configuration.logger.notice(
+            "another process has taken over: handing over as soon as nothing would be lost by it",
+            metadata: ["within": "\(limit.inWords)"]
+        )
+        let quiet = HostRunLoop.Observer(ofHost: "hand over when quiet", activities: .beforeWaiting) {
+            [weak self] observer, _ in
+            guard let self, !self.needsSweep, self.loop.nesting == 1, self.isQuiet() else { return }
+            observer.invalidate()
+            self.drainForSuccessor()
+        }
+        loop.add(quiet, to: .default)
+        let late = HostRunLoop.Timer(ofHost: "hand over at the latest", fireAt: .now.advanced(by: limit)) {
+            [weak self] _ in
+            MainActor.assumeIsolated { self?.drainForSuccessor() }
+        }
+        loop.add(late, to: .common)
+        // The observer is asked before the next sleep.
+        loop.wakeUp()
+    }
+
+    private func drainForSuccessor() {
+        startDrain(.planned, until: .now.advanced(by: configuration.advanced.drainDeadline)) { [self] in
+            mustRestart = true
+            endRun()
+        }
+    }
+
+    /// Hands over, and ends the process.
+    func endForSuccessor() {
+        handOver()
+        let order = SignalEvents.dueOrder
+        close()
+        if let order { SignalEvents.end(by: order) }
+        exit(0)
+    }
+
+    /// Sends what is kept to the process that has taken over, if there is one.
+    ///
+    /// Here its descriptors are /dev/null from then on.
+    func handOver() {
+        // The signal that ends this process may be served before what was sent earlier.
+        notifier.link.receiveAll()
+        guard notifier.link.hasSuccessor else { return }
+        let entries = kept.openEntries
+        let count = notifier.link.handOver(entries, within: .seconds(2))
+        if count > 0 { configuration.logger.notice("handed over what was kept", metadata: ["count": "\(count)"]) }
+        // What the program does on its way to the end does nothing to what is another's now.
+        let nothing = unsafe open("/dev/null", O_RDWR | O_CLOEXEC)
+        if nothing >= 0 {
+            for (_, entry) in entries.prefix(count) { _ = PacketSocket.replace(entry.descriptor, with: nothing) }
+            _ = Glibc.close(nothing)
+        }
+        guard count < entries.count else { return }
+        configuration.logger.error(
+            "the process that has taken over does not take what is kept: it ends with this one",
+            metadata: ["count": "\(entries.count - count)"]
+        )
+    }
+}

@@ -1,0 +1,192 @@
+internal import CrashCapture
+internal import Glibc
+internal import LinuxSystem
+internal import RunLoops
+internal import SystemPackage
+
+/// How a process hears, from the supervisor, of the one that has taken over from it, and hands over to that one what it keeps.
+///
+/// Each process makes a link and gives the supervisor the other end of it. After an upgrade the supervisor sends the end of the new process to
+/// the one before, which sends by it what it keeps, and ends.
+@MainActor
+final class SuccessorLink {
+    /// Says to the supervisor that the other end comes with the message.
+    static let message = "X_HOLDFAST_LINK"
+    /// Says that this process hands over and ends: it needs no signal.
+    static let answer = "X_HOLDFAST_HANDOVER"
+    /// The packet of the supervisor with which the end of the successor comes.
+    private static let succession = Array("SUCCESSOR".utf8)
+
+    /// Called once, when another process has taken over.
+    var succeeded: (@MainActor () -> Void)?
+    /// Called with what the process before this one kept: a name, and a descriptor, which is the callee's, with bytes.
+    var received: (@MainActor (String, KeptEntry) -> Void)?
+    private var port: HostRunLoop.PortSource?
+    /// Our end; -1 for none.
+    private var own: CInt = -1
+    /// Leads to the process that has taken over; -1 for none.
+    private var next: CInt = -1
+
+    /// Whether there is a process to hand over to.
+    var hasSuccessor: Bool { next >= 0 }
+
+    /// Makes the link.
+    ///
+    /// - Parameter loop: The loop that serves it.
+    /// - Returns: The end for the supervisor, which the caller closes; nil without descriptors, or if it was made before.
+    func open(on loop: HostRunLoop) -> OwnedDescriptor? {
+        guard own < 0, let (first, second) = (try? PacketSocket.pair()) else { return nil }
+        own = first
+        let port = HostRunLoop.PortSource(ofHost: "link to the next process", descriptor: first) { [weak self] _, _ in
+            MainActor.assumeIsolated { _ = self?.receive() }
+        }
+        self.port = port
+        _ = try? loop.add(port, to: .common)
+        return OwnedDescriptor(takingOver: second)
+    }
+
+    /// Ends the link.
+    func close() {
+        port?.invalidate()
+        port = nil
+        for number in [own, next] where number >= 0 { _ = Glibc.close(number) }
+        own = -1
+        next = -1
+    }
+
+    // MARK: Receiving
+
+    /// Takes whatever has been sent.
+    func receiveAll() {
+        while receive() {}
+    }
+
+    /// Takes a packet; returns whether there was one.
+    private func receive() -> Bool {
+        guard own >= 0 else { return false }
+        var buffer = [UInt8](repeating: 0, count: KeptPacket.sizeLimit)
+        let packet = unsafe buffer.withUnsafeMutableBytes { bytes in
+            unsafe try? PacketSocket.receive(into: bytes, from: own)
+        }
+        // A port that says that there is something is wrong at times (epoll(7)); the loop asks again.
+        guard let (count, extras) = packet else { return false }
+        guard count > 0 || !extras.descriptors.isEmpty else {
+            // Nobody has the other end any more.
+            close()
+            return false
+        }
+        take(Array(buffer.prefix(count)), extras)
+        return true
+    }
+
+    private func take(_ bytes: [UInt8], _ extras: PacketExtras) {
+        var left = extras.descriptors
+        defer { for number in left { _ = Glibc.close(number) } }
+        guard !extras.isTruncated, let first = left.first else { return }
+        if bytes == Self.succession {
+            guard next < 0 else { return }
+            next = left.removeFirst()
+            succeeded?()
+        } else if let (name, state) = KeptPacket.parse(bytes, state: left.dropFirst().first) {
+            left.removeFirst()
+            received?(name, KeptEntry(descriptor: first, state: state))
+        }
+    }
+
+    // MARK: Sending
+
+    /// Sends what is kept to the process that has taken over.
+    ///
+    /// - Parameters:
+    ///   - entries: Descriptors that are open, with bytes, by name.
+    ///   - limit: How long to wait for room.
+    /// - Returns: How many were sent. After one that cannot be sent no other is: the process there has ended.
+    func handOver(_ entries: [(name: String, entry: KeptEntry)], within limit: Duration) -> Int {
+        guard hasSuccessor else { return 0 }
+        let deadline = HostRunLoop.Instant.now.advanced(by: limit).nanoseconds
+        for (done, (name, entry)) in entries.enumerated() {
+            do {
+                try KeptPacket.send(entry, as: name, to: next, before: deadline)
+            } catch {
+                return done
+            }
+        }
+        return entries.count
+    }
+}
+
+/// A packet that brings a descriptor, with its name and the bytes of the program that go with it.
+///
+/// The four letters, the lengths of name and bytes as eight bytes each in the order of the machine, the name, and the bytes. Bytes that are too
+/// long for a packet are in the file that comes second.
+enum KeptPacket {
+    private static let mark = Array("KEPT".utf8)
+    private static let headSize = 4 + 8 + 8
+    /// How many bytes go with it: half of what a socket takes by default (net.core.wmem_default).
+    private static let inlineLimit = 100_000
+    /// How long a packet is at most.
+    static let sizeLimit = headSize + KeptTable.nameSizeLimit + inlineLimit
+
+    /// Sends one.
+    ///
+    /// - Parameters:
+    ///   - entry: An open descriptor, with bytes.
+    ///   - name: Its name.
+    ///   - socket: A connected socket.
+    ///   - deadline: When to give up waiting for room, in nanoseconds of CLOCK_MONOTONIC.
+    /// - Throws: The error of a call; `ETIMEDOUT`.
+    static func send(_ entry: KeptEntry, as name: String, to socket: CInt, before deadline: Int64) throws(Errno) {
+        let text = Array(name.utf8)
+        var head = mark
+        for length in [text.count, entry.state.count] {
+            unsafe withUnsafeBytes(of: UInt64(length)) { unsafe head.append(contentsOf: $0) }
+        }
+        head += text
+        var descriptors = [entry.descriptor]
+        var body = entry.state
+        var memory: CInt = -1
+        defer { if memory >= 0 { _ = Glibc.close(memory) } }
+        if body.count > inlineLimit {
+            memory = try SealedMemory.make(body).release()
+            descriptors.append(memory)
+            body = []
+        }
+        while true {
+            do throws(Errno) {
+                return try PacketSocket.send(head, body, descriptors: descriptors, to: socket)
+            } catch .wouldBlock {
+                guard PacketSocket.waitForRoom(in: socket, before: deadline) else { throw .timedOut }
+            } catch .tooManyReferences {
+                // More are under way than RLIMIT_NOFILE allows: until the other side has taken some.
+                guard MonotonicClock.nanoseconds < deadline else { throw .timedOut }
+                Readiness.wait(forAny: [], atMost: 1_000_000)
+            }
+        }
+    }
+
+    /// Reads one.
+    ///
+    /// - Parameters:
+    ///   - bytes: Any bytes.
+    ///   - file: The descriptor that came second; nil for none.
+    /// - Returns: The name and the bytes that go with it; nil if it is no such packet, or they cannot be read.
+    static func parse(_ bytes: [UInt8], state file: CInt?) -> (name: String, state: [UInt8])? {
+        guard bytes.count >= headSize, bytes.starts(with: mark) else { return nil }
+        let lengths = [4, 12].map { offset in
+            unsafe bytes.withUnsafeBytes { unsafe $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
+        }
+        guard lengths[0] <= UInt64(KeptTable.nameSizeLimit), lengths[1] <= UInt64(KeptTable.stateSizeLimit) else {
+            return nil
+        }
+        let (nameLength, stateLength) = (Int(lengths[0]), Int(lengths[1]))
+        guard bytes.count >= headSize + nameLength,
+            let name = String(validating: bytes[headSize..<headSize + nameLength], as: UTF8.self)
+        else { return nil }
+        let rest = bytes.dropFirst(headSize + nameLength)
+        if let file {
+            guard rest.isEmpty, let state = try? SealedMemory.read(file, size: stateLength) else { return nil }
+            return (name, state)
+        }
+        return rest.count == stateLength ? (name, Array(rest)) : nil
+    }
+}

@@ -1,0 +1,144 @@
+import CrashReports
+import Foundation
+import Glibc
+import Synchronization
+import TestSupport
+import Testing
+
+/// What a program keeps moves to the process that takes over: `holdfast upgrade`.
+@Suite(.timeLimit(.minutes(3))) struct UpgradeHandOverTests {
+    private static func agent(_ port: UInt16) throws -> Supervised {
+        let store = try StoreReader()
+        return try Supervised(
+            ["--ready", "notify", "--listen", "tcp:127.0.0.1:\(port)"],
+            [BuiltProduct.path(of: "holdfast-agent"), "--port", "\(port)", "--store", store.path],
+            store: store
+        )
+    }
+
+    private static func pid(_ stats: String) -> Int? {
+        let object = try? JSONSerialization.jsonObject(with: Data(stats.utf8)) as? [String: Any]
+        return object?["pid"] as? Int
+    }
+
+    @Test func `Connections go on in the next process, with the half line that has come`() throws {
+        let port = try Supervised.freePort()
+        let supervised = try Self.agent(port)
+        var pid = try supervised.nextPid()
+        let clients = try (0..<300).map { _ in try LineClient(port: port) }
+        for client in clients {
+            #expect(try client.ask("PING") == "PONG")
+            try client.send("STA")
+        }
+        for _ in 0..<3 {
+            let upgrade = try supervised.order("upgrade")
+            #expect(upgrade.output == "upgraded\n", "\(upgrade.errors)")
+            let next = try supervised.nextPid()
+            #expect(next != pid)
+            // The one before hands over, and ends by itself.
+            let deadline = Deadline()
+            while kill(pid, 0) == 0 { try #require(!deadline.hasPassed, "\(supervised.process.errors.suffix(2000))") }
+            for client in clients {
+                try client.send("TS\n")
+                #expect(Self.pid(try #require(try client.line())) == Int(next))
+                try client.send("STA")
+            }
+            pid = next
+        }
+        #expect(try supervised.order("stop").end == .exited(0))
+        let ends = try supervised.reports().compactMap(\.death)
+        #expect(ends.map(\.cause) == Array(repeating: "stopped", count: 4))
+        #expect(ends.filter { $0.sentence.contains("has taken over") }.count == 3, "\(ends.map(\.sentence))")
+    }
+
+    @Test func `What is on its way to a process is not lost when that one is replaced, too`() throws {
+        let port = try Supervised.freePort()
+        let supervised = try Self.agent(port)
+        _ = try supervised.nextPid()
+        let clients = try (0..<100).map { _ in try LineClient(port: port) }
+        for client in clients { #expect(try client.ask("PING") == "PONG") }
+        // Each while the one before may still hand over.
+        var last: CInt = 0
+        for _ in 0..<5 {
+            #expect(try supervised.order("upgrade").output == "upgraded\n")
+            last = try supervised.nextPid()
+        }
+        for client in clients { #expect(try client.ask("PING") == "PONG") }
+        let deadline = Deadline()
+        for client in clients {
+            while Self.pid(try client.ask("STATS")) != Int(last) { try #require(!deadline.hasPassed) }
+        }
+    }
+
+    @Test func `No request of clients that go on asking is lost`() throws {
+        let port = try Supervised.freePort()
+        let supervised = try Self.agent(port)
+        _ = try supervised.nextPid()
+        let isDone = Flag()
+        let askers = try (0..<4).map { _ in try Asker(port: port, until: isDone) }
+        for _ in 0..<5 {
+            #expect(try supervised.order("upgrade").output == "upgraded\n")
+            _ = try supervised.nextPid()
+        }
+        isDone.set()
+        for asker in askers {
+            let (answers, failure) = asker.wait()
+            #expect(failure == nil && answers > 0, "\(answers) answers, then \(failure ?? "")")
+        }
+    }
+
+    @Test func `The file of a Unix socket that the supervisor holds stays when the program closes it`() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/socket"
+        let program = [try BuiltProduct.path(of: "io-probe"), "close", path]
+        let supervised = try Supervised(["--ready", "notify", "--listen", "unix:" + path], program)
+        _ = try supervised.line()
+        #expect(try supervised.order("restart").output == "restarted\n")
+        _ = try supervised.line()
+        #expect(FileManager.default.fileExists(atPath: path))
+    }
+}
+
+/// A client that asks, and asks again when it has the answer.
+private final class Asker: @unchecked Sendable {
+    private let thread: Thread
+    private let isOver = DispatchSemaphore(value: 0)
+    /// Written by the thread, and read when it is over.
+    private var answers = 0
+    private var failure: String?
+
+    init(port: UInt16, until isDone: Flag) throws {
+        let client = try LineClient(port: port)
+        let box = Box()
+        thread = Thread { box.asker?.ask(client, until: isDone) }
+        box.asker = self
+        thread.start()
+    }
+
+    private final class Box: @unchecked Sendable { weak var asker: Asker? }
+
+    private func ask(_ client: LineClient, until isDone: Flag) {
+        do {
+            while !isDone.isSet {
+                guard try client.ask("PING") == "PONG" else { throw HarnessError("a wrong answer") }
+                answers += 1
+            }
+        } catch {
+            failure = "\(error)"
+        }
+        isOver.signal()
+    }
+
+    /// Waits until it has ended; returns how many answers came, and why it ended before its time.
+    func wait() -> (Int, String?) {
+        isOver.wait()
+        return (answers, failure)
+    }
+}
+
+/// Set once, by any thread.
+private final class Flag: Sendable {
+    private let value = Atomic<Bool>(false)
+    var isSet: Bool { value.load(ordering: .acquiring) }
+    func set() { value.store(true, ordering: .releasing) }
+}
