@@ -210,6 +210,14 @@ extension EventHost {
             ListenerGate.open()
             StallMonitor.suspendAll(false)
         }
+        // Told to end it cannot: its server waits in bind(2), and has done nothing yet.
+        Self.onRest { [weak self] in
+            MainActor.assumeIsolated {
+                guard let self, self.standby?.isWaiting == true else { return }
+                self.close()
+                _exit(0)
+            }
+        }
         StallMonitor.suspendAll(true)
         ListenerGate.close { [weak self] in
             HostRunLoop.main.perform { @MainActor in self?.sayThatItStandsBy() }

@@ -56,9 +56,8 @@ extension EventHost {
         // Nothing was served yet, so nothing drains. The thread goes on waiting for the end of the back-off.
         guard !isWaiting else { return capture.endDrain() }
         // Another process serves from now on, if one stands by.
-        if configuration.restart.exitCode == nil, kept.names.isEmpty, capture.releaseStandby() {
-            ListenerHandover.rest()
-        }
+        let isSucceeded = configuration.restart.exitCode == nil && kept.names.isEmpty && capture.releaseStandby()
+        if isSucceeded { ListenerHandover.rest() }
         let ended = ListenerHandover.endConnections(ofThread: parkedThread)
         if ended > 0 {
             configuration.logger.notice(
@@ -68,6 +67,7 @@ extension EventHost {
         }
         startDrain(.fault, until: deadline, parkedThread: parkedThread == 0 ? nil : parkedThread) { [self] in
             callRestartHandlers(restartHandlers.all[...], for: .fault) { [capture] in
+                if isSucceeded { ListenerHandover.endConnections() }
                 // The next process finishes the record of that fault: there is nothing to wait for.
                 capture.endDrain()
             }

@@ -118,6 +118,9 @@ final class ListenerHandover {
         thread > 0 ? hf_epoll_end_connections(thread) : 0
     }
 
+    /// Ends all connections over a network, because the process ends in a moment and another one serves.
+    nonisolated static func endConnections() { hf_end_connections() }
+
     /// Gives nothing more away, and keeps nothing more.
     func close() {
         hf_listeners_set_observer(nil)

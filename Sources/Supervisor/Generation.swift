@@ -412,6 +412,8 @@ final class Generation {
         prober?.end()
         if let signal {
             if signal == SIGKILL { wasKilled = true }
+            // One with an async main waits where it cannot be told by a signal of the program's.
+            if state == .standingBy { _ = child.askToRest() }
             forward(signal)
             // What was stopped takes no signal but SIGKILL.
             child.signalGroup(SIGCONT)

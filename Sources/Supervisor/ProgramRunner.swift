@@ -78,8 +78,7 @@ final class ProgramRunner {
     private var standbyEnds = 0
     /// Those that were told to end because another one serves.
     private var leaving: [Generation] = []
-    /// Those of them that are told so when nothing is on its way to them any more, each with who takes over from it.
-    private var waiting: [(generation: Generation, successor: Generation)] = []
+    private var retirements = Retirements()
     private(set) var count: EndCount
     /// How the last process has ended.
     private(set) var lastStatus: ProcessEnd?
@@ -257,8 +256,8 @@ final class ProgramRunner {
         writeCount()
         if let before {
             leaving.append(before)
-            waiting.append((before, generation))
-            retireWaiting()
+            retirements.add(before, for: generation)
+            retirements.tell(leaving)
         }
         // It is of the program before.
         dropStandby(because: "process \(generation.pid) has taken over")
@@ -266,18 +265,6 @@ final class ProgramRunner {
         watchHealth(of: generation)
         startStandby()
         connections.changed(self)
-    }
-
-    /// Tells those that are to end, unless one that runs still hands over to them: what comes after their end would be lost.
-    private func retireWaiting() {
-        for (generation, successor) in waiting {
-            let isHeir =
-                leaving.contains { $0.isRunning && $0.successor === generation }
-                || waiting.contains { $0.successor === generation }
-            guard !isHeir else { continue }
-            waiting.removeAll { $0.generation === generation }
-            generation.retire(for: successor)
-        }
     }
 
     private func handOverFailed(_ reason: String) {
@@ -456,8 +443,8 @@ final class ProgramRunner {
         } else {
             let isSuccessor = generation === successor
             report(facts, usage, of: generation, isSuccessor ? "The one before goes on." : "Another one serves.")
-            waiting.removeAll { $0.generation === generation }
-            retireWaiting()
+            retirements.remove(generation)
+            retirements.tell(leaving)
             if generation === standby {
                 standbyPlace?.clear()
                 standby = nil

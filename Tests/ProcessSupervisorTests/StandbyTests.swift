@@ -92,6 +92,22 @@ import Testing
         #expect(ends.count == 3)
     }
 
+    @Test func `One that stands by where it would take its socket ends when it is told to`() throws {
+        let port = try Supervised.freePort()
+        let store = try StoreReader()
+        let server = [try BuiltProduct.path(of: "async-server"), "tcp:\(port)", store.path]
+        // The signal ends a process that serves, and no other.
+        let options = Self.options(port) + ["--stop-signal", "USR1", "--stop-timeout", "1000s"]
+        let supervised = try Supervised(options, server, store: store)
+        let first = try Self.pid(in: supervised.line(), after: "began")
+        #expect(try supervised.line() == "up \(first)")
+        _ = try supervised.line()
+        try Self.waitForStandby(supervised)
+        #expect(try supervised.order("stop").output == "stopped\n")
+        let ends = try supervised.reports().compactMap(\.death)
+        #expect(ends.allSatisfy { $0.cause == "stopped" && $0.status == 0 }, "\(ends.map(\.sentence))")
+    }
+
     @Test func `Whoever is accepted before an upgrade is answered by the process before`() throws {
         let port = try Supervised.freePort()
         let store = try StoreReader()

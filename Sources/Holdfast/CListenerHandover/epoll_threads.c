@@ -2,7 +2,10 @@
 
 #include "epoll_threads.h"
 
+#include <dirent.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -32,18 +35,23 @@ int epoll_wait(int epoll, struct epoll_event *events, int most, int limit) {
 
 #endif
 
+/// Whether a descriptor is a connection; then its peer's address.
+static bool is_connection(int descriptor, struct sockaddr_storage *peer) {
+    socklen_t size = sizeof *peer;
+    int type = 0;
+    socklen_t type_size = sizeof type;
+    return getpeername(descriptor, (struct sockaddr *)peer, &size) == 0 &&
+           getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &type_size) == 0 && type == SOCK_STREAM;
+}
+
 static void end_connection(void *context, int descriptor, uint64_t inode, uint32_t events, uint64_t data) {
     (void)events;
     (void)data;
     struct stat status;
     struct sockaddr_storage peer;
-    socklen_t size = sizeof peer;
-    int type = 0;
-    socklen_t type_size = sizeof type;
     // What is watched may be closed here and open elsewhere, and its number another file's (epoll(7)).
-    if (fstat(descriptor, &status) == 0 && status.st_ino == inode && S_ISSOCK(status.st_mode) &&
-        getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &type_size) == 0 && type == SOCK_STREAM &&
-        getpeername(descriptor, (struct sockaddr *)&peer, &size) == 0 && shutdown(descriptor, SHUT_RDWR) == 0) {
+    if (fstat(descriptor, &status) == 0 && status.st_ino == inode && is_connection(descriptor, &peer) &&
+        shutdown(descriptor, SHUT_RDWR) == 0) {
         *(int *)context += 1;
     }
 }
@@ -56,4 +64,22 @@ int hf_epoll_end_connections(int thread) {
         }
     }
     return ended;
+}
+
+void hf_end_connections(void) {
+    DIR *folder = opendir("/proc/self/fd");
+    if (folder == NULL) {
+        return;
+    }
+    struct dirent *entry;
+    while ((entry = readdir(folder)) != NULL) {
+        int descriptor = atoi(entry->d_name);
+        struct sockaddr_storage peer;
+        // Others may share a Unix socket: that of the journal, for example.
+        if (descriptor > STDERR_FILENO && is_connection(descriptor, &peer) &&
+            (peer.ss_family == AF_INET || peer.ss_family == AF_INET6)) {
+            shutdown(descriptor, SHUT_RDWR);
+        }
+    }
+    closedir(folder);
 }

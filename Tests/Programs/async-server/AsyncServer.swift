@@ -23,6 +23,8 @@ import Holdfast
             HostRunLoop.main.perform { @MainActor in host.restart() }
         }
         try host.watch(pinging: "server", every: .milliseconds(10)) { loop.perform($0) }
+        // A signal that ends it when it serves, and not before, as that of many servers.
+        signal(SIGUSR1, SIG_IGN)
         print("began \(getpid())")
         fflush(nil)
         loop.start()
@@ -70,6 +72,7 @@ final class ServerLoop: @unchecked Sendable {
         watch(listener, EPOLLIN.rawValue, EPOLL_CTL_MOD)
         print("up \(getpid())")
         fflush(nil)
+        signal(SIGUSR1) { _ in _exit(0) }
         EventHost.notifyReady()
         for _ in 0..<acceptors {
             Thread.start { [self] in
