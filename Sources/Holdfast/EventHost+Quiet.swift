@@ -92,7 +92,7 @@ extension EventHost {
     }
 
     /// The open work, in words.
-    private var openWork: String {
+    var openWork: String {
         if holds > 0 { return "\(holds) holds" }
         let boundaries = BoundaryHost.running.load(ordering: .acquiring)
         if boundaries > 0 { return "\(boundaries) fault boundaries" }

@@ -49,11 +49,21 @@ extension EventHost {
         loop.add(quiet, to: .default)
         let late = HostRunLoop.Timer(ofHost: "hand over at the latest", fireAt: .now.advanced(by: limit)) {
             [weak self] _ in
-            MainActor.assumeIsolated { self?.drainForSuccessor() }
+            MainActor.assumeIsolated { self?.handOverAtTheLatest(after: limit) }
         }
         loop.add(late, to: .common)
         // The observer is asked before the next sleep.
         loop.wakeUp()
+    }
+
+    private func handOverAtTheLatest(after limit: Duration) {
+        if drain == nil, !isQuiet() {
+            configuration.logger.warning(
+                "never quiet since another process has taken over: handing over all the same, what is open is lost",
+                metadata: ["after": "\(limit.inWords)", "open": "\(openWork)"]
+            )
+        }
+        drainForSuccessor()
     }
 
     private func drainForSuccessor() {

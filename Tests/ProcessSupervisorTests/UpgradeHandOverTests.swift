@@ -46,6 +46,7 @@ import Testing
             pid = next
         }
         #expect(try supervised.order("stop").end == .exited(0))
+        #expect(!supervised.process.errors.contains("never quiet"), "\(supervised.process.errors.suffix(2000))")
         let ends = try supervised.reports().compactMap(\.death)
         #expect(ends.map(\.cause) == Array(repeating: "stopped", count: 4))
         #expect(ends.filter { $0.sentence.contains("has taken over") }.count == 3, "\(ends.map(\.sentence))")

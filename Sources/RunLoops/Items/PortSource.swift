@@ -57,7 +57,7 @@ extension HostRunLoop {
             )
         }
 
-        /// Makes a port source of the host's own, which is never withheld, withdrawn or counted as service.
+        /// Makes a port source of the host's own, which is never withheld, withdrawn or counted as service or as open work.
         package convenience init(
             ofHost label: String,
             descriptor: CInt,
@@ -70,7 +70,7 @@ extension HostRunLoop {
                 descriptor,
                 .readable,
                 .notASocket,
-                nil,
+                { false },
                 nil,
                 isolation,
                 Plain.port(perform)
