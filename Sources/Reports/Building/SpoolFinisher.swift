@@ -81,7 +81,7 @@ package struct SpoolFinisher: Sendable {
             for name in names where name.hasSuffix(".spool") || name.hasSuffix(".tmp") {
                 finish(store.spoolPath.appending(name), files, &deaths, &outcome, progress)
             }
-            finish(&deaths, in: folder, &outcome, progress)
+            finish(deaths, in: folder, &outcome, progress)
         } catch {
             if error != .noSuchFileOrDirectory {
                 let hint = error == .permissionDenied ? "; only its owner and root may read it" : ""
@@ -153,9 +153,9 @@ package struct SpoolFinisher: Sendable {
         unsafe unlink(path.string)
     }
 
-    /// Makes reports of the deaths that belong to no fault, and removes the records of all of which there is a report now.
+    /// Makes reports of the deaths that belong to no fault, and removes their records.
     private func finish(
-        _ deaths: inout Deaths,
+        _ deaths: Deaths,
         in folder: borrowing FileDirectory,
         _ outcome: inout Outcome,
         _ progress: ((Int) -> Void)?
@@ -169,16 +169,17 @@ package struct SpoolFinisher: Sendable {
         let spools = (try? folder.names())?.filter { $0.hasSuffix(".spool") } ?? []
         // One whose spool somebody else finishes at this moment may belong to the fault in it.
         for (name, record) in deaths.left where !spools.contains(where: record.mayBeOfProcess(ofSpool:)) {
+            // Gone where somebody else has made the report since.
+            guard (try? folder.open(name)) != nil else { continue }
             do {
                 try store.create()
                 outcome.reports.append(try store.add(record.report(), folding: folding))
-                deaths.noteDone(name)
+                try? folder.remove(name)
                 progress?(outcome.reports.count)
             } catch {
                 outcome.problems.append("\(store.spoolPath.appending(name)): \(error)")
             }
         }
-        for name in deaths.done { try? folder.remove(name) }
     }
 
     /// Notes that a process ended without saying why.
@@ -230,7 +231,8 @@ package struct SpoolFinisher: Sendable {
             if let death { report.death = death.record.death(contents.process.surroundings.redaction) }
             // One of a crash loop may only be counted in another.
             outcome.reports.append(try store.add(report, folding: folding))
-            if let death { deaths.noteDone(death.name) }
+            // Before the spool: whoever finds the record and no spool makes a report of the end alone.
+            if let death { unsafe unlink(store.spoolPath.appending(death.name).string) }
             progress?(outcome.reports.count)
         }
     }

@@ -8,8 +8,6 @@ struct Deaths {
     private(set) var left: [(name: String, record: DeathRecord)] = []
     /// The names of files that are no records.
     private(set) var damaged: [String] = []
-    /// The names of those of which there is a report now.
-    private(set) var done: [String] = []
 
     /// How many are read in one go; the rest is for the next one.
     private static let most = 2048
@@ -34,7 +32,7 @@ struct Deaths {
     /// Takes the death of a process, if there is one.
     ///
     /// - Parameter process: The process.
-    /// - Returns: Its record, and the name of the file, which is kept until `noteDone(_:)`.
+    /// - Returns: Its record, and the name of the file.
     mutating func take(of process: SpoolProcess) -> (name: String, record: DeathRecord)? {
         // Numbers of processes come again, but not while one lives. A restart in place begins anew later in its life.
         let index = left.firstIndex { _, record in
@@ -44,7 +42,4 @@ struct Deaths {
         guard let index else { return nil }
         return left.remove(at: index)
     }
-
-    /// Notes that there is a report of one.
-    mutating func noteDone(_ name: String) { done.append(name) }
 }

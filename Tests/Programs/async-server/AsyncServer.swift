@@ -12,7 +12,7 @@ import Holdfast
         configuration.store = CommandLine.arguments[2]
         // It faults as often as it is asked, and starts at once.
         configuration.advanced.earlyEnds = nil
-        configuration.stallPolicy = StallPolicy(rule: .once(after: .milliseconds(100)))
+        configuration.stallPolicy = StallPolicy(rule: .once(after: .milliseconds(20)))
         if getenv("HOLD") != nil { configuration.advanced.drainDeadline = .seconds(1000) }
         let host = try EventHost.start(configuration)
         if getenv("HOLD") != nil { host.onDrain { _ = $0.hold() } }
