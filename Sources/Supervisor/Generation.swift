@@ -374,6 +374,14 @@ final class Generation {
         }
     }
 
+    /// Has it accept no more connections, if Holdfast is inside.
+    func rest() {
+        if isRunning, hasHoldfast { _ = child.askToRest() }
+    }
+
+    /// Whether it may send something to its successor.
+    var mayHandOver: Bool { isRunning && link >= 0 }
+
     private static func reason(_ successor: Generation) -> String { "process \(successor.pid) has taken over" }
 
     private func tellSuccessor() {

@@ -4,8 +4,11 @@
 struct Retirements {
     private var waiting: [(generation: Generation, successor: Generation)] = []
 
-    /// Adds one.
-    mutating func add(_ generation: Generation, for successor: Generation) { waiting.append((generation, successor)) }
+    /// Adds one, which accepts no more connections from now on.
+    mutating func add(_ generation: Generation, for successor: Generation) {
+        generation.rest()
+        waiting.append((generation, successor))
+    }
 
     /// Forgets one that has ended.
     mutating func remove(_ generation: Generation) { waiting.removeAll { $0.generation === generation } }
@@ -16,7 +19,7 @@ struct Retirements {
     mutating func tell(_ leaving: [Generation]) {
         for (generation, successor) in waiting {
             let isHeir =
-                leaving.contains { $0.isRunning && $0.successor === generation }
+                leaving.contains { $0.mayHandOver && $0.successor === generation }
                 || waiting.contains { $0.successor === generation }
             guard !isHeir else { continue }
             remove(generation)
