@@ -32,6 +32,8 @@ extension EventHost {
 
     private func leaveNow(_ reason: RestartReason) {
         flushReports(within: .seconds(2))
+        // What was handed over to this one goes on with what it keeps.
+        notifier.link.receiveAll()
         if notifier.link.hasSuccessor { endForSuccessor() }
         // An order to end has come, so a planned restart is not needed.
         if reason == .planned, isStopping || SignalEvents.dueOrder != nil { return }

@@ -98,6 +98,25 @@ import Testing
         #expect(!hf_listeners_withdraw(offered.descriptor))
     }
 
+    @Test(arguments: [false, true])
+    func `The connections of a thread are those of the loop for which it alone waits`(isShared: Bool) throws {
+        let listening = try Listening()
+        let client = try #require(Socket.connected(to: listening.port))
+        let accepted = Socket(owning: accept(listening.descriptor, nil, nil))
+        let epoll = Socket(owning: epoll_create1(0))
+        var event = epoll_event(events: 0, data: epoll_data(u64: 1))
+        for one in [accepted, listening.socket] {
+            #expect(epoll_ctl(epoll.descriptor, EPOLL_CTL_ADD, one.descriptor, &event) == 0)
+        }
+        // Threads that end leave their numbers to others.
+        let threads = try (0..<(isShared ? 2 : 1)).map { _ in try EpollThread(epoll.descriptor) }
+        defer { for thread in threads { thread.end() } }
+        #expect(hf_epoll_end_connections(threads[0].number) == (isShared ? 0 : 1))
+        #expect(hf_epoll_end_connections(threads[0].number + 1_000_000) == 0)
+        if !isShared { #expect(client.line() == nil) }
+        #expect(listening.socket.listens)
+    }
+
     // MARK: Restarts in place
 
     private static func start(_ place: String, _ environment: [String: String] = [:]) throws -> ChildProcess {
@@ -227,9 +246,30 @@ import Testing
     }
 }
 
+/// A thread that has waited for events, and lives.
+private final class EpollThread: @unchecked Sendable {
+    private let isOver = DispatchSemaphore(value: 0)
+    private let hasWaited = DispatchSemaphore(value: 0)
+    private(set) var number: CInt = 0
+
+    init(_ epoll: CInt) throws {
+        let thread = Thread { [self] in
+            var event = epoll_event()
+            number = hf_thread_id()
+            _ = epoll_wait(epoll, &event, 1, 0)
+            hasWaited.signal()
+            isOver.wait()
+        }
+        thread.start()
+        hasWaited.wait()
+    }
+
+    func end() { isOver.signal() }
+}
+
 /// A socket that listens at a free port of 127.0.0.1.
 private final class Listening {
-    private let socket = Socket(CInt(SOCK_STREAM.rawValue))
+    let socket = Socket(CInt(SOCK_STREAM.rawValue))
     let port: UInt16
     var descriptor: CInt { socket.descriptor }
 

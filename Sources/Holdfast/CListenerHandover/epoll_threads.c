@@ -1,4 +1,4 @@
-// Stands before epoll_wait(2): an event loop waits with it on its own thread (NIO's SelectableEventLoop, libuv's uv__io_poll, libev).
+// Stands before epoll_create(2) and epoll_wait(2): an event loop waits with it on its own thread (NIO's SelectableEventLoop, libuv's uv__io_poll, libev).
 
 #include "epoll_threads.h"
 
@@ -14,21 +14,43 @@
 #include "epoll_move.h"
 #include "next_function.h"
 
-/// By the number of the instance, who waited for its events last. Loops are made at the start of a program, so their numbers are low.
-enum { MOST = 4096 };
+/// By the number of the instance, the one thread that waits for its events. Loops are made at the start of a program, so their numbers are low.
+enum { MOST = 4096, SHARED = -1 };
 static _Atomic(pid_t) waiters[MOST];
 
 #if !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
 
 static __thread pid_t own;
 
+/// Nobody has waited for the events of a new instance.
+static int note_new(int epoll) {
+    if (epoll >= 0 && epoll < MOST) {
+        atomic_store_explicit(&waiters[epoll], 0, memory_order_relaxed);
+    }
+    return epoll;
+}
+
+int epoll_create(int size) {
+    static _Atomic(void *) next;
+    return note_new(((__typeof__(&epoll_create))hf_next_function(&next, "epoll_create"))(size));
+}
+
+int epoll_create1(int flags) {
+    static _Atomic(void *) next;
+    return note_new(((__typeof__(&epoll_create1))hf_next_function(&next, "epoll_create1"))(flags));
+}
+
 int epoll_wait(int epoll, struct epoll_event *events, int most, int limit) {
     static _Atomic(void *) next;
     if (own == 0) {
         own = gettid();
     }
-    if (epoll >= 0 && epoll < MOST && atomic_load_explicit(&waiters[epoll], memory_order_relaxed) != own) {
-        atomic_store_explicit(&waiters[epoll], own, memory_order_relaxed);
+    if (epoll >= 0 && epoll < MOST) {
+        pid_t known = atomic_load_explicit(&waiters[epoll], memory_order_relaxed);
+        if (known != own && known != SHARED &&
+            (known != 0 || !atomic_compare_exchange_strong(&waiters[epoll], &known, own))) {
+            atomic_store_explicit(&waiters[epoll], SHARED, memory_order_relaxed);
+        }
     }
     return ((__typeof__(&epoll_wait))hf_next_function(&next, "epoll_wait"))(epoll, events, most, limit);
 }

@@ -17,7 +17,8 @@ memory = os.memfd_create("made up")
 
 assignments = [
     b"READY=1", b"STATUS=", b"WATCHDOG=1", b"EXTEND_TIMEOUT_USEC=", b"MAINPID=", b"FDSTORE=1", b"FDSTOREREMOVE=1", b"FDNAME=",
-    b"FDPOLL=0", b"BARRIER=1", b"ERRNO=", b"MONOTONIC_USEC=", b"X_HOLDFAST=1", b"=", b"\n", b"\n", b"\0",
+    b"FDPOLL=0", b"BARRIER=1", b"ERRNO=", b"MONOTONIC_USEC=", b"X_HOLDFAST=1", b"X_HOLDFAST_LINK=1", b"X_HOLDFAST_HANDOVER=1",
+    b"X_HOLDFAST_RESTS=1", b"=", b"\n", b"\n", b"\0",
     b"18446744073709551616", b"-1", b"1", b"\xff\xfe", b"\x1b[31m", b"x" * 300, b":" * 70,
 ]
 orders = [b"status", b"describe", b"probe", b"statu", b"orders", b"", b"\0", b" ", b"\n", b"no program", b"\xff" * 40, b"y" * 5000]

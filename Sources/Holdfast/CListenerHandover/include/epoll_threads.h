@@ -6,8 +6,8 @@
 #ifndef HF_EPOLL_THREADS_H
 #define HF_EPOLL_THREADS_H
 
-/// Ends the connections of a thread that will never wait for events again: those that are watched by the instances whose events it was the last
-/// to wait for, as shutdown(2) does. Their descriptors stay open, and their peers see the end at once.
+/// Ends the connections of a thread that will never wait for events again: those that are watched by the instances for whose events nobody else
+/// has waited, as shutdown(2) does. Their descriptors stay open, and their peers see the end at once.
 ///
 /// - Returns: How many.
 int hf_epoll_end_connections(int thread);
