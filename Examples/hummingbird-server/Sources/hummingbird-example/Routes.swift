@@ -49,6 +49,21 @@ func makeRouter(_ host: EventHost?) -> Router<ExampleContext> {
         async let other = 1
         return "\(await number + other)\n"
     }
+    router.get("discard/:name") { _, context in
+        let fault = try fault(context)
+        await withDiscardingTaskGroup { group in
+            group.addTask {}
+            group.addTask { fault.commit() }
+        }
+        return "no fault\n"
+    }
+    router.get("collect/:name") { request, context in
+        let fault = try fault(context)
+        let bytes = try await request.body.collect(upTo: 1 << 16)
+        fault.commit()
+        return "no fault after \(bytes.readableBytes) bytes\n"
+    }
+    router.get("answer/:name") { _, context in Answer(fault: try fault(context)) }
     router.get("stream/:name") { _, context in
         let fault = try fault(context)
         let (numbers, continuation) = AsyncStream.makeStream(of: Int.self)
@@ -132,6 +147,16 @@ struct Faulting: RouterMiddleware {
     ) async throws -> Response {
         try commit(context)
         return try await next(request, context)
+    }
+}
+
+/// Faults when the answer is made of it.
+struct Answer: ResponseGenerator {
+    let fault: Fault
+
+    func response(from request: Request, context: some RequestContext) throws -> Response {
+        fault.commit()
+        return Response(status: .ok)
     }
 }
 
