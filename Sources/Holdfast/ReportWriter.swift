@@ -358,23 +358,24 @@ final class ReportWriter: Sendable {
         return true
     }
 
-    /// Logs a line for each fault of an earlier process.
+    /// Logs a line for each fault of an earlier process, and for each end that no fault explains.
     ///
-    /// Equal faults of one process with the same outcome share a line, with their number.
+    /// Equal faults of one process with the same outcome share a line, with their number. An end that was asked for is no error.
     private func tell(of reports: [(id: ReportID, report: CrashReport?)], isStored: Bool) {
         var told: [String] = []
-        var lines: [String: (text: String, count: Int)] = [:]
+        var lines: [String: (text: String, count: Int, level: Logger.Level)] = [:]
         for (id, report) in reports {
             let key = report.map { "\($0.process.pid) \($0.verdict.decision) \($0.fingerprint)" } ?? "\(id)"
             if lines[key] == nil { told.append(key) }
             // A fault of another process, whose numbers are not ours.
             let text = report.map { "\($0.process.name)[\($0.process.pid)] \($0.faultLine(isStored: isStored))" }
-            lines[key] = (lines[key]?.text ?? text ?? "report \(id)", (lines[key]?.count ?? 0) + 1)
+            let level: Logger.Level = report?.kind == .death && report?.death?.cause == "stopped" ? .notice : .error
+            lines[key] = (lines[key]?.text ?? text ?? "report \(id)", (lines[key]?.count ?? 0) + 1, level)
         }
-        let beginning = isStored ? "finished the report of an earlier fault" : "an earlier fault has no report"
+        let beginning = isStored ? "finished an earlier report" : "an earlier fault has no report"
         for line in told.compactMap({ lines[$0] }) {
             let others = line.count > 1 ? ", and \(line.count - 1) equal to it" : ""
-            logger.error("\(beginning): \(line.text)\(others)")
+            logger.log(level: line.level, "\(beginning): \(line.text)\(others)")
         }
     }
 
