@@ -4,16 +4,13 @@
 struct Retirements {
     private var waiting: [(generation: Generation, successor: Generation)] = []
 
-    /// Adds one, which accepts no more connections from now on.
-    mutating func add(_ generation: Generation, for successor: Generation) {
-        generation.rest()
-        waiting.append((generation, successor))
-    }
+    /// Adds one.
+    mutating func add(_ generation: Generation, for successor: Generation) { waiting.append((generation, successor)) }
 
     /// Forgets one that has ended.
     mutating func remove(_ generation: Generation) { waiting.removeAll { $0.generation === generation } }
 
-    /// Tells those to which nobody hands over any more.
+    /// Tells those to which nobody hands over any more; the others accept no more connections meanwhile.
     ///
     /// - Parameter leaving: All that are on their way to their end.
     mutating func tell(_ leaving: [Generation]) {
@@ -21,7 +18,10 @@ struct Retirements {
             let isHeir =
                 leaving.contains { $0.mayHandOver && $0.successor === generation }
                 || waiting.contains { $0.successor === generation }
-            guard !isHeir else { continue }
+            if isHeir {
+                generation.rest()
+                continue
+            }
             remove(generation)
             generation.retire(for: successor)
         }
