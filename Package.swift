@@ -367,7 +367,15 @@ let package = Package(
         testProgram("condition-lock-probe", ["Holdfast", "FaultInjection", system]),
         // With an async main.
         testProgram("boundary-probe", ["Holdfast", "FaultInjection", logging]),
-        testProgram("fault-matrix-probe", ["Holdfast", "FaultInjection", system]),
+        // With the trait NIO also on an event loop.
+        testProgram(
+            "fault-matrix-probe",
+            [
+                "Holdfast", "FaultInjection", system,
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["NIO"])),
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["NIO"])),
+            ]
+        ),
         // README's examples, and the first with the line that lets it give up.
         testProgram("greeter", ["Holdfast"], settings: [.treatAllWarnings(as: .error)]),
         testProgram("echo", ["Holdfast"], settings: [.treatAllWarnings(as: .error)]),

@@ -28,9 +28,14 @@ import Testing
             "\($0.key.rawValue) \($0.value.components.seconds) s"
         }
         if run.casesLeftOut > 0 {
-            let time = ProbeBuilds.areStatic ? "of processor-time, and " : ""
-            let others = "\(time)of process 1 if this user may not make a namespace"
-            print("fault matrix: \(run.casesLeftOut) cases not run: \(others)")
+            let others = [
+                ProbeBuilds.areStatic ? "of processor-time" : nil,
+                ProbeBuilds.haveEventLoops ? nil : "of event loops, which the probe was built without",
+                ProcessNamespace.isAvailable ? nil : "of process 1, for which this user may not make a namespace",
+            ]
+            print(
+                "fault matrix: \(run.casesLeftOut) cases not run: \(others.compactMap { $0 }.joined(separator: ", "))"
+            )
         }
         print("fault matrix: \(run.runs.count) cases, \(failures) failures; \(seconds.joined(separator: ", "))")
     }

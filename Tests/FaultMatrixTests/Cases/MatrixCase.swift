@@ -47,6 +47,7 @@ enum Place: String, CaseIterable, Sendable {
     case afterRun = "after-run"
     case afterClose = "after-close"
     case threadBody = "thread-body"
+    case channelHandler = "channel-handler"
 
     /// What any loop calls out to.
     static let callouts: [Place] = [
@@ -68,6 +69,7 @@ enum Site: String, CaseIterable, Sendable {
     case pthread
     case dispatch
     case pool
+    case eventLoop = "event-loop"
 }
 
 /// What the host is made with.

@@ -47,6 +47,7 @@ enum MatrixPlan {
         Column(title: "thread", places: [.threadBody], site: .pthread),
         Column(title: "dispatch worker", places: [.threadBody], site: .dispatch),
         Column(title: "pool thread", places: [.threadBody], site: .pool),
+        Column(title: "NIO loop", places: [.channelHandler], site: .eventLoop, isLikeAnother: true),
         Column(title: "`main` before `run()`", places: [.beforeRun], site: .main),
         Column(title: "`main` after `run()`", places: [.afterRun], site: .main),
         Column(title: "`main` after `close()`", places: [.afterClose], site: .main),
@@ -65,9 +66,11 @@ enum MatrixPlan {
         Cause.allCases.flatMap { cause in (loops + tasks + threads).flatMap { $0.cases(of: cause) } } + [handedOver]
     }
 
-    /// Whether a case can be run here: process 1 needs a namespace of its own, which only root may make.
+    /// Whether a case can be run here: process 1 needs a namespace of its own, which only root may make, and an event loop needs a probe
+    /// that was built with one.
     static func isRunnable(_ matrixCase: MatrixCase) -> Bool {
-        matrixCase.setting != .processOne || ProcessNamespace.isAvailable
+        (matrixCase.setting != .processOne || ProcessNamespace.isAvailable)
+            && (matrixCase.site != .eventLoop || ProbeBuilds.haveEventLoops)
     }
 
     /// One place of each column for each cause, and every place for one of them; of columns that are like another one only the latter.

@@ -39,7 +39,7 @@ struct MatrixPage {
 
         The callouts are \(list(Place.callouts + Place.handlers)); on the second loop, one of each way in which a loop calls out:
         \(list(MatrixPlan.secondLoopPlaces)). In a fault boundary they are
-        \(list(Place.boundaries)).
+        \(list(Place.boundaries)). On an event loop of SwiftNIO's it is the handler of a connection.
         """
     }
 

@@ -23,7 +23,7 @@ struct CalloutFacts: Equatable {
         case .task where site == .second: (kind, label) = (.block, "task")
         case .mainQueue, .task, .boundaryMainActor: (kind, label) = (.mainQueue, "main queue")
         case .boundary, .boundaryChild, .boundaryLet, .boundaryActor: (kind, label, mode) = (.task, "matrix", "tasks")
-        case .boundaryDetached, .beforeRun, .afterRun, .afterClose, .threadBody: return nil
+        case .boundaryDetached, .beforeRun, .afterRun, .afterClose, .threadBody, .channelHandler: return nil
         }
     }
 }

@@ -49,7 +49,7 @@ struct Expectation: Equatable, Sendable {
         case .hazard(.fileSize): return .fileSize
         default: break
         }
-        let isCallout = ![.beforeRun, .threadBody, .boundaryDetached].contains(matrixCase.place)
+        let isCallout = ![.beforeRun, .threadBody, .channelHandler, .boundaryDetached].contains(matrixCase.place)
         if !isCallout || cause.hasLeftStack { return .outsideOfCallouts }
         if matrixCase.place == .boundaryActor { return .actor }
         let isTask = matrixCase.place == .task || matrixCase.place == .boundaryMainActor

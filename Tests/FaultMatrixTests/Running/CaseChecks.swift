@@ -96,6 +96,9 @@ struct CaseChecks {
         }
         require("main thread", report.thread.isMain, matrixCase.site == .main)
         if matrixCase.site == .second { require("thread name", report.thread.name ?? "", "second loop") }
+        if matrixCase.site == .eventLoop {
+            require("thread name", report.thread.name?.prefix(7) ?? "", "NIO-ELT")
+        }
         let callout = CalloutFacts(matrixCase.place, on: matrixCase.site)
         require("callout kind", report.loop?.callout?.kind.rawValue ?? "none", callout?.kind.rawValue ?? "none")
         require("callout label", report.loop?.callout?.label ?? "none", callout?.label ?? "none")

@@ -9,6 +9,9 @@ enum ProbeBuilds {
     /// Whether the probes have a static standard library (`Tools/fault-matrix --static`).
     static let areStatic = ProcessInfo.processInfo.environment["FAULT_MATRIX_STATIC"] != nil
 
+    /// Whether the probes have SwiftNIO's event loops: `Tools/fault-matrix` builds them so, but for a sample.
+    static let haveEventLoops = ProcessInfo.processInfo.environment["FAULT_MATRIX_NIO"] != nil
+
     /// The probes that `Tools/fault-matrix` names, or the one that was built with the tests.
     ///
     /// It names them in the environment, as `FAULT_MATRIX_PROBES=debug=PATH:release=PATH:cross-module=PATH`.

@@ -15,6 +15,9 @@ enum FaultMatrixProbe {
             let site = Site(rawValue: arguments[3]), let setting = Setting(rawValue: arguments[4])
         else { exit(EX_USAGE) }
         guard setting != .processOne || getpid() == 1 else { exit(EX_CONFIG) }
+        #if !NIO
+        guard site != .eventLoop else { exit(EX_CONFIG) }
+        #endif
         FoundationLock.prepare()
         do {
             let probe = try MatrixProbe(cause, place, site, setting, store: FilePath(arguments[5]))
@@ -70,6 +73,8 @@ enum Place: String {
     case afterClose = "after-close"
     /// The first function of a thread that has no loop.
     case threadBody = "thread-body"
+    /// What a connection's handler does with what it has read, on a SwiftNIO event loop.
+    case channelHandler = "channel-handler"
 }
 
 extension Place {
@@ -84,6 +89,7 @@ enum Site: String {
     case pthread
     case dispatch
     case pool
+    case eventLoop = "event-loop"
 }
 
 /// What the host is made with.

@@ -52,7 +52,7 @@ final class MatrixProbe {
             if place == .afterClose { host.close() }
             commit()
         // Once the main loop is served: only then somebody hands over.
-        case .threadBody: host.loop.performWithoutWaking { self.startThread() }
+        case .threadBody, .channelHandler: host.loop.performWithoutWaking { self.startThread() }
         default:
             if site == .main {
                 try startDriver()
@@ -80,6 +80,10 @@ final class MatrixProbe {
         switch site {
         case .dispatch: DispatchQueue.global().async(execute: commit)
         case .pool: Task.detached { commit() }
+        case .eventLoop:
+            #if NIO
+            do { try EventLoop.serve(commit) } catch { say("error \(error)") }
+            #endif
         default: try? PlainThread.start(commit)
         }
     }

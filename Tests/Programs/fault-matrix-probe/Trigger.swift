@@ -72,7 +72,7 @@ struct Trigger: Sendable {
                     try? await withFaultBoundary("matrix") { await Self.run(body, in: place) }
                 }
             }
-        case .beforeRun, .afterRun, .afterClose, .threadBody:
+        case .beforeRun, .afterRun, .afterClose, .threadBody, .channelHandler:
             preconditionFailure("\(place) is no callout")
         }
     }
