@@ -3,14 +3,9 @@
 #include "function_bounds.h"
 
 #include <dlfcn.h>
-#include <elf.h>
-#include <fcntl.h>
 #include <link.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 // MARK: What is loaded
 
@@ -134,67 +129,78 @@ bool hf_capture_runtime_is_dynamic(void) {
            find_object((const void *)hf_capture_runtime_is_dynamic, &program) && runtime.base != program.base;
 }
 
-/// Whether a part of a file that is mapped lies in it.
-static bool is_inside(uint64_t offset, uint64_t size, uint64_t whole) { return offset <= whole && size <= whole - offset; }
+// The linker finds these in the program; weak, it takes nothing into the program for them. Where the standard library is not a part of the
+// program, they are imported, or null.
 
-/// Finds a function in the symbol table of an ELF file that is mapped; returns its value, or 0.
-static uint64_t find_symbol(const char *file, uint64_t size, const char *name, uint64_t *length) {
-    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)file;
-    if (size < sizeof *header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-        !is_inside(header->e_shoff, (uint64_t)header->e_shnum * sizeof(ElfW(Shdr)), size)) {
-        return 0;
+#define LINKED(function, symbol) extern void function(void) __attribute__((weak)) __asm__(symbol)
+
+LINKED(job_run, "swift_job_run");
+LINKED(job_run_on_task_executor, "swift_job_run_on_task_executor");
+LINKED(job_run_on_both_executors, "swift_job_run_on_serial_and_task_executor");
+LINKED(task_switch, "swift_task_switch");
+LINKED(condition_lock, HF_CONDITION_LOCK);
+LINKED(condition_lock_when, HF_CONDITION_LOCK_WHEN);
+
+/// A function of the program, by its symbol; null if it has none.
+static const void *linked_function(const char *name) {
+    const struct {
+        const char *name;
+        const void *function;
+    } functions[] = {
+        {"swift_job_run", (const void *)job_run},
+        {"swift_job_run_on_task_executor", (const void *)job_run_on_task_executor},
+        {"swift_job_run_on_serial_and_task_executor", (const void *)job_run_on_both_executors},
+        {"swift_task_switch", (const void *)task_switch},
+        {HF_CONDITION_LOCK, (const void *)condition_lock},
+        {HF_CONDITION_LOCK_WHEN, (const void *)condition_lock_when},
+    };
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i += 1) {
+        if (strcmp(functions[i].name, name) == 0) {
+            return functions[i].function;
+        }
     }
-    const ElfW(Shdr) *sections = (const ElfW(Shdr) *)(file + header->e_shoff);
-    size_t name_size = strlen(name) + 1;
-    for (int i = 0; i < header->e_shnum; i += 1) {
-        const ElfW(Shdr) *table = &sections[i];
-        if (table->sh_type != SHT_SYMTAB || table->sh_link >= header->e_shnum || !is_inside(table->sh_offset, table->sh_size, size)) {
-            continue;
-        }
-        const ElfW(Shdr) *texts = &sections[table->sh_link];
-        if (!is_inside(texts->sh_offset, texts->sh_size, size)) {
-            continue;
-        }
-        const ElfW(Sym) *symbols = (const ElfW(Sym) *)(file + table->sh_offset);
-        for (size_t j = 0; j < table->sh_size / sizeof *symbols; j += 1) {
-            const ElfW(Sym) *symbol = &symbols[j];
-            if (is_inside(symbol->st_name, name_size, texts->sh_size) && symbol->st_size > 0 &&
-                memcmp(file + texts->sh_offset + symbol->st_name, name, name_size) == 0) {
-                *length = symbol->st_size;
-                return symbol->st_value;
-            }
-        }
-    }
-    return 0;
+    return NULL;
 }
 
-int hf_own_function_bounds(const char *name, uint64_t *start, uint64_t *end) {
-    Object program;
-    struct stat status;
-    int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) {
-        return -1;
+/// What an exception's way up asks about a function (libgcc, unwind-dw2-fde.h).
+struct dwarf_eh_bases {
+    void *text;
+    void *data;
+    void *function;
+};
+
+extern const void *_Unwind_Find_FDE(void *address, struct dwarf_eh_bases *bases) __attribute__((weak));
+
+/// The size of a function, by its unwind information; 0 if it has none. Its symbol would have to be looked for among all of the program's, in its
+/// file.
+static uint64_t unwound_size(const void *function) {
+    struct dwarf_eh_bases bases;
+    const char *entry = _Unwind_Find_FDE == NULL ? NULL : _Unwind_Find_FDE((void *)function, &bases);
+    if (entry == NULL || bases.function != function) {
+        return 0;
     }
-    int result = -1;
-    if (fstat(descriptor, &status) == 0 && find_object((const void *)hf_own_function_bounds, &program)) {
-        const char *file = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-        if (file != MAP_FAILED) {
-            uint64_t length = 0;
-            uint64_t value = find_symbol(file, (uint64_t)status.st_size, name, &length);
-            if (value != 0) {
-                *start = program.base + value;
-                *end = *start + length;
-                result = 0;
-            }
-            munmap((void *)file, (size_t)status.st_size);
-        }
-    }
-    close(descriptor);
-    return result;
+    // Behind the entry's length and its way to the common part, which says how addresses are written; by every linker here as a distance of 32 bits
+    // (LSB Core, 10.6.1.1.2).
+    const char *place = entry + 2 * sizeof(uint32_t);
+    int32_t distance;
+    uint32_t size;
+    memcpy(&distance, place, sizeof distance);
+    memcpy(&size, place + sizeof distance, sizeof size);
+    return place + distance == (const char *)function ? size : 0;
 }
 
 int hf_linked_function_bounds(const char *name, uint64_t *start, uint64_t *end) {
     // The library's own: this program may have a function that stands before it (task_switch.S).
     int result = bounds_of_found(RTLD_NEXT, name, start, end);
-    return result == 0 || hf_capture_runtime_is_dynamic() ? result : hf_own_function_bounds(name, start, end);
+    if (result == 0 || hf_capture_runtime_is_dynamic()) {
+        return result;
+    }
+    const void *function = linked_function(name);
+    uint64_t size = function == NULL ? 0 : unwound_size(function);
+    if (size == 0) {
+        return -1;
+    }
+    *start = (uint64_t)function;
+    *end = *start + size;
+    return 0;
 }

@@ -235,8 +235,8 @@ static bool find_condition_locks(void) {
     if (condition_locks[0].low != 0 && condition_locks[1].low != 0) {
         return true;
     }
-    bool has_first = find_function(0, "$s10Foundation15NSConditionLockC4lock6beforeSb0A10Essentials4DateV_tF");
-    bool has_second = find_function(1, "$s10Foundation15NSConditionLockC4lock13whenCondition6beforeSbSi_0A10Essentials4DateVtF");
+    bool has_first = find_function(0, HF_CONDITION_LOCK);
+    bool has_second = find_function(1, HF_CONDITION_LOCK_WHEN);
     return has_first && has_second;
 }
 
@@ -398,13 +398,14 @@ WEAK void dispatch_resume(void *object) {
 
 #pragma clang section text = ""
 
+/// The class of NSConditionLock, by the function that makes it; null in a program that has no Foundation in itself.
+extern void condition_lock_class(void) __attribute__((weak)) __asm__("$s10Foundation15NSConditionLockCMa");
+
 bool hf_capture_counts_condition_locks(void) {
     // Only checks whether it is loaded, and keeps it loaded: no library of the toolchain is ever unloaded.
     if (!hf_capture_runtime_is_dynamic()) {
         // Without the class there is nothing to count.
-        uint64_t start;
-        uint64_t end;
-        return hf_own_function_bounds("$s10Foundation15NSConditionLockCMa", &start, &end) != 0 || find_condition_locks();
+        return condition_lock_class == NULL || find_condition_locks();
     }
     return dlopen("libFoundation.so", RTLD_LAZY | RTLD_NOLOAD) == NULL || find_condition_locks();
 }

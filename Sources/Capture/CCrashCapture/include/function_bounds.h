@@ -9,13 +9,13 @@
 /// Whether the standard library is a library of its own, rather than a part of the program.
 bool hf_capture_runtime_is_dynamic(void);
 
-/// The bounds of a function of the program, by its symbol, whether it is exported or not.
-///
-/// Reads the program's file. Returns 0, or -1 if it has no such function, or no symbols. Not safe to call from a signal handler.
-int hf_own_function_bounds(const char *_Nonnull name, uint64_t *_Nonnull start, uint64_t *_Nonnull end);
+/// The two functions that lock an NSConditionLock.
+#define HF_CONDITION_LOCK "$s10Foundation15NSConditionLockC4lock6beforeSb0A10Essentials4DateV_tF"
+#define HF_CONDITION_LOCK_WHEN "$s10Foundation15NSConditionLockC4lock13whenCondition6beforeSbSi_0A10Essentials4DateVtF"
 
-/// The bounds of a function that a library exports; where the standard library is static, of one that the program has itself. Not zero if there is
-/// none. For ordinary code.
+/// The bounds of a function of the standard libraries: of one that a library exports, or where they are static, of one that the program has itself.
+///
+/// The latter only for those that run jobs and that lock an NSConditionLock. Returns 0, or -1 if there is none. For ordinary code.
 int hf_linked_function_bounds(const char *_Nonnull name, uint64_t *_Nonnull start, uint64_t *_Nonnull end);
 
 /// The bounds of an exported function, by name, and the kind of its image.
