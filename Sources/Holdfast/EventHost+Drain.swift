@@ -65,13 +65,16 @@ extension EventHost {
                 metadata: ["count": "\(ended)"]
             )
         }
+        let requests = isSucceeded ? RequestsUnderWay() : nil
         startDrain(.fault, until: deadline, parkedThread: parkedThread == 0 ? nil : parkedThread) { [self] in
+            requests?.forget()
             callRestartHandlers(restartHandlers.all[...], for: .fault) { [capture] in
                 if isSucceeded { ListenerHandover.endConnections() }
                 // The next process finishes the record of that fault: there is nothing to wait for.
                 capture.endDrain()
             }
         }
+        if let drain { requests?.hold(drain, on: loop) }
     }
 
     /// Ends a drain without what was to follow it: the process is not replaced.

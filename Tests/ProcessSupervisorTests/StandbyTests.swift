@@ -101,6 +101,30 @@ import Testing
         #expect(ended.count { $0.cause != "stopped" } == 3, "\(ended.map(\.sentence))")
     }
 
+    @Test
+    func `Requests under way in fault boundaries are answered before a process ends that another one has succeeded`()
+        throws
+    {
+        let port = try Supervised.freePort()
+        let store = try StoreReader()
+        let server = [try BuiltProduct.path(of: "async-server"), "tcp:\(port)", store.path]
+        let supervised = try Supervised(Self.options(port), server, store: store)
+        var serving = try Self.pid(in: supervised.line(), after: "began")
+        #expect(try supervised.line() == "up \(serving)")
+        for _ in 0..<3 {
+            let standby = try Self.pid(in: supervised.line(), after: "began")
+            try Self.waitForStandby(supervised)
+            let clients = try (0..<8).map { _ in try LineClient(port: port) }
+            for client in clients { #expect(try client.ask("task") == "begun") }
+            try LineClient(port: port).send("fault\n")
+            for client in clients { #expect(try client.line() == "\(serving)") }
+            #expect(try supervised.line() == "up \(standby)")
+            serving = standby
+        }
+        supervised.process.kill(SIGTERM)
+        _ = try supervised.process.wait()
+    }
+
     @Test func `One that stands by where it would take its socket ends when it is told to`() throws {
         let port = try Supervised.freePort()
         let store = try StoreReader()

@@ -14,6 +14,8 @@ public final class FaultBoundaryTransport<Inner: ServerTransport>: ServerTranspo
     private let inner: Inner
     /// Protected by its lock; set before there are calls.
     private let labels = Mutex<[MethodDescriptor: FaultBoundary.Label]>([:])
+    /// Finished when the program has told the server to stop.
+    private let (stopped, stop) = AsyncStream<Never>.makeStream()
 
     /// Wraps a transport.
     public init(_ inner: Inner) {
@@ -37,6 +39,8 @@ public final class FaultBoundaryTransport<Inner: ServerTransport>: ServerTranspo
     ) async throws {
         // The methods are known by now. Clients may ask for others, which share a label.
         let labels = labels.withLock { $0 }
+        // Clients are sent a GOAWAY (RFC 9113, 6.8): their next calls go to the other process.
+        EventHost.onRest { [inner] in inner.beginGracefulShutdown() }
         try await inner.listen { stream, context in
             do {
                 let label = (labels[context.descriptor] ?? unknownMethod).described {
@@ -56,6 +60,9 @@ public final class FaultBoundaryTransport<Inner: ServerTransport>: ServerTranspo
                 // The handler throws nothing.
             }
         }
+        guard EventHost.isBeingReplaced else { return }
+        // A process ends when it is told, and not because its last client has left: it may have something to hand over.
+        for await _ in stopped {}
     }
 
     /// Ends a call whose handler has faulted.
@@ -71,7 +78,10 @@ public final class FaultBoundaryTransport<Inner: ServerTransport>: ServerTranspo
     }
 
     /// Stops accepting calls.
-    public func beginGracefulShutdown() { inner.beginGracefulShutdown() }
+    public func beginGracefulShutdown() {
+        stop.finish()
+        inner.beginGracefulShutdown()
+    }
 }
 
 private let unknownMethod = FaultBoundary.Label(ofMany: "unknown method")
@@ -85,6 +95,8 @@ extension ServerTransport {
     ///
     /// A call whose handler or interceptor faults ends with the status `INTERNAL`, and the id of the report in its message and in the
     /// trailing metadata `x-crash-report`. A method that has faulted too often (`FaultBudget.perLabel`) ends with `UNAVAILABLE` for a while.
+    ///
+    /// When another process has taken over (`holdfast upgrade`, or `holdfast run --standby`), clients are told to open another connection.
     ///
     /// - Returns: The transport, for a `GRPCServer`.
     public func withFaultBoundaries() -> FaultBoundaryTransport<Self> { FaultBoundaryTransport(self) }

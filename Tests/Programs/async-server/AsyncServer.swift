@@ -143,16 +143,32 @@ final class ServerLoop: @unchecked Sendable {
         case "close": close(listener)
         case "keep":
             watch(client, EPOLLIN.rawValue, EPOLL_CTL_ADD)
-            let answer = Array("kept\n".utf8)
-            _ = write(client, answer, answer.count)
-            return
+            return say("kept", to: client)
         case "restart": restart()
+        case "task": return serveInTask(client)
         default: break
         }
-        let answer = Array("\(getpid())\n".utf8)
-        _ = write(client, answer, answer.count)
+        say("\(getpid())", to: client)
         close(client)
     }
+}
+
+/// Answers a client in a fault boundary that is open until the process is to be replaced.
+private func serveInTask(_ client: CInt) {
+    say("begun", to: client)
+    Task.detached {
+        try await withFaultBoundary("task") {
+            while !EventHost.isBeingReplaced { try await Task.sleep(for: .milliseconds(1)) }
+        }
+        // Written outside of it, as servers do.
+        say("\(getpid())", to: client)
+        close(client)
+    }
+}
+
+private func say(_ word: String, to client: CInt) {
+    let line = Array("\(word)\n".utf8)
+    _ = write(client, line, line.count)
 }
 
 /// A thread of its own.

@@ -57,6 +57,7 @@ struct Serve: AsyncParsableCommand {
         try await withThrowingDiscardingTaskGroup { group in
             group.addTask { try await server.serve() }
             let port = try await transport.listeningAddress.ipv4?.port ?? 0
+            EventHost.notifyReady()
             print("listening 127.0.0.1:\(port) pid \(getpid())")
             fflush(nil)
         }

@@ -7,7 +7,7 @@ import GRPCCore
 struct FaultService: RegistrableRPCService {
     /// The methods, by what is behind the last slash of their paths.
     enum Method: String, CaseIterable {
-        case ok, fault, await, child, `let`, stream
+        case ok, fault, await, child, `let`, stream, actor
 
         var descriptor: MethodDescriptor {
             MethodDescriptor(fullyQualifiedService: "holdfast.Faults", method: rawValue)
@@ -60,6 +60,10 @@ struct FaultService: RegistrableRPCService {
             async let number = query(fault)
             let value = await number
             return response { _ in "\(value)" }
+        case .actor:
+            // Its lock would stay held: the process is replaced.
+            let fault = try fault(text)
+            return response { _ in "\(await Account().close(fault))" }
         case .stream:
             let fault = try fault(text)
             // The answer has begun when it faults.
@@ -89,6 +93,13 @@ private func query(_ fault: Fault) async -> Int {
     await Task.yield()
     fault.commit()
     return 1
+}
+
+private actor Account {
+    func close(_ fault: Fault) -> Int {
+        fault.commit()
+        return 1
+    }
 }
 
 /// Texts as messages.
