@@ -153,12 +153,14 @@ final class ServerLoop: @unchecked Sendable {
     }
 }
 
-/// Answers a client in a fault boundary that is open until the process is to be replaced.
+/// Answers a client in a fault boundary that is still open when the process is to be replaced.
 private func serveInTask(_ client: CInt) {
     say("begun", to: client)
     Task.detached {
         try await withFaultBoundary("task") {
             while !EventHost.isBeingReplaced { try await Task.sleep(for: .milliseconds(1)) }
+            // What it does takes a while: many times as long as an end that waits for nobody.
+            try await Task.sleep(for: .milliseconds(50))
         }
         // Written outside of it, as servers do.
         say("\(getpid())", to: client)
