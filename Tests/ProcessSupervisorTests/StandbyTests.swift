@@ -65,12 +65,7 @@ import Testing
 
     @Test(arguments: ["fault", "kill"])
     func `One with an async main stands by where it would take its socket`(order: String) throws {
-        let port = try Supervised.freePort()
-        let store = try StoreReader()
-        let server = [try BuiltProduct.path(of: "async-server"), "tcp:\(port)", store.path]
-        let supervised = try Supervised(Self.options(port), server, store: store)
-        let first = try Self.pid(in: supervised.line(), after: "began")
-        #expect(try supervised.line() == "up \(first)")
+        let (supervised, port, _) = try Self.startAsyncServer(Self.options)
         // It has begun, and is not up: it waits in bind(2).
         var standby = try Self.pid(in: supervised.line(), after: "began")
         // Until when each has stood by, at least.
@@ -105,12 +100,9 @@ import Testing
     func `Requests under way in fault boundaries are answered before a process ends that another one has succeeded`()
         throws
     {
-        let port = try Supervised.freePort()
-        let store = try StoreReader()
-        let server = [try BuiltProduct.path(of: "async-server"), "tcp:\(port)", store.path]
-        let supervised = try Supervised(Self.options(port), server, store: store)
-        var serving = try Self.pid(in: supervised.line(), after: "began")
-        #expect(try supervised.line() == "up \(serving)")
+        let start = try Self.startAsyncServer(Self.options)
+        let (supervised, port) = (start.supervised, start.port)
+        var serving = start.pid
         for _ in 0..<3 {
             let standby = try Self.pid(in: supervised.line(), after: "began")
             try Self.waitForStandby(supervised)
@@ -126,14 +118,10 @@ import Testing
     }
 
     @Test func `One that stands by where it would take its socket ends when it is told to`() throws {
-        let port = try Supervised.freePort()
-        let store = try StoreReader()
-        let server = [try BuiltProduct.path(of: "async-server"), "tcp:\(port)", store.path]
         // The signal ends a process that serves, and no other.
-        let options = Self.options(port) + ["--stop-signal", "USR1", "--stop-timeout", "1000s"]
-        let supervised = try Supervised(options, server, store: store)
-        let first = try Self.pid(in: supervised.line(), after: "began")
-        #expect(try supervised.line() == "up \(first)")
+        let (supervised, _, _) = try Self.startAsyncServer {
+            Self.options($0) + ["--stop-signal", "USR1", "--stop-timeout", "1000s"]
+        }
         _ = try supervised.line()
         try Self.waitForStandby(supervised)
         #expect(try supervised.order("stop").output == "stopped\n")
@@ -142,15 +130,14 @@ import Testing
     }
 
     @Test func `Whoever is accepted before an upgrade is answered by the process before`() throws {
-        let port = try Supervised.freePort()
-        let store = try StoreReader()
-        let server = [try BuiltProduct.path(of: "async-server"), "tcp:\(port)", store.path]
-        let options = ["--ready", "notify", "--listen", "tcp:127.0.0.1:\(port)"]
-        let supervised = try Supervised(options, server, store: store)
-        var pid = try Self.pid(in: supervised.line(), after: "began")
-        #expect(try supervised.line() == "up \(pid)")
+        let start = try Self.startAsyncServer { ["--ready", "notify", "--listen", "tcp:127.0.0.1:\($0)"] }
+        let (supervised, port) = (start.supervised, start.port)
+        var pid = start.pid
         for _ in 0..<5 {
-            let upgrade = try ChildProcess(BuiltProduct.path(of: "holdfast"), ["upgrade", "--store", store.path])
+            let upgrade = try ChildProcess(
+                BuiltProduct.path(of: "holdfast"),
+                ["upgrade", "--store", supervised.store.path]
+            )
             // It dies of SIGTERM at once, with whatever it has accepted.
             var answers: [String?] = []
             let deadline = Deadline()
@@ -168,12 +155,7 @@ import Testing
 
     @Test(arguments: ["fault", "restart"])
     func `A process that a thread of it has restarted in place still dies with its supervisor`(order: String) throws {
-        let port = try Supervised.freePort()
-        let store = try StoreReader()
-        let server = [try BuiltProduct.path(of: "async-server"), "tcp:\(port)", store.path]
-        let supervised = try Supervised(["--listen", "tcp:127.0.0.1:\(port)"], server, store: store)
-        let pid = try Self.pid(in: supervised.line(), after: "began")
-        #expect(try supervised.line() == "up \(pid)")
+        let (supervised, port, pid) = try Self.startAsyncServer { ["--listen", "tcp:127.0.0.1:\($0)"] }
         try LineClient(port: port).send("\(order)\n")
         #expect(try supervised.line() == "began \(pid)")
         #expect(try supervised.line() == "up \(pid)")
@@ -181,6 +163,19 @@ import Testing
         _ = try supervised.process.wait()
         // Its standard output ends with it.
         #expect(try supervised.process.output.next() == nil)
+    }
+
+    /// Starts the server with an async `main` below a supervisor, and waits until it is up.
+    private static func startAsyncServer(
+        _ options: (UInt16) -> [String]
+    ) throws -> (supervised: Supervised, port: UInt16, pid: CInt) {
+        let port = try Supervised.freePort()
+        let store = try StoreReader()
+        let server = [try BuiltProduct.path(of: "async-server"), "tcp:\(port)", store.path]
+        let supervised = try Supervised(options(port), server, store: store)
+        let pid = try pid(in: supervised.line(), after: "began")
+        #expect(try supervised.line() == "up \(pid)")
+        return (supervised, port, pid)
     }
 
     private static func pid(in line: String, after word: String) throws -> CInt {
