@@ -119,13 +119,14 @@ package final class FaultBoundary: TaskExecutor, @unchecked Sendable {
         // A closure in place, of the type that the runtime wants: each conversion is two more frames of every boundary.
         let task = Task<Void, any Error>(name: Task.name, executorPreference: self) { [self] in
             guard let work = unsafe work else { return }
+            unsafe hf_task_scope_begin_body(scope)
             var failure: (any Error)?
             do {
                 try await work.body()
             } catch {
                 failure = error
             }
-            unsafe hf_task_scope_close(scope)
+            unsafe hf_task_scope_end_body(scope)
             guard end() else { return }
             // The body's task ends now: the thread is free for the caller's.
             hf_task_pool_run_next(true)

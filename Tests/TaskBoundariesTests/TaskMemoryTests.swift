@@ -28,6 +28,16 @@ extension TaskPoolTests {
             }.value
         }
 
+        @Test func `A slab may be lent where the runtime chains them, and not where it keeps none`() async {
+            await Task {
+                #expect(hf_test_task_slab_agrees(HFTestTaskMemoryOwn))
+                #expect(!hf_test_task_slab_agrees(HFTestTaskMemoryForeign))
+                // The row of pieces leaves slabs behind.
+                #expect(hf_test_task_memory_agrees(HFTestTaskMemoryOwn))
+                #expect(hf_test_task_slab_agrees(HFTestTaskMemoryOwn))
+            }.value
+        }
+
         /// Frames from 16 bytes to more than a slab, to a depth at which slabs are made, and back again.
         @Test func `Frames of all sizes keep their values, on every thread`() async {
             await withTaskGroup(of: Int.self) { group in
@@ -35,6 +45,26 @@ extension TaskPoolTests {
                     group.addTask { await descend(seed, 120) }
                 }
                 for await sum in group { #expect(sum == 120 * 121 / 2) }
+            }
+        }
+
+        /// Bodies whose frames fit into a lent slab, and others for which the runtime frees it.
+        @Test func `Frames of bodies keep their values, when their slabs are used again`() async throws {
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for seed in 0..<64 {
+                    group.addTask {
+                        var sum = 0
+                        for depth in [3, 12, 3, 120, 12] {
+                            sum += try await FaultBoundary(.named("frames")).run {
+                                let inner = try await FaultBoundary(.named("inner")).run { await descend(seed, depth) }
+                                async let child = descend(seed + 1, depth)
+                                return await inner + descend(seed + 2, depth) + child
+                            }
+                        }
+                        return sum
+                    }
+                }
+                for try await sum in group { #expect(sum == 3 * (2 * 6 + 2 * 78 + 7260)) }
             }
         }
     }

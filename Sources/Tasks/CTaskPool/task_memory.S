@@ -2,7 +2,8 @@
 //
 // Each call of an async function takes its frame from the task's memory, which is a stack (swift/stdlib/public/runtime/StackAllocator.h): 75
 // times in a request of Hummingbird's. The runtime's functions look the task up by __tls_get_addr() and keep six registers: 81 and 45
-// instructions. These here do the same to the same words with 22 and 15, and leave whatever is not that simple to those of the runtime.
+// instructions. These here do the same to the same words with 22 and 15, 30 where the next slab begins, and leave whatever is not that simple
+// to those of the runtime.
 //
 // They are used once hf_task_memory_try() has seen that both do the same. As in task_switch.S a symbol of the executable comes before that
 // of a library, and a static runtime's own functions are taken.
@@ -59,7 +60,8 @@
     leaq    HF_PIECE_HEAD(%rsi,%r8), %r9
     movl    HF_SLAB_CAPACITY(%rdx), %r10d
     cmpq    %r10, %r9
-    ja      1f
+    ja      4f
+3:
     movl    %r9d, HF_SLAB_USED(%rdx)
     leaq    HF_SLAB_HEAD(%rdx,%r8), %r8
     movq    %rcx, (%r8)
@@ -67,6 +69,16 @@
     movq    %r8, HF_TASK_MEMORY_NEWEST(%rax)
     leaq    HF_PIECE_HEAD(%r8), %rax
     retq
+4:
+    // The next slab, if there is one: it is empty.
+    movq    HF_SLAB_NEXT(%rdx), %rdx
+    testq   %rdx, %rdx
+    je      1f
+    movl    HF_SLAB_USED(%rdx), %r8d
+    leaq    HF_PIECE_HEAD(%rsi,%r8), %r9
+    movl    HF_SLAB_CAPACITY(%rdx), %r10d
+    cmpq    %r10, %r9
+    jbe     3b
     END     \name, hf_next_task_alloc
 .endm
 

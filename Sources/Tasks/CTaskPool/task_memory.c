@@ -134,7 +134,11 @@ void hf_task_memory_try(void) {
     (void)hf_job_state_places(&hf_tried_task_memory_place, &record);
     const HFTaskMemory runtime = {(HFTaskAlloc)hf_next_task_alloc, (HFTaskDealloc)hf_next_task_dealloc};
     const HFTaskMemory own = {hf_tried_task_alloc, hf_tried_task_dealloc};
-    atomic_store(&agrees_with_runtime, hf_task_memory_agrees(&runtime, &own));
+    bool agrees = hf_task_memory_agrees(&runtime, &own);
+    atomic_store(&agrees_with_runtime, agrees);
+    if (agrees) {
+        hf_task_slabs_use(&runtime);
+    }
 }
 #else
 void hf_task_memory_try(void) {}

@@ -9,14 +9,18 @@
 
 #include "job_queue.h"
 #include "swift_job.h"
+#include "task_memory.h"
 
-enum { list_count = 16 };
+enum { list_count = 16, most_spare_slabs = 16 };
 
 typedef struct List {
     // Longer than any cache line, and than the pair that the prefetcher of x86-64 takes.
     _Alignas(128) HFQueueLock lock;
     // Protected by `lock`, as are the links and `is_open` of its scopes.
     HFTaskScope *first;
+    /// Slabs for the bodies of the next scopes.
+    HFTaskSlab *spare;
+    int spare_count;
 } List;
 
 static List lists[list_count];
@@ -47,16 +51,23 @@ void hf_task_scope_open(HFTaskScope *scope) {
         scope->next->previous = scope;
     }
     list->first = scope;
+    scope->slab = list->spare;
+    if (scope->slab != NULL) {
+        list->spare = scope->slab->next;
+        list->spare_count -= 1;
+    }
     hf_queue_unlock(&list->lock);
+    if (scope->slab == NULL && hf_task_slabs_are_lent()) {
+        scope->slab = hf_task_slab_make();
+    }
 }
 
 void hf_task_scope_set_task(HFTaskScope *scope, uint64_t task) {
     __atomic_store_n(&scope->task, task, __ATOMIC_RELEASE);
 }
 
-void hf_task_scope_close(HFTaskScope *scope) {
-    List *list = list_of(scope);
-    hf_queue_lock(&list->lock);
+/// Takes a scope out of its list, which is locked.
+static void close_in(List *list, HFTaskScope *scope) {
     if (scope->is_open) {
         scope->is_open = false;
         if (scope->next != NULL) {
@@ -68,7 +79,39 @@ void hf_task_scope_close(HFTaskScope *scope) {
             list->first = scope->next;
         }
     }
+}
+
+void hf_task_scope_close(HFTaskScope *scope) {
+    List *list = list_of(scope);
+    hf_queue_lock(&list->lock);
+    close_in(list, scope);
     hf_queue_unlock(&list->lock);
+}
+
+void hf_task_scope_begin_body(HFTaskScope *scope) {
+    if (scope->slab != NULL && !hf_task_slab_lend(scope->slab)) {
+        free(scope->slab);
+        scope->slab = NULL;
+    }
+}
+
+void hf_task_scope_end_body(HFTaskScope *scope) {
+    HFTaskSlab *slab = scope->slab;
+    scope->slab = NULL;
+    if (slab != NULL && !hf_task_slab_take_back(slab)) {
+        slab = NULL;
+    }
+    List *list = list_of(scope);
+    hf_queue_lock(&list->lock);
+    close_in(list, scope);
+    if (slab != NULL && list->spare_count < most_spare_slabs) {
+        slab->next = list->spare;
+        list->spare = slab;
+        list->spare_count += 1;
+        slab = NULL;
+    }
+    hf_queue_unlock(&list->lock);
+    free(slab);
 }
 
 size_t hf_task_scopes_copy(HFOpenScope *scopes, size_t capacity, void (*retain)(void *owner)) {

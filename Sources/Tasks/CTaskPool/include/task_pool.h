@@ -51,6 +51,8 @@ typedef struct HFTaskScope {
     struct HFTaskScope *_Nullable next;
     struct HFTaskScope *_Nullable previous;
     bool is_open;
+    /// What the task of its body is lent; NULL if it is lent nothing.
+    struct HFTaskSlab *_Nullable slab;
 } HFTaskScope;
 
 /// Makes a scope, whose owner and executor are still to be set; NULL without memory.
@@ -75,6 +77,12 @@ void hf_task_scope_set_task(HFTaskScope *_Nonnull scope, uint64_t task);
 
 /// Takes it out of the list, unless it was taken out before. The caller keeps the owner alive. Callable from any thread.
 void hf_task_scope_close(HFTaskScope *_Nonnull scope);
+
+/// Begins the body of an open scope, in its task.
+void hf_task_scope_begin_body(HFTaskScope *_Nonnull scope);
+
+/// Ends it, in the same async function, and closes the scope.
+void hf_task_scope_end_body(HFTaskScope *_Nonnull scope);
 
 /// Has the scope's `cancel` called when the running task is cancelled; at once if it is already.
 ///
@@ -168,6 +176,10 @@ typedef struct HFTaskMemory {
 
 /// Whether two ways to do so are the same, piece by piece and word by word, and as task_memory.S expects it. To be called within a task.
 bool hf_task_memory_agrees(const HFTaskMemory *_Nonnull runtime, const HFTaskMemory *_Nonnull own);
+
+/// Whether the running task may be lent a slab: the runtime chains them as task_slabs.c expects it. To be called where hf_task_memory_agrees()
+/// says so for `runtime`.
+bool hf_task_slab_agrees(const HFTaskMemory *_Nonnull runtime);
 
 /// Whether tasks take their memory by the functions of task_memory.S. Safe on any thread.
 bool hf_task_memory_is_used(void);

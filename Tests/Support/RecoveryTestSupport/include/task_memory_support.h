@@ -19,4 +19,7 @@ typedef enum HFTestTaskMemory {
 /// What hf_task_memory_agrees() says. To be called within a task.
 bool hf_test_task_memory_agrees(HFTestTaskMemory kind);
 
+/// What hf_task_slab_agrees() says of the runtime's functions, or of those of a runtime that keeps no slabs. To be called within a task.
+bool hf_test_task_slab_agrees(HFTestTaskMemory kind);
+
 #endif
