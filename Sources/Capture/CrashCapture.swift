@@ -47,10 +47,11 @@ package final class CrashCapture: Sendable {
     ///     allocate or lock.
     ///   - mayAbandon: Whether the verdict on a callout that is interrupted for its deadline would be to resume. Called like `decide`,
     ///     any number of times for one callout.
-    ///   - decided: Called on the crash thread after a thread was sent to its recovery point, or was told to let the main loop
-    ///     drain.
+    ///   - decided: Called on the crash thread after a thread was sent to its recovery point, or before it is told to let the main loop
+    ///     drain. Then what else is to be written down waits for it.
     ///   - recorded: Called on the crash thread when nothing more is added to the record of a fault that was resumed, or that restarts
     ///     the process no more; with its slot.
+    ///   - succeeded: Called on the crash thread when the process that stood by was told to serve. Must not allocate or lock.
     ///   - asked: Called on the crash thread when another process wants to know what the tasks do (`CrashCapture.question`), with the number
     ///     of its question.
     /// - Throws: `CrashCaptureError`.
@@ -61,6 +62,7 @@ package final class CrashCapture: Sendable {
         mayAbandon: @escaping @Sendable (FaultSummary) -> Bool = { _ in false },
         decided: @escaping @Sendable (FaultSummary, Decision) -> Void,
         recorded: @escaping @Sendable (UInt32) -> Void,
+        succeeded: @escaping @Sendable () -> Void = {},
         asked: @escaping @Sendable (UInt32) -> Void = { _ in }
     ) throws(CrashCaptureError) {
         let identity = ProcessIdentity(
@@ -91,6 +93,7 @@ package final class CrashCapture: Sendable {
             mayAbandon: mayAbandon,
             decided: decided,
             recorded: recorded,
+            succeeded: succeeded,
             asked: asked
         )
 

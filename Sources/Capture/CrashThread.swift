@@ -37,6 +37,8 @@ final class CrashThread: @unchecked Sendable {
     private let mayAbandon: @Sendable (FaultSummary) -> Bool
     private let decided: @Sendable (FaultSummary, Decision) -> Void
     private let recorded: @Sendable (UInt32) -> Void
+    /// Another process serves from now on.
+    private let succeeded: @Sendable () -> Void
     /// Another process wants to know what the tasks do.
     private let asked: @Sendable (UInt32) -> Void
 
@@ -49,6 +51,7 @@ final class CrashThread: @unchecked Sendable {
         mayAbandon: @escaping @Sendable (FaultSummary) -> Bool,
         decided: @escaping @Sendable (FaultSummary, Decision) -> Void,
         recorded: @escaping @Sendable (UInt32) -> Void,
+        succeeded: @escaping @Sendable () -> Void,
         asked: @escaping @Sendable (UInt32) -> Void
     ) {
         walker = unsafe StackWalker(spool: spool)
@@ -64,6 +67,7 @@ final class CrashThread: @unchecked Sendable {
         self.mayAbandon = mayAbandon
         self.decided = decided
         self.recorded = recorded
+        self.succeeded = succeeded
         self.asked = asked
         warmUp()
     }
@@ -150,6 +154,9 @@ final class CrashThread: @unchecked Sendable {
                 _ = hf_capture_begin_drain()
                 unsafe hf_capture_add_facts(record, UInt32(HF_FACT_DRAINED))
             }
+            // What is written down comes after it: others wait.
+            if case .restart = decision.verdict, hf_capture_release_standby_for(slot) { succeeded() }
+            if decision.drains { decided(fault, decision) }
             if decision.quarantines { unsafe hf_capture_add_facts(record, UInt32(HF_FACT_QUARANTINED)) }
             unsafe sampler.copyMemory(of: record, slot: slot)
             // Not `==`: -Onone builds look up how to compare at first use, which may allocate.
@@ -173,8 +180,8 @@ final class CrashThread: @unchecked Sendable {
                 recorded(slot)
                 continue
             }
-            if decision.drains || resumes { decided(fault, decision) }
             if resumes {
+                decided(fault, decision)
                 unsafe lookAround(record, slot)
                 recorded(slot)
             }

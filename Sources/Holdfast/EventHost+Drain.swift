@@ -49,23 +49,35 @@ extension EventHost {
         loop.wakeUp()
     }
 
-    /// Drains while a thread that faulted stands in its handler and waits, until the same deadline.
-    func drainAfterFault(until deadline: HostRunLoop.Instant, parkedThread: CInt) {
-        // A planned drain is under way: at its end the process is replaced, and that thread with it.
-        guard drain == nil, !isStopping else { return }
-        // Nothing was served yet, so nothing drains. The thread goes on waiting for the end of the back-off.
-        guard !isWaiting else { return capture.endDrain() }
-        // Another process serves from now on, if one stands by.
+    /// Has the process that stands by serve from now on, if there is one, because a thread has faulted and this process will drain.
+    ///
+    /// - Parameter thread: The thread that faulted. If it is an event loop, its connections are ended.
+    /// - Returns: Whether another process serves.
+    func releaseStandby(afterFaultOf thread: CInt) -> Bool {
+        guard drain == nil, !isStopping, !isWaiting else {
+            sink.drains.signal()
+            return false
+        }
         let isSucceeded = configuration.restart.exitCode == nil && kept.names.isEmpty && capture.releaseStandby()
-        if isSucceeded { ListenerHandover.rest() }
-        let ended = ListenerHandover.endConnections(ofThread: parkedThread)
+        if isSucceeded { ListenerHandover.restNow() }
+        let ended = ListenerHandover.endConnections(ofThread: thread)
+        sink.drains.signal()
         if ended > 0 {
             configuration.logger.notice(
                 "ended the connections of the thread that stands still",
                 metadata: ["count": "\(ended)"]
             )
         }
-        let requests = isSucceeded ? RequestsUnderWay() : nil
+        return isSucceeded
+    }
+
+    /// Drains while a thread that faulted stands in its handler and waits, until the same deadline.
+    func drainAfterFault(until deadline: HostRunLoop.Instant, parkedThread: CInt, isSucceeded: Bool) {
+        // A planned drain is under way: at its end the process is replaced, and that thread with it.
+        guard drain == nil, !isStopping else { return }
+        // Nothing was served yet, so nothing drains. The thread goes on waiting for the end of the back-off.
+        guard !isWaiting else { return capture.endDrain() }
+        let requests = isSucceeded ? RequestsUnderWay(afterFaultOf: parkedThread) : nil
         startDrain(.fault, until: deadline, parkedThread: parkedThread == 0 ? nil : parkedThread) { [self] in
             requests?.forget()
             callRestartHandlers(restartHandlers.all[...], for: .fault) { [capture] in

@@ -75,11 +75,13 @@ extension EventHost {
             scheduleDischarge()
             recover(from: message)
         case .draining(let deadline):
+            // First: whoever comes is the next process's, if one stands by.
+            let isSucceeded = releaseStandby(afterFaultOf: message.thread)
             // It may be one of those that run tasks, and what drains may need as many as ever.
             TaskPool.replace(parkedThread: message.thread)
             noteTags(of: message)
             tellReplacement(message)
-            drainAfterFault(until: deadline, parkedThread: message.thread)
+            drainAfterFault(until: deadline, parkedThread: message.thread, isSucceeded: isSucceeded)
         }
         guard message.item == 0 || message.item != supervisor.portItem else {
             configuration.logger.error("a handler of faults faulted itself; it is not told")

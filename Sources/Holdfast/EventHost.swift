@@ -56,6 +56,7 @@ public final class EventHost {
 
     let configuration: Configuration
     let capture: CrashCapture
+    let sink: FaultSink
     let supervisor: Supervisor
     let writer: ReportWriter
     let teller: FaultTeller
@@ -180,7 +181,7 @@ public final class EventHost {
         }
         ward = QuarantineWard(supervisor)
         // The crash thread starts before there is a writer. No callout runs before both are there.
-        let sink = FaultSink(supervisor: supervisor)
+        sink = FaultSink(supervisor: supervisor)
         let inspector = CodeInspector(
             trusting: configuration.recoveryPolicy,
             deadline: configuration.advanced.verdictDeadline
@@ -211,6 +212,7 @@ public final class EventHost {
                 mayAbandon: supervisor.mayAbandon(_:),
                 decided: sink.decided(fault:decision:),
                 recorded: sink.recorded(slot:),
+                succeeded: sink.succeeded,
                 asked: sink.asked(number:)
             )
         } catch {

@@ -10,6 +10,10 @@ final class FaultSink: Sendable {
     ///
     /// Protected by its lock.
     private let writer = Mutex<ReportWriter?>(nil)
+    /// Signalled when the main loop has begun to drain.
+    let drains = Semaphore()
+    /// How long that is waited for.
+    private static var patience: Duration { .milliseconds(2) }
 
     init(supervisor: Supervisor) {
         self.supervisor = supervisor
@@ -23,11 +27,16 @@ final class FaultSink: Sendable {
         if decision.drains {
             // The next process finishes its record: what is reported is the end of this one.
             let deadline = HostRunLoop.Instant(nanoseconds: CrashCapture.drainDeadline)
+            drains.drain()
             supervisor.post(draining: fault, thread: fault.thread, until: deadline)
+            // Next all threads stand still, to be looked at: before that, the main loop may end connections which nobody will answer.
+            drains.wait(atMost: Self.patience)
         } else {
             supervisor.post(resumed: fault, thread: fault.thread)
         }
     }
+
+    func succeeded() { ListenerHandover.restWhatIsNoted() }
 
     func asked(number: UInt32) {
         if number == HF_QUESTION_REST { return ListenerHandover.rest() }

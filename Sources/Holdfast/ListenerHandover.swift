@@ -92,16 +92,23 @@ final class ListenerHandover {
         unclaimed = []
     }
 
+    /// Notes what `rest()` has to know: when servers accept.
+    static func noteWatchers() { hf_listeners_note_watchers() }
+
     /// Has servers accept no more connections at sockets that others hold, too: another process serves them.
     ///
     /// They are not told, and go on with the connections that they have. Callable from any thread.
     nonisolated static func rest() {
         hasRested.store(true, ordering: .relaxed)
-        HostRunLoop.main.perform { @MainActor in
-            hf_listeners_rest()
-            for handler in resting.withLock({ $0 }) { handler() }
-            rested?()
-        }
+        HostRunLoop.main.perform { @MainActor in restNow() }
+    }
+
+    /// The same, on the main loop.
+    static func restNow() {
+        hasRested.store(true, ordering: .relaxed)
+        hf_listeners_rest()
+        for handler in resting.withLock({ $0 }) { handler() }
+        rested?()
     }
 
     /// Called on the main loop when that was done.
@@ -117,6 +124,19 @@ final class ListenerHandover {
     nonisolated static func endConnections(ofThread thread: CInt) -> CInt {
         thread > 0 ? hf_epoll_end_connections(thread) : 0
     }
+
+    /// The part of `rest()` that needs nobody: what `noteWatchers()` has noted.
+    ///
+    /// On the crash thread: it allocates nothing, and waits for no lock.
+    nonisolated static func restWhatIsNoted() { hf_listeners_rest_noted() }
+
+    /// Whether a thread is an event loop, which waits for events with epoll(7).
+    nonisolated static func isEventLoop(thread: CInt) -> Bool { hf_epoll_is_loop(thread) }
+
+    /// Ends connections that were accepted for an event loop that stands still, and that no other one watches.
+    ///
+    /// To be called twice, some milliseconds apart, after `rest()`: those that are found both times are ended. On the main loop.
+    static func endUnwatchedConnections() -> CInt { hf_epoll_end_unwatched_connections() }
 
     /// Ends all connections over a network, because the process ends in a moment and another one serves.
     nonisolated static func endConnections() { hf_end_connections() }

@@ -13,12 +13,19 @@ final class RequestsUnderWay {
     private var fewest = BoundaryHost.running.load(ordering: .acquiring)
     private var end = HostRunLoop.Instant.now.advanced(by: patience)
     private var timer: HostRunLoop.Timer?
+    /// How often connections are looked for that were accepted for an event loop that stands still.
+    private var looks: Int
+
+    /// - Parameter thread: The thread that has faulted.
+    init(afterFaultOf thread: CInt) {
+        looks = ListenerHandover.isEventLoop(thread: thread) ? 2 : 0
+    }
 
     /// Holds a drain back.
     func hold(_ drain: Drain, on loop: HostRunLoop) {
         guard fewest > 0 else { return }
         let hold = drain.hold()
-        let interval: Duration = .milliseconds(5)
+        let interval: Duration = .milliseconds(2)
         let timer = HostRunLoop.Timer(
             ofHost: "requests under way",
             fireAt: .now.advanced(by: interval),
@@ -26,7 +33,12 @@ final class RequestsUnderWay {
         ) {
             [weak self] _ in
             MainActor.assumeIsolated {
-                guard let self, self.areOver else { return }
+                guard let self else { return }
+                if self.looks > 0 {
+                    self.looks -= 1
+                    _ = ListenerHandover.endUnwatchedConnections()
+                }
+                guard self.areOver else { return }
                 self.forget()
                 hold.release()
             }

@@ -117,6 +117,30 @@ import Testing
         _ = try supervised.process.wait()
     }
 
+    @Test func `Who was accepted for an event loop that has faulted is told while the process before still drains`()
+        throws
+    {
+        // Its drain never ends.
+        let start = try Self.startAsyncServer { Self.options($0) + ["--env", "HOLD=1"] }
+        let (supervised, port) = (start.supervised, start.port)
+        _ = try supervised.line()
+        try Self.waitForStandby(supervised)
+        // A request under way keeps it, and is answered.
+        let busy = try LineClient(port: port)
+        #expect(try busy.ask("task") == "begun")
+        #expect(try LineClient(port: port).ask("leave next") == "\(start.pid)")
+        let accepted = try LineClient(port: port)
+        try accepted.send("who\n")
+        // The loop accepts one after the other, so that one was accepted.
+        #expect(try LineClient(port: port).ask("who") == "\(start.pid)")
+        try LineClient(port: port).send("fault\n")
+        #expect(try accepted.line() == nil)
+        #expect(try busy.line() == "\(start.pid)")
+        #expect(kill(start.pid, 0) == 0)
+        supervised.process.kill(SIGKILL)
+        _ = try supervised.process.wait()
+    }
+
     @Test func `One that stands by where it would take its socket ends when it is told to`() throws {
         // The signal ends a process that serves, and no other.
         let (supervised, _, _) = try Self.startAsyncServer {

@@ -7,7 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "async_state.h"
 #include "async_syscalls.h"
+#include "async_verdict.h"
 #include "crash_capture.h"
 #include "standby_page.h"
 
@@ -39,3 +41,8 @@ bool hf_async_release_standby(void) {
 }
 
 bool hf_capture_release_standby(void) { return hf_async_release_standby(); }
+
+bool hf_capture_release_standby_for(uint32_t slot) {
+    return hf_capture_state.configuration.restart_exit_code < 0 &&
+           hf_async_waits_for_drain_alone(&hf_capture_state.slots[slot]) && hf_async_release_standby();
+}

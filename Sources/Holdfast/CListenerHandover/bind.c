@@ -34,6 +34,8 @@ static int count;
 /// Descriptors that were made copies of offers, the latest ones: they may be other files by now.
 static int copies[HF_LISTENERS_MOST];
 static unsigned copy_count;
+/// What watched them when that was noted.
+static HFEpollEntries watchers_of_copies[HF_LISTENERS_MOST];
 
 /// The process whose sockets these are: a forked child binds as ever, and takes no lock.
 static _Atomic(pid_t) owner;
@@ -111,17 +113,49 @@ static bool are_same(int one, int other) {
            first.st_ino == second.st_ino;
 }
 
-void hf_listeners_rest(void) {
+/// Whether others hold a copy, too; the lock is held.
+static bool is_shared(int copy) {
+    for (int i = 0; i < count; i += 1) {
+        if (!offers[i].once && are_same(copy, offers[i].descriptor)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void hf_listeners_note_watchers(void) {
     pthread_mutex_lock(&lock);
     for (unsigned i = 0; i < copy_count && i < HF_LISTENERS_MOST; i += 1) {
-        for (int k = 0; k < count; k += 1) {
-            if (!offers[k].once && are_same(copies[i], offers[k].descriptor)) {
-                hf_epoll_entries_rest(copies[i]);
-                break;
-            }
+        if (is_shared(copies[i])) {
+            (void)hf_epoll_entries_find(copies[i], &watchers_of_copies[i]);
         }
     }
     pthread_mutex_unlock(&lock);
+}
+
+/// The lock is held.
+static void rest(bool searches) {
+    for (unsigned i = 0; i < copy_count && i < HF_LISTENERS_MOST; i += 1) {
+        HFEpollEntries *watchers = &watchers_of_copies[i];
+        // The search takes a millisecond, in which others would go on accepting.
+        if (is_shared(copies[i]) &&
+            (watchers->count > 0 || (searches && hf_epoll_entries_find(copies[i], watchers)))) {
+            hf_epoll_entries_rest(copies[i], watchers);
+        }
+    }
+}
+
+void hf_listeners_rest(void) {
+    pthread_mutex_lock(&lock);
+    rest(true);
+    pthread_mutex_unlock(&lock);
+}
+
+void hf_listeners_rest_noted(void) {
+    if (pthread_mutex_trylock(&lock) == 0) {
+        rest(false);
+        pthread_mutex_unlock(&lock);
+    }
 }
 
 void hf_listeners_set_gate(void (*wanted)(void)) { atomic_store(&gate, wanted); }
@@ -207,6 +241,21 @@ static int find(const struct sockaddr *address, socklen_t length) {
     return -1;
 }
 
+bool hf_listeners_is_offered(const struct sockaddr *address, socklen_t length) {
+    bool is_all = false;
+    in_port_t port = port_of(address, length, &is_all);
+    bool is_offered = false;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < count && !is_offered; i += 1) {
+        // A connection to a socket at all addresses has one of them.
+        is_offered = !offers[i].once &&
+                     (port != 0 ? port == port_of((const struct sockaddr *)&offers[i].address, offers[i].length, &is_all)
+                                : serves(&offers[i], address, length));
+    }
+    pthread_mutex_unlock(&lock);
+    return is_offered;
+}
+
 // MARK: Exchanging
 
 /// Has the descriptor refer to the socket of an offer; the lock is held. Returns 0, or -1 with errno.
@@ -251,6 +300,7 @@ static int take(int descriptor, const struct sockaddr *address, socklen_t length
         offers[index].taker = descriptor;
     } else if (result == 0) {
         copies[copy_count % HF_LISTENERS_MOST] = descriptor;
+        watchers_of_copies[copy_count % HF_LISTENERS_MOST].count = 0;
         copy_count += 1;
     }
     pthread_mutex_unlock(&lock);

@@ -33,6 +33,28 @@ bool hf_epoll_each(int epoll, void (*call)(void *, int, uint64_t, uint32_t, uint
     return true;
 }
 
+bool hf_epoll_each_instance(bool (*call)(void *context, int epoll), void *context) {
+    DIR *folder = opendir("/proc/self/fd");
+    if (folder == NULL) {
+        return false;
+    }
+    bool is_known = true;
+    struct dirent *entry;
+    while ((entry = readdir(folder)) != NULL) {
+        char name[64];
+        ssize_t length = readlinkat(dirfd(folder), entry->d_name, name, sizeof name - 1);
+        if (length <= 0) {
+            continue;
+        }
+        name[length] = 0;
+        if (strcmp(name, "anon_inode:[eventpoll]") == 0) {
+            is_known = call(context, atoi(entry->d_name)) && is_known;
+        }
+    }
+    closedir(folder);
+    return is_known;
+}
+
 typedef struct Search {
     int epoll;
     int descriptor;
@@ -49,32 +71,20 @@ static void note_entry(void *context, int descriptor, uint64_t inode, uint32_t e
     }
 }
 
+static bool search_instance(void *context, int epoll) {
+    Search *search = context;
+    search->epoll = epoll;
+    return hf_epoll_each(epoll, note_entry, search);
+}
+
 bool hf_epoll_entries_find(int descriptor, HFEpollEntries *found) {
     *found = (HFEpollEntries){0};
     struct stat status;
-    DIR *folder = opendir("/proc/self/fd");
-    if (folder == NULL || fstat(descriptor, &status) != 0) {
-        if (folder != NULL) {
-            closedir(folder);
-        }
+    if (fstat(descriptor, &status) != 0) {
         return false;
     }
-    bool is_known = true;
-    struct dirent *entry;
-    while ((entry = readdir(folder)) != NULL) {
-        char name[64];
-        ssize_t length = readlinkat(dirfd(folder), entry->d_name, name, sizeof name - 1);
-        if (length <= 0) {
-            continue;
-        }
-        name[length] = 0;
-        if (strcmp(name, "anon_inode:[eventpoll]") == 0) {
-            Search search = {atoi(entry->d_name), descriptor, status.st_ino, found};
-            is_known = hf_epoll_each(search.epoll, note_entry, &search) && is_known;
-        }
-    }
-    closedir(folder);
-    return is_known;
+    Search search = {.descriptor = descriptor, .inode = status.st_ino, .found = found};
+    return hf_epoll_each_instance(search_instance, &search);
 }
 
 void hf_epoll_entries_restore(int descriptor, const HFEpollEntries *found) {
@@ -84,14 +94,10 @@ void hf_epoll_entries_restore(int descriptor, const HFEpollEntries *found) {
     }
 }
 
-void hf_epoll_entries_rest(int descriptor) {
-    HFEpollEntries found;
-    if (!hf_epoll_entries_find(descriptor, &found)) {
-        return;
-    }
-    for (int i = 0; i < found.count; i += 1) {
+void hf_epoll_entries_rest(int descriptor, const HFEpollEntries *found) {
+    for (int i = 0; i < found->count; i += 1) {
         // Still registered, so that its owner can take it out.
-        struct epoll_event event = {.events = 0, .data.u64 = found.entries[i].data};
-        epoll_ctl(found.entries[i].epoll, EPOLL_CTL_MOD, descriptor, &event);
+        struct epoll_event event = {.events = 0, .data.u64 = found->entries[i].data};
+        epoll_ctl(found->entries[i].epoll, EPOLL_CTL_MOD, descriptor, &event);
     }
 }

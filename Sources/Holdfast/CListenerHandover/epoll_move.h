@@ -24,11 +24,14 @@ typedef struct HFEpollEntries {
 bool hf_epoll_each(int epoll, void (*call)(void *context, int descriptor, uint64_t inode, uint32_t events, uint64_t data), void *context)
     __attribute__((visibility("hidden")));
 
+/// Calls a function for each instance of this process. Returns whether they can be known, and the function has always returned true.
+bool hf_epoll_each_instance(bool (*call)(void *context, int epoll), void *context) __attribute__((visibility("hidden")));
+
 /// Finds out which instances of this process watch a descriptor. Returns false where that cannot be known.
 bool hf_epoll_entries_find(int descriptor, HFEpollEntries *found) __attribute__((visibility("hidden")));
 
 /// Has the instances that watch a descriptor hear of nothing but its errors.
-void hf_epoll_entries_rest(int descriptor) __attribute__((visibility("hidden")));
+void hf_epoll_entries_rest(int descriptor, const HFEpollEntries *found) __attribute__((visibility("hidden")));
 
 /// Has the same instances watch the file that is open under the descriptor now.
 void hf_epoll_entries_restore(int descriptor, const HFEpollEntries *found) __attribute__((visibility("hidden")));

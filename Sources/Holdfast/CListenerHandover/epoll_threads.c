@@ -3,15 +3,21 @@
 #include "epoll_threads.h"
 
 #include <dirent.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "epoll_move.h"
+#include "listener_handover.h"
 #include "next_function.h"
 
 /// By the number of the instance, the one thread that waits for its events. Loops are made at the start of a program, so their numbers are low.
@@ -88,20 +94,106 @@ int hf_epoll_end_connections(int thread) {
     return ended;
 }
 
-void hf_end_connections(void) {
+bool hf_epoll_is_loop(int thread) {
+    for (int epoll = 0; epoll < MOST; epoll += 1) {
+        if (thread > 0 && atomic_load_explicit(&waiters[epoll], memory_order_relaxed) == thread) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Calls a function for each connection of the process. Returns false where they cannot be known.
+static bool each_connection(void (*call)(int descriptor, const struct sockaddr_storage *peer)) {
     DIR *folder = opendir("/proc/self/fd");
     if (folder == NULL) {
-        return;
+        return false;
     }
     struct dirent *entry;
     while ((entry = readdir(folder)) != NULL) {
         int descriptor = atoi(entry->d_name);
         struct sockaddr_storage peer;
-        // Others may share a Unix socket: that of the journal, for example.
-        if (descriptor > STDERR_FILENO && is_connection(descriptor, &peer) &&
-            (peer.ss_family == AF_INET || peer.ss_family == AF_INET6)) {
-            shutdown(descriptor, SHUT_RDWR);
+        if (descriptor > STDERR_FILENO && is_connection(descriptor, &peer)) {
+            call(descriptor, &peer);
         }
     }
     closedir(folder);
+    return true;
 }
+
+/// A set of descriptors: those beyond are in no set.
+enum { SET = 1 << 16 };
+typedef struct Descriptors {
+    uint64_t words[SET / 64];
+} Descriptors;
+
+static bool contains(const Descriptors *set, int descriptor) {
+    return descriptor < SET && (set->words[descriptor / 64] >> descriptor % 64 & 1) != 0;
+}
+
+static void insert(Descriptors *set, int descriptor) {
+    if (descriptor < SET) {
+        set->words[descriptor / 64] |= 1ull << descriptor % 64;
+    }
+}
+
+static Descriptors watched;
+/// Found unwatched by the call before, and by this one.
+static Descriptors suspects;
+static Descriptors found;
+static int ended_unwatched;
+
+static void note_watched(void *context, int descriptor, uint64_t inode, uint32_t events, uint64_t data) {
+    (void)context;
+    (void)inode;
+    (void)events;
+    (void)data;
+    insert(&watched, descriptor);
+}
+
+/// Whether all that has come is still there: a server that watches nothing, because it waits in read(2), reads at once.
+static bool is_unread(int descriptor) {
+    struct tcp_info info = {0};
+    socklen_t size = sizeof info;
+    int waiting = 0;
+    return getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+           size >= offsetof(struct tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received &&
+           ioctl(descriptor, SIOCINQ, &waiting) == 0 && info.tcpi_bytes_received == (uint64_t)waiting;
+}
+
+static void look_at_connection(int descriptor, const struct sockaddr_storage *peer) {
+    (void)peer;
+    struct sockaddr_storage own;
+    socklen_t length = sizeof own;
+    if (contains(&watched, descriptor) || !is_unread(descriptor) ||
+        getsockname(descriptor, (struct sockaddr *)&own, &length) != 0 ||
+        !hf_listeners_is_offered((const struct sockaddr *)&own, length)) {
+        return;
+    }
+    insert(&found, descriptor);
+    if (contains(&suspects, descriptor) && shutdown(descriptor, SHUT_RDWR) == 0) {
+        ended_unwatched += 1;
+    }
+}
+
+static bool look_at_instance(void *context, int epoll) { return hf_epoll_each(epoll, note_watched, context); }
+
+int hf_epoll_end_unwatched_connections(void) {
+    watched = found = (Descriptors){0};
+    ended_unwatched = 0;
+    if (!hf_epoll_each_instance(look_at_instance, NULL)) {
+        return 0;
+    }
+    (void)each_connection(look_at_connection);
+    suspects = found;
+    return ended_unwatched;
+}
+
+static void end_over_network(int descriptor, const struct sockaddr_storage *peer) {
+    // Others may share a Unix socket: that of the journal, for example.
+    if (peer->ss_family == AF_INET || peer->ss_family == AF_INET6) {
+        shutdown(descriptor, SHUT_RDWR);
+    }
+}
+
+void hf_end_connections(void) { (void)each_connection(end_over_network); }

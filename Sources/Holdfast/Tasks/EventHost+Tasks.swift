@@ -82,6 +82,7 @@ extension EventHost {
             guard let host = started else { return }
             host.notifier.noteReady(on: host.loop)
             host.listeners?.closeUnclaimed()
+            ListenerHandover.noteWatchers()
         }
     }
 

@@ -43,6 +43,7 @@ final class ServerLoop: @unchecked Sendable {
     /// How many more threads accept connections.
     private let acceptors: Int
     private let restart: @Sendable () -> Void
+    private var leavesNext = false
 
     init(at place: String, acceptors: Int, restart: @escaping @Sendable () -> Void) {
         self.place = place
@@ -133,6 +134,11 @@ final class ServerLoop: @unchecked Sendable {
     private func accept(_ listener: CInt) {
         let client = Glibc.accept(listener, nil, nil)
         guard client >= 0 else { return }
+        // As one that was accepted for another loop, which has not registered it yet.
+        if leavesNext {
+            leavesNext = false
+            return
+        }
         var buffer = [UInt8](repeating: 0, count: 64)
         let count = read(client, &buffer, 64)
         let line = String(decoding: buffer.prefix(max(0, count - 1)), as: UTF8.self)
@@ -146,6 +152,7 @@ final class ServerLoop: @unchecked Sendable {
             return say("kept", to: client)
         case "restart": restart()
         case "task": return serveInTask(client)
+        case "leave next": leavesNext = true
         default: break
         }
         say("\(getpid())", to: client)

@@ -73,6 +73,9 @@ void hf_capture_set_standby(void *_Nullable page, int event);
 /// Tells it to serve. Returns whether there was one: then this process has to end.
 bool hf_capture_release_standby(void);
 
+/// The same, if a restart for the fault of a slot waits for nothing but its drain. By the deciding thread, before it gives that verdict.
+bool hf_capture_release_standby_for(uint32_t slot);
+
 /// The plan of a restart.
 typedef struct HFRestartPlan {
     /// In the form of execve(2).

@@ -7,6 +7,7 @@
 #define HF_LISTENER_HANDOVER_H
 
 #include <stdbool.h>
+#include <sys/socket.h>
 
 /// How many sockets can be offered at a time.
 enum { HF_LISTENERS_MOST = 256 };
@@ -22,8 +23,18 @@ int hf_listeners_offer(int descriptor, bool once);
 /// - Returns: Whether it was there: nobody has taken it, and nobody will.
 bool hf_listeners_withdraw(int descriptor);
 
+/// Notes which epoll instances watch copies of sockets that were offered, so that hf_listeners_rest() needs not search. To be called when servers
+/// accept.
+void hf_listeners_note_watchers(void);
+
+/// Whether an address of this process is that of a socket that was offered: also of a connection that came in there.
+bool hf_listeners_is_offered(const struct sockaddr *_Nonnull address, socklen_t length);
+
 /// Has the epoll instances that watch copies of sockets that were offered hear of no more connections there.
 void hf_listeners_rest(void);
+
+/// The same for those that hf_listeners_note_watchers() has noted, unless another thread has the lock. Allocates nothing, and does not wait.
+void hf_listeners_rest_noted(void);
 
 /// Has a function called before a socket that was offered is given away, on the thread that binds. It may wait. NULL for none.
 void hf_listeners_set_gate(void (*_Nullable gate)(void));
