@@ -8,7 +8,7 @@ import Testing
         let child = try ChildProcess("/bin/sleep", ["1000"])
         let deadline = Deadline()
         var lines: [String] = []
-        // Until it has got there.
+        // Until it has got there. A line is read from several files, so its name may be that from before execve(2).
         repeat {
             lines = ThreadPlaces.lines(ofGroup: child.pid, hasStacks: false)
         } while lines.first.map(isAsleep) != true && !deadline.hasPassed
@@ -17,7 +17,9 @@ import Testing
         #expect(line.hasPrefix("thread \(child.pid) \"sleep\", S (sleeping), system call clock_nanosleep"))
     }
 
-    private func isAsleep(_ line: String) -> Bool { line.contains("S (sleeping), system call clock_nanosleep") }
+    private func isAsleep(_ line: String) -> Bool {
+        line.contains("\"sleep\", S (sleeping), system call clock_nanosleep")
+    }
 
     @Test func `A process that is gone has no threads`() {
         #expect(ThreadPlaces.lines(ofGroup: .max, hasStacks: true) == [])
