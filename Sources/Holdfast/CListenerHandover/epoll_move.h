@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 enum { HF_EPOLL_MOST = 8 };
 
@@ -35,5 +36,8 @@ void hf_epoll_entries_rest(int descriptor, const HFEpollEntries *found) __attrib
 
 /// Has the same instances watch the file that is open under the descriptor now.
 void hf_epoll_entries_restore(int descriptor, const HFEpollEntries *found) __attribute__((visibility("hidden")));
+
+/// Whether an address of this process is that of a socket that was offered: also of a connection that came in there.
+bool hf_listeners_is_offered(const struct sockaddr *address, socklen_t length) __attribute__((visibility("hidden")));
 
 #endif

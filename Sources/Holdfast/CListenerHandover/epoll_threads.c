@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "epoll_move.h"
-#include "listener_handover.h"
 #include "next_function.h"
 
 /// By the number of the instance, the one thread that waits for its events. Loops are made at the start of a program, so their numbers are low.

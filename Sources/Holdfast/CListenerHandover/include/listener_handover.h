@@ -7,7 +7,6 @@
 #define HF_LISTENER_HANDOVER_H
 
 #include <stdbool.h>
-#include <sys/socket.h>
 
 /// How many sockets can be offered at a time.
 enum { HF_LISTENERS_MOST = 256 };
@@ -26,9 +25,6 @@ bool hf_listeners_withdraw(int descriptor);
 /// Notes which epoll instances watch copies of sockets that were offered, so that hf_listeners_rest() needs not search. To be called when servers
 /// accept.
 void hf_listeners_note_watchers(void);
-
-/// Whether an address of this process is that of a socket that was offered: also of a connection that came in there.
-bool hf_listeners_is_offered(const struct sockaddr *_Nonnull address, socklen_t length);
 
 /// Has the epoll instances that watch copies of sockets that were offered hear of no more connections there.
 void hf_listeners_rest(void);
