@@ -52,14 +52,16 @@ extension EventHost {
     /// Has the process that stands by serve from now on, if there is one, because a thread has faulted and this process will drain.
     ///
     /// - Parameter thread: The thread that faulted. If it is an event loop, its connections are ended.
-    /// - Returns: Whether another process serves.
-    func releaseStandby(afterFaultOf thread: CInt) -> Bool {
+    /// - Returns: What was under way at that moment; nil if no other process serves.
+    func releaseStandby(afterFaultOf thread: CInt) -> RequestsUnderWay? {
         guard drain == nil, !isStopping, !isWaiting else {
             sink.drains.signal()
-            return false
+            return nil
         }
         let isSucceeded = configuration.restart.exitCode == nil && kept.names.isEmpty && capture.releaseStandby()
         if isSucceeded { ListenerHandover.restNow() }
+        // Now: they may have ended when the drain begins, and still have answers to write.
+        let requests = isSucceeded ? RequestsUnderWay(afterFaultOf: thread) : nil
         let ended = ListenerHandover.endConnections(ofThread: thread)
         sink.drains.signal()
         if ended > 0 {
@@ -68,20 +70,24 @@ extension EventHost {
                 metadata: ["count": "\(ended)"]
             )
         }
-        return isSucceeded
+        return requests
     }
 
     /// Drains while a thread that faulted stands in its handler and waits, until the same deadline.
-    func drainAfterFault(until deadline: HostRunLoop.Instant, parkedThread: CInt, isSucceeded: Bool) {
+    ///
+    /// - Parameters:
+    ///   - deadline: The deadline.
+    ///   - parkedThread: The thread.
+    ///   - requests: What was under way when another process began to serve; nil if none does.
+    func drainAfterFault(until deadline: HostRunLoop.Instant, parkedThread: CInt, requests: RequestsUnderWay?) {
         // A planned drain is under way: at its end the process is replaced, and that thread with it.
         guard drain == nil, !isStopping else { return }
         // Nothing was served yet, so nothing drains. The thread goes on waiting for the end of the back-off.
         guard !isWaiting else { return capture.endDrain() }
-        let requests = isSucceeded ? RequestsUnderWay(afterFaultOf: parkedThread) : nil
         startDrain(.fault, until: deadline, parkedThread: parkedThread == 0 ? nil : parkedThread) { [self] in
             requests?.forget()
             callRestartHandlers(restartHandlers.all[...], for: .fault) { [capture] in
-                if isSucceeded { ListenerHandover.endConnections() }
+                if requests != nil { ListenerHandover.endConnections() }
                 // The next process finishes the record of that fault: there is nothing to wait for.
                 capture.endDrain()
             }

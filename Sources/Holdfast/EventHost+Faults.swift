@@ -76,12 +76,12 @@ extension EventHost {
             recover(from: message)
         case .draining(let deadline):
             // First: whoever comes is the next process's, if one stands by.
-            let isSucceeded = releaseStandby(afterFaultOf: message.thread)
+            let requests = releaseStandby(afterFaultOf: message.thread)
             // It may be one of those that run tasks, and what drains may need as many as ever.
             TaskPool.replace(parkedThread: message.thread)
             noteTags(of: message)
             tellReplacement(message)
-            drainAfterFault(until: deadline, parkedThread: message.thread, isSucceeded: isSucceeded)
+            drainAfterFault(until: deadline, parkedThread: message.thread, requests: requests)
         }
         guard message.item == 0 || message.item != supervisor.portItem else {
             configuration.logger.error("a handler of faults faulted itself; it is not told")

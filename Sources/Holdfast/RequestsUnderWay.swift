@@ -23,7 +23,8 @@ final class RequestsUnderWay {
 
     /// Holds a drain back.
     func hold(_ drain: Drain, on loop: HostRunLoop) {
-        guard fewest > 0 else { return }
+        // One may have ended a moment ago, and have an answer to write.
+        guard BoundaryHost.isOpen else { return }
         let hold = drain.hold()
         let interval: Duration = .milliseconds(2)
         let timer = HostRunLoop.Timer(
