@@ -23,6 +23,30 @@ struct SourceTests {
         #expect(entries == ["c", "b", "a"])
     }
 
+    @Test("Of many sources those that are signalled are performed, in the order of their signals, and no others")
+    func many() throws {
+        let entries = try onNewThread { loop in
+            let trace = Trace()
+            let sources = (0..<300).map { index in Source(label: "s") { _ in trace.add("\(index)") } }
+            for source in sources { loop.add(source) }
+            // A pass looks at every 64th together.
+            for index in [130, 66, 2, 299, 64] { sources[index].signal() }
+            loop.run(in: .default, for: .zero)
+            trace.add("next")
+            // One that has another one's place, and was signalled before it was there.
+            loop.remove(sources[130])
+            let late = Source(label: "late") { _ in trace.add("late") }
+            late.signal()
+            loop.add(late)
+            loop.run(in: .default, for: .zero)
+            trace.add("one each")
+            for index in [258, 194] { sources[index].signal() }
+            for _ in 0..<2 { loop.run(in: .default, for: .zero, returnAfterSourceHandled: true) }
+            return trace.entries
+        }
+        #expect(entries == ["130", "66", "2", "299", "64", "next", "late", "one each", "258", "194"])
+    }
+
     @Test("A run that is to end after a source performs one; the rest stay signalled")
     func stopAfterFirst() throws {
         let entries = try onNewThread { loop in

@@ -37,7 +37,9 @@ final class LoopMode: @unchecked Sendable {
     /// Written by the loop's thread.
     private let runWasAskedFor = Atomic<Bool>(false)
     /// Set by any thread, cleared by the loop's thread.
-    private let signalled = Atomic<Bool>(false)
+    ///
+    /// A bit stands for the sources in every 64th slot, so that a pass looks at few of many.
+    private let signalled = Atomic<UInt64>(0)
 
     // Touched by the loop's thread only.
     /// Events that were harvested from the epoll instance and not served yet.
@@ -128,20 +130,28 @@ final class LoopMode: @unchecked Sendable {
     // MARK: Signals, on any thread
 
     /// Whether the mode may have a signalled source that no pass has looked at yet.
-    var hasSignals: Bool { signalled.load(ordering: .acquiring) }
+    var hasSignals: Bool { signals != 0 }
 
-    /// Records that a source is signalled, or that a pass did not look at all signalled sources.
+    /// The groups of sources of which one may be signalled.
+    var signals: UInt64 { signalled.load(ordering: .acquiring) }
+
+    /// Records that a source is signalled, or that a pass did not look at it although it is.
     @inline(__always)
-    func noteSignal() { signalled.store(true, ordering: .releasing) }
+    func noteSignal(at slot: Int) {
+        _ = signalled.bitwiseOr(1 << UInt64(truncatingIfNeeded: slot & 63), ordering: .acquiringAndReleasing)
+    }
 
-    /// Returns whether a source may be signalled, and resets that.
+    /// Records that a pass did not look at all sources of these groups.
+    func noteSignals(_ groups: UInt64) { _ = signalled.bitwiseOr(groups, ordering: .acquiringAndReleasing) }
+
+    /// Returns the groups of sources of which one may be signalled, and resets that.
     ///
-    /// The caller must look at all sources.
+    /// The caller must look at all sources of these groups.
     ///
     /// Called on the loop's thread.
     @inline(__always)
-    func takeSignals() -> Bool {
-        signalled.load(ordering: .relaxed) && signalled.exchange(false, ordering: .acquiringAndReleasing)
+    func takeSignals() -> UInt64 {
+        signalled.load(ordering: .relaxed) == 0 ? 0 : signalled.exchange(0, ordering: .acquiringAndReleasing)
     }
 
     // MARK: Ports, with the loop's lock held

@@ -105,6 +105,20 @@ struct SlotTable<Element> {
         return slots[place].element
     }
 
+    /// Calls `body` with the elements of some groups: a group is every 64th place, and has the bit of its first one.
+    @inline(__always)
+    func visit(_ groups: UInt64, _ body: (Element) -> Void) {
+        var rest = groups
+        while rest != 0 {
+            for place in stride(from: rest.trailingZeroBitCount, to: slots.count, by: 64) {
+                if let element = slots[place].element {
+                    body(element)
+                }
+            }
+            rest &= rest &- 1
+        }
+    }
+
     /// Calls `body` with every element, in the order of the places.
     func visitAll(_ body: (Element) -> Void) {
         // By index: an iterator counts a reference to the array, and to each element once more.

@@ -72,7 +72,7 @@ extension HostRunLoop {
             // Also done when another thread signalled it first: that thread may not have got this far or sent its wake-up yet.
             withItemLock {
                 memberships.visitAll { membership in
-                    membership.mode.with { $0.noteSignal() }
+                    membership.mode.with { $0.noteSignal(at: membership.slot) }
                     membership.loop.with { $0.noteForeignWork() }
                 }
             }
@@ -108,10 +108,11 @@ extension HostRunLoop {
         override func isMember(of loop: HostRunLoop, in mode: Mode) -> Bool { loop.holds(self, in: mode) }
 
         func enter(_ mode: LoopMode) throws(RunLoopError) -> Int {
+            let slot = mode.insert(self)
             if isSignalled {
-                mode.noteSignal()
+                mode.noteSignal(at: slot)
             }
-            return mode.insert(self)
+            return slot
         }
 
         func leave(_ mode: LoopMode, slot: Int) {

@@ -48,10 +48,11 @@ extension HostRunLoop {
 
     /// Performs the sources that are signalled now; returns whether there were any (CFRunLoop.c:2141).
     func performSources(in mode: LoopMode, stopAfterFirst: Bool) -> Bool {
-        guard mode.takeSignals() else { return false }
+        let signals = mode.takeSignals()
+        guard signals != 0 else { return false }
         var batch = spareSources.take()
         lock.withLock {
-            mode.sources.visitAll { source in
+            mode.sources.visit(signals) { source in
                 let number = source.signalNumber
                 if number != 0 {
                     batch.append(SignalledSource(source, signalNumber: number))
@@ -62,7 +63,7 @@ extension HostRunLoop {
             // In reverse order: they are taken from the end.
             batch.sort { ($0.order, $0.signalNumber) > ($1.order, $1.signalNumber) }
             // The rest of this batch is left to a nested run, or to the next one.
-            mode.noteSignal()
+            mode.noteSignals(signals)
         }
         let isStrict = strictCF
         var handled = false

@@ -323,10 +323,11 @@ extension HostRunLoop {
 
     private func isReady(_ mode: LoopMode) -> Bool {
         if hasDueTimers(in: mode) || hasBlocks(for: mode) || hasReadyPort(mode) { return true }
-        guard mode.hasSignals else { return false }
+        let signals = mode.signals
+        guard signals != 0 else { return false }
         return lock.withLock {
             var isAnySignalled = false
-            mode.sources.visitAll { isAnySignalled = isAnySignalled || $0.isSignalled }
+            mode.sources.visit(signals) { isAnySignalled = isAnySignalled || $0.isSignalled }
             return isAnySignalled
         }
     }
