@@ -251,7 +251,7 @@ let package = Package(
             "Hummingbird",
             [
                 "Hummingbird": "hummingbird", "HummingbirdCore": "hummingbird", "HTTPTypes": "swift-http-types",
-                "NIOCore": "swift-nio", "ServiceLifecycle": "swift-service-lifecycle",
+                "NIOCore": "swift-nio", "NIOPosix": "swift-nio", "ServiceLifecycle": "swift-service-lifecycle",
             ],
             [logging]
         ),

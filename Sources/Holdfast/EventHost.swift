@@ -6,6 +6,7 @@ internal import LinuxSystem
 internal import Logging
 public import RunLoops
 public import StallDetection
+internal import Synchronization
 internal import SystemPackage
 internal import TaskBoundaries
 
@@ -142,9 +143,14 @@ public final class EventHost {
         for number in handedDown { kept.keepHandedDown(number) }
         notifier = ServiceNotifier(environment: environment)
         standby = StandbyRole(environment: environment, kept)
+        // A child that the program starts inherits the variable, but not the sockets.
+        let takesOver = !handedDown.isEmpty && environment[StandbyRole.predecessorVariable] != nil
+        let anotherServes = takesOver || standby?.isWaiting == true
+        StandbyRole.anotherServes.store(anotherServes, ordering: .relaxed)
         // A child that this process starts inherits the variable, but was not restarted.
         let inherited = Self.takeOverSpool(environment, isRestarted: history.restarts > 0)
-        let variables = RestartHistory.variables + [StorePlace.variable, Self.spoolVariable]
+        let variables =
+            RestartHistory.variables + [StorePlace.variable, Self.spoolVariable, StandbyRole.predecessorVariable]
         for variable in variables { _ = unsafe unsetenv(variable) }
         storePlace = StorePlace(
             configuration.store.map { FilePath($0) },

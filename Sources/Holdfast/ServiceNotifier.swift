@@ -1,6 +1,7 @@
 internal import Glibc
 internal import LinuxSystem
 internal import RunLoops
+internal import Synchronization
 
 /// Tells the service manager above how the process is: sd_notify(3), to systemd or `holdfast run`.
 ///
@@ -25,6 +26,7 @@ final class ServiceNotifier {
     func noteReady(on loop: HostRunLoop) {
         guard !isReady else { return }
         isReady = true
+        StandbyRole.anotherServes.store(false, ordering: .relaxed)
         tellReady(on: loop)
         guard let watchdog = socket?.watchdog, ping == nil else { return }
         // Half of it, as sd_watchdog_enabled(3) recommends.

@@ -4,6 +4,7 @@ internal import CrashCapture
 internal import Glibc
 internal import LinuxSystem
 internal import RunLoops
+internal import Synchronization
 
 /// What a process has to do with another one that stands by to serve in its place: `holdfast run --standby`.
 ///
@@ -15,6 +16,8 @@ final class StandbyRole {
     private static let variable = "HOLDFAST_STANDBY"
     /// The variable that says whose it is: a child that the program starts inherits the other one.
     private static let ownerVariable = "HOLDFAST_STANDBY_PID"
+    /// The variable that says which process serves while this one starts to take over from it.
+    static let predecessorVariable = "HOLDFAST_PREDECESSOR"
     /// What every process with a host says to its supervisor, beside that it is ready.
     static let presence = "X_HOLDFAST"
     /// What a process that stands by says to its supervisor.
@@ -22,6 +25,8 @@ final class StandbyRole {
 
     /// Whether it is to wait.
     private(set) var isWaiting: Bool
+    /// Whether another process serves meanwhile.
+    nonisolated static let anotherServes = Atomic<Bool>(false)
     /// Ends the wait.
     private(set) var port: HostRunLoop.PortSource?
     /// Called when the wait ends.
@@ -57,6 +62,7 @@ final class StandbyRole {
     func serve() {
         guard isWaiting else { return }
         isWaiting = false
+        Self.anotherServes.store(false, ordering: .relaxed)
         port?.invalidate()
         port = nil
         EventDescriptor.clear(event)

@@ -169,18 +169,17 @@ final class ProgramRunner {
         }
     }
 
-    private func makeGeneration(standsBy: Bool = false) throws(StartFailure) -> Generation {
+    private func makeGeneration(standsBy: Bool = false, after one: Generation? = nil) throws(StartFailure) -> Generation
+    {
         let provisions = Child.Provisions(
             descriptors: connections.sockets.map { ($0.name, $0.descriptor) } + kept.descriptors,
             terminal: connections.terminal,
-            standby: standbyPlace.map { ($0.page, $0.event, standsBy) }
+            standby: standbyPlace.map { ($0.page, $0.event, standsBy) },
+            predecessor: one?.pid
         )
-        return try Generation(
-            program,
-            environment: connections.environment,
-            provisions,
-            kernelLog: connections.kernelLog
-        ) { [weak self] generation, event in
+        let (environment, log) = (connections.environment, connections.kernelLog)
+        return try Generation(program, environment: environment, provisions, kernelLog: log) {
+            [weak self] generation, event in
             self?.note(event, of: generation)
         }
     }
@@ -238,7 +237,7 @@ final class ProgramRunner {
         guard successor == nil else { return }
         lastHandOverFailure = nil
         do {
-            successor = try makeGeneration()
+            successor = try makeGeneration(after: current)
         } catch {
             let facts = DeathFacts(status: .exited(error.status), startFailure: error)
             report(facts, DeathRecord.Usage(), of: nil, "The one before goes on.")

@@ -186,7 +186,7 @@ package final class Supervisor {
     private static func passedOn(_ environment: [String: String]) -> [String: String] {
         let own: Set = [
             "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES",
-            "HOLDFAST_STANDBY", "HOLDFAST_STANDBY_PID",
+            "HOLDFAST_STANDBY", "HOLDFAST_STANDBY_PID", "HOLDFAST_PREDECESSOR",
         ]
         return environment.filter { !own.contains($0.key) }
     }

@@ -153,6 +153,26 @@ import Testing
         #expect(ends.allSatisfy { $0.cause == "stopped" && $0.status == 0 }, "\(ends.map(\.sentence))")
     }
 
+    @Test func `A process knows whether another one serves while it starts`() throws {
+        let port = try Supervised.freePort()
+        let store = try StoreReader()
+        let options = [
+            "--ready", "notify", "--restart", "always", "--backoff", "1ms", "--listen", "tcp:127.0.0.1:\(port)",
+        ]
+        let program = try ["env", "BESIDE=1", BuiltProduct.path(of: "async-server"), "tcp:\(port)", store.path]
+        let supervised = try Supervised(options, program, store: store)
+        func start() throws -> [String] { try (0..<3).map { _ in try supervised.line() } }
+        #expect(try start().first == "alone")
+        #expect(try supervised.order("upgrade").output == "upgraded\n")
+        let lines = try start()
+        #expect(lines.first == "beside another")
+        // Nobody serves while one starts that is started again.
+        kill(try #require(lines.last?.split(separator: " ").last.flatMap { CInt($0) }), SIGKILL)
+        #expect(try start().first == "alone")
+        supervised.process.kill(SIGTERM)
+        _ = try supervised.process.wait()
+    }
+
     @Test func `Whoever is accepted before an upgrade is answered by the process before`() throws {
         let start = try Self.startAsyncServer { ["--ready", "notify", "--listen", "tcp:127.0.0.1:\($0)"] }
         let (supervised, port) = (start.supervised, start.port)

@@ -92,6 +92,12 @@ extension EventHost {
     /// next request to the other process. HoldfastHummingbird does it. Callable from any thread.
     public nonisolated static var isBeingReplaced: Bool { ListenerHandover.hasRested.load(ordering: .relaxed) }
 
+    /// Whether another process serves while this one starts: it stands by, or takes over when it is ready (`holdfast upgrade`).
+    ///
+    /// So nobody waits for it, and it has the time to do beforehand what would make its first answers slow. HoldfastHummingbird does. Callable
+    /// from any thread.
+    public nonisolated static var anotherProcessServes: Bool { StandbyRole.anotherServes.load(ordering: .relaxed) }
+
     /// Adds a handler that is called on the main loop when this process is to accept no more connections, because another one does.
     package nonisolated static func onRest(_ handler: @escaping @Sendable () -> Void) {
         ListenerHandover.resting.withLock { $0.append(handler) }

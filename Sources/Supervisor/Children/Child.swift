@@ -20,6 +20,8 @@ final class Child {
         var terminal: CInt?
         /// The page and the event of who stands by, and whether this process is to.
         var standby: (page: CInt, event: CInt, waits: Bool)?
+        /// The process that serves while this one starts to take over from it.
+        var predecessor: CInt?
     }
 
     let pid: CInt
@@ -64,6 +66,7 @@ final class Child {
             variables["LISTEN_FDNAMES"] = provisions.descriptors.map(\.name).joined(separator: ":")
             variables["LISTEN_PID"] = Self.numberPlace
         }
+        variables["HOLDFAST_PREDECESSOR"] = provisions.predecessor.map { "\($0)" }
         if let standby = provisions.standby {
             let first = 3 + provisions.descriptors.count
             variables["HOLDFAST_STANDBY"] = "\(first) \(first + 1) \(standby.waits ? "wait" : "serve")"

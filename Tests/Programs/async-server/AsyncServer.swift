@@ -5,7 +5,7 @@ import Holdfast
 /// A server with an async `main` that only opens its own sockets, in NIO's order: it watches them before it binds them.
 ///
 /// Arguments: `tcp:PORT` or `unix:PATH`, and the store. In a process that has restarted, with SECOND, it listens there instead. With HOLD a
-/// process that is to be replaced takes its time.
+/// process that is to be replaced takes its time. With BESIDE it says at its start whether another process serves.
 @main struct AsyncServer {
     static func main() async throws {
         var configuration = EventHost.Configuration.keepServing
@@ -25,6 +25,7 @@ import Holdfast
         try host.watch(pinging: "server", every: .milliseconds(10)) { loop.perform($0) }
         // A signal that ends it when it serves, and not before, as that of many servers.
         signal(SIGUSR1, SIG_IGN)
+        if getenv("BESIDE") != nil { print(EventHost.anotherProcessServes ? "beside another" : "alone") }
         print("began \(getpid())")
         fflush(nil)
         loop.start()

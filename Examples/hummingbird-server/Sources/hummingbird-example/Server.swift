@@ -42,7 +42,7 @@ import Logging
         if unprotected {
             try await application.runService()
         } else {
-            try await application.withFaultBoundaries().runService()
+            try await application.withFaultBoundaries(warmUp: ["/ok"]).runService()
         }
     }
 }
