@@ -44,6 +44,13 @@ let package = Package(
             swiftSettings: swiftSettings
         ),
         .executableTarget(
+            name: "boundary-benchmark",
+            dependencies: [
+                holdfast("Holdfast"), holdfast("_FaultInjection"), .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: swiftSettings
+        ),
+        .executableTarget(
             name: "run-loop-benchmark",
             dependencies: [
                 holdfast("RunLoops"), "CBenchmark", .product(name: "SystemPackage", package: "swift-system"),

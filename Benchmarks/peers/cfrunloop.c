@@ -37,7 +37,8 @@ static void run(Loop loop) {
 // --- Sources ----------------------------------------------------------------------------------------------------------
 
 static void add_source(Loop to, Source *source, void (*perform)(void *)) {
-    CFRunLoopSourceContext context = {.perform = perform};
+    // A loop keeps one of sources that are equal: of the same functions and information (CFRunLoop.c, __CFRunLoopSourceEqual).
+    CFRunLoopSourceContext context = {.perform = perform, .info = source};
     *source = (Source){.source = CFRunLoopSourceCreate(NULL, 0, &context), .loop = to};
     CFRunLoopAddSource(to, source->source, MODE);
 }
@@ -85,6 +86,33 @@ static void run_slice(Source *source) {
     if (CFRunLoopRunInMode(MODE, 10, true) != kCFRunLoopRunHandledSource) fail("a slice did not serve its source");
 }
 
+#define HAS_MODES
+
+static void count_run(void *info) { calls++; }
+
+// A signal and a run in each of many modes in turn, all of which have a source.
+static void measure_modes(long count, long modes) {
+    begin(count);
+    CFStringRef *names = calloc(modes, sizeof *names);
+    Source *sources = calloc(modes, sizeof *sources);
+    CFRunLoopSourceContext context = {.perform = count_run};
+    for (long index = 0; index < modes; index++) {
+        names[index] = CFStringCreateWithFormat(NULL, NULL, CFSTR("mode %ld"), index);
+        sources[index] = (Source){.source = CFRunLoopSourceCreate(NULL, 0, &context), .loop = loop};
+        CFRunLoopAddSource(loop, sources[index].source, names[index]);
+    }
+    int64_t start = now();
+    for (long index = 0; index < count; index++) {
+        CFRunLoopSourceSignal(sources[index % modes].source);
+        SInt32 result = CFRunLoopRunInMode(names[index % modes], 10, true);
+        expect(result == kCFRunLoopRunHandledSource, "a run did not serve its source");
+    }
+    int64_t end_of_runs = now();
+    expect_count(calls, count);
+    report("modes", (double)(end_of_runs - start) / count);
+    exit(0);
+}
+
 // --- Blocks -----------------------------------------------------------------------------------------------------------
 
 // A mode without anything is not run.
@@ -103,6 +131,8 @@ static void post_block(void *argument) {
     CFRunLoopPerformBlock(loop, MODE, ^{ goes_on(); });
     CFRunLoopWakeUp(loop);
 }
+
+static void post_waiting(void) { post_block(NULL); }
 
 static void post_own(void) {
     CFRunLoopPerformBlock(loop, MODE, ^{

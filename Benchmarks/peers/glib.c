@@ -109,15 +109,18 @@ static gboolean call_posted(void *argument) {
 
 static void post_block(void *argument) { g_main_context_invoke(loop.context, call_posted, NULL); }
 
-static gboolean call_own(void *argument);
-
 // g_main_context_invoke would call at once on the loop's own thread: this is what it does on another.
-static void post_own(void) {
+static void post_here(GSourceFunc call) {
     GSource *idle = g_idle_source_new();
     g_source_set_priority(idle, G_PRIORITY_DEFAULT);
-    attach(idle, call_own, NULL);
+    attach(idle, call, NULL);
     g_source_unref(idle);
 }
+
+static void post_waiting(void) { post_here(call_posted); }
+
+static gboolean call_own(void *argument);
+static void post_own(void) { post_here(call_own); }
 
 static gboolean call_own(void *argument) {
     if (goes_on()) post_own();

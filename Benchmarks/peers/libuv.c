@@ -130,6 +130,8 @@ static void begin_blocks(long count) {
 static void call_posted(void) { goes_on(); }
 static void post_block(void *argument) { post(call_posted); }
 
+static void post_waiting(void) { post(call_posted); }
+
 static void post_own(void);
 static void call_own(void) {
     if (goes_on()) post_own();

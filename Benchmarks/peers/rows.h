@@ -8,6 +8,8 @@
 //     DONE                                             ends a callout that stays
 //     begin_blocks, end_blocks, post_block, post_own   blocks from any thread, and blocks that post the next
 //     poll_once, prepare_slices, run_slice, live, start_due, start_lateness, measure_pass
+//     post_waiting                                     a block that waits until the loop runs, posted on the loop's own thread
+//     HAS_MODES, measure_modes                         if it has modes
 //     make_timers, add_timers, cancel_timer, free_timers, add_due_timers, or HAS_OWN_TIMER_ROWS with these rows
 //
 // A peer that says IS_KERNEL_ONLY leaves out what the kernel has no part in: is_active, blocks, live, start_due, measure_pass, many timers.
@@ -71,6 +73,8 @@ static void measure_slice(long count, long extra) {
     end();
 }
 
+ON_SIGNAL(fail_source) { fail("an idle source was served"); }
+
 static Source pair[2];
 
 ON_SIGNAL(signal_second) {
@@ -92,6 +96,22 @@ static void measure_signal(long count, long extra) {
     drop_source(&pair[0]);
     drop_source(&pair[1]);
     end();
+}
+
+// The same beside others that nobody signals.
+static void measure_sources(long count, long idle) {
+#ifdef IS_KERNEL_ONLY
+    allow_descriptors(idle + 100);
+#endif
+    begin(count);
+    Source *others = calloc(idle, sizeof *others);
+    for (long index = 0; index < idle; index++) add_source(loop, &others[index], fail_source);
+    add_source(loop, &pair[0], signal_second);
+    add_source(loop, &pair[1], signal_first);
+    signal_source(&pair[0]);
+    run_and_report("sources", count);
+    // Dropping a million takes some loops minutes.
+    exit(0);
 }
 
 // --- Blocks -----------------------------------------------------------------------------------------------------------
@@ -119,6 +139,17 @@ static void measure_blocks(long count, long threads) {
     expect_count(calls, count);
     report("blocks", (double)(end_of_posts - start_of_posts) / count);
     drop_source(&starter);
+    end_blocks();
+}
+
+static void measure_waiting(long count, long extra) {
+    begin_blocks(count);
+    int64_t start = now();
+    for (long index = 0; index < count; index++) post_waiting();
+    run(loop);
+    int64_t end_of_run = now();
+    expect_count(calls, count);
+    report("waiting", (double)(end_of_run - start) / count);
     end_blocks();
 }
 
@@ -333,6 +364,7 @@ int main(int argc, char **argv) {
         {"poll", measure_poll, true},
         {"slice", measure_slice, true},
         {"signal", measure_signal, true},
+        {"sources", measure_sources, false},
         {"port", measure_port, true},
         {"descriptors", measure_descriptors, false},
         {"trip", measure_trip, true},
@@ -342,11 +374,15 @@ int main(int argc, char **argv) {
         {"pass", measure_pass, true},
         {"blocks", measure_blocks, true},
         {"own-block", measure_own_blocks, true},
+        {"waiting", measure_waiting, true},
         {"add", measure_add, false},
         {"cancel", measure_cancel, false},
         {"fire", measure_fire, false},
         {"life", measure_life, true},
         {"due", measure_due, true},
+#endif
+#ifdef HAS_MODES
+        {"modes", measure_modes, false},
 #endif
         {0},
     };

@@ -115,6 +115,8 @@ void read_event(int descriptor) {
 void allow_descriptors(long count) {
     struct rlimit limit;
     getrlimit(RLIMIT_NOFILE, &limit);
+    // Root may, up to fs.nr_open.
+    if ((rlim_t)count > limit.rlim_max && geteuid() == 0) limit.rlim_max = count;
     if ((rlim_t)count > limit.rlim_max) fail("the limit of descriptors (ulimit -Hn) is too low");
     limit.rlim_cur = limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit)) fail("cannot raise the limit of descriptors");
@@ -178,7 +180,8 @@ void join_posters(Posters *posters) {
 
 // --- Many timers ------------------------------------------------------------------------------------------------------
 
-long timer_cycles(long count) { return count > 10000 ? 1 : 21; }
+// A few timers are measured so often that the clock's own time does not count.
+long timer_cycles(long count) { return count > 10000 ? 1 : count < 1000 ? 1 + 20000 / count : 21; }
 
 int64_t cycle_time(int64_t start, long cycle, long count) {
     int64_t time = now() - start;

@@ -12,17 +12,7 @@ struct CompareCommand: ParsableCommand {
             """
     )
 
-    @Option(help: "The folder of holdfast-agent and run-loop-benchmark.")
-    var products: String
-
-    @Option(help: "The folder of the programs that measure other loops.")
-    var peers: String
-
-    @Option(help: "The CPU that everything is pinned to.")
-    var cpu: String
-
-    @Option(help: "Two CPUs for the rows that need them, separated by a comma.")
-    var twoCpus: String
+    @OptionGroup var programs: LoopPrograms
 
     @Option(help: "Write the rows as JSON to this file, too.")
     var json: String?
@@ -33,21 +23,10 @@ struct CompareCommand: ParsableCommand {
     @Flag(help: "Fewer and shorter measurements: less than a minute.")
     var quick = false
 
-    private static let peerNames = ["cfrunloop", "libuv", "glib", "epoll"]
-
     func run() throws {
         let filter = RowFilter(only)
-        var table = Table(columns: Self.peerNames)
-        LoopBenchmark(
-            holdfast: LoopProgram(name: "holdfast", path: products + "/run-loop-benchmark"),
-            peers: Self.peerNames.map {
-                LoopProgram(name: $0, path: peers + "/" + $0, rows: $0 == "epoll" ? LoopRows.ofKernel : nil)
-            },
-            quick: quick,
-            cpu: cpu,
-            twoCPUs: twoCpus,
-            filter: filter
-        ).measure(into: &table)
+        var table = Table(columns: LoopPrograms.peerNames)
+        programs.benchmark(quick: quick, filter).measure(into: &table)
         try measureRecovery(filter, into: &table)
         MainActor.assumeIsolated { BenchmarkHost.end() }
         Progress.end()
@@ -65,6 +44,12 @@ struct CompareCommand: ParsableCommand {
                 table.add(row)
             }
         }
+        if BoundaryBenchmark.names.contains(where: filter.wants) {
+            Progress.say("fault boundaries")
+            let program = LoopProgram(name: "holdfast", path: programs.products + "/boundary-benchmark")
+            let benchmark = BoundaryBenchmark(program: program, quick: quick, cpu: programs.cpu)
+            for row in try benchmark.rows() where filter.wants(row.name) { table.add(row) }
+        }
         if ServingBenchmark.names.contains(where: filter.wants) {
             for row in try servingRows() where filter.wants(row.name) { table.add(row) }
         }
@@ -74,7 +59,7 @@ struct CompareCommand: ParsableCommand {
         }
         if ReportBenchmark.names.contains(where: filter.wants) {
             Progress.say("reports")
-            let benchmark = ReportBenchmark(agent: products + "/holdfast-agent", rounds: quick ? 50 : 200)
+            let benchmark = ReportBenchmark(agent: programs.products + "/holdfast-agent", rounds: quick ? 50 : 200)
             let result = try MainActor.assumeIsolated { try benchmark.measure() }
             for row in ReportBenchmark.rows(result) where filter.wants(row.name) { table.add(row) }
         }
@@ -84,7 +69,8 @@ struct CompareCommand: ParsableCommand {
         Progress.say("signals")
         let jump = JumpBenchmark(rounds: quick ? 200 : 2000).measure()
         Progress.say("restarts")
-        let restarts = try RestartBenchmark(agent: products + "/holdfast-agent", rounds: quick ? 10 : 40).measure()
+        let restarts = try RestartBenchmark(agent: programs.products + "/holdfast-agent", rounds: quick ? 10 : 40)
+            .measure()
         Progress.say("faults")
         let faults = try MainActor.assumeIsolated { try FaultBenchmark(rounds: quick ? 200 : 2000).measure() }
         return FaultBenchmark.rows(faults, restarts, jump: jump)
@@ -93,12 +79,12 @@ struct CompareCommand: ParsableCommand {
     /// On two CPUs, as a client and a server have them.
     private func servingRows() throws -> [Row] {
         let benchmark = ServingBenchmark(
-            agent: products + "/holdfast-agent",
+            agent: programs.products + "/holdfast-agent",
             faults: quick ? 15 : 210,
             window: 200e6
         )
         var results: [ServingBenchmark.Mode: ServingBenchmark.Result] = [:]
-        try Affinity.run(on: twoCpus, before: cpu) {
+        try Affinity.run(on: programs.twoCpus, before: programs.cpu) {
             for mode in ServingBenchmark.Mode.allCases {
                 Progress.say("requests around faults: " + mode.title)
                 results[mode] = try benchmark.measure(mode)

@@ -6,7 +6,9 @@ struct HoldfastBenchmark: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "holdfast-benchmark",
         abstract: "Measures the run loop, recovery, the store of reports and the watch for stalls.",
-        subcommands: [CompareCommand.self, ReportsCommand.self, SoakCommand.self, StallsCommand.self],
+        subcommands: [
+            CompareCommand.self, GrowthCommand.self, ReportsCommand.self, SoakCommand.self, StallsCommand.self,
+        ],
         defaultSubcommand: CompareCommand.self
     )
 }

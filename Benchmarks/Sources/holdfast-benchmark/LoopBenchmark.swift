@@ -1,7 +1,7 @@
 /// Compares HostRunLoop with other event loops, side by side.
 struct LoopBenchmark {
     let holdfast: LoopProgram
-    let peers: [LoopProgram]
+    private(set) var peers: [LoopProgram]
     let quick: Bool
     /// The CPU that all programs are pinned to.
     let cpu: String
@@ -10,6 +10,26 @@ struct LoopBenchmark {
     let filter: RowFilter
 
     private var programs: [LoopProgram] { [holdfast] + peers }
+
+    init(
+        holdfast: LoopProgram,
+        peers: [LoopProgram],
+        quick: Bool,
+        cpu: String,
+        twoCPUs: String,
+        filter: RowFilter
+    ) {
+        self.holdfast = holdfast
+        self.peers = peers
+        self.quick = quick
+        self.cpu = cpu
+        self.twoCPUs = twoCPUs
+        self.filter = filter
+    }
+
+    /// Measures a peer no more.
+    mutating func leaveOut(_ name: String) { peers.removeAll { $0.name == name } }
+
     private var rounds: Int { quick ? 3 : 7 }
     /// How long a measurement of the fastest loop takes, and of the slowest at most, in nanoseconds.
     private var time: (aim: Double, most: Double) { quick ? (30e6, 150e6) : (150e6, 1e9) }
@@ -28,7 +48,8 @@ struct LoopBenchmark {
 
     // MARK: Times
 
-    private func measure(_ group: LoopRows.Group, into table: inout Table) {
+    /// Measures some rows.
+    func measure(_ group: LoopRows.Group, into table: inout Table) {
         let cpus = group.isOnTwoCPUs ? twoCPUs : cpu
         var samples: [[String: [Double]]] = Array(repeating: [:], count: programs.count)
         var failures: [String?] = Array(repeating: nil, count: programs.count)
@@ -141,11 +162,8 @@ struct LoopBenchmark {
 struct LoopProgram {
     let name: String
     let path: String
-    /// The rows that it has; `nil` for all.
-    var rows: Set<String>?
-
-    /// Returns whether it has a row.
-    func has(_ row: String) -> Bool { rows?.contains(row) ?? true }
+    /// Whether it has a row.
+    var has: (String) -> Bool = { _ in true }
 
     /// What a process found out.
     struct Output {

@@ -73,8 +73,48 @@ enum LoopRows {
         ("due", "system calls, due timer"),
     ]
 
+    /// An operation that is measured with ten, a hundred and so on of what it is done to, or beside.
+    struct Growing {
+        /// What the programs call it.
+        let program: String
+        let title: String
+        /// Whether so many operations are done; else they are done beside so many.
+        let isOfAll: Bool
+
+        func group(_ size: Int) -> Group {
+            Group(
+                program: program,
+                extra: isOfAll ? 300 : size,
+                count: isOfAll ? size : nil,
+                mostRounds: size == 1_000_000 ? 1 : 3,
+                rows: [(program, "\(title), \(size)")]
+            )
+        }
+    }
+
+    static let growing = [
+        Growing(program: "add", title: "add one of so many timers", isOfAll: true),
+        Growing(program: "cancel", title: "cancel one of so many timers", isOfAll: true),
+        Growing(program: "fire", title: "fire one of so many timers", isOfAll: true),
+        Growing(program: "descriptors", title: "event beside so many idle descriptors", isOfAll: false),
+        Growing(program: "sources", title: "signal beside so many idle sources", isOfAll: false),
+        Growing(program: "modes", title: "signal and run in one of so many modes", isOfAll: false),
+        Growing(program: "waiting", title: "one of so many blocks that wait", isOfAll: true),
+    ]
+
     /// The rows in which the kernel has a part, by the programs' names: a bare epoll instance has only these.
-    static let ofKernel: Set<String> = ["poll", "slice", "signal", "port", "descriptors", "trip", "lateness", "idle"]
+    private static let ofKernel: Set<String> = [
+        "poll", "slice", "signal", "sources", "port", "descriptors", "trip", "lateness", "idle",
+    ]
+
+    /// Whether a peer has a row.
+    static func has(_ peer: String, _ row: String) -> Bool {
+        switch peer {
+        case "epoll": ofKernel.contains(row)
+        case "libuv", "glib": row != "modes"
+        default: true
+        }
+    }
 
     static let idle = (time: "idle loop, CPU time", wakeUps: "idle loop, wake-ups")
 }

@@ -37,6 +37,20 @@ enum BlockRows {
         starter.invalidate()
     }
 
+    /// Blocks that wait until the loop runs.
+    static func waiting(_ count: Int, _: Int) {
+        let measurement = Measurement(count)
+        let source = addSource(to: measurement.loop) {}
+        let start = now()
+        for _ in 0..<count {
+            measurement.loop.performWithoutWaking { measurement.goesOn() }
+            measurement.loop.wakeUp()
+        }
+        measurement.loop.run(for: .seconds(10_000_000_000))
+        measurement.finish("waiting", time: now() - start)
+        source.invalidate()
+    }
+
     /// Blocks each of which posts the next.
     static func own(_ count: Int, _: Int) {
         let measurement = Measurement(count)
