@@ -383,7 +383,7 @@ let package = Package(
         // Those of Documentation/IO.md.
         testProgram("echo-server", ["HoldfastIO"], settings: [.treatAllWarnings(as: .error)]),
         testProgram("child-supervisor", ["HoldfastIO"], settings: [.treatAllWarnings(as: .error)]),
-        testProgram("standby-server", ["HoldfastIO"]),
+        testProgram("standby-server", ["HoldfastIO", system]),
         testProgram("async-server", ["Holdfast", "CLinuxShims"]),
         testProgram("io-probe", ["HoldfastIO", "FaultInjection", system]),
 

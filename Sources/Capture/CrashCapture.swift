@@ -260,11 +260,21 @@ package final class CrashCapture: Sendable {
     /// - Parameters:
     ///   - page: A mapped `HFStandbyPage`, which stays mapped.
     ///   - event: What it waits for: an eventfd.
-    package func setStandby(_ page: UInt?, event: CInt) {
-        unsafe hf_capture_set_standby(page.flatMap { unsafe UnsafeMutableRawPointer(bitPattern: $0) }, event)
+    ///   - keeps: Whether this process keeps something, which is handed over first.
+    package func setStandby(_ page: UInt?, event: CInt, keeps: Bool) {
+        unsafe hf_capture_set_standby(page.flatMap { unsafe UnsafeMutableRawPointer(bitPattern: $0) }, event, keeps)
     }
 
-    /// Tells the process that stands by to serve.
+    /// Sets the socket by which the process that stands by gets what is kept.
+    ///
+    /// - Parameters:
+    ///   - socket: The socket, which stays open until another one is set: then nobody uses it any more.
+    ///   - serial: Which process that is (standby_page.h).
+    package func setStandbyLink(_ socket: CInt, serial: UInt32) { hf_capture_set_standby_link(socket, serial) }
+
+    /// Tells the process that stands by to serve, and hands over what is kept.
+    ///
+    /// For the thread that changes what is kept.
     ///
     /// - Returns: Whether there was one: then this process has to end, with `standbyExitStatus`.
     package func releaseStandby() -> Bool { hf_capture_release_standby() }

@@ -250,13 +250,24 @@ extension KeptTable {
         startTime: UInt64 = ProcessImage.startTime,
         mayBeUntimed: Bool = false
     ) -> [String: Record]? {
+        guard let slots = slots(in: bytes), load(12, of: bytes, as: Int32.self) == pid,
+            case let written = load(16, of: bytes, as: UInt64.self),
+            written == startTime || mayBeUntimed && (written == 0 || startTime == 0)
+        else { return nil }
+        return Dictionary(uniqueKeysWithValues: slots.values.map { ($0.name, $0.record) })
+    }
+
+    private static func load<Value: BitwiseCopyable>(_ offset: Int, of bytes: [UInt8], as type: Value.Type) -> Value {
+        unsafe bytes.withUnsafeBytes { unsafe $0.loadUnaligned(fromByteOffset: offset, as: type) }
+    }
+
+    /// The records in the bytes of a table of any process, by slot; nil if these are something else, or if anything in them is wrong.
+    static func slots(in bytes: [UInt8]) -> [Int: (name: String, record: Record)]? {
         func load<Value: BitwiseCopyable>(_ offset: Int, as type: Value.Type) -> Value {
-            unsafe bytes.withUnsafeBytes { unsafe $0.loadUnaligned(fromByteOffset: offset, as: type) }
+            Self.load(offset, of: bytes, as: type)
         }
         guard bytes.count >= MemoryLayout<HFKeptHeader>.size, Array(bytes[..<8]) == Array("HFKEPT\0\0".utf8),
-            load(8, as: UInt32.self) == UInt32(HF_KEPT_VERSION), load(12, as: Int32.self) == pid,
-            case let written = load(16, as: UInt64.self),
-            written == startTime || mayBeUntimed && (written == 0 || startTime == 0)
+            load(8, as: UInt32.self) == UInt32(HF_KEPT_VERSION)
         else { return nil }
         let used = Int(load(24, as: UInt32.self))
         guard used <= nameLimit else { return nil }
@@ -264,7 +275,8 @@ extension KeptTable {
         guard used == 0 || bytes.count >= Int(HF_KEPT_BLOCKS_OFFSET) else {
             return unusedOnly(bytes) ? [:] : nil
         }
-        var records: [String: Record] = [:]
+        var names: Set<String> = []
+        var slots: [Int: (name: String, record: Record)] = [:]
         let header = MemoryLayout<HFKeptRecord>.size
         for slot in 0..<used {
             let block = load(Int(HF_KEPT_SLOTS_OFFSET) + slot * 8, as: UInt64.self)
@@ -278,19 +290,17 @@ extension KeptTable {
             let state = offset + header + nameLength
             guard nameLength <= nameSizeLimit, stateLength <= stateSizeLimit, state + stateLength <= bytes.count,
                 let name = String(validating: bytes[(offset + header)..<state], as: UTF8.self),
-                descriptor >= 0, records[name] == nil
+                descriptor >= 0, names.insert(name).inserted
             else { return nil }
-            records[name] = Record(
-                descriptor: descriptor,
-                identity: FileIdentity(
-                    device: load(offset, as: UInt64.self),
-                    inode: load(offset + 8, as: UInt64.self),
-                    mode: load(offset + 16, as: UInt32.self)
-                ),
-                state: Array(bytes[state..<(state + stateLength)])
+            let identity = FileIdentity(
+                device: load(offset, as: UInt64.self),
+                inode: load(offset + 8, as: UInt64.self),
+                mode: load(offset + 16, as: UInt32.self)
             )
+            let bytes = Array(bytes[state..<(state + stateLength)])
+            slots[slot] = (name, Record(descriptor: descriptor, identity: identity, state: bytes))
         }
-        return records
+        return slots
     }
 
     /// Whether a table that ends before its blocks names no record: a restart came before the first one.
@@ -298,7 +308,7 @@ extension KeptTable {
         bytes.dropFirst(Int(HF_KEPT_SLOTS_OFFSET)).allSatisfy { $0 == 0 }
     }
 
-    private static func contents(of number: CInt) -> [UInt8]? {
+    static func contents(of number: CInt) -> [UInt8]? {
         var status = stat()
         guard unsafe fstat(number, &status) == 0, hf_kept_is_trusted(status.st_uid, status.st_gid),
             status.st_size < 1 << 40

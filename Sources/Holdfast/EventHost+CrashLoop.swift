@@ -193,6 +193,7 @@ extension EventHost {
         }
         for port in ports { loop.remove(port, from: Self.waitingMode) }
         standby.serve()
+        if !isStopping { receiveHanded() }
         // From now on the handlers may tell the next one.
         prepareRestart(isHealthy: isHealthy)
     }
@@ -206,6 +207,7 @@ extension EventHost {
             (try? loop.add(port, to: .common)) != nil
         else { return false }
         standby.served = { [weak self] in
+            self?.receiveHanded()
             self?.beginServing()
             ListenerGate.open()
             StallMonitor.suspendAll(false)
@@ -225,9 +227,12 @@ extension EventHost {
         return true
     }
 
-    private func sayThatItStandsBy() {
+    /// Says that this process stands by; again after a hand-over to it that has come to nothing.
+    func sayThatItStandsBy() {
         guard standby?.isWaiting == true else { return }
-        notifier.noteStandby()
+        notifier.noteStandby(on: loop, takes: !receivers.isEmpty)
+        // In this mode it hears of little else: what comes is taken as it comes.
+        if let port = notifier.link.port { _ = try? loop.add(port, to: Self.waitingMode) }
         configuration.logger.notice("standing by: it serves when the process before it ends")
     }
 

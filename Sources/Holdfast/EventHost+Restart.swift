@@ -47,9 +47,9 @@ extension EventHost {
             if let order { SignalEvents.end(by: order) }
             exit(status)
         }
-        // What is kept moves by a restart in place alone.
-        if kept.names.isEmpty, capture.releaseStandby() {
+        if capture.releaseStandby() {
             configuration.logger.notice("another process serves from now on; this one ends")
+            giveAway(kept.openEntries)
             let order = SignalEvents.dueOrder
             close()
             if let order { SignalEvents.end(by: order) }
@@ -77,7 +77,7 @@ extension EventHost {
     /// Sets the plan of a restart: called when it changes.
     func prepareRestart(isHealthy: Bool, reason: RestartReason = .fault) {
         self.isHealthy = isHealthy
-        standby?.offer(to: capture, unless: !kept.names.isEmpty)
+        offerStandby()
         let ours = RestartHistory.variables + [KeptDescriptors.variable, StorePlace.variable, Self.spoolVariable]
         var environment = ProcessEnvironment.entries.filter { entry in
             !ours.contains { entry.starts(with: "\($0)=".utf8) }

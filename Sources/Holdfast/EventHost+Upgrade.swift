@@ -5,10 +5,12 @@ internal import Logging
 internal import RunLoops
 public import SystemPackage
 
-/// What is kept moves to the process that has taken over from this one: `holdfast upgrade`.
+/// What is kept moves to the process that takes over from this one: `holdfast upgrade`, `holdfast run --standby`.
 extension EventHost {
-    /// Adds a handler of what the process before this one kept (`keepAcrossRestart(_:as:state:)`), and hands over while this one serves
-    /// already: after `holdfast upgrade`.
+    /// Adds a handler of what the process before this one kept (`keepAcrossRestart(_:as:state:)`), and hands over while this one runs
+    /// already: after `holdfast upgrade`, or when this one has stood by.
+    ///
+    /// To be added before `run()`, in an async program before its server starts: a process without one takes nothing over when it has stood by.
     ///
     /// The descriptor belongs to the handler that takes it, and is not kept until the program keeps it again, under any name: the two processes
     /// may have given the same one. What no handler takes is closed. It is called until the process ends.
@@ -92,16 +94,40 @@ extension EventHost {
         let entries = kept.openEntries
         let count = notifier.link.handOver(entries, within: .seconds(2))
         if count > 0 { configuration.logger.notice("handed over what was kept", metadata: ["count": "\(count)"]) }
-        // What the program does on its way to the end does nothing to what is another's now.
-        let nothing = unsafe open("/dev/null", O_RDWR | O_CLOEXEC)
-        if nothing >= 0 {
-            for (_, entry) in entries.prefix(count) { _ = PacketSocket.replace(entry.descriptor, with: nothing) }
-            _ = Glibc.close(nothing)
-        }
+        giveAway(entries.prefix(count))
         guard count < entries.count else { return }
         configuration.logger.error(
             "the process that has taken over does not take what is kept: it ends with this one",
             metadata: ["count": "\(entries.count - count)"]
         )
+    }
+
+    /// Has what the program does on its way to the end do nothing to what is another's now: here it is /dev/null from then on.
+    func giveAway(_ entries: some Sequence<(name: String, entry: KeptEntry)>) {
+        let nothing = unsafe open("/dev/null", O_RDWR | O_CLOEXEC)
+        guard nothing >= 0 else { return }
+        for (_, entry) in entries { _ = PacketSocket.replace(entry.descriptor, with: nothing) }
+        _ = Glibc.close(nothing)
+    }
+
+    // MARK: A process that stands by
+
+    /// Has the fault handlers tell the process that stands by, if there is one, and hand over what is kept, if it takes that.
+    func offerStandby() {
+        standby?.offer(to: capture, keeps: !kept.names.isEmpty, link: notifier.link.hasStandby)
+    }
+
+    /// Takes what the fault handler of the process before this one has handed over, now that this one serves.
+    func receiveHanded() {
+        let entries = notifier.link.takeHanded()
+        guard !entries.isEmpty else { return }
+        configuration.logger.notice(
+            "took over what the process before this one kept",
+            metadata: ["count": "\(entries.count)"]
+        )
+        // In a callout: the program's handlers may fault.
+        loop.perform { @MainActor [weak self] in
+            for (name, entry) in entries { self?.receive(entry, named: name) }
+        }
     }
 }

@@ -271,6 +271,11 @@ public final class EventHost {
         ListenerHandover.rested = { [weak self] in self?.notifier.noteRest() }
         notifier.link.succeeded = { [weak self] in self?.leaveToSuccessor() }
         notifier.link.received = { [weak self] name, entry in self?.receive(entry, named: name) }
+        notifier.link.standbyChanged = { [weak self] socket, serial in
+            self?.capture.setStandbyLink(socket, serial: serial)
+            self?.offerStandby()
+        }
+        notifier.link.ended = { [weak self] in self?.sayThatItStandsBy() }
         sayHowItStarted()
     }
 

@@ -158,7 +158,7 @@ extension EventHost {
         } catch {
             throw EventHostError(keeping: name, error)
         }
-        standby?.offer(to: capture, unless: !kept.names.isEmpty)
+        offerStandby()
         if kept.tableDescriptor != table { prepareRestart(isHealthy: isHealthy) }
     }
 

@@ -43,13 +43,13 @@ final class ServiceNotifier {
         loop.add(timer, to: .common)
     }
 
-    private func tellReady(on loop: HostRunLoop) {
+    private func tellReady(on loop: HostRunLoop) { tell("READY=1\n\(StandbyRole.presence)=1", openingLinkOn: loop) }
+
+    private func tell(_ message: String, openingLinkOn loop: HostRunLoop) {
         guard let socket else { return }
-        var message = "READY=1\n\(StandbyRole.presence)=1"
         guard let end = link.open(on: loop) else { return socket.tell(message) }
         // Another manager closes it (sd_notify(3), FDSTORE).
-        message += "\n\(SuccessorLink.message)=1"
-        socket.tell(message, descriptors: [end.rawValue])
+        socket.tell(message + "\n\(SuccessorLink.message)=1", descriptors: [end.rawValue])
     }
 
     /// The process accepts no more connections.
@@ -59,7 +59,14 @@ final class ServiceNotifier {
     func noteHandOver() { socket?.tell("STOPPING=1\n\(SuccessorLink.answer)=1") }
 
     /// The process has started, and waits to serve in the place of another.
-    func noteStandby() { socket?.tell("\(StandbyRole.message)=1\nSTATUS=standing by") }
+    ///
+    /// - Parameters:
+    ///   - loop: The loop that waits.
+    ///   - takes: Whether the program takes what the other one keeps.
+    func noteStandby(on loop: HostRunLoop, takes: Bool) {
+        let message = "\(StandbyRole.message)=1\nSTATUS=standing by"
+        if takes { tell(message, openingLinkOn: loop) } else { socket?.tell(message) }
+    }
 
     /// The process restarts in place: the next one is ready later.
     func noteRestart() {

@@ -74,8 +74,19 @@ final class StandbyRole {
     ///
     /// - Parameters:
     ///   - capture: Whose handlers.
-    ///   - keeps: Whether the program keeps something across a restart, which would be lost.
-    func offer(to capture: CrashCapture, unless keeps: Bool) {
-        capture.setStandby(isWaiting || keeps ? nil : page, event: event)
+    ///   - keeps: Whether the program keeps something across a restart.
+    ///   - link: Whether that can be handed over.
+    func offer(to capture: CrashCapture, keeps: Bool, link: Bool) {
+        let offer = Offer(isMade: !isWaiting && (!keeps || link), keeps: keeps)
+        guard offer != lastOffer else { return }
+        lastOffer = offer
+        capture.setStandby(offer.isMade ? page : nil, event: event, keeps: keeps)
     }
+
+    private struct Offer: Equatable {
+        let isMade: Bool
+        let keeps: Bool
+    }
+
+    private var lastOffer: Offer?
 }

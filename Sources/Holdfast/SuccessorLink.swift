@@ -4,10 +4,11 @@ internal import LinuxSystem
 internal import RunLoops
 internal import SystemPackage
 
-/// How a process hears, from the supervisor, of the one that has taken over from it, and hands over to that one what it keeps.
+/// How a process hears, from the supervisor, of the one that takes over from it, and how what is kept moves to that one.
 ///
 /// Each process makes a link and gives the supervisor the other end of it. After an upgrade the supervisor sends the end of the new process to
-/// the one before, which sends by it what it keeps, and ends.
+/// the one before, which sends by it what it keeps, and ends. Of a process that stands by the end comes when it does: the fault handler may
+/// need it.
 @MainActor
 final class SuccessorLink {
     /// Says to the supervisor that the other end comes with the message.
@@ -16,12 +17,26 @@ final class SuccessorLink {
     static let answer = "X_HOLDFAST_HANDOVER"
     /// The packet of the supervisor with which the end of the successor comes.
     private static let succession = Array("SUCCESSOR".utf8)
+    /// What the packet begins with by which the end of a process comes that stands by: its serial number follows.
+    private static let standby = Array("STANDBY ".utf8)
+    /// What a process that stood by answers when it has taken what was handed over to it.
+    private static let taken = Array("TAKEN".utf8)
 
     /// Called once, when another process has taken over.
     var succeeded: (@MainActor () -> Void)?
     /// Called with what the process before this one kept: a name, and a descriptor, which is the callee's, with bytes.
     var received: (@MainActor (String, KeptEntry) -> Void)?
-    private var port: HostRunLoop.PortSource?
+    /// Called with the end of a process that stands by and its serial number, -1 and 0 for none.
+    ///
+    /// The former end is closed afterwards.
+    var standbyChanged: (@MainActor (CInt, UInt32) -> Void)?
+    /// Called when nobody has the other end any more.
+    var ended: (@MainActor () -> Void)?
+    private(set) var port: HostRunLoop.PortSource?
+    /// What is handed over to this process before it serves.
+    private var handed: HandedTable?
+    /// Leads to the process that stands by; -1 for none.
+    private var standbyEnd: CInt = -1
     /// Our end; -1 for none.
     private var own: CInt = -1
     /// Leads to the process that has taken over; -1 for none.
@@ -29,6 +44,9 @@ final class SuccessorLink {
 
     /// Whether there is a process to hand over to.
     var hasSuccessor: Bool { next >= 0 }
+
+    /// Whether what is kept can be handed over to a process that stands by.
+    var hasStandby: Bool { standbyEnd >= 0 }
 
     /// Makes the link.
     ///
@@ -47,11 +65,31 @@ final class SuccessorLink {
 
     /// Ends the link.
     func close() {
+        endOwn()
+        setStandby(-1, serial: 0)
+        if next >= 0 { _ = Glibc.close(next) }
+        next = -1
+    }
+
+    private func endOwn() {
         port?.invalidate()
         port = nil
-        for number in [own, next] where number >= 0 { _ = Glibc.close(number) }
+        if own >= 0 { _ = Glibc.close(own) }
         own = -1
-        next = -1
+        drop(handed)
+        handed = nil
+    }
+
+    private func setStandby(_ end: CInt, serial: UInt32) {
+        guard end >= 0 || standbyEnd >= 0 else { return }
+        let before = standbyEnd
+        standbyEnd = end
+        standbyChanged?(end, serial)
+        if before >= 0 { _ = Glibc.close(before) }
+    }
+
+    private func drop(_ handed: HandedTable?) {
+        for (_, entry) in handed?.entries ?? [] { _ = Glibc.close(entry.descriptor) }
     }
 
     // MARK: Receiving
@@ -71,8 +109,8 @@ final class SuccessorLink {
         // A port that says that there is something is wrong at times (epoll(7)); the loop asks again.
         guard let (count, extras) = packet else { return false }
         guard count > 0 || !extras.descriptors.isEmpty else {
-            // Nobody has the other end any more.
-            close()
+            endOwn()
+            ended?()
             return false
         }
         take(Array(buffer.prefix(count)), extras)
@@ -87,10 +125,31 @@ final class SuccessorLink {
             guard next < 0 else { return }
             next = left.removeFirst()
             succeeded?()
+        } else if bytes.starts(with: Self.standby) {
+            let serial = String(validating: bytes.dropFirst(Self.standby.count), as: UTF8.self).flatMap { UInt32($0) }
+            guard let serial, serial > 0 else { return }
+            left.removeFirst()
+            setStandby(first, serial: serial)
+        } else if bytes == HandedTable.tableMark {
+            // Whoever has begun before has not come to its end.
+            drop(handed)
+            handed = HandedTable(first)
+        } else if bytes.starts(with: HandedTable.slotsMark) {
+            left = handed?.take(bytes, left) ?? left
         } else if let (name, state) = KeptPacket.parse(bytes, state: left.dropFirst().first) {
             left.removeFirst()
             received?(name, KeptEntry(descriptor: first, state: state))
         }
+    }
+
+    /// What the process before this one has handed over, now that this one serves; it belongs to the caller.
+    func takeHanded() -> [(name: String, entry: KeptEntry)] {
+        receiveAll()
+        guard let handed else { return [] }
+        self.handed = nil
+        // Without the answer the process before waits for a while, and ends then.
+        try? PacketSocket.send(Self.taken, [], descriptors: [], to: own)
+        return handed.entries
     }
 
     // MARK: Sending

@@ -27,7 +27,12 @@ final class Keeper {
     private let logger: Logger
     /// Called when the process before this one has handed over a connection while this one serves.
     var received: (() -> Void)?
-    private var late: [Kept] = []
+    /// With the number that it had there.
+    private var late: [(kept: Kept, before: Int)] = []
+    /// Whether `received` is about to be called.
+    private var isExpected = false
+    /// Which connection the process before this one was serving when it handed over; 0 for none.
+    private var servedBefore = 0
     /// Numbers are given once, also over restarts: safe mode withholds the items that have the labels of those that faulted.
     private var next = 1
 
@@ -137,10 +142,11 @@ final class Keeper {
     private func receive(_ label: String, _ descriptor: FileDescriptor, _ bytes: [UInt8]) -> Bool {
         if label == name || label == "\(name) mark" {
             // This process has its own.
+            if label != name { servedBefore = ServiceMark.number(in: descriptor.rawValue) }
             _ = Glibc.close(descriptor.rawValue)
             return true
         }
-        guard number(in: label) != nil else { return false }
+        guard let before = number(in: label) else { return false }
         guard let state = ConnectionState(bytes: bytes) else {
             logger.error("a connection was handed over with what this program cannot read: it is closed")
             _ = Glibc.close(descriptor.rawValue)
@@ -149,15 +155,29 @@ final class Keeper {
         // Here it gets a number of its own: both processes count.
         let number = keep(descriptor.rawValue)
         set(state, of: number)
-        late.append(Kept(number: number, descriptor: descriptor.rawValue, state: state))
-        received?()
+        late.append((Kept(number: number, descriptor: descriptor.rawValue, state: state), before))
+        guard !isExpected else { return true }
+        isExpected = true
+        // When all have come: the mark may be the last.
+        host.loop.perform { @MainActor [weak self] in
+            self?.isExpected = false
+            self?.received?()
+        }
         return true
     }
 
-    /// The connections that came so.
+    /// The connections that came so; the one that was being served is closed.
     func takeLate() -> [Kept] {
-        defer { late = [] }
-        return late
+        defer {
+            late = []
+            servedBefore = 0
+        }
+        return late.compactMap { kept, before in
+            if before != servedBefore { return kept }
+            giveUp(kept.number)
+            _ = Glibc.close(kept.descriptor)
+            return nil
+        }
     }
 
     private var withheld: Set<String> {

@@ -33,6 +33,13 @@ final class ServiceMark {
         unsafe number.pointee = 0
     }
 
+    /// Which connection another process is serving, in a mark of its; 0 for none.
+    static func number(in descriptor: CInt) -> Int {
+        var number = 0
+        let size = MemoryLayout<Int>.size
+        return unsafe pread(descriptor, &number, size, 0) == size ? number : 0
+    }
+
     private static func makeObject() throws(Errno) -> CInt {
         // The overlay has no memfd_create(2). Closed on exec by shm_open(3).
         let name = "/holdfast-io-\(getpid())"

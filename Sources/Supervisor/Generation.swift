@@ -26,6 +26,13 @@ final class Generation {
         case over
     }
 
+    /// Another one, as long as it is there.
+    private struct Weak {
+        private(set) weak var value: Generation?
+
+        init(_ value: Generation) { self.value = value }
+    }
+
     /// What happened to it.
     enum Event {
         case ready
@@ -34,6 +41,8 @@ final class Generation {
         case ended(DeathFacts, DeathRecord.Usage)
         /// Nothing of it is left.
         case over
+        /// Something can be handed over to it; again, if that has come to nothing before.
+        case linked
         /// It has said something of itself.
         case said
         /// Descriptors that it wants to be kept, with a name.
@@ -52,6 +61,8 @@ final class Generation {
     private var link: CInt = -1
     /// The one that has taken over from it.
     private(set) weak var successor: Generation?
+    /// The one that stands by, with its serial number.
+    private var standby: (generation: Weak, serial: UInt32)?
     /// Whether it was ready once.
     private(set) var wasReady = false
     /// Whether it stood by once.
@@ -235,6 +246,14 @@ final class Generation {
         case "trigger": noteTrigger()
         default: break
         }
+        if message.says(Self.linkMessage), sender.pid == pid, left.count == 1 {
+            closeLink()
+            link = left.removeFirst()
+            // After a restart in place it does not know any more.
+            tellSuccessor()
+            tellStandby()
+            tell(self, .linked)
+        }
         if message.says(Self.standbyMessage), isStandby, state == .starting {
             startTimer?.invalidate()
             memoryBefore = MemoryAccounts(pid: pid) ?? memoryBefore
@@ -244,12 +263,6 @@ final class Generation {
         }
         if message.says("RELOADING") || message.says("STOPPING") { pause() }
         if message.says(Self.presence) { hasHoldfast = true }
-        if message.says(Self.linkMessage), sender.pid == pid, left.count == 1 {
-            closeLink()
-            link = left.removeFirst()
-            // After a restart in place it does not know any more.
-            tellSuccessor()
-        }
         if message.says(Self.restMessage), let successor, order == nil {
             stopRested(after: .milliseconds(100), because: Self.reason(successor))
         }
@@ -388,6 +401,21 @@ final class Generation {
         guard link >= 0, let other = successor?.link, other >= 0 else { return }
         // A link without room is one that nobody reads.
         try? PacketSocket.send(Array("SUCCESSOR".utf8), [], descriptors: [other], to: link)
+    }
+
+    /// Tells it of a process that stands by: with Holdfast inside its fault handler hands over to that one what it keeps.
+    ///
+    /// - Parameters:
+    ///   - standby: The process.
+    ///   - serial: Which one it is.
+    func offer(_ standby: Generation, serial: UInt32) {
+        self.standby = (Weak(standby), serial)
+        tellStandby()
+    }
+
+    private func tellStandby() {
+        guard link >= 0, let standby, let other = standby.generation.value?.link, other >= 0 else { return }
+        try? PacketSocket.send(Array("STANDBY \(standby.serial)".utf8), [], descriptors: [other], to: link)
     }
 
     private func closeLink() {

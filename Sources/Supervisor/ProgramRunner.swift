@@ -178,9 +178,8 @@ final class ProgramRunner {
             predecessor: one?.pid
         )
         let (environment, log) = (connections.environment, connections.kernelLog)
-        return try Generation(program, environment: environment, provisions, kernelLog: log) {
-            [weak self] generation, event in
-            self?.note(event, of: generation)
+        return try Generation(program, environment: environment, provisions, kernelLog: log) { [weak self] in
+            self?.note($1, of: $0)
         }
     }
 
@@ -191,6 +190,7 @@ final class ProgramRunner {
         case .ended(let facts, let usage): noteEnd(facts, usage, of: generation)
         case .over: noteOver(generation)
         case .said: connections.changed(self)
+        case .linked: if generation.state == .standingBy { noteStandsBy(generation) }
         case .stores(let descriptors, let name, let isPolled):
             let refused = kept.keep(descriptors, name: name, isPolled: isPolled)
             guard refused > 0 else { return }
@@ -308,6 +308,7 @@ final class ProgramRunner {
         guard generation === standby, let standbyPlace else { return }
         standbyEnds = 0
         standbyPlace.noteReady()
+        current?.offer(generation, serial: standbyPlace.serial)
         connections.changed(self)
     }
 

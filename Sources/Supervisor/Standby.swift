@@ -13,6 +13,8 @@ final class StandbyPlace {
     /// The descriptors of the page and of the event that is waited for.
     let page: CInt
     let event: CInt
+    /// Which process stands by, or did last.
+    private(set) var serial: UInt32 = 0
     private let mapped: UnsafeMutablePointer<HFStandbyPage>
 
     /// Makes a place; nil if the kernel has no room.
@@ -29,16 +31,20 @@ final class StandbyPlace {
 
     /// Nobody stands by.
     func clear() {
-        unsafe hf_standby_set(mapped, UInt32(HF_STANDBY_NONE))
+        unsafe hf_standby_set(mapped, serial, UInt32(HF_STANDBY_NONE))
         EventDescriptor.clear(event)
     }
 
-    /// A process stands by.
-    func noteReady() { unsafe hf_standby_set(mapped, UInt32(HF_STANDBY_READY)) }
+    /// A process stands by, again or another one.
+    func noteReady() {
+        // 30 bits, and never 0.
+        serial = serial % (1 << 30 - 1) + 1
+        unsafe hf_standby_set(mapped, serial, UInt32(HF_STANDBY_READY))
+    }
 
     /// Tells the process that stands by to serve, also if somebody has before: an event more does no harm.
     func release() {
-        _ = unsafe hf_standby_claim(mapped)
+        _ = unsafe hf_standby_claim(mapped, 0)
         var one: UInt64 = 1
         _ = unsafe write(event, &one, MemoryLayout<UInt64>.size)
     }

@@ -163,6 +163,8 @@ import Testing
         let supervised = try Supervised(options, program, store: store)
         func start() throws -> [String] { try (0..<3).map { _ in try supervised.line() } }
         #expect(try start().first == "alone")
+        // It says so after its last line; what is not ready is restarted by an upgrade.
+        _ = try supervised.status(once: "ready")
         #expect(try supervised.order("upgrade").output == "upgraded\n")
         let lines = try start()
         #expect(lines.first == "beside another")

@@ -4,12 +4,10 @@
 #include "async_restart.h"
 #include "async_state.h"
 #include "async_syscalls.h"
-#include "kept_table.h"
 
 #include <fcntl.h>
 #include <stddef.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #ifndef CLOSE_RANGE_UNSHARE
@@ -123,78 +121,5 @@ void hf_async_close_all_on_exec(void) {
     HF_SYSCALL4(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &limit);
     for (unsigned long i = 3; i < limit.rlim_cur && i < most_counted; i += 1) {
         close_on_exec((long)i);
-    }
-}
-
-enum { slots_at_a_time = 256 };
-
-static bool read_at(int table, void *buffer, long size, uint64_t offset) {
-    return HF_SYSCALL4(SYS_pread64, table, buffer, size, offset) == size;
-}
-
-static bool is_ours(const HFKeptHeader *header) {
-    static const char magic[sizeof header->magic] = "HFKEPT";
-    for (unsigned i = 0; i < sizeof magic; i += 1) {
-        if (header->magic[i] != magic[i]) {
-            return false;
-        }
-    }
-    return header->pid == hf_async_process();
-}
-
-static bool is_still(const HFKeptRecord *record) {
-    struct stat status;
-    return HF_SYSCALL2(SYS_fstat, record->descriptor, &status) == 0 && status.st_dev == record->device &&
-           status.st_ino == record->inode && status.st_mode == record->mode;
-}
-
-/// Seals the table: changes by other threads do not count any more, and execve(2) will end them.
-///
-/// A seal is set under the lock that a write holds (mm/memfd.c, memfd_add_seals; mm/filemap.c, generic_file_write_iter): a write is in the
-/// table as a whole by then, or fails with EPERM. So we wait for no thread, wherever it stands.
-static void freeze(int table) {
-    if (HF_SYSCALL3(SYS_fcntl, table, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == -EINVAL) {
-        // Before Linux 5.1. This seal looks for pages that a device may still write to, and takes longer.
-        HF_SYSCALL3(SYS_fcntl, table, F_ADD_SEALS, F_SEAL_WRITE);
-    }
-}
-
-/// A program that closes descriptors in a loop may have closed the table, too.
-static bool read_header(int table, HFKeptHeader *header) {
-    return table >= 0 && read_at(table, header, sizeof *header, 0) && is_ours(header);
-}
-
-void hf_async_freeze_kept_table(int table) {
-    HFKeptHeader header;
-    if (read_header(table, &header)) {
-        freeze(table);
-    }
-}
-
-void hf_async_keep_descriptors(int table, bool keep) {
-    HFKeptHeader header;
-    if (!read_header(table, &header)) {
-        return;
-    }
-    long flags = keep ? 0 : FD_CLOEXEC;
-    HF_SYSCALL3(SYS_fcntl, table, F_SETFD, flags);
-    uint32_t used = header.slots_used < HF_KEPT_SLOT_LIMIT ? header.slots_used : HF_KEPT_SLOT_LIMIT;
-    uint64_t slots[slots_at_a_time];
-    for (uint32_t first = 0; first < used; first += slots_at_a_time) {
-        uint32_t count = used - first < slots_at_a_time ? used - first : slots_at_a_time;
-        if (!read_at(table, slots, count * 8, HF_KEPT_SLOTS_OFFSET + (uint64_t)first * 8)) {
-            return;
-        }
-        for (uint32_t i = 0; i < count; i += 1) {
-            HFKeptRecord record;
-            uint64_t offset = HF_KEPT_BLOCKS_OFFSET + (slots[i] - 1) * HF_KEPT_BLOCK_SIZE;
-            if (slots[i] == 0 || !read_at(table, &record, sizeof record, offset) || !is_still(&record)) {
-                continue;
-            }
-            // The standard three stay open in children in any case.
-            if (keep || record.descriptor > STDERR_FILENO) {
-                HF_SYSCALL3(SYS_fcntl, record.descriptor, F_SETFD, flags);
-            }
-        }
     }
 }

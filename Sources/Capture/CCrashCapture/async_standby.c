@@ -6,43 +6,127 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
+#include "async_kept.h"
+#include "async_restart.h"
+#include "async_signals.h"
 #include "async_state.h"
 #include "async_syscalls.h"
 #include "async_verdict.h"
 #include "crash_capture.h"
+#include "kept_table.h"
 #include "standby_page.h"
 
 static _Atomic(HFStandbyPage *) standby_page;
 static _Atomic(int) standby_event = -1;
+static _Atomic(bool) keeps_something;
+/// The socket to the process that stands by, below its serial number; 0 for none.
+static _Atomic(uint64_t) standby_link;
 
-void hf_capture_set_standby(void *page, int event) {
+/// How long another process may take for what is kept: this one serves nobody meanwhile.
+static const uint64_t patience = 2000000000;
+
+void hf_capture_set_standby(void *page, int event, bool keeps) {
+    atomic_store(&keeps_something, keeps);
     atomic_store(&standby_event, event);
     atomic_store(&standby_page, (HFStandbyPage *)page);
+}
+
+void hf_capture_set_standby_link(int socket, uint32_t serial) {
+    // A hand-over that is under way has the former one.
+    bool is_free = hf_async_begin_restart();
+    atomic_store(&standby_link, (uint64_t)serial << 32 | (uint32_t)socket);
+    hf_async_finish_restart(is_free);
 }
 
 /// Whether this process has told another to serve: whoever ends it then, leaves.
 static _Atomic(bool) has_released;
 
-bool hf_async_release_standby(void) {
-    if (atomic_load(&has_released)) {
-        return true;
-    }
+static void tell(void) {
+    // If this fails, the supervisor does it when this process has ended.
+    uint64_t one = 1;
+    HF_SYSCALL3(SYS_write, atomic_load(&standby_event), &one, sizeof one);
+}
+
+/// For a process that keeps nothing.
+static bool release(void) {
     HFStandbyPage *page = atomic_load(&standby_page);
-    if (page == NULL || !hf_standby_claim(page)) {
+    if (page == NULL || !hf_standby_claim(page, 0)) {
         // Another thread may have done so a moment ago: nobody else does while this process lives.
         return page != NULL && (hf_standby_state(page) == HF_STANDBY_RELEASED || atomic_load(&has_released));
     }
     atomic_store(&has_released, true);
-    // If this fails, the supervisor does it when this process has ended.
-    uint64_t one = 1;
-    HF_SYSCALL3(SYS_write, atomic_load(&standby_event), &one, sizeof one);
+    tell();
     return true;
 }
 
-bool hf_capture_release_standby(void) { return hf_async_release_standby(); }
+/// Hands over what is kept. If that fails, all is as before.
+///
+/// - Returns: Whether it was handed over. Then no other thread can change what is kept, until this one has ended the restart that it has
+///   begun: hf_async_finish_restart().
+static bool hand_over(void) {
+    HFStandbyPage *page = atomic_load(&standby_page);
+    const HFRestartPlan *plan = hf_async_restart_plan();
+    uint64_t link = atomic_load(&standby_link);
+    uint32_t serial = (uint32_t)(link >> 32);
+    if (page == NULL || plan == NULL || serial == 0 || !hf_standby_claim(page, serial)) {
+        return false;
+    }
+    int socket = (int)(uint32_t)link;
+    uint64_t deadline = hf_async_monotonic_nanoseconds() + patience;
+    // Whoever changes it from now on waits until this process has ended, or goes on (hf_kept_thaw).
+    hf_async_set_restarting(true);
+    hf_async_freeze_kept_table(plan->kept_table);
+    if (hf_async_send_kept(socket, plan->kept_table, deadline)) {
+        tell();
+        // Until then it may end, and what it was sent with it.
+        if (hf_async_kept_was_taken(socket, deadline)) {
+            atomic_store(&has_released, true);
+            return true;
+        }
+    }
+    hf_async_set_restarting(false);
+    // One that lives sees that nothing more comes, and drops what it has.
+    HF_SYSCALL2(SYS_shutdown, socket, SHUT_RDWR);
+    hf_standby_forgo(page, serial);
+    return false;
+}
+
+/// Like a restart in place (hf_async_restart), of which only one goes on at a time, and which the handler of an observed signal waits for.
+static bool hand_over_alone(bool is_leaving) {
+    bool is_free = hf_async_begin_restart();
+    if (!is_free && hf_async_is_restarting()) {
+        return false;
+    }
+    uint64_t observed = atomic_load_explicit(&hf_signal_state.observed, memory_order_relaxed);
+    uint64_t before = 0;
+    HF_SYSCALL4(SYS_rt_sigprocmask, SIG_BLOCK, &observed, &before, HF_KERNEL_SIGSET_SIZE);
+    bool is_done = atomic_load(&has_released) || hand_over();
+    if (!is_done || !is_leaving) {
+        hf_async_set_restarting(false);
+        hf_async_finish_restart(is_free);
+        HF_SYSCALL4(SYS_rt_sigprocmask, SIG_SETMASK, &before, 0, HF_KERNEL_SIGSET_SIZE);
+    }
+    return is_done;
+}
+
+static bool release_at_end(bool is_leaving) {
+    if (atomic_load(&has_released)) {
+        return true;
+    }
+    return atomic_load(&keeps_something) ? hand_over_alone(is_leaving) : release();
+}
+
+bool hf_async_release_standby(void) { return release_at_end(true); }
+
+bool hf_async_release_standby_early(void) {
+    return atomic_load(&has_released) || (!atomic_load(&keeps_something) && release());
+}
+
+bool hf_capture_release_standby(void) { return release_at_end(false); }
 
 bool hf_capture_release_standby_for(uint32_t slot) {
     return hf_capture_state.configuration.restart_exit_code < 0 &&
-           hf_async_waits_for_drain_alone(&hf_capture_state.slots[slot]) && hf_async_release_standby();
+           hf_async_waits_for_drain_alone(&hf_capture_state.slots[slot]) && hf_async_release_standby_early();
 }

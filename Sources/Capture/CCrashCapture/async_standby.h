@@ -5,7 +5,11 @@
 
 #include <stdbool.h>
 
-/// Tells the process that stands by, if there is one, to serve from now on. Returns whether it was told: then this process has to end.
+/// Tells the process that stands by, if there is one, to serve from now on, and hands over to it what this one keeps. Returns whether it
+/// was told: then this process has to end.
 bool hf_async_release_standby(void);
+
+/// The same while this process drains: not if it keeps something, which it works with until then.
+bool hf_async_release_standby_early(void);
 
 #endif

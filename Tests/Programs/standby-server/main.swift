@@ -1,7 +1,8 @@
-// A server that keeps nothing across restarts: another process can serve in its place.
+// A server that another process can replace: it keeps nothing across restarts, unless its last argument is "keep".
 
 import Glibc
 import HoldfastIO
+import SystemPackage
 
 var configuration = EventHost.Configuration.keepServing
 configuration.store = CommandLine.arguments[2]
@@ -18,6 +19,11 @@ listener.onConnection { connection in
     }
 }
 try host.onSignal(SIGTERM) { _ in host.stop() }
+if CommandLine.arguments.count > 3 {
+    // Nothing says what to do with it in a process that serves already.
+    if let kept = host.keptState(named: "it") { print("\(String(decoding: kept, as: UTF8.self)) \(getpid())") }
+    try host.keepAcrossRestart(.standardInput, as: "it", state: Array("kept".utf8))
+}
 print("up \(getpid())")
 fflush(nil)
 host.run()

@@ -67,10 +67,16 @@ void hf_capture_stop_deciding(void);
 
 /// Sets the process that is told to serve in place of a restart: an `HFStandbyPage` (standby_page.h) and an eventfd; NULL for none.
 ///
-/// The page stays mapped. Callable from any thread.
-void hf_capture_set_standby(void *_Nullable page, int event);
+/// If this process keeps something, it is handed over first, by a socket (hf_capture_set_standby_link). The page stays mapped. Callable from
+/// any thread.
+void hf_capture_set_standby(void *_Nullable page, int event, bool keeps);
 
-/// Tells it to serve. Returns whether there was one: then this process has to end.
+/// Sets the socket to the process that stands by, and its serial number (standby_page.h); 0 for none.
+///
+/// Nobody uses the former one when it returns. Never returns while another thread replaces this process.
+void hf_capture_set_standby_link(int socket, uint32_t serial);
+
+/// Tells it to serve, and hands over what is kept. Returns whether that was done: then this process has to end.
 bool hf_capture_release_standby(void);
 
 /// The same, if a restart for the fault of a slot waits for nothing but its drain. By the deciding thread, before it gives that verdict.

@@ -46,6 +46,19 @@ typedef struct HFKeptRecord {
     uint32_t state_length;
 } HFKeptRecord;
 
+// To another process the table goes over a socket (async_kept.h).
+
+enum {
+    /// How long a mark is, without a NUL.
+    HF_KEPT_MARK_SIZE = 8,
+    /// How many descriptors a packet brings at most: SCM_MAX_FD of the kernel.
+    HF_KEPT_PACKET_SLOTS = 253,
+};
+
+/// What the packet with the table says, and what those with descriptors begin with.
+#define HF_KEPT_TABLE_MARK "HFTABLE\0"
+#define HF_KEPT_SLOTS_MARK "HFSLOTS\0"
+
 _Static_assert(sizeof(HFKeptHeader) == 32, "table layout");
 _Static_assert(sizeof(HFKeptRecord) == 32, "table layout");
 
@@ -62,7 +75,7 @@ void hf_async_freeze_kept_table(int table);
 /// It skips a descriptor whose identity is not that in the table. A negative table is none. Safe to call from a signal handler.
 void hf_async_keep_descriptors(int table, bool keep);
 
-/// Waits for the restart that froze a table. If it fails, puts a copy in the table's place that can be changed.
+/// Waits for the restart, or the hand-over to another process, that froze a table. If it fails, puts a copy in the table's place that can be changed.
 ///
 /// Returns 0 or the `errno`: EPERM if the table is not this process's. For the thread that changes the table.
 int hf_kept_thaw(int table);

@@ -1,0 +1,53 @@
+internal import CCrashCapture
+
+/// What the process before this one hands over when its fault handler decides that it will not go on: its table of what is kept, and the
+/// descriptors, in packets (async_kept.h).
+package struct HandedTable {
+    /// What the packet with the table says.
+    package static let tableMark = mark(HF_KEPT_TABLE_MARK)
+    /// What each packet with descriptors begins with: the numbers of their slots follow, as 32 bits each.
+    package static let slotsMark = mark(HF_KEPT_SLOTS_MARK)
+
+    private static func mark(_ text: String) -> [UInt8] { Array(text.utf8.prefix(Int(HF_KEPT_MARK_SIZE))) }
+
+    /// Those whose descriptors have not come.
+    private var slots: [Int: (name: String, record: KeptTable.Record)]
+    /// What came with its descriptor: the caller's, in the order in which it came.
+    package private(set) var entries: [(name: String, entry: KeptEntry)] = []
+
+    /// Reads the table of another process; nil if it is no table, can still be changed, or is damaged.
+    ///
+    /// - Parameter table: Any descriptor; it stays open.
+    package init?(_ table: CInt) {
+        guard hf_kept_is_table(table) != 0, hf_kept_is_frozen(table) != 0,
+            let bytes = KeptTable.contents(of: table), let slots = KeptTable.slots(in: bytes)
+        else { return nil }
+        self.slots = slots
+    }
+
+    /// Takes a packet with descriptors.
+    ///
+    /// - Parameters:
+    ///   - bytes: Any bytes that begin with `slotsMark`.
+    ///   - descriptors: What came with them.
+    /// - Returns: The descriptors that are not in the table, which the caller closes.
+    package mutating func take(_ bytes: [UInt8], _ descriptors: [CInt]) -> [CInt] {
+        let size = MemoryLayout<UInt32>.size
+        let numbers = bytes.dropFirst(Self.slotsMark.count)
+        guard numbers.count == descriptors.count * size else { return descriptors }
+        var unknown: [CInt] = []
+        for (index, descriptor) in descriptors.enumerated() {
+            let slot = unsafe numbers.withUnsafeBytes { bytes in
+                unsafe Int(bytes.loadUnaligned(fromByteOffset: index * size, as: UInt32.self))
+            }
+            guard let (name, record) = slots.removeValue(forKey: slot),
+                (try? FileIdentity(of: descriptor)) == record.identity
+            else {
+                unknown.append(descriptor)
+                continue
+            }
+            entries.append((name, KeptEntry(descriptor: descriptor, state: record.state)))
+        }
+        return unknown
+    }
+}
