@@ -32,6 +32,8 @@ package final class KeptTable {
     private var places: [String: Place] = [:]
     private var freeSlots: [Int] = []
     private var usedSlots = 0
+    /// How many of them the header tells of: some more.
+    private var announcedSlots = 0
     private var freeBlocks: [[Int]] = Array(repeating: [], count: 32)
     private var endOfBlocks = 0
 
@@ -43,7 +45,7 @@ package final class KeptTable {
         guard result >= 0 else { throw Errno(rawValue: -result) }
         descriptor = result
         do {
-            try writeHeader()
+            try FileSizeLimit.withoutSignal { () throws(Errno) in try writeHeader() }
         } catch {
             close(result)
             throw error
@@ -71,7 +73,8 @@ package final class KeptTable {
     /// - Throws: `EBADF`, `EINVAL` for a name or bytes beyond their limits, `ENOSPC` beyond `nameLimit`, `ENOMEM`. Then nothing has
     ///   changed.
     package func keep(_ entry: KeptEntry, as name: String) throws(Errno) {
-        try set(entry, FileIdentity(of: entry.descriptor), name)
+        let identity = try FileIdentity(of: entry.descriptor)
+        try FileSizeLimit.withoutSignal { () throws(Errno) in try set(entry, identity, name) }
     }
 
     /// Changes the bytes of a descriptor.
@@ -80,14 +83,15 @@ package final class KeptTable {
     /// - Throws: As `keep`, except `EBADF`.
     package func setState(_ state: [UInt8], of name: String) throws(Errno) -> Bool {
         guard let place = places[name] else { return false }
-        try set(KeptEntry(descriptor: place.descriptor, state: state), place.identity, name)
+        let entry = KeptEntry(descriptor: place.descriptor, state: state)
+        try FileSizeLimit.withoutSignal { () throws(Errno) in try set(entry, place.identity, name) }
         return true
     }
 
     /// Removes a name; the descriptor stays open.
     package func remove(_ name: String) throws(Errno) {
         guard let place = places[name] else { return }
-        try writeSlot(place.slot, 0)
+        try FileSizeLimit.withoutSignal { () throws(Errno) in try writeSlot(place.slot, 0) }
         places[name] = nil
         freeSlots.append(place.slot)
         freeBlocks[place.sizeClass].append(place.block)
@@ -140,14 +144,17 @@ package final class KeptTable {
     /// A slot that was never used; it is in the list of free ones until it is taken.
     private func nextSlot() throws(Errno) -> Int {
         guard usedSlots < Self.nameLimit else { throw .noSpace }
-        usedSlots += 1
-        do {
-            try writeHeader()
-        } catch {
-            usedSlots -= 1
-            throw error
+        if usedSlots == announcedSlots {
+            announcedSlots = min(usedSlots + 64, Self.nameLimit)
+            do {
+                try writeHeader()
+            } catch {
+                announcedSlots = usedSlots
+                throw error
+            }
         }
-        freeSlots.append(usedSlots - 1)
+        freeSlots.append(usedSlots)
+        usedSlots += 1
         return usedSlots - 1
     }
 
@@ -165,7 +172,7 @@ package final class KeptTable {
         header.version = UInt32(HF_KEPT_VERSION)
         header.pid = getpid()
         header.start_time = startTime
-        header.slots_used = UInt32(usedSlots)
+        header.slots_used = UInt32(announcedSlots)
         try write(unsafe withUnsafeBytes(of: header) { unsafe Array($0) }, at: 0)
     }
 
@@ -174,10 +181,6 @@ package final class KeptTable {
     }
 
     private func write(_ bytes: [UInt8], at offset: Int) throws(Errno) {
-        try FileSizeLimit.withoutSignal { () throws(Errno) in try writeAll(bytes, at: offset) }
-    }
-
-    private func writeAll(_ bytes: [UInt8], at offset: Int) throws(Errno) {
         var done = 0
         while done < bytes.count {
             let count = unsafe bytes.withUnsafeBytes { bytes in

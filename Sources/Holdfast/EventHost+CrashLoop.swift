@@ -230,6 +230,7 @@ extension EventHost {
     /// Says that this process stands by; again after a hand-over to it that has come to nothing.
     func sayThatItStandsBy() {
         guard standby?.isWaiting == true else { return }
+        if !receivers.isEmpty { standby?.makeRoom() }
         notifier.noteStandby(on: loop, takes: !receivers.isEmpty)
         // In this mode it hears of little else: what comes is taken as it comes.
         if let port = notifier.link.port { _ = try? loop.add(port, to: Self.waitingMode) }

@@ -34,7 +34,7 @@ extension EventHost {
     ///
     /// Without something to hand over the supervisor's signal ends it, as ever.
     func leaveToSuccessor() {
-        guard !kept.names.isEmpty, !isStopping else { return }
+        guard !kept.isEmpty, !isStopping else { return }
         notifier.noteHandOver()
         ListenerHandover.rest()
         let limit = configuration.advanced.drainDeadline
@@ -114,7 +114,7 @@ extension EventHost {
 
     /// Has the fault handlers tell the process that stands by, if there is one, and hand over what is kept, if it takes that.
     func offerStandby() {
-        standby?.offer(to: capture, keeps: !kept.names.isEmpty, link: notifier.link.hasStandby)
+        standby?.offer(to: capture, keeps: !kept.isEmpty, link: notifier.link.hasStandby)
     }
 
     /// Takes what the fault handler of the process before this one has handed over, now that this one serves.

@@ -20,6 +20,8 @@ final class KeptDescriptors {
     private var unclaimed: [String: CInt] = [:]
     /// What the program finds: descriptors that were handed over, and those that it kept itself.
     private var entries: [String: KeptEntry] = [:]
+    /// How many names the program has given.
+    private var nameCount = 0
     /// Under how many names each descriptor is kept.
     private var uses: [CInt: Int] = [:]
 
@@ -46,6 +48,9 @@ final class KeptDescriptors {
 
     /// The table's number for a restart; nil while nothing was ever kept.
     var tableDescriptor: CInt? { table?.descriptor }
+
+    /// Whether the program keeps nothing.
+    var isEmpty: Bool { nameCount == 0 }
 
     /// The names that the program has given.
     var names: [String] { entries.keys.filter { !$0.hasPrefix(Self.reserved) }.sorted() }
@@ -91,6 +96,9 @@ final class KeptDescriptors {
     }
 
     private func note(_ entry: KeptEntry?, as name: String) {
+        if !name.hasPrefix(Self.reserved) {
+            nameCount += (entry == nil ? 0 : 1) - (entries[name] == nil ? 0 : 1)
+        }
         if let before = entries[name]?.descriptor, let count = uses[before] {
             uses[before] = count > 1 ? count - 1 : nil
         }

@@ -35,6 +35,8 @@ final class Keeper {
     private var servedBefore = 0
     /// Numbers are given once, also over restarts: safe mode withholds the items that have the labels of those that faulted.
     private var next = 1
+    /// From here on none was given: what the next process goes on with.
+    private var unused = 1
 
     init(host: EventHost, name: String, logger: Logger) throws(IOError) {
         self.host = host
@@ -69,8 +71,9 @@ final class Keeper {
         let counted = host.keptState(named: name).flatMap { Int(String(decoding: $0, as: UTF8.self)) } ?? 1
         let known = withheld.compactMap(number(in:)) + host.keptNames.compactMap(number(in:))
         next = max(Self.numbers.contains(counted) ? counted : 1, (known.max() ?? 0) + 1)
+        unused = next
         attempt(name) {
-            try host.keepAcrossRestart(FileDescriptor(rawValue: listener), as: name, state: Array("\(next)".utf8))
+            try host.keepAcrossRestart(FileDescriptor(rawValue: listener), as: name, state: Array("\(unused)".utf8))
         }
     }
 
@@ -83,13 +86,21 @@ final class Keeper {
 
     /// Keeps a connection from its start on.
     ///
+    /// - Parameters:
+    ///   - descriptor: Its socket.
+    ///   - state: What goes with it; nil for nothing yet.
     /// - Returns: A number that no connection ever had.
-    func keep(_ descriptor: CInt) -> Int {
+    func keep(_ descriptor: CInt, _ state: ConnectionState? = nil) -> Int {
         let number = next
         next += 1
         attempt(label(number)) {
-            try host.keepAcrossRestart(FileDescriptor(rawValue: descriptor), as: label(number))
-            try host.setKeptState(Array("\(next)".utf8), named: name)
+            if number == unused {
+                // Written once for many.
+                unused += 64
+                try host.setKeptState(Array("\(unused)".utf8), named: name)
+            }
+            let (socket, bytes) = (FileDescriptor(rawValue: descriptor), state?.bytes ?? [])
+            try host.keepAcrossRestart(socket, as: label(number), state: bytes)
         }
         return number
     }
@@ -153,8 +164,7 @@ final class Keeper {
             return true
         }
         // Here it gets a number of its own: both processes count.
-        let number = keep(descriptor.rawValue)
-        set(state, of: number)
+        let number = keep(descriptor.rawValue, state)
         late.append((Kept(number: number, descriptor: descriptor.rawValue, state: state), before))
         guard !isExpected else { return true }
         isExpected = true

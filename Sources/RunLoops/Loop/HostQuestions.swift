@@ -72,6 +72,9 @@ extension HostRunLoop {
             if item.isFedByOthers { fedByOthers.insert(item.identifier) }
         }
         identifiers[""] = nil
-        return identifiers.compactMapValues { $0.count == 1 ? $0.subtracting(fedByOthers).first : nil }
+        return identifiers.compactMapValues { alike in
+            guard alike.count == 1, let identifier = alike.first else { return nil }
+            return fedByOthers.contains(identifier) ? nil : identifier
+        }
     }
 }

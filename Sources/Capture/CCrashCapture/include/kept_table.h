@@ -31,7 +31,7 @@ typedef struct HFKeptHeader {
     /// In clock ticks since the boot (proc(5), starttime): execve(2) keeps it, and no other process with this pid has the same. 0 if it
     /// cannot be read.
     uint64_t start_time;
-    /// Slots from here on were never used.
+    /// Slots from here on were never used, nor some before.
     uint32_t slots_used;
     uint32_t reserved;
 } HFKeptHeader;
