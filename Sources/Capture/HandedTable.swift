@@ -20,7 +20,7 @@ package struct HandedTable {
     /// - Parameter table: Any descriptor; it stays open.
     package init?(_ table: CInt) {
         guard hf_kept_is_table(table) != 0, hf_kept_is_frozen(table) != 0,
-            let bytes = KeptTable.contents(of: table), let slots = KeptTable.slots(in: bytes)
+            let slots = KeptTable.Image(of: table)?.slots()
         else { return nil }
         self.slots = slots
     }

@@ -121,13 +121,14 @@ extension EventHost {
     func receiveHanded() {
         let entries = notifier.link.takeHanded()
         guard !entries.isEmpty else { return }
-        configuration.logger.notice(
-            "took over what the process before this one kept",
-            metadata: ["count": "\(entries.count)"]
-        )
         // In a callout: the program's handlers may fault.
         loop.perform { @MainActor [weak self] in
             for (name, entry) in entries { self?.receive(entry, named: name) }
+            // Later: clients wait.
+            self?.loop.perform { @MainActor [weak self] in
+                let count = "\(entries.count)"
+                self?.configuration.logger.notice("took over what was kept", metadata: ["count": "\(count)"])
+            }
         }
     }
 }

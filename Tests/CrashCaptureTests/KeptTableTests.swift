@@ -19,7 +19,7 @@ import Testing
 
     @Test func `An empty table says so`() throws {
         let table = try KeptTable()
-        #expect(KeptTable.records(in: Self.bytes(of: table)) == [:])
+        #expect(KeptTable.records(in: .init(Self.bytes(of: table))) == [:])
     }
 
     @Test func `What was kept last under each name is there`() throws {
@@ -41,7 +41,7 @@ import Testing
                 expected[name] = state
             }
         }
-        let records = try #require(KeptTable.records(in: Self.bytes(of: table)))
+        let records = try #require(KeptTable.records(in: .init(Self.bytes(of: table))))
         #expect(records.mapValues(\.state) == expected)
         #expect(Set(table.names) == Set(expected.keys))
         // Space is used again: names and their largest states, doubled, and as much for what is free.
@@ -57,7 +57,7 @@ import Testing
         let name = String(repeating: "n", count: KeptTable.nameSizeLimit + 1)
         #expect(throws: Errno.invalidArgument) { try table.keep(Self.entry([]), as: name) }
         try table.keep(Self.entry(large.dropLast()), as: "b")
-        let records = try #require(KeptTable.records(in: Self.bytes(of: table)))
+        let records = try #require(KeptTable.records(in: .init(Self.bytes(of: table))))
         #expect(records["a"]?.state == [1])
         #expect(records["b"]?.state.count == KeptTable.stateSizeLimit)
         #expect(KeptTable.takeOver(-1) == nil)
@@ -70,7 +70,7 @@ import Testing
         #expect(throws: Errno.noSpace) { try table.keep(Self.entry([]), as: "one more") }
         try table.remove("7")
         try table.keep(Self.entry([2]), as: "one more")
-        #expect(KeptTable.records(in: Self.bytes(of: table))?["one more"]?.state == [2])
+        #expect(KeptTable.records(in: .init(Self.bytes(of: table)))?["one more"]?.state == [2])
     }
 
     @Test func `A table that a failed restart has frozen is changed further, under its number`() throws {
@@ -78,7 +78,7 @@ import Testing
         for number in 0..<100 {
             try table.keep(Self.entry([UInt8](repeating: 1, count: number * 100)), as: "\(number)")
         }
-        let before = try #require(KeptTable.records(in: Self.bytes(of: table)))
+        let before = try #require(KeptTable.records(in: .init(Self.bytes(of: table))))
         let frozen = fcntl(table.descriptor, F_DUPFD_CLOEXEC, 0)
         hf_async_freeze_kept_table(table.descriptor)
         hf_async_keep_descriptors(table.descriptor, true)
@@ -93,7 +93,7 @@ import Testing
         expected["99"] = [2]
         expected["98"] = nil
         expected["new"] = [3]
-        #expect(KeptTable.records(in: Self.bytes(of: table))?.mapValues(\.state) == expected)
+        #expect(KeptTable.records(in: .init(Self.bytes(of: table)))?.mapValues(\.state) == expected)
         #expect(fcntl(table.descriptor, F_GETFD) == FD_CLOEXEC)
         // What a successor would have been given is as it was.
         let successor = try #require(KeptTable.takeOver(frozen))
@@ -104,10 +104,10 @@ import Testing
     @Test func `Another process's table is none`() throws {
         let table = try KeptTable()
         let bytes = Self.bytes(of: table)
-        #expect(KeptTable.records(in: bytes, pid: getpid() + 1) == nil)
-        #expect(KeptTable.records(in: bytes, startTime: ProcessImage.startTime + 1) == nil)
-        #expect(KeptTable.records(in: Array(bytes.dropLast())) == nil)
-        #expect(KeptTable.records(in: []) == nil)
+        #expect(KeptTable.records(in: .init(bytes), pid: getpid() + 1) == nil)
+        #expect(KeptTable.records(in: .init(bytes), startTime: ProcessImage.startTime + 1) == nil)
+        #expect(KeptTable.records(in: .init(Array(bytes.dropLast()))) == nil)
+        #expect(KeptTable.records(in: .init([])) == nil)
     }
 
     @Test func `Damage is found or does no harm`() throws {
@@ -122,7 +122,7 @@ import Testing
             var damaged = bytes
             for _ in 0..<Int.random(in: 1...3) { damaged[places.randomElement() ?? 0] = .random(in: 0...255) }
             if Bool.random() { damaged.removeLast(Int.random(in: 0...damaged.count)) }
-            for record in KeptTable.records(in: damaged)?.values ?? [:].values {
+            for record in KeptTable.records(in: .init(damaged))?.values ?? [:].values {
                 #expect(record.state.count <= KeptTable.stateSizeLimit)
             }
         }

@@ -222,7 +222,7 @@ import Testing
             #expect(try run.process.wait() == .signalled(SIGKILL))
             let bytes = Array(try #require(try table.readToEnd()))
             let startTime = bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: 16, as: UInt64.self) }
-            let records = KeptTable.records(in: bytes, pid: run.process.pid, startTime: startTime)
+            let records = KeptTable.records(in: .init(bytes), pid: run.process.pid, startTime: startTime)
             let state = try #require(records?["torn"]).state
             let number = state.withUnsafeBytes { $0.loadUnaligned(as: Int.self) }
             #expect(state.count == 8 + number * 7919 % 5000)

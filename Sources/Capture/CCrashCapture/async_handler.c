@@ -104,7 +104,7 @@ static void judge(int signal, siginfo_t *info, void *context, uint64_t deadline)
     // Another process serves from now on, while this one drains.
     if (verdict == HF_VERDICT_RESTART && hf_capture_state.configuration.restart_exit_code < 0 &&
         hf_async_waits_for_drain_alone(record)) {
-        hf_async_release_standby_early();
+        hf_async_release_standby_early(record);
     }
     if (verdict == HF_VERDICT_RESTART && !hf_async_await_turn(record)) {
         if (hf_async_is_drained_for(record)) {

@@ -61,40 +61,59 @@ static bool release(void) {
     return true;
 }
 
-/// Hands over what is kept. If that fails, all is as before.
-///
-/// - Returns: Whether it was handed over. Then no other thread can change what is kept, until this one has ended the restart that it has
-///   begun: hf_async_finish_restart().
+/// What was handed over, and is not answered yet. Written by the thread that has begun a restart.
+static struct {
+    _Atomic(bool) is_open;
+    int socket;
+    uint32_t serial;
+    uint64_t deadline;
+} question;
+
+/// Takes a hand-over back that has come to nothing: all is as before.
+static void take_back(void) {
+    // One that lives sees that nothing more comes, and drops what it has.
+    HF_SYSCALL2(SYS_shutdown, question.socket, SHUT_RDWR);
+    hf_standby_forgo(atomic_load(&standby_page), question.serial);
+}
+
+/// Hands over what is kept; returns whether the other process was told.
 static bool hand_over(void) {
     HFStandbyPage *page = atomic_load(&standby_page);
     const HFRestartPlan *plan = hf_async_restart_plan();
     uint64_t link = atomic_load(&standby_link);
-    uint32_t serial = (uint32_t)(link >> 32);
-    if (page == NULL || plan == NULL || serial == 0 || !hf_standby_claim(page, serial)) {
+    question.serial = (uint32_t)(link >> 32);
+    question.socket = (int)(uint32_t)link;
+    question.deadline = hf_async_monotonic_nanoseconds() + patience;
+    if (page == NULL || plan == NULL || question.serial == 0 || !hf_standby_claim(page, question.serial)) {
         return false;
     }
-    int socket = (int)(uint32_t)link;
-    uint64_t deadline = hf_async_monotonic_nanoseconds() + patience;
-    // Whoever changes it from now on waits until this process has ended, or goes on (hf_kept_thaw).
-    hf_async_set_restarting(true);
     hf_async_freeze_kept_table(plan->kept_table);
-    if (hf_async_send_kept(socket, plan->kept_table, deadline)) {
-        tell();
-        // Until then it may end, and what it was sent with it.
-        if (hf_async_kept_was_taken(socket, deadline)) {
-            atomic_store(&has_released, true);
-            return true;
-        }
+    if (!hf_async_send_kept(question.socket, plan->kept_table, question.deadline)) {
+        take_back();
+        return false;
     }
-    hf_async_set_restarting(false);
-    // One that lives sees that nothing more comes, and drops what it has.
-    HF_SYSCALL2(SYS_shutdown, socket, SHUT_RDWR);
-    hf_standby_forgo(page, serial);
-    return false;
+    atomic_store(&question.is_open, true);
+    atomic_store(&has_released, true);
+    tell();
+    return true;
 }
 
+/// Waits for the answer to a hand-over: until then the other process may end, and what it was sent with it.
+static bool is_answered(void) {
+    if (atomic_load(&question.is_open)) {
+        atomic_store(&question.is_open, false);
+        if (!hf_async_kept_was_taken(question.socket, question.deadline)) {
+            atomic_store(&has_released, false);
+            take_back();
+        }
+    }
+    return atomic_load(&has_released);
+}
+
+typedef enum Moment { before_end, at_end, in_handler_at_end } Moment;
+
 /// Like a restart in place (hf_async_restart), of which only one goes on at a time, and which the handler of an observed signal waits for.
-static bool hand_over_alone(bool is_leaving) {
+static bool hand_over_alone(Moment moment) {
     bool is_free = hf_async_begin_restart();
     if (!is_free && hf_async_is_restarting()) {
         return false;
@@ -102,8 +121,10 @@ static bool hand_over_alone(bool is_leaving) {
     uint64_t observed = atomic_load_explicit(&hf_signal_state.observed, memory_order_relaxed);
     uint64_t before = 0;
     HF_SYSCALL4(SYS_rt_sigprocmask, SIG_BLOCK, &observed, &before, HF_KERNEL_SIGSET_SIZE);
-    bool is_done = atomic_load(&has_released) || hand_over();
-    if (!is_done || !is_leaving) {
+    // Whoever changes what is kept from now on waits until this process has ended, or goes on (hf_kept_thaw).
+    hf_async_set_restarting(true);
+    bool is_done = (atomic_load(&has_released) || hand_over()) && (moment == before_end || is_answered());
+    if (!is_done || moment != in_handler_at_end) {
         hf_async_set_restarting(false);
         hf_async_finish_restart(is_free);
         HF_SYSCALL4(SYS_rt_sigprocmask, SIG_SETMASK, &before, 0, HF_KERNEL_SIGSET_SIZE);
@@ -111,22 +132,32 @@ static bool hand_over_alone(bool is_leaving) {
     return is_done;
 }
 
-static bool release_at_end(bool is_leaving) {
-    if (atomic_load(&has_released)) {
-        return true;
+static bool release_at_end(Moment moment) {
+    if (atomic_load(&keeps_something) || atomic_load(&question.is_open)) {
+        return hand_over_alone(moment);
     }
-    return atomic_load(&keeps_something) ? hand_over_alone(is_leaving) : release();
+    return atomic_load(&has_released) || release();
 }
 
-bool hf_async_release_standby(void) { return release_at_end(true); }
-
-bool hf_async_release_standby_early(void) {
-    return atomic_load(&has_released) || (!atomic_load(&keeps_something) && release());
+/// Whether nobody changes what is kept until this process ends: the thread that does has faulted, and nothing drains.
+static bool is_at_rest(const HFRecord *record) {
+    uint32_t facts = __atomic_load_n(&record->facts, __ATOMIC_ACQUIRE);
+    return (facts & HF_FACT_MAIN_THREAD) != 0 && (facts & HF_FACT_DRAINED) == 0;
 }
 
-bool hf_capture_release_standby(void) { return release_at_end(false); }
+bool hf_async_release_standby(void) { return release_at_end(in_handler_at_end); }
+
+bool hf_async_release_standby_early(const HFRecord *record) {
+    if (!atomic_load(&keeps_something)) {
+        return atomic_load(&has_released) || release();
+    }
+    return record != NULL && is_at_rest(record) && hand_over_alone(before_end);
+}
+
+bool hf_capture_release_standby(void) { return release_at_end(at_end); }
 
 bool hf_capture_release_standby_for(uint32_t slot) {
-    return hf_capture_state.configuration.restart_exit_code < 0 &&
-           hf_async_waits_for_drain_alone(&hf_capture_state.slots[slot]) && hf_async_release_standby_early();
+    const HFRecord *record = &hf_capture_state.slots[slot];
+    return hf_capture_state.configuration.restart_exit_code < 0 && hf_async_waits_for_drain_alone(record) &&
+           hf_async_release_standby_early(record);
 }

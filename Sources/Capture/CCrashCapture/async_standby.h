@@ -5,11 +5,13 @@
 
 #include <stdbool.h>
 
+#include "crash_record.h"
+
 /// Tells the process that stands by, if there is one, to serve from now on, and hands over to it what this one keeps. Returns whether it
 /// was told: then this process has to end.
 bool hf_async_release_standby(void);
 
-/// The same while this process drains: not if it keeps something, which it works with until then.
-bool hf_async_release_standby_early(void);
+/// The same as soon as it is decided, and without waiting for an answer: not if it keeps something, and goes on working with it.
+bool hf_async_release_standby_early(const HFRecord *record);
 
 #endif
