@@ -15,6 +15,9 @@ package struct HandedTable {
     /// What came with its descriptor: the caller's, in the order in which it came.
     package private(set) var entries: [(name: String, entry: KeptEntry)] = []
 
+    /// The names of what has not come: it was closed before, or the process before ended while it sent.
+    package var missing: [String] { slots.values.map(\.name).sorted() }
+
     /// Reads the table of another process; nil if it is no table, can still be changed, or is damaged.
     ///
     /// - Parameter table: Any descriptor; it stays open.

@@ -119,16 +119,20 @@ extension EventHost {
 
     /// Takes what the fault handler of the process before this one has handed over, now that this one serves.
     func receiveHanded() {
-        let entries = notifier.link.takeHanded()
-        guard !entries.isEmpty else { return }
+        guard let handed = notifier.link.takeHanded() else { return }
         // In a callout: the program's handlers may fault.
         loop.perform { @MainActor [weak self] in
-            for (name, entry) in entries { self?.receive(entry, named: name) }
+            for (name, entry) in handed.entries { self?.receive(entry, named: name) }
             // Later: clients wait.
-            self?.loop.perform { @MainActor [weak self] in
-                let count = "\(entries.count)"
-                self?.configuration.logger.notice("took over what was kept", metadata: ["count": "\(count)"])
-            }
+            self?.loop.perform { @MainActor [weak self] in self?.logTaking(handed) }
+        }
+    }
+
+    private func logTaking(_ handed: HandedTable) {
+        let logger = configuration.logger
+        logger.notice("took over what was kept", metadata: ["count": "\(handed.entries.count)"])
+        for name in handed.missing where !name.hasPrefix(KeptDescriptors.reserved) {
+            logger.error("a kept descriptor did not come: it was closed before, or lost", metadata: ["name": "\(name)"])
         }
     }
 }

@@ -142,14 +142,14 @@ final class SuccessorLink {
         }
     }
 
-    /// What the process before this one has handed over, now that this one serves; it belongs to the caller.
-    func takeHanded() -> [(name: String, entry: KeptEntry)] {
+    /// What the process before this one has handed over, now that this one serves: its descriptors belong to the caller.
+    func takeHanded() -> HandedTable? {
         receiveAll()
-        guard let handed else { return [] }
+        guard let handed else { return nil }
         self.handed = nil
         // Without the answer the process before waits for a while, and ends then.
         try? PacketSocket.send(Self.taken, [], descriptors: [], to: own)
-        return handed.entries
+        return handed
     }
 
     // MARK: Sending

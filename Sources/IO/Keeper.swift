@@ -94,13 +94,13 @@ final class Keeper {
         let number = next
         next += 1
         attempt(label(number)) {
-            if number == unused {
-                // Written once for many.
-                unused += 64
-                try host.setKeptState(Array("\(unused)".utf8), named: name)
-            }
             let (socket, bytes) = (FileDescriptor(rawValue: descriptor), state?.bytes ?? [])
             try host.keepAcrossRestart(socket, as: label(number), state: bytes)
+        }
+        if number == unused {
+            // Written once for many.
+            unused += 64
+            attempt(name) { try host.setKeptState(Array("\(unused)".utf8), named: name) }
         }
         return number
     }

@@ -46,6 +46,17 @@ import Testing
         // Each once.
         #expect(handed.take(Self.packet([0]), [other]) == [other])
         #expect(handed.entries.map(\.name) == ["in"])
+        #expect(handed.missing.isEmpty)
+    }
+
+    @Test func `What does not come is told by its name`() throws {
+        let table = try Self.table()
+        var handed = try #require(HandedTable(table.descriptor))
+        #expect(handed.missing == ["error", "in"])
+        let copy = dup(STDIN_FILENO)
+        defer { close(copy) }
+        #expect(handed.take(Self.packet([0]), [copy]) == [])
+        #expect(handed.missing == ["error"])
     }
 
     @Test func `A table that can still be changed is none, nor is any other file`() throws {

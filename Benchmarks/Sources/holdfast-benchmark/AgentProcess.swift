@@ -13,6 +13,7 @@ struct AgentProcess {
     ///   - executable: The agent.
     ///   - arguments: What it is given beside its store.
     ///   - isInLoop: Whether a shell starts it anew whenever it ends; then the arguments must name a port.
+    ///   - supervisor: `holdfast`, its command and options, if the agent is to run below it.
     ///   - backtracer: What the Swift runtime is told of its backtracer (SWIFT_BACKTRACE, swift/docs/Backtracing.rst); it takes a
     ///     second or more before it lets a process end.
     /// - Throws: `MeasurementError` if it does not say that it listens.
@@ -20,10 +21,12 @@ struct AgentProcess {
         executable: String,
         arguments: [String] = [],
         isInLoop: Bool = false,
+        supervisor: [String] = [],
         backtracer: String = "enable=no"
     ) throws {
         store = "/tmp/holdfast-benchmark-agent-\(getpid())"
         var command = [executable, "--store", store] + arguments
+        if !supervisor.isEmpty { command = supervisor + ["--store", store, "--termination-log", "", "--"] + command }
         if isInLoop { command = ["/bin/sh", "-c", "while :; do \"$0\" \"$@\"; done"] + command }
         unsafe setenv("SWIFT_BACKTRACE", backtracer, 1)
         // Core files are not what is measured.

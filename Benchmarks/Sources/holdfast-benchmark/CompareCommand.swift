@@ -80,6 +80,7 @@ struct CompareCommand: ParsableCommand {
     private func servingRows() throws -> [Row] {
         let benchmark = ServingBenchmark(
             agent: programs.products + "/holdfast-agent",
+            supervisor: programs.products + "/holdfast",
             faults: quick ? 15 : 210,
             window: 200e6
         )

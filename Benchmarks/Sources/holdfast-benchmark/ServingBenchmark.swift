@@ -8,6 +8,7 @@ struct ServingBenchmark {
         case resume
         case restartWhenQuiet = "restart-when-quiet"
         case restart
+        case standby
         case unprotected
 
         /// Five restarts within a minute would be a crash loop.
@@ -20,6 +21,7 @@ struct ServingBenchmark {
             case .resume: "resume"
             case .restartWhenQuiet: "resume, restart when quiet"
             case .restart: "restart in place"
+            case .standby: "a process that stands by"
             case .unprotected: "no Holdfast, restart loop"
             }
         }
@@ -28,7 +30,7 @@ struct ServingBenchmark {
             switch self {
             case .none, .resume: ["--after-fault", "keep-going"]
             case .restartWhenQuiet: ["--after-fault", "restart-when-quiet"] + Self.onPurpose
-            case .restart: ["--after-fault", "restart"] + Self.onPurpose
+            case .restart, .standby: ["--after-fault", "restart"] + Self.onPurpose
             case .unprotected: ["--unprotected"]
             }
         }
@@ -43,6 +45,8 @@ struct ServingBenchmark {
     }
 
     let agent: String
+    /// `holdfast`, for the process that stands by.
+    let supervisor: String
     let faults: Int
     /// From one fault to the next, in nanoseconds: longer than a restart that waits for a quiet moment takes.
     let window: Double
@@ -50,6 +54,14 @@ struct ServingBenchmark {
     private static let thinkTime = 1e6
     /// Several agents, so that no one start is measured alone.
     private static let faultsPerAgent = 15
+
+    private static func standingBy(_ port: UInt16) -> [String] {
+        let socket = "tcp:127.0.0.1:\(port)"
+        return [
+            "run", "--standby", "--ready", "notify", "--restart", "always", "--healthy-after", "1ms", "--listen",
+            socket,
+        ]
+    }
 
     func measure(_ mode: Mode) throws -> Result {
         var result = Result()
@@ -62,10 +74,13 @@ struct ServingBenchmark {
         let process = try AgentProcess(
             executable: agent,
             arguments: ["--port", String(port)] + mode.arguments,
-            isInLoop: mode == .unprotected
+            isInLoop: mode == .unprotected,
+            supervisor: mode == .standby ? [supervisor] + Self.standingBy(port) : []
         )
         defer { process.end() }
         let client = LoadClient(port: process.port, connections: Self.connections, thinkTime: Self.thinkTime)
+        // The next process that stands by is started 100 ms after the one before has begun to serve.
+        let window = mode == .standby ? 2 * window : window
         client.run(for: window)
         for index in 0..<count {
             client.runWindow(mode == .none ? nil : "nil-unwrap", faulting: index % Self.connections, for: window)

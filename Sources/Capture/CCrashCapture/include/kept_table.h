@@ -75,7 +75,8 @@ void hf_async_freeze_kept_table(int table);
 /// It skips a descriptor whose identity is not that in the table. A negative table is none. Safe to call from a signal handler.
 void hf_async_keep_descriptors(int table, bool keep);
 
-/// Waits for the restart, or the hand-over to another process, that froze a table. If it fails, puts a copy in the table's place that can be changed.
+/// Waits for the restart, or the hand-over to another process, that froze a table. If it fails, puts a copy in the table's place that can be
+/// changed.
 ///
 /// Returns 0 or the `errno`: EPERM if the table is not this process's. For the thread that changes the table.
 int hf_kept_thaw(int table);
