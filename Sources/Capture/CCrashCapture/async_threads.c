@@ -79,15 +79,19 @@ uint64_t hf_async_kernel_place(int32_t thread) {
     return hash;
 }
 
+static bool has_sample_signal(const char *status, const char *field) {
+    const char *set = hf_async_field(status, field);
+    return set != NULL && (hf_async_read_hexadecimal(&set) >> (HF_SAMPLE_SIGNAL - 1) & 1) != 0;
+}
+
 bool hf_async_is_deaf(int32_t thread) {
     char text[2048];
     if (read_file(thread, "status", text, sizeof text) == 0) {
         return false;
     }
     const char *state = hf_async_field(text, "State");
-    const char *blocked = hf_async_field(text, "SigBlk");
-    return (state != NULL && *state == 'D') ||
-           (blocked != NULL && (hf_async_read_hexadecimal(&blocked) >> (HF_SAMPLE_SIGNAL - 1) & 1) != 0);
+    // Not pending any more where its handler runs, which blocks it, too: such a thread is about to answer.
+    return (state != NULL && *state == 'D') || (has_sample_signal(text, "SigBlk") && has_sample_signal(text, "SigPnd"));
 }
 
 // MARK: The list
