@@ -8,7 +8,8 @@ extension EventHost {
     /// It first calls `onRestart` handlers (if one faults, the others are called all the same) and writes the reports that wait. The file
     /// at the executable's path runs: a new version, if it was replaced. If it was deleted, or cannot be executed, the image of this
     /// process runs again. All descriptors close, except the standard three and the kept ones. Working directory, umask, limits and
-    /// whatever else execve(2) keeps do not change. With `Configuration.restart` `.exit` the process exits instead.
+    /// whatever else execve(2) keeps do not change. With `Configuration.restart` `.exit` the process exits instead. If another process stands by
+    /// (`holdfast run --standby`), that one gets what is kept and serves, and this one exits.
     ///
     /// Returns only if that failed. A planned restart is then tried again after a while.
     public func restart() {
