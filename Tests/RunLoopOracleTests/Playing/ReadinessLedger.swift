@@ -68,10 +68,12 @@ struct ReadinessLedger {
     mutating func reached(_ stage: HostRunLoop.Activity) {
         guard let last = activations.indices.last else { return }
         activations[last].stage = stage
+        // The wait came before the callout, in which a nested run may have accepted a wake-up.
+        let hasServed = activations[last].isServing
         activations[last].isServing = false
         switch stage {
         case .beforeTimers:
-            if activations[last].passes > 0 { waited() }
+            if activations[last].passes > 0, !hasServed { waited() }
             activations[last].passes += 1
             activations[last].acceptsWakeUps = true
         case .afterWaiting:
@@ -79,7 +81,7 @@ struct ReadinessLedger {
             activations[last].acceptsWakeUps = false
         case .exit:
             if activations[last].passes > 0 {
-                waited()
+                if !hasServed { waited() }
                 activations[last].acceptsWakeUps = false
             }
         default:
@@ -223,7 +225,8 @@ struct ReadinessLedger {
 
     /// Looks whether more than one thing could end the next wait of the innermost run.
     private mutating func judge() {
-        guard divergence == nil, let mode = activations.last?.mode else { return }
+        // A run in the common modes waits for nothing, and CFRunLoop tells otherwise what is in them (`commonTimerInNoMode`).
+        guard divergence == nil, let mode = activations.last?.mode, mode != .common else { return }
         let isGhostly = ghosts.contains(mode)
         let ready =
             (isWakePending ? 1 : 0) + (hasDueTimer(in: mode) || isGhostly ? 1 : 0) + countReadyPorts(in: mode)
