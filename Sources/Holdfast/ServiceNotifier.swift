@@ -27,7 +27,7 @@ final class ServiceNotifier {
         guard !isReady else { return }
         isReady = true
         StandbyRole.anotherServes.store(false, ordering: .relaxed)
-        tellReady(on: loop)
+        tell("READY=1\n\(StandbyRole.presence)=1", openingLinkOn: loop)
         guard let watchdog = socket?.watchdog, ping == nil else { return }
         // Half of it, as sd_watchdog_enabled(3) recommends.
         let half = watchdog / 2
@@ -42,8 +42,6 @@ final class ServiceNotifier {
         ping = timer
         loop.add(timer, to: .common)
     }
-
-    private func tellReady(on loop: HostRunLoop) { tell("READY=1\n\(StandbyRole.presence)=1", openingLinkOn: loop) }
 
     private func tell(_ message: String, openingLinkOn loop: HostRunLoop) {
         guard let socket else { return }

@@ -87,16 +87,7 @@ final class StandbyRole {
     ///   - keeps: Whether the program keeps something across a restart.
     ///   - link: Whether that can be handed over.
     func offer(to capture: CrashCapture, keeps: Bool, link: Bool) {
-        let offer = Offer(isMade: !isWaiting && (!keeps || link), keeps: keeps)
-        guard offer != lastOffer else { return }
-        lastOffer = offer
-        capture.setStandby(offer.isMade ? page : nil, event: event, keeps: keeps)
+        let isMade = !isWaiting && (!keeps || link)
+        capture.setStandby(isMade ? page : nil, event: event, keeps: keeps)
     }
-
-    private struct Offer: Equatable {
-        let isMade: Bool
-        let keeps: Bool
-    }
-
-    private var lastOffer: Offer?
 }

@@ -8,26 +8,21 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct StandbyHandOverTests {
     private static func agent(_ port: UInt16, _ options: [String]) throws -> Supervised {
         let store = try StoreReader()
-        let supervisor = [
-            "--standby", "--ready", "notify", "--restart", "always", "--healthy-after", "1ms",
-            "--listen", "tcp:127.0.0.1:\(port)",
-        ]
         let agent = try [BuiltProduct.path(of: "holdfast-agent"), "--port", "\(port)", "--store", store.path]
-        return try Supervised(supervisor, agent + options, store: store)
+        return try Supervised(Supervised.standingBy(port), agent + options, store: store)
     }
 
-    /// Waits until a process stands by.
-    private static func waitForStandby(_ supervised: Supervised) throws {
-        let deadline = Deadline()
-        while try supervised.status()["standby"] as? String != "ready" {
-            if deadline.hasPassed { throw HarnessError("nobody stands by: \(supervised.process.errors)") }
-        }
-    }
-
-    /// Who answers.
-    private static func pid(_ stats: String?) -> CInt? {
-        let object = try? JSONSerialization.jsonObject(with: Data((stats ?? "").utf8)) as? [String: Any]
-        return (object?["pid"] as? Int).map(CInt.init)
+    /// An agent that is replaced by its first fault, with clients, and a process that stands by and is stopped.
+    private static func beginWithStopped() throws -> (
+        supervised: Supervised, port: UInt16, pid: CInt, standby: CInt, clients: [LineClient]
+    ) {
+        let port = try Supervised.freePort()
+        let supervised = try agent(port, ["--after-fault", "restart"])
+        let (pid, standby) = (try supervised.nextPid(), try supervised.nextPid())
+        let clients = try begin(50, at: port)
+        try supervised.waitForStandby()
+        kill(standby, SIGSTOP)
+        return (supervised, port, pid, standby, clients)
     }
 
     /// Clients of which each has sent half a request.
@@ -44,7 +39,7 @@ import Testing
     private static func expect(_ clients: [LineClient], from pid: CInt, _ supervised: Supervised) throws {
         for client in clients {
             try client.send("TS\n")
-            #expect(Self.pid(try client.line()) == pid, "\(supervised.process.errors.suffix(4000))")
+            #expect(agentPid(try client.line()) == pid, "\(supervised.process.errors.suffix(4000))")
             try client.send("STA")
         }
     }
@@ -57,7 +52,7 @@ import Testing
         var standby = try supervised.nextPid()
         let clients = try Self.begin(300, at: port)
         for _ in 0..<3 {
-            try Self.waitForStandby(supervised)
+            try supervised.waitForStandby()
             let faulty = try LineClient(port: port)
             try faulty.send("FAULT \(fault)\n")
             #expect(try faulty.line() == nil)
@@ -65,7 +60,7 @@ import Testing
             (pid, standby) = (standby, try supervised.nextPid())
         }
         // Whoever is new, too.
-        #expect(Self.pid(try LineClient(port: port).ask("STATS")) == pid)
+        #expect(agentPid(try LineClient(port: port).ask("STATS")) == pid)
         #expect(try supervised.order("stop").end == .exited(0))
         let ends = try supervised.reports().compactMap(\.death).filter { $0.cause != "stopped" }
         #expect(ends.map(\.status) == [75, 75, 75], "\(ends.map(\.sentence))")
@@ -78,12 +73,12 @@ import Testing
         let clients = try Self.begin(20, at: port)
         for _ in 0..<2 {
             let standby = try supervised.nextPid()
-            try Self.waitForStandby(supervised)
-            for client in clients { #expect(Self.pid(try client.ask("TS")) != nil) }
+            try supervised.waitForStandby()
+            for client in clients { #expect(agentPid(try client.ask("TS")) != nil) }
             try LineClient(port: port).send("FAULT nil-unwrap\n")
             let deadline = Deadline()
             for client in clients {
-                while Self.pid(try client.ask("STATS")) != standby { try #require(!deadline.hasPassed) }
+                while agentPid(try client.ask("STATS")) != standby { try #require(!deadline.hasPassed) }
                 try client.send("STA")
             }
         }
@@ -92,13 +87,7 @@ import Testing
     @Test func `If the process that stands by ends before it has taken what is kept, the one before restarts in place`()
         throws
     {
-        let port = try Supervised.freePort()
-        let supervised = try Self.agent(port, ["--after-fault", "restart"])
-        let pid = try supervised.nextPid()
-        let standby = try supervised.nextPid()
-        let clients = try Self.begin(50, at: port)
-        try Self.waitForStandby(supervised)
-        kill(standby, SIGSTOP)
+        let (supervised, port, pid, standby, clients) = try Self.beginWithStopped()
         let faulty = try LineClient(port: port)
         try faulty.send("FAULT nil-unwrap\n")
         // Its handler tells of it before it asks for an answer.
@@ -108,13 +97,7 @@ import Testing
     }
 
     @Test func `A process that stands by and does not answer in time serves what was handed over when it can`() throws {
-        let port = try Supervised.freePort()
-        let supervised = try Self.agent(port, ["--after-fault", "restart"])
-        let pid = try supervised.nextPid()
-        let standby = try supervised.nextPid()
-        let clients = try Self.begin(50, at: port)
-        try Self.waitForStandby(supervised)
-        kill(standby, SIGSTOP)
+        let (supervised, port, pid, standby, clients) = try Self.beginWithStopped()
         try LineClient(port: port).send("FAULT nil-unwrap\n")
         let deadline = Deadline()
         while kill(pid, 0) == 0 { try #require(!deadline.hasPassed) }
@@ -125,15 +108,11 @@ import Testing
     @Test func `A program that takes nothing over keeps what it has by a restart in place`() throws {
         let port = try Supervised.freePort()
         let store = try StoreReader()
-        let options = [
-            "--standby", "--ready", "notify", "--restart", "always", "--healthy-after", "1ms",
-            "--listen", "tcp:127.0.0.1:\(port)",
-        ]
         let server = [try BuiltProduct.path(of: "standby-server"), "\(port)", store.path, "keep"]
-        let supervised = try Supervised(options, server, store: store)
+        let supervised = try Supervised(Supervised.standingBy(port), server, store: store)
         let first = try supervised.nextPid()
         _ = try supervised.nextPid()
-        try Self.waitForStandby(supervised)
+        try supervised.waitForStandby()
         try LineClient(port: port).send("fault\n")
         #expect(try supervised.line() == "kept \(first)")
     }

@@ -5,31 +5,17 @@ import Testing
 
 /// A process that has started, and serves when the one before it ends.
 @Suite(.timeLimit(.minutes(5))) struct StandbyTests {
-    /// What has a process stand by as soon as another one serves.
-    private static func options(_ port: UInt16) -> [String] {
-        let listening = ["--ready", "notify", "--listen", "tcp:127.0.0.1:\(port)"]
-        return ["--standby", "--restart", "always", "--healthy-after", "1ms"] + listening
-    }
-
-    /// Waits until a process stands by.
-    private static func waitForStandby(_ supervised: Supervised) throws {
-        let deadline = Deadline()
-        while try supervised.status()["standby"] as? String != "ready" {
-            if deadline.hasPassed { throw HarnessError("nobody stands by: \(supervised.process.errors)") }
-        }
-    }
-
     @Test(arguments: ["fault", "kill", "restart"])
     func `A process that stands by serves when the one before it ends`(order: String) throws {
         let port = try Supervised.freePort()
         let store = try StoreReader()
         let server = [try BuiltProduct.path(of: "standby-server"), "\(port)", store.path]
-        let supervised = try Supervised(Self.options(port), server, store: store)
+        let supervised = try Supervised(Supervised.standingBy(port), server, store: store)
         let first = try supervised.nextPid()
         var standby = try supervised.nextPid()
         #expect(try LineClient(port: port).ask("who") == "\(first)")
         for _ in 0..<3 {
-            try Self.waitForStandby(supervised)
+            try supervised.waitForStandby()
             let victim = try LineClient(port: port)
             try victim.send("\(order)\n")
             // Whom the old process has accepted is lost with it.
@@ -65,13 +51,13 @@ import Testing
 
     @Test(arguments: ["fault", "kill"])
     func `One with an async main stands by where it would take its socket`(order: String) throws {
-        let (supervised, port, _) = try Self.startAsyncServer(Self.options)
+        let (supervised, port, _) = try Self.startAsyncServer(Supervised.standingBy)
         // It has begun, and is not up: it waits in bind(2).
         var standby = try Self.pid(in: supervised.line(), after: "began")
         // Until when each has stood by, at least.
         var ends: [CInt: Timestamp] = [:]
         for _ in 0..<3 {
-            try Self.waitForStandby(supervised)
+            try supervised.waitForStandby()
             ends[standby] = .now
             let victim = try LineClient(port: port)
             try victim.send("\(order)\n")
@@ -100,12 +86,12 @@ import Testing
     func `Requests under way in fault boundaries are answered before a process ends that another one has succeeded`()
         throws
     {
-        let start = try Self.startAsyncServer(Self.options)
+        let start = try Self.startAsyncServer(Supervised.standingBy)
         let (supervised, port) = (start.supervised, start.port)
         var serving = start.pid
         for _ in 0..<3 {
             let standby = try Self.pid(in: supervised.line(), after: "began")
-            try Self.waitForStandby(supervised)
+            try supervised.waitForStandby()
             let clients = try (0..<8).map { _ in try LineClient(port: port) }
             for client in clients { #expect(try client.ask("task") == "begun") }
             try LineClient(port: port).send("fault\n")
@@ -121,10 +107,10 @@ import Testing
         throws
     {
         // Its drain never ends.
-        let start = try Self.startAsyncServer { Self.options($0) + ["--env", "HOLD=1"] }
+        let start = try Self.startAsyncServer { Supervised.standingBy($0) + ["--env", "HOLD=1"] }
         let (supervised, port) = (start.supervised, start.port)
         _ = try supervised.line()
-        try Self.waitForStandby(supervised)
+        try supervised.waitForStandby()
         // A request under way keeps it, and is answered.
         let busy = try LineClient(port: port)
         #expect(try busy.ask("task") == "begun")
@@ -144,10 +130,10 @@ import Testing
     @Test func `One that stands by where it would take its socket ends when it is told to`() throws {
         // The signal ends a process that serves, and no other.
         let (supervised, _, _) = try Self.startAsyncServer {
-            Self.options($0) + ["--stop-signal", "USR1", "--stop-timeout", "1000s"]
+            Supervised.standingBy($0) + ["--stop-signal", "USR1", "--stop-timeout", "1000s"]
         }
         _ = try supervised.line()
-        try Self.waitForStandby(supervised)
+        try supervised.waitForStandby()
         #expect(try supervised.order("stop").output == "stopped\n")
         let ends = try supervised.reports().compactMap(\.death)
         #expect(ends.allSatisfy { $0.cause == "stopped" && $0.status == 0 }, "\(ends.map(\.sentence))")

@@ -94,6 +94,23 @@ struct Supervised {
         }
     }
 
+    /// What has a process stand by as soon as another one serves.
+    ///
+    /// - Parameter port: Where both listen.
+    /// - Returns: Options.
+    static func standingBy(_ port: UInt16) -> [String] {
+        let listening = ["--ready", "notify", "--listen", "tcp:127.0.0.1:\(port)"]
+        return ["--standby", "--restart", "always", "--healthy-after", "1ms"] + listening
+    }
+
+    /// Waits until a process stands by.
+    func waitForStandby() throws {
+        let deadline = Deadline()
+        while try status()["standby"] as? String != "ready" {
+            if deadline.hasPassed { throw HarnessError("nobody stands by: \(process.errors)") }
+        }
+    }
+
     /// A port for a server that binds it with SO_REUSEADDR.
     ///
     /// It stays bound here, so that the kernel gives it to nobody else until the server listens: neither to bind(2) nor to connect(2)
@@ -115,6 +132,12 @@ struct Supervised {
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<CInt>.size))
         return UInt16(bigEndian: address.sin_port)
     }
+}
+
+/// Who answers: the number of the process in what an agent says to STATS.
+func agentPid(_ stats: String?) -> CInt? {
+    let object = try? JSONSerialization.jsonObject(with: Data((stats ?? "").utf8)) as? [String: Any]
+    return (object?["pid"] as? Int).map(CInt.init)
 }
 
 /// A namespace of processes, in which the first program is process 1.

@@ -14,8 +14,6 @@
 
 enum { slots_at_a_time = 256 };
 
-static uint64_t offset_of(uint64_t word) { return HF_KEPT_BLOCKS_OFFSET + (word - 1) * HF_KEPT_BLOCK_SIZE; }
-
 static bool read_at(int table, void *buffer, long size, uint64_t offset) {
     return HF_SYSCALL4(SYS_pread64, table, buffer, size, offset) == size;
 }
@@ -59,10 +57,16 @@ void hf_async_freeze_kept_table(int table) {
     }
 }
 
-/// Calls a function for each descriptor in a table that is still open, with its slot. It returns whether to go on.
+/// Where a record is in its table.
+typedef struct Place {
+    uint32_t slot;
+    uint64_t offset;
+} Place;
+
+/// Calls a function for each descriptor in a table that is still open. It returns whether to go on.
 ///
 /// Returns false if that, or a read, has failed.
-static bool for_each(int table, bool (*visit)(void *context, uint32_t slot, const HFKeptRecord *record), void *context) {
+static bool for_each(int table, bool (*visit)(void *context, Place place, const HFKeptRecord *record), void *context) {
     HFKeptHeader header;
     if (!read_header(table, &header)) {
         return false;
@@ -76,10 +80,11 @@ static bool for_each(int table, bool (*visit)(void *context, uint32_t slot, cons
         }
         for (uint32_t i = 0; i < count; i += 1) {
             HFKeptRecord record;
-            if (slots[i] == 0 || !read_at(table, &record, sizeof record, offset_of(slots[i])) || !is_still(&record)) {
+            Place place = {.slot = first + i, .offset = HF_KEPT_BLOCKS_OFFSET + (slots[i] - 1) * HF_KEPT_BLOCK_SIZE};
+            if (slots[i] == 0 || !read_at(table, &record, sizeof record, place.offset) || !is_still(&record)) {
                 continue;
             }
-            if (!visit(context, first + i, &record)) {
+            if (!visit(context, place, &record)) {
                 return false;
             }
         }
@@ -89,8 +94,8 @@ static bool for_each(int table, bool (*visit)(void *context, uint32_t slot, cons
 
 // MARK: By execve(2)
 
-static bool keep_one(void *context, uint32_t slot, const HFKeptRecord *record) {
-    (void)slot;
+static bool keep_one(void *context, Place place, const HFKeptRecord *record) {
+    (void)place;
     const bool *keep = context;
     // The standard three stay open in children in any case.
     if (*keep || record->descriptor > STDERR_FILENO) {
@@ -182,18 +187,17 @@ static bool send_batch(Batch *batch) {
 }
 
 /// Whether a record is one that this library keeps for itself: its name begins with a NUL.
-static bool is_reserved(int table, uint64_t word, const HFKeptRecord *record) {
+static bool is_reserved(int table, Place place, const HFKeptRecord *record) {
     char first = 1;
-    return record->name_length > 0 && read_at(table, &first, 1, offset_of(word) + sizeof *record) && first == 0;
+    return record->name_length > 0 && read_at(table, &first, 1, place.offset + sizeof *record) && first == 0;
 }
 
-static bool send_one(void *context, uint32_t slot, const HFKeptRecord *record) {
+static bool send_one(void *context, Place place, const HFKeptRecord *record) {
     Batch *batch = context;
-    uint64_t word = 0;
-    if (!read_at(batch->table, &word, 8, HF_KEPT_SLOTS_OFFSET + (uint64_t)slot * 8) || is_reserved(batch->table, word, record)) {
+    if (is_reserved(batch->table, place, record)) {
         return true;
     }
-    batch->packet.slots[batch->count] = slot;
+    batch->packet.slots[batch->count] = place.slot;
     batch->descriptors[batch->count] = record->descriptor;
     batch->count += 1;
     return batch->count < HF_KEPT_PACKET_SLOTS || send_batch(batch);
