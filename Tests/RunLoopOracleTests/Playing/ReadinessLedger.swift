@@ -15,6 +15,10 @@ struct ReadinessLedger {
         var acceptsWakeUps = true
         /// A timer or a port was called since the last stage.
         var isServing = false
+        var isInBlock = false
+        /// Whether a block woke the loop, or left a ghost, since the last wait: a pass has blocks before its wait and after it.
+        var blockWoke = false
+        var blockHaunts = false
         var stage: HostRunLoop.Activity = []
     }
 
@@ -31,6 +35,8 @@ struct ReadinessLedger {
     private var readyPorts: Set<Int> = []
     /// Modes whose kernel timer may be ready in CFRunLoop though no timer of theirs is due.
     private var ghosts: Set<ScenarioMode> = []
+    /// In which modes an item was before it was added: there it stays as it is.
+    private var modesBefore: Set<ScenarioMode> = []
 
     /// The first reason that was met.
     private(set) var divergence: KnownDivergence?
@@ -108,7 +114,9 @@ struct ReadinessLedger {
             case .timer:
                 served(last)
                 timerBegins(item, in: last)
-            case .source, .observer, .block:
+            case .block:
+                activations[last].isInBlock = true
+            case .source, .observer:
                 break
             }
         }
@@ -117,6 +125,7 @@ struct ReadinessLedger {
 
     mutating func calloutEnds() {
         let item = callouts.removeLast()
+        if let last = activations.indices.last { activations[last].isInBlock = false }
         if case .timer = kinds[item] { timerEnds(item) }
         judge()
     }
@@ -134,10 +143,17 @@ struct ReadinessLedger {
         firingTimers.insert(timer)
         dueTimers.remove(timer)
         for other in modes(of: timer) where other != mode {
-            ghosts.insert(other)
+            haunt(other)
         }
         // The kernel timer was set again for this one when the one before it fired.
-        if activations[activation].timersFired > 1, !hasOtherTimers(in: mode) { ghosts.insert(mode) }
+        if activations[activation].timersFired > 1, !hasOtherTimers(in: mode) { haunt(mode) }
+    }
+
+    private mutating func haunt(_ mode: ScenarioMode) {
+        ghosts.insert(mode)
+        for index in activations.indices where activations[index].isInBlock && activations[index].mode == mode {
+            activations[index].blockHaunts = true
+        }
     }
 
     private mutating func timerEnds(_ timer: Int) {
@@ -165,6 +181,8 @@ struct ReadinessLedger {
 
     mutating func willDo(_ action: Action, on item: Int?) {
         switch action {
+        case .add:
+            if let item { modesBefore = Set(modes(of: item)) }
         case .write:
             if let item { judgeTakenPort(item) }
         case .setDate:
@@ -174,7 +192,7 @@ struct ReadinessLedger {
             judgeTakenPort(item)
             if dueTimers.contains(item) {
                 for mode in modes(of: item) where timers(in: mode).subtracting(firingTimers) == [item] {
-                    ghosts.insert(mode)
+                    haunt(mode)
                 }
             }
         case .addCommonMode:
@@ -189,13 +207,25 @@ struct ReadinessLedger {
         case .add, .setDate:
             guard let item, case .timer = kinds[item] else { break }
             if case .setDate(_, let date) = action {
+                modesBefore = []
                 if date == .due { dueTimers.insert(item) } else { dueTimers.remove(item) }
             }
-            if !firingTimers.contains(item) { ghosts.subtract(modes(of: item)) }
+            if !firingTimers.contains(item) { ghosts.subtract(Set(modes(of: item)).subtracting(modesBefore)) }
+            // What ended the wait is taken already. If the timer fires for that, it has set the kernel timer in vain.
+            if dueTimers.contains(item) {
+                for activation in activations where activation.stage == .afterWaiting && !activation.isServing {
+                    if adapter.contains(item, in: activation.mode) { haunt(activation.mode) }
+                }
+            }
         case .write:
             if let item { readyPorts.insert(item) }
         case .wakeUp, .stop:
-            if activations.last?.acceptsWakeUps ?? false { isWakePending = true }
+            if activations.last?.acceptsWakeUps ?? false {
+                isWakePending = true
+                for index in activations.indices where activations[index].isInBlock {
+                    activations[index].blockWoke = true
+                }
+            }
         default:
             break
         }
@@ -216,9 +246,11 @@ struct ReadinessLedger {
     /// A wait has ended in the innermost run.
     private mutating func waited() {
         guard let last = activations.indices.last else { return }
-        isWakePending = false
+        isWakePending = activations[last].blockWoke
+        activations[last].blockWoke = false
         if activations[last].acceptsWakeUps {
-            ghosts.remove(activations[last].mode)
+            if !activations[last].blockHaunts { ghosts.remove(activations[last].mode) }
+            activations[last].blockHaunts = false
             activations[last].timersFired = 0
         }
     }
