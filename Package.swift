@@ -305,15 +305,16 @@ let package = Package(
             path: "Tools/crashreport/commands",
             swiftSettings: sourceSettings
         ),
+        .target(name: "CommandOptions", path: "Tools/options", swiftSettings: sourceSettings),
         .executableTarget(
             name: "holdfast",
-            dependencies: ["LinuxSystem", "ProcessSupervisor", system],
+            dependencies: ["CommandOptions", "LinuxSystem", "ProcessSupervisor", system],
             path: "Tools/holdfast",
             swiftSettings: sourceSettings
         ),
         .executableTarget(
             name: "holdfast-agent",
-            dependencies: ["Holdfast", "HoldfastIO", "FaultInjection", argumentParser, logging, system],
+            dependencies: ["CommandOptions", "Holdfast", "HoldfastIO", "FaultInjection", logging, system],
             path: "Tools/holdfast-agent",
             swiftSettings: sourceSettings
         ),

@@ -282,6 +282,15 @@ package final class CrashCapture: Sendable {
     /// The exit status of a process in whose place another one serves.
     package static var standbyExitStatus: CInt { HF_STANDBY_EXIT_STATUS }
 
+    /// The variable by which a process that was restarted in place learns who holds the memory of the one before.
+    package static var memoryHolderVariable: String { HF_MEMORY_HOLDER_VARIABLE }
+
+    /// Takes the value of that variable.
+    package func setMemoryHolder(_ pid: CInt) { hf_capture_set_memory_holder(pid) }
+
+    /// Waits until the memory of the process before is freed, if somebody holds it.
+    package func reapMemoryHolder() { hf_capture_reap_memory_holder() }
+
     /// Sets the environment and the kept descriptors of a restart in place.
     ///
     /// One thread at a time.

@@ -77,7 +77,7 @@ struct ProcessIdentity {
         let bytes: [UInt8] = Self.withRoom(toldArguments).reduce(into: []) { $0 += $1 + [0] }
         unsafe header.pointee.argument_count = UInt32(clamping: arguments.count)
         unsafe header.pointee.arguments_length = UInt32(clamping: bytes.count)
-        unsafe withUnsafeMutableBytes(of: &header.pointee.arguments) { unsafe $0.copyBytes(from: bytes) }
+        unsafe hf_spool_arguments(header).copyMemory(from: bytes, byteCount: bytes.count)
     }
 
     /// As many arguments as a header has room for, each with its NUL.

@@ -79,10 +79,7 @@ extension EventHost {
     func prepareRestart(isHealthy: Bool, reason: RestartReason = .fault) {
         self.isHealthy = isHealthy
         offerStandby()
-        let ours = RestartHistory.variables + [KeptDescriptors.variable, StorePlace.variable, Self.spoolVariable]
-        var environment = ProcessEnvironment.entries.filter { entry in
-            !ours.contains { entry.starts(with: "\($0)=".utf8) }
-        }
+        var environment = ProcessEnvironment.entries.filter { !Self.isOwn($0) }
         let history = history.environmentForRestart(
             base: [],
             phase: phase,
@@ -96,7 +93,22 @@ extension EventHost {
         if let entry = storePlace.entry { environment.append(entry) }
         if let table = kept.tableDescriptor { environment.append(Array("\(KeptDescriptors.variable)=\(table)".utf8)) }
         if let spool = capture.inheritedSpool { environment.append(Array("\(Self.spoolVariable)=\(spool)".utf8)) }
+        // The restart writes over the digits.
+        environment.append(Array("\(CrashCapture.memoryHolderVariable)=0000000000".utf8))
         capture.prepareRestart(environment: environment, keptTable: kept.tableDescriptor)
+    }
+
+    private static let ownVariables =
+        (RestartHistory.variables + [
+            KeptDescriptors.variable, StorePlace.variable, spoolVariable, CrashCapture.memoryHolderVariable,
+        ]).map {
+            Array("\($0)=".utf8)
+        }
+
+    /// Whether an entry of the environment is one that a restart makes anew.
+    private static func isOwn(_ entry: [UInt8]) -> Bool {
+        // All of them begin so, and hardly anything else does.
+        entry.first == UInt8(ascii: "H") && ownVariables.contains { entry.starts(with: $0) }
     }
 
     /// Logs what went wrong in the hand-over to this process.

@@ -23,7 +23,7 @@ extension EventHost {
         guard history.restarts > 0 else { return }
         logger.notice(
             "restarted in place",
-            metadata: ["restarts": "\(history.restarts)", "reason": "\(history.reason)"]
+            metadata: ["restarts": "\(history.restarts)", "reason": "\(history.reason.word)"]
         )
     }
 

@@ -137,7 +137,7 @@ public final class EventHost {
         self.configuration = configuration
         let environment = ProcessEnvironment.values
         var history = RestartHistory(environment: environment, pid: getpid())
-        kept = KeptDescriptors(isRestarted: history.restarts > 0)
+        kept = KeptDescriptors(environment: environment, isRestarted: history.restarts > 0)
         // Others hold them, too: without them the next process could not listen there again.
         let handedDown = HandedDownSockets.all(environment: environment).map(\.number)
         for number in handedDown { kept.keepHandedDown(number) }
@@ -150,7 +150,11 @@ public final class EventHost {
         // A child that this process starts inherits the variable, but was not restarted.
         let inherited = Self.takeOverSpool(environment, isRestarted: history.restarts > 0)
         let variables =
-            RestartHistory.variables + [StorePlace.variable, Self.spoolVariable, StandbyRole.predecessorVariable]
+            RestartHistory.variables
+            + [
+                StorePlace.variable, Self.spoolVariable, StandbyRole.predecessorVariable,
+                CrashCapture.memoryHolderVariable,
+            ]
         for variable in variables { _ = unsafe unsetenv(variable) }
         storePlace = StorePlace(
             configuration.store.map { FilePath($0) },
@@ -163,7 +167,11 @@ public final class EventHost {
         let store = storePlace.store
         try Self.open(storePlace, storeHealth, configuration)
         let group = CrashCapture.controlGroup
-        let past = PastFaults(store: store, instance: Self.instance(configuration, controlGroup: group))
+        let past = PastFaults(
+            store: store,
+            instance: Self.instance(configuration, controlGroup: group),
+            isRestarted: history.restarts > 0
+        )
         for fault in past.ofPredecessor { history.add(fault) }
         let assessment = Self.assess(&history, past, configuration)
         self.history = history
@@ -206,7 +214,7 @@ public final class EventHost {
         )
         settings.requiresSpool = configuration.advanced.requiresStore
         settings.storeLimits = StoreLimits(configuration.advanced.reportLimits ?? .unlimited)
-        Self.apply(configuration.privacy, to: &settings)
+        Self.apply(configuration.privacy, environment, to: &settings)
         startDelay = Self.waitBeforeStart(assessment, configuration, holding: history.heldSignals)
         // Counted with the wait: else processes that wait side by side would seem to follow one another.
         settings.elapsed = begin.duration(to: .now)
@@ -225,6 +233,10 @@ public final class EventHost {
             throw EventHostError(error)
         }
         capture.describe(controlGroup: group)
+        // Nobody else's child: an environment that was inherited counts no restarts.
+        if history.restarts > 0, let holder = environment[CrashCapture.memoryHolderVariable].flatMap({ CInt($0) }) {
+            capture.setMemoryHolder(holder)
+        }
         inspector.attach(capture)
         teller = FaultTeller(capture: capture, health: storeHealth, logger: configuration.logger)
         let isRestarted = history.restarts > 0
@@ -279,10 +291,14 @@ public final class EventHost {
         sayHowItStarted()
     }
 
-    private static func apply(_ privacy: PrivacyPolicy, to settings: inout CrashCapture.Configuration) {
+    private static func apply(
+        _ privacy: PrivacyPolicy,
+        _ environment: [String: String],
+        to settings: inout CrashCapture.Configuration
+    ) {
         CrashContext.redaction = privacy.redaction
         settings.tellingArguments = ArgumentRedaction(policy: privacy.arguments, redaction: privacy.redaction).redact
-        settings.told = privacy.told(of: ProcessEnvironment.values)
+        settings.told = privacy.told(of: environment)
     }
 
     /// Makes the store, or says why there is none.

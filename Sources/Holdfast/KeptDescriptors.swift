@@ -27,9 +27,11 @@ final class KeptDescriptors {
 
     /// Takes over the table that the environment names, and removes the variable.
     ///
-    /// - Parameter isRestarted: Whether a restart of this very process made the environment.
-    init(isRestarted: Bool) {
-        let text = ProcessEnvironment.values[Self.variable]
+    /// - Parameters:
+    ///   - environment: The environment.
+    ///   - isRestarted: Whether a restart of this very process made it.
+    init(environment: [String: String], isRestarted: Bool) {
+        let text = environment[Self.variable]
         _ = unsafe unsetenv(Self.variable)
         guard isRestarted, let text else {
             inherited = .none

@@ -8,6 +8,8 @@ struct PastFaults {
     private static let seconds: Double = 300
 
     /// In no order.
+    ///
+    /// Only those of the predecessor, after a restart in place: such a start is decided by the environment.
     let all: [PastFault]
     /// Those of the process before a restart in place, which had the same pid.
     let ofPredecessor: [PastFault]
@@ -19,15 +21,21 @@ struct PastFaults {
     /// - Parameters:
     ///   - store: The store.
     ///   - instance: The program instance of this process: others have counts of their own.
-    init(store: ReportStore, instance: ProgramInstance) {
+    ///   - isRestarted: Whether it was restarted in place.
+    init(store: ReportStore, instance: ProgramInstance, isRestarted: Bool) {
         let executable = CrashCapture.executable
+        let name = executable.split(separator: "/").last.map(String.init) ?? executable
         let pid = getpid()
-        let recent = RecentFaults.find(
-            in: store,
-            processName: executable.split(separator: "/").last.map(String.init) ?? executable,
-            executable: executable,
-            withinSeconds: Self.seconds
-        )
+        let recent =
+            isRestarted
+            ? RecentFaults.ofPredecessor(
+                pid: Int(pid),
+                in: store,
+                processName: name,
+                executable: executable,
+                withinSeconds: Self.seconds
+            )
+            : RecentFaults.find(in: store, processName: name, executable: executable, withinSeconds: Self.seconds)
         // A forked child's fault does not end the program. A process that is alive is not a predecessor.
         let own = recent.filter {
             !$0.isForkedChild && $0.instance.mayBe(instance) && !CrashCapture.isAlive(pid: $0.pid)

@@ -209,6 +209,7 @@ final class ReportWriter: Sendable {
     private func run() -> Never {
         // First, and as fast as others run, because a verdict may wait for it.
         prepare()
+        capture.reapMemoryHolder()
         Self.giveWay()
         tellInherited()
         hasToldInherited.store(true, ordering: .releasing)

@@ -1,4 +1,5 @@
 import CrashReports
+import Foundation
 import Glibc
 import TestSupport
 import Testing
@@ -18,6 +19,40 @@ import Testing
             #expect(try agent.statistics().restarts == restarts)
         }
         #expect(try agent.stop() == .exited(0))
+    }
+
+    @Test func `The memory of the process before is freed by another one, which the next process waits for`() throws {
+        let agent = try AgentProcess(AgentProcess.withoutCrashLoops)
+        let pid = agent.process.pid
+        for _ in 1...3 {
+            try agent.connect().send("FAULT wild-pointer\n")
+            try agent.waitForRestart()
+            let holder = try Self.environment(of: pid)["HOLDFAST_MEMORY_HOLDER"].flatMap { pid_t($0) }
+            #expect(try #require(holder) > 0)
+            let deadline = Deadline()
+            while try Self.hasChildren(pid), !deadline.hasPassed { usleep(10_000) }
+            #expect(try !Self.hasChildren(pid), "a process was left behind")
+        }
+        #expect(try agent.stop() == .exited(0))
+    }
+
+    private static func environment(of pid: pid_t) throws -> [Substring: Substring] {
+        let text = String(decoding: try Data(contentsOf: URL(fileURLWithPath: "/proc/\(pid)/environ")), as: UTF8.self)
+        let entries = text.split(separator: "\0").compactMap { entry -> (Substring, Substring)? in
+            let parts = entry.split(separator: "=", maxSplits: 1)
+            return parts.count == 2 ? (parts[0], parts[1]) : nil
+        }
+        return Dictionary(entries) { first, _ in first }
+    }
+
+    /// Whether a process has children, also those that have ended (proc_pid_stat(5): the parent's pid is the fourth field).
+    private static func hasChildren(_ pid: pid_t) throws -> Bool {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc").contains { name in
+            guard Int(name) != nil, let text = try? String(contentsOfFile: "/proc/\(name)/stat", encoding: .utf8) else {
+                return false
+            }
+            return text.split(separator: ")").last?.split(separator: " ").dropFirst().first == "\(pid)"
+        }
     }
 
     @Test func `Restarts in quick succession lose no report, and none its functions' names`() throws {

@@ -55,6 +55,33 @@ import Testing
         #expect(find(within: 7200).count == 5)
     }
 
+    @Test(arguments: [
+        ("7-%.spool", [1.0, 5]), ("7-1.spool", [1, 5, 30]), ("8-%.spool", [1, 5, 30]), ("7-x.spool", [1, 5, 30]),
+        ("7-18446744073709551615.spool", [1, 5, 30]),
+    ])
+    func `After a restart in place nothing older than the process before is looked at`(
+        name: String,
+        ages: [Double]
+    )
+        throws
+    {
+        let began = now.adding(seconds: -10).microsecondsSinceEpoch * 1000
+        for (index, seconds) in [30, 5, 90, 1.0].enumerated() {
+            try store.write(report(secondsAgo: seconds, number: index) { $0.process.pid = 7 })
+        }
+        try Data("no spool".utf8)
+            .write(to: URL(fileURLWithPath: store.spoolPath.appending(name.replacing("%", with: "\(began)")).string))
+        let found = RecentFaults.ofPredecessor(
+            pid: 7,
+            in: store,
+            processName: "agent",
+            executable: "/bin/agent",
+            withinSeconds: 60,
+            now: now
+        )
+        #expect(found.map(\.time) == ages.map { now.adding(seconds: -$0) })
+    }
+
     @Test func `A stall ends nothing, and does not count`() throws {
         try store.write(report(secondsAgo: 2))
         for seconds in [1, 3.0] {

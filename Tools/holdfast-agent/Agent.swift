@@ -60,7 +60,7 @@ final class Agent {
         host.onDrain { [weak self] drain in self?.finish(drain) }
         // A fault at start that restarts the process would do so for ever.
         if host.restarts == 0 {
-            for injection in options.inject {
+            for injection in options.injections {
                 let injector = Injector(injection, on: host.loop)
                 try injector.start()
                 injectors.append(injector)

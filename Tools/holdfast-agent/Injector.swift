@@ -1,4 +1,3 @@
-import ArgumentParser
 import Dispatch
 import FaultInjection
 import Glibc
@@ -7,7 +6,7 @@ import RunLoops
 import SystemPackage
 
 /// A fault that is committed at start, as `--inject` takes it: `FAULT@PLACE[:COUNT]`.
-struct Injection: ExpressibleByArgument, Sendable {
+struct Injection: Sendable {
     /// Which kind of callout commits it.
     enum Place: String, CaseIterable, Sendable {
         case source
@@ -24,7 +23,7 @@ struct Injection: ExpressibleByArgument, Sendable {
     let place: Place
     let count: Int
 
-    init?(argument: String) {
+    init?(_ argument: String) {
         let halves = argument.split(separator: "@", maxSplits: 1)
         guard halves.count == 2, let fault = Fault(rawValue: String(halves[0])) else { return nil }
         let parts = halves[1].split(separator: ":", maxSplits: 1)

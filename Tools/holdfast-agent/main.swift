@@ -1,9 +1,13 @@
-import ArgumentParser
+import CommandOptions
+import Glibc
+import SystemPackage
 
-// Not `ParsableCommand.main()`: code at the top is the main actor's, as the host and its loop are.
-let agent = HoldfastAgent.parseOrExit()
 do {
-    try agent.serve()
+    try HoldfastAgent(CommandLine.arguments.dropFirst()).run()
+} catch let error as UsageError {
+    say("Error: \(error.text)\n'holdfast-agent --help' says more", to: .standardError)
+    exit(EX_USAGE)
 } catch {
-    HoldfastAgent.exit(withError: error)
+    say("Error: \(error)", to: .standardError)
+    exit(EXIT_FAILURE)
 }

@@ -1,3 +1,4 @@
+internal import CommandOptions
 internal import Glibc
 internal import LinuxSystem
 internal import ProcessSupervisor

@@ -55,6 +55,9 @@ size_t hf_async_append_number(char *text, size_t size, size_t length, uint64_t n
 /// from a signal handler.
 void hf_async_find_mapping(uint64_t address, HFMapping *nearest);
 
+/// Unmaps what is mapped to be shared with other processes. For a process that runs nothing else any more.
+void hf_async_unmap_shared(void);
+
 /// Copies the name of a process, as in /proc/PID/comm; "" if it cannot be had. Safe to call from a signal handler.
 void hf_async_name_process(int32_t pid, char *name, size_t size);
 

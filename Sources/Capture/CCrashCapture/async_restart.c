@@ -1,6 +1,7 @@
 // A fresh process in the place of this one: same pid, same arguments, kept descriptors, and no signal lost in between.
 
 #include "async_restart.h"
+#include "async_old_memory.h"
 #include "async_sample.h"
 #include "async_signals.h"
 #include "async_spool.h"
@@ -136,6 +137,7 @@ void hf_async_restart(void) {
         HF_SYSCALL2(SYS_prctl, PR_SET_PDEATHSIG, hf_capture_state.parent_death_signal);
     }
     hf_async_check_spool();
+    hf_async_leave_memory(plan);
     // Before execve(2): what comes after it is the next process.
     __atomic_store_n(&configuration->spool->end, HF_END_RESTARTED, __ATOMIC_RELAXED);
     if (is_complete_program(configuration->executable)) {
@@ -145,6 +147,7 @@ void hf_async_restart(void) {
         HF_SYSCALL3(SYS_execve, configuration->fallback_executable, configuration->arguments, plan->environment);
     }
     __atomic_store_n(&configuration->spool->end, HF_END_NONE, __ATOMIC_RELAXED);
+    hf_async_keep_memory();
     hf_async_continue_sampling();
     take_back(faults);
     hf_async_unhold_signals();

@@ -15,6 +15,8 @@ enum {
     maximum_maps_bytes = 512 * 1024,
     /// One line at a time; the rest of a longer path is dropped.
     line_size = 256,
+    /// The fourth of the permissions.
+    shared = 1 << 3,
 };
 
 /// One line of /proc/PID/maps (proc_pid_maps(5)).
@@ -61,8 +63,55 @@ static void take(HFMapping *mapping, const HFMapsLine *line) {
     hf_async_append(mapping->name, sizeof mapping->name, 0, line->name);
 }
 
+/// Has a function look at the mappings one after the other until it returns true; returns whether all were read, or it did.
+static bool look_at_mappings(bool look(void *context, const char *line), void *context) {
+    long descriptor = hf_async_open(AT_FDCWD, "/proc/self/maps");
+    if (descriptor < 0) {
+        return false;
+    }
+    char buffer[1024];
+    char line[line_size];
+    size_t length = 0;
+    long total = 0;
+    bool found = false;
+    while (!found && total < maximum_maps_bytes) {
+        long count = HF_SYSCALL3(SYS_read, descriptor, buffer, sizeof buffer);
+        if (count == -EINTR) {
+            continue;
+        }
+        if (count <= 0) {
+            found = count == 0;
+            break;
+        }
+        total += count;
+        for (long i = 0; i < count && !found; i += 1) {
+            if (buffer[i] != '\n') {
+                if (length + 1 < sizeof line) {
+                    line[length] = buffer[i];
+                    length += 1;
+                }
+                continue;
+            }
+            line[length] = 0;
+            length = 0;
+            found = look(context, line);
+        }
+    }
+    HF_SYSCALL1(SYS_close, descriptor);
+    return found;
+}
+
+/// Where an address is looked for.
+typedef struct HFAddressSearch {
+    uint64_t address;
+    HFMapping *nearest;
+} HFAddressSearch;
+
 /// Takes a line; true if the address is not above it, so that the lines after it do not matter.
-static bool look_at(HFMapping *nearest, const char *text, uint64_t address) {
+static bool look_for_address(void *context, const char *text) {
+    const HFAddressSearch *search = context;
+    HFMapping *nearest = search->nearest;
+    uint64_t address = search->address;
     HFMapsLine line = parse(text);
     if (line.end <= line.start) {
         return false;
@@ -83,44 +132,22 @@ void hf_async_find_mapping(uint64_t address, HFMapping *nearest) {
     nearest->end = 0;
     nearest->permissions = 0;
     nearest->name[0] = 0;
-    long descriptor = hf_async_open(AT_FDCWD, "/proc/self/maps");
-    if (descriptor < 0) {
-        return;
-    }
-    char buffer[1024];
-    char line[line_size];
-    size_t length = 0;
-    long total = 0;
-    bool found = false;
-    while (!found && total < maximum_maps_bytes) {
-        long count = HF_SYSCALL3(SYS_read, descriptor, buffer, sizeof buffer);
-        if (count == -EINTR) {
-            continue;
-        }
-        if (count <= 0) {
-            // All lines lie below the address.
-            found = count == 0;
-            break;
-        }
-        total += count;
-        for (long i = 0; i < count && !found; i += 1) {
-            if (buffer[i] != '\n') {
-                if (length + 1 < sizeof line) {
-                    line[length] = buffer[i];
-                    length += 1;
-                }
-                continue;
-            }
-            line[length] = 0;
-            length = 0;
-            found = look_at(nearest, line, address);
-        }
-    }
-    HF_SYSCALL1(SYS_close, descriptor);
-    if (!found) {
+    HFAddressSearch search = {address, nearest};
+    if (!look_at_mappings(look_for_address, &search)) {
         nearest->end = 0;
     }
 }
+
+static bool unmap_if_shared(void *context, const char *text) {
+    (void)context;
+    HFMapsLine line = parse(text);
+    if (line.end > line.start && (line.permissions & shared) != 0) {
+        HF_SYSCALL2(SYS_munmap, line.start, line.end - line.start);
+    }
+    return false;
+}
+
+void hf_async_unmap_shared(void) { look_at_mappings(unmap_if_shared, NULL); }
 
 // MARK: A process
 

@@ -18,7 +18,7 @@ enum SpoolDigest {
         let context = read(Int(header.context_offset), RecordView<HFContextArea>.size)
         var taken: UInt32 = 0
         let slotOffset = bytes.count
-        for offset in (0..<count).map({ Int(header.slot_offset) + $0 * size }) {
+        for offset in (0..<count).map({ Int(header.slot_offset) + $0 * size }) where taken < header.fault_count {
             // The state, which is zero while the slot is free.
             guard read(offset, MemoryLayout<UInt32>.size).contains(where: { $0 != 0 }) else { continue }
             let slot = read(offset, size)
@@ -32,10 +32,13 @@ enum SpoolDigest {
         set(\.slot_count, taken, in: &bytes)
         set(\.context_offset, UInt32(hasContext ? bytes.count : 0), in: &bytes)
         set(\.context_size, UInt32(hasContext ? context.count : 0), in: &bytes)
-        for field in [\HFSpoolHeader.image_count, \.snapshot_count, \.memory_count] { set(field, 0, in: &bytes) }
+        set(\.image_count, 0, in: &bytes)
+        set(\.snapshot_count, 0, in: &bytes)
+        set(\.memory_count, 0, in: &bytes)
         return hasContext ? bytes + context : bytes
     }
 
+    @inline(__always)
     private static func set(_ field: KeyPath<HFSpoolHeader, UInt32>, _ value: UInt32, in bytes: inout [UInt8]) {
         let offset = RecordView<HFSpoolHeader>.offset(of: field)
         unsafe bytes.withUnsafeMutableBytes { unsafe $0.storeBytes(of: value, toByteOffset: offset, as: UInt32.self) }

@@ -63,14 +63,48 @@ package enum RecentFaults {
     ) -> [RecentFault] {
         let start = now.adding(seconds: -seconds)
         guard limit > 0, start <= now else { return [] }
-        let search = Search(name: processName, executable: executable, times: start...now, limit: limit)
+        return faults(Search(name: processName, executable: executable, times: start...now, limit: limit), in: store)
+    }
+
+    /// Finds those of the process before a restart in place, and may find older ones.
+    ///
+    /// Opens what that process left, and nothing older, for clients wait meanwhile: five reports of others took 5 ms of such a restart's
+    /// 18. Blocks on files.
+    ///
+    /// - Parameters:
+    ///   - pid: Its pid.
+    ///   - store: The store.
+    ///   - processName: The name of the process.
+    ///   - executable: The path of its executable.
+    ///   - seconds: How far back to look, if its spool file is gone.
+    ///   - now: The present; what is later is left out.
+    /// - Returns: The newest first.
+    package static func ofPredecessor(
+        pid: Int,
+        in store: ReportStore,
+        processName: String,
+        executable: String,
+        withinSeconds seconds: Double,
+        now: Timestamp = .now
+    ) -> [RecentFault] {
+        let earliest = now.adding(seconds: -seconds)
+        guard earliest <= now else { return [] }
+        var search = Search(name: processName, executable: executable, times: earliest...now, limit: 64, pid: pid)
+        if let folder = search.spoolFolder(of: store), let last = search.spoolNames(in: folder).first {
+            let began = Timestamp(microsecondsSinceEpoch: Int64(last.start / 1000))
+            if search.times.contains(began) { search.times = began...now }
+        }
+        return faults(search, in: store)
+    }
+
+    private static func faults(_ search: Search, in store: ReportStore) -> [RecentFault] {
         var found: [Key: RecentFault] = [:]
         for fault in search.reports(in: store) { found[Key(fault)] = fault }
         // A record may have a report already, if the process ended before it was free.
         for fault in search.records(in: store) where found[Key(fault)] == nil {
             found[Key(fault)] = fault
         }
-        return Array(found.values.sorted { $0.time > $1.time }.prefix(limit))
+        return Array(found.values.sorted { $0.time > $1.time }.prefix(search.limit))
     }
 
     private struct Key: Hashable {
@@ -90,6 +124,8 @@ package enum RecentFaults {
         var executable: String
         var times: ClosedRange<Timestamp>
         var limit: Int
+        /// Whose spool file is read; nil for those of all processes.
+        var pid: Int?
 
         func reports(in store: ReportStore) -> [RecentFault] {
             guard let directory = try? store.openReports(), let listing = try? FolderListing(directory) else {
@@ -110,18 +146,28 @@ package enum RecentFaults {
             return found
         }
 
-        func records(in store: ReportStore) -> [RecentFault] {
-            guard let directory = try? FileDirectory(at: store.spoolPath), isOwn(directory.descriptor),
-                let names = try? directory.names()
-            else { return [] }
-            // `PID-START.spool`: those that began last are the likeliest to have what nobody has seen.
-            let files = names.compactMap { name -> (start: UInt64, name: String)? in
-                guard name.hasSuffix(".spool") else { return nil }
-                return name.dropLast(6).split(separator: "-").last.flatMap { UInt64($0) }.map { ($0, name) }
+        /// The folder of spool files; nil if there is none, or it is another user's.
+        func spoolFolder(of store: ReportStore) -> FileDirectory? {
+            guard let directory = try? FileDirectory(at: store.spoolPath), isOwn(directory.descriptor) else {
+                return nil
             }
+            return directory
+        }
+
+        /// The spool files in it.
+        ///
+        /// Those that began last come first: they are the likeliest to have what nobody has seen.
+        func spoolNames(in directory: borrowing FileDirectory) -> [SpoolName] {
+            let names = ((try? directory.names()) ?? []).compactMap(SpoolName.init)
+            return names.filter { pid == nil || $0.pid == pid }.sorted { $0.start > $1.start }
+        }
+
+        func records(in store: ReportStore) -> [RecentFault] {
+            guard let directory = spoolFolder(of: store) else { return [] }
+            let files = spoolNames(in: directory)
             var found: [RecentFault] = []
-            for (_, name) in files.sorted(by: { $0.start > $1.start }).prefix(mostFiles) where found.count < limit {
-                guard let file = try? directory.open(name), isOwn(file),
+            for name in files.prefix(pid == nil ? mostFiles : 1) where found.count < limit {
+                guard let file = try? directory.open(name.text), isOwn(file),
                     let bytes = SpoolDigest.bytes({ file.bytes(at: $0, count: $1) }),
                     let contents = try? SpoolContents(bytes: bytes), contents.process.name == self.name,
                     contents.process.executable == executable
@@ -143,6 +189,22 @@ package enum RecentFaults {
             guard let status = try? FileStatus(of: descriptor) else { return false }
             return status.owner == geteuid() && (status.kind == .regular || status.kind == .directory)
         }
+    }
+}
+
+/// The name of a spool file: `PID-START.spool`, the start in nanoseconds of the epoch.
+private struct SpoolName {
+    let text: String
+    let pid: Int
+    let start: UInt64
+
+    init?(_ text: String) {
+        guard text.hasSuffix(".spool") else { return nil }
+        let parts = text.dropLast(6).split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 2, let pid = Int(parts[0]), let start = UInt64(parts[1]) else { return nil }
+        self.text = text
+        self.pid = pid
+        self.start = start
     }
 }
 

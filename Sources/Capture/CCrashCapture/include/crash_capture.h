@@ -95,6 +95,15 @@ typedef struct HFRestartPlan {
 /// Returns the former plan, which no handler reads any more, or NULL. Safe to call from a signal handler.
 const HFRestartPlan *_Nullable hf_async_exchange_restart_plan(const HFRestartPlan *_Nonnull plan);
 
+/// The variable of a plan's environment in whose digits a restart notes which process holds the memory of this one until it is freed.
+#define HF_MEMORY_HOLDER_VARIABLE "HOLDFAST_MEMORY_HOLDER"
+
+/// Sets that process, as the environment has it.
+void hf_capture_set_memory_holder(int32_t pid);
+
+/// Waits for its end, if there is one; it takes as long as to free the memory.
+void hf_capture_reap_memory_holder(void);
+
 /// Changes what is done when no verdict comes: HF_VERDICT_RESTART or HF_VERDICT_TERMINATE.
 void hf_capture_set_verdict_without_decision(uint32_t verdict);
 

@@ -74,7 +74,7 @@ package struct RestartHistory: Sendable, Hashable {
         heldSignals = environment[Self.heldKey].flatMap { UInt64($0, radix: 16) } ?? 0
         restarts = Self.count(environment[Self.restartsKey])
         earlyRestarts = Self.count(environment[Self.earlyKey])
-        reason = [.fault, .planned, .requested].first { "\($0)" == environment[Self.reasonKey] } ?? .none
+        reason = [.fault, .planned, .requested].first { $0.word == environment[Self.reasonKey] } ?? .none
         faults = environment[Self.faultsKey].map(PastFault.faults(in:)) ?? []
         lastPhase = environment[Self.phaseKey].flatMap(ProcessPhase.init)
         answeredRestarts = min(Self.count(environment[Self.answeredKey]), earlyRestarts)
@@ -130,7 +130,7 @@ package struct RestartHistory: Sendable, Hashable {
         environment.append("\(Self.heldKey)=\(String(holding, radix: 16))")
         environment.append("\(Self.restartsKey)=\(restarts + 1)")
         environment.append("\(Self.earlyKey)=\(early)")
-        environment.append("\(Self.reasonKey)=\(reason)")
+        environment.append("\(Self.reasonKey)=\(reason.word)")
         environment.append("\(Self.phaseKey)=\(phase.rawValue)")
         if early > 0, answeredRestarts > 0 {
             environment.append("\(Self.answeredKey)=\(min(answeredRestarts, early))")

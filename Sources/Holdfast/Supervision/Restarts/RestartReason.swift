@@ -8,4 +8,14 @@ public enum RestartReason: Sendable, Hashable {
     case planned
     /// The program asked for it.
     case requested
+
+    /// Its name in the environment: interpolation would reflect on it, which takes 0.2 ms of a start the first time.
+    var word: String {
+        switch self {
+        case .none: "none"
+        case .fault: "fault"
+        case .planned: "planned"
+        case .requested: "requested"
+        }
+    }
 }

@@ -305,6 +305,9 @@ typedef struct HFSpoolHeader {
     uint64_t limit_check;
 } HFSpoolHeader;
 
+/// The arguments: Swift takes the array for a tuple of so many bytes, whose type it makes at run time.
+static inline void *_Nonnull hf_spool_arguments(HFSpoolHeader *_Nonnull header) { return header->arguments; }
+
 #define HF_SPOOL_MAGIC "HFSPOOL"
 #define HF_LIMIT_CHECK 0x73696d696c5f6668u
 

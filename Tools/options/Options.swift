@@ -1,12 +1,17 @@
 /// A command line that is not understood: what is wrong, and what was meant.
-struct UsageError: Error {
-    let text: String
+package struct UsageError: Error {
+    package let text: String
+
+    package init(text: String) { self.text = text }
 }
 
-/// The options of a command, read by hand: swift-argument-parser needs Foundation, which would be most of this program.
-struct Options {
+/// The options of a command, read by hand.
+///
+/// swift-argument-parser needs Foundation, which would be most of `holdfast`. It takes 1.7 ms of each start of the agent, which
+/// would be a third: it looks for conformances at run time, and each look goes over all libraries.
+package struct Options {
     /// An option, with or without a value.
-    struct Option {
+    package struct Option {
         let name: String
         /// What the value is called in the help; nil for an option without one.
         let value: String?
@@ -15,16 +20,18 @@ struct Options {
         let take: (String) throws(UsageError) -> Void
     }
 
-    private(set) var options: [Option] = []
+    private var options: [Option] = []
 
     /// The names of those that were given.
-    final class Given {
-        var names: Set<String> = []
+    package final class Given {
+        package fileprivate(set) var names: Set<String> = []
     }
 
-    let given = Given()
+    package let given = Given()
 
-    mutating func add(
+    package init() {}
+
+    package mutating func add(
         _ name: String,
         _ value: String? = nil,
         _ help: String,
@@ -34,7 +41,7 @@ struct Options {
     }
 
     /// Adds an option whose value is read by a function.
-    mutating func add<Value>(
+    package mutating func add<Value>(
         _ name: String,
         _ value: String,
         _ help: String,
@@ -55,7 +62,7 @@ struct Options {
     /// - Parameter arguments: The arguments.
     /// - Returns: What is left.
     /// - Throws: `UsageError`.
-    func read(_ arguments: ArraySlice<String>) throws(UsageError) -> ArraySlice<String> {
+    package func read(_ arguments: ArraySlice<String>) throws(UsageError) -> ArraySlice<String> {
         var rest = arguments
         while let argument = rest.first, argument.hasPrefix("-"), argument != "-" {
             rest = rest.dropFirst()
@@ -94,7 +101,7 @@ struct Options {
     /// - Parameter arguments: The arguments.
     /// - Returns: The others.
     /// - Throws: `UsageError`.
-    func readAll(_ arguments: ArraySlice<String>) throws(UsageError) -> [String] {
+    package func readAll(_ arguments: ArraySlice<String>) throws(UsageError) -> [String] {
         var others: [String] = []
         var rest = try read(arguments)
         while let first = rest.first {
@@ -110,7 +117,7 @@ struct Options {
     }
 
     /// The name that is most like another one, if one is.
-    static func nearest(_ name: String, among names: [String]) -> String? {
+    package static func nearest(_ name: String, among names: [String]) -> String? {
         let best = names.map { ($0, distance(name, $0)) }.min { $0.1 < $1.1 }
         guard let best, best.1 <= max(2, name.count / 3) else { return nil }
         return best.0
@@ -133,7 +140,7 @@ struct Options {
     }
 
     /// The options for people, a line each.
-    var help: String {
+    package var help: String {
         let names = options.map { $0.name + ($0.value.map { " \($0)" } ?? "") }
         let width = (names.map(\.count).max() ?? 0) + 2
         return zip(names, options).map { name, option in
