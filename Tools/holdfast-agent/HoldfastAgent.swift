@@ -38,7 +38,7 @@ final class HoldfastAgent {
     /// - Throws: `UsageError`.
     init(_ arguments: ArraySlice<String>) throws(UsageError) {
         let options = options()
-        guard try options.readAll(arguments).isEmpty else {
+        guard try options.readAll(arguments.first == "-h" ? ["--help"] : arguments).isEmpty else {
             throw UsageError(text: "holdfast-agent takes options only, each beginning with --")
         }
     }
