@@ -283,7 +283,7 @@ package final class CrashCapture: Sendable {
     package static var standbyExitStatus: CInt { HF_STANDBY_EXIT_STATUS }
 
     /// The variable by which a process that was restarted in place learns who holds the memory of the one before.
-    package static var memoryHolderVariable: String { HF_MEMORY_HOLDER_VARIABLE }
+    package static let memoryHolderVariable = "HOLDFAST_MEMORY_HOLDER"
 
     /// Takes the value of that variable.
     package func setMemoryHolder(_ pid: CInt) { hf_capture_set_memory_holder(pid) }
@@ -296,12 +296,15 @@ package final class CrashCapture: Sendable {
     /// One thread at a time.
     ///
     /// - Parameters:
-    ///   - environment: The whole environment, as `key=value`.
+    ///   - environment: The whole environment but `memoryHolderVariable`, as `key=value`.
     ///   - table: The table of the descriptors that stay open (`KeptTable`), which the environment names; nil for none.
     package func prepareRestart(environment: [[UInt8]], keptTable table: CInt?) {
+        let name = "\(Self.memoryHolderVariable)="
+        let list = unsafe CStringList.make(environment + [Array("\(name)0000000000".utf8)])
+        guard let last = unsafe list[environment.count] else { return }
         let plan = UnsafeMutablePointer<HFRestartPlan>.allocate(capacity: 1)
         unsafe plan.initialize(
-            to: HFRestartPlan(environment: CStringList.make(environment), kept_table: table ?? -1)
+            to: HFRestartPlan(environment: list, kept_table: table ?? -1, memory_holder: last + name.utf8.count)
         )
         guard let before = unsafe hf_async_exchange_restart_plan(plan) else { return }
         unsafe CStringList.free(before.pointee.environment)

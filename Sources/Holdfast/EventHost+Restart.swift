@@ -79,7 +79,9 @@ extension EventHost {
     func prepareRestart(isHealthy: Bool, reason: RestartReason = .fault) {
         self.isHealthy = isHealthy
         offerStandby()
-        var environment = ProcessEnvironment.entries.filter { !Self.isOwn($0) }
+        var environment = ProcessEnvironment.entries.filter { entry in
+            !Self.carriedPrefixes.contains { entry.starts(with: $0) }
+        }
         let history = history.environmentForRestart(
             base: [],
             phase: phase,
@@ -93,23 +95,14 @@ extension EventHost {
         if let entry = storePlace.entry { environment.append(entry) }
         if let table = kept.tableDescriptor { environment.append(Array("\(KeptDescriptors.variable)=\(table)".utf8)) }
         if let spool = capture.inheritedSpool { environment.append(Array("\(Self.spoolVariable)=\(spool)".utf8)) }
-        // The restart writes over the digits.
-        environment.append(Array("\(CrashCapture.memoryHolderVariable)=0000000000".utf8))
         capture.prepareRestart(environment: environment, keptTable: kept.tableDescriptor)
     }
 
-    private static let ownVariables =
-        (RestartHistory.variables + [
-            KeptDescriptors.variable, StorePlace.variable, spoolVariable, CrashCapture.memoryHolderVariable,
-        ]).map {
-            Array("\($0)=".utf8)
-        }
-
-    /// Whether an entry of the environment is one that a restart makes anew.
-    private static func isOwn(_ entry: [UInt8]) -> Bool {
-        // All of them begin so, and hardly anything else does.
-        entry.first == UInt8(ascii: "H") && ownVariables.contains { entry.starts(with: $0) }
-    }
+    /// What a restart makes anew for the next process, and what that takes out of its environment.
+    static let carriedVariables =
+        RestartHistory.variables
+        + [KeptDescriptors.variable, StorePlace.variable, spoolVariable, CrashCapture.memoryHolderVariable]
+    private static let carriedPrefixes = carriedVariables.map { Array("\($0)=".utf8) }
 
     /// Logs what went wrong in the hand-over to this process.
     func logHandOver() {

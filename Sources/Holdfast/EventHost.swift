@@ -149,13 +149,7 @@ public final class EventHost {
         StandbyRole.anotherServes.store(anotherServes, ordering: .relaxed)
         // A child that this process starts inherits the variable, but was not restarted.
         let inherited = Self.takeOverSpool(environment, isRestarted: history.restarts > 0)
-        let variables =
-            RestartHistory.variables
-            + [
-                StorePlace.variable, Self.spoolVariable, StandbyRole.predecessorVariable,
-                CrashCapture.memoryHolderVariable,
-            ]
-        for variable in variables { _ = unsafe unsetenv(variable) }
+        for variable in Self.carriedVariables + [StandbyRole.predecessorVariable] { _ = unsafe unsetenv(variable) }
         storePlace = StorePlace(
             configuration.store.map { FilePath($0) },
             environment: environment,

@@ -25,14 +25,13 @@ final class KeptDescriptors {
     /// Under how many names each descriptor is kept.
     private var uses: [CInt: Int] = [:]
 
-    /// Takes over the table that the environment names, and removes the variable.
+    /// Takes over the table that the environment names.
     ///
     /// - Parameters:
     ///   - environment: The environment.
     ///   - isRestarted: Whether a restart of this very process made it.
     init(environment: [String: String], isRestarted: Bool) {
         let text = environment[Self.variable]
-        _ = unsafe unsetenv(Self.variable)
         guard isRestarted, let text else {
             inherited = .none
             isDamaged = false

@@ -10,12 +10,9 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <sched.h>
 #include <stddef.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 /// Of one restart, as no two are under way (hf_async_begin_restart).
 static struct {
@@ -35,10 +32,16 @@ static _Atomic int32_t left;
 
 void hf_capture_set_memory_holder(int32_t pid) { atomic_store_explicit(&left, pid, memory_order_relaxed); }
 
+/// It sends no signal when it ends, and only those who ask for such children see it (waitpid(2), __WCLONE).
+static void await_end(long pid) {
+    while (HF_SYSCALL4(SYS_wait4, pid, 0, __WCLONE, 0) == -EINTR) {
+    }
+}
+
 void hf_capture_reap_memory_holder(void) {
     int32_t pid = atomic_load_explicit(&left, memory_order_relaxed);
-    // It sends no signal when it ends, and only those who ask for such children see it (waitpid(2), __WCLONE).
-    if (pid > 0 && HF_SYSCALL4(SYS_wait4, pid, 0, __WCLONE, 0) != -EINTR) {
+    if (pid > 0) {
+        await_end(pid);
         atomic_store_explicit(&left, 0, memory_order_relaxed);
     }
 }
@@ -56,7 +59,7 @@ static _Noreturn void hold(void) {
     bool let_go = HF_SYSCALL3(SYS_close_range, keeps + 1, UINT_MAX, 0) == 0 &&
                   (keeps == 0 || HF_SYSCALL3(SYS_close_range, 0, keeps - 1, 0) == 0);
     atomic_store_explicit(&holder.has_let_go, 1, memory_order_release);
-    HF_SYSCALL4(SYS_futex, &holder.has_let_go, FUTEX_WAKE_PRIVATE, 1, 0);
+    hf_async_wake_one(&holder.has_let_go);
     char byte;
     // All signals are blocked. Nobody writes: this ends when the other end is closed.
     if (let_go && HF_SYSCALL3(SYS_read, keeps, &byte, sizeof byte) == 0 &&
@@ -89,22 +92,6 @@ static long make_process(void) {
 
 // MARK: This process
 
-/// The value of a variable in an environment, to be written; NULL if it is not there.
-static char *value_of(const char *name, char *const *environment) {
-    for (; *environment != NULL; environment += 1) {
-        const char *rest = name;
-        char *entry = *environment;
-        while (*rest != 0 && *rest == *entry) {
-            rest += 1;
-            entry += 1;
-        }
-        if (*rest == 0 && *entry == '=') {
-            return entry + 1;
-        }
-    }
-    return NULL;
-}
-
 /// Writes a number over the digits that are there.
 static void write_number(char *digits, uint32_t number) {
     size_t count = 0;
@@ -118,10 +105,7 @@ static void write_number(char *digits, uint32_t number) {
 
 void hf_async_leave_memory(const HFRestartPlan *plan) {
     holder.pid = 0;
-    char *digits = value_of(HF_MEMORY_HOLDER_VARIABLE, plan->environment);
-    if (digits == NULL) {
-        return;
-    }
+    char *digits = plan->memory_holder;
     int32_t before = atomic_load_explicit(&left, memory_order_relaxed);
     write_number(digits, (uint32_t)before);
     // The next process waits for one of them.
@@ -146,22 +130,20 @@ void hf_async_leave_memory(const HFRestartPlan *plan) {
     }
     write_number(digits, (uint32_t)holder.pid);
     // Takes 0.1 ms. If there is no processor for it, the next process may have to wait until a connection that it closes is closed.
-    struct timespec limit = {.tv_nsec = 20 * 1000 * 1000};
+    uint64_t limit = hf_async_monotonic_nanoseconds() + 20 * 1000 * 1000;
     while (atomic_load_explicit(&holder.has_let_go, memory_order_acquire) == 0 &&
-           HF_SYSCALL4(SYS_futex, &holder.has_let_go, FUTEX_WAIT_PRIVATE, 0, &limit) != -ETIMEDOUT) {
+           hf_async_sleep_while(&holder.has_let_go, 0, limit)) {
     }
 }
 
 void hf_async_keep_memory(void) {
     atomic_store_explicit(&holder.has_failed, true, memory_order_release);
-    for (int i = 0; i < 2; i += 1) {
-        if (holder.pid != 0) {
-            HF_SYSCALL1(SYS_close, holder.pipe[i]);
-        }
+    if (holder.pid != 0) {
+        HF_SYSCALL1(SYS_close, holder.pipe[0]);
+        HF_SYSCALL1(SYS_close, holder.pipe[1]);
     }
     if (holder.pid > 0) {
-        while (HF_SYSCALL4(SYS_wait4, holder.pid, 0, __WCLONE, 0) == -EINTR) {
-        }
+        await_end(holder.pid);
     }
     holder.pid = 0;
 }

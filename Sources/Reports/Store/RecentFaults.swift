@@ -89,21 +89,25 @@ package enum RecentFaults {
     ) -> [RecentFault] {
         let earliest = now.adding(seconds: -seconds)
         guard earliest <= now else { return [] }
-        var search = Search(name: processName, executable: executable, times: earliest...now, limit: 64, pid: pid)
-        if let folder = search.spoolFolder(of: store), let last = search.spoolNames(in: folder).first {
-            let began = Timestamp(microsecondsSinceEpoch: Int64(last.start / 1000))
-            if search.times.contains(began) { search.times = began...now }
-        }
-        return faults(search, in: store)
+        return faults(
+            Search(name: processName, executable: executable, times: earliest...now, limit: 64, pid: pid),
+            in: store
+        )
     }
 
     private static func faults(_ search: Search, in store: ReportStore) -> [RecentFault] {
+        var search = search
+        var records: [RecentFault] = []
+        // Before the reports: a record that becomes one meanwhile is found twice, and not missed.
+        if let folder = search.spoolFolder(of: store) {
+            let names = search.spoolNames(in: folder)
+            if search.pid != nil, let last = names.first { search.begin(at: last) }
+            records = search.records(in: folder, names)
+        }
         var found: [Key: RecentFault] = [:]
         for fault in search.reports(in: store) { found[Key(fault)] = fault }
         // A record may have a report already, if the process ended before it was free.
-        for fault in search.records(in: store) where found[Key(fault)] == nil {
-            found[Key(fault)] = fault
-        }
+        for fault in records where found[Key(fault)] == nil { found[Key(fault)] = fault }
         return Array(found.values.sorted { $0.time > $1.time }.prefix(search.limit))
     }
 
@@ -162,9 +166,13 @@ package enum RecentFaults {
             return names.filter { pid == nil || $0.pid == pid }.sorted { $0.start > $1.start }
         }
 
-        func records(in store: ReportStore) -> [RecentFault] {
-            guard let directory = spoolFolder(of: store) else { return [] }
-            let files = spoolNames(in: directory)
+        /// Looks at nothing from before a process began, if that was in the time that is looked at.
+        mutating func begin(at spool: SpoolName) {
+            let start = Timestamp(microsecondsSinceEpoch: Int64(spool.start / 1000))
+            if times.contains(start) { times = start...times.upperBound }
+        }
+
+        func records(in directory: borrowing FileDirectory, _ files: [SpoolName]) -> [RecentFault] {
             var found: [RecentFault] = []
             for name in files.prefix(pid == nil ? mostFiles : 1) where found.count < limit {
                 guard let file = try? directory.open(name.text), isOwn(file),

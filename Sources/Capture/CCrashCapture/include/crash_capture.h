@@ -88,6 +88,8 @@ typedef struct HFRestartPlan {
     char *_Nullable const *_Nonnull environment;
     /// The table of the descriptors that stay open (kept_table.h), -1 for none.
     int kept_table;
+    /// The digits in `environment` over which a restart writes the process that holds the memory of this one until it is freed.
+    char *_Nonnull memory_holder;
 } HFRestartPlan;
 
 /// Replaces the plan of a restart.
@@ -95,10 +97,7 @@ typedef struct HFRestartPlan {
 /// Returns the former plan, which no handler reads any more, or NULL. Safe to call from a signal handler.
 const HFRestartPlan *_Nullable hf_async_exchange_restart_plan(const HFRestartPlan *_Nonnull plan);
 
-/// The variable of a plan's environment in whose digits a restart notes which process holds the memory of this one until it is freed.
-#define HF_MEMORY_HOLDER_VARIABLE "HOLDFAST_MEMORY_HOLDER"
-
-/// Sets that process, as the environment has it.
+/// Sets the process that holds the memory of the one before this one, as the environment has it.
 void hf_capture_set_memory_holder(int32_t pid);
 
 /// Waits for its end, if there is one; it takes as long as to free the memory.
