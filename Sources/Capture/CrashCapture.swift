@@ -1,4 +1,5 @@
 internal import CCrashCapture
+internal import CRecordLayout
 internal import CRecoveryPoint
 internal import Glibc
 internal import SystemPackage

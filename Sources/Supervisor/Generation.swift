@@ -26,13 +26,6 @@ final class Generation {
         case over
     }
 
-    /// Another one, as long as it is there.
-    private struct Weak {
-        private(set) weak var value: Generation?
-
-        init(_ value: Generation) { self.value = value }
-    }
-
     /// What happened to it.
     enum Event {
         case ready
@@ -57,12 +50,11 @@ final class Generation {
     private(set) var state = State.starting
     /// Whether Holdfast is inside.
     private var hasHoldfast = false
-    /// Its end of the link by which it hears of its successor, and gets what the one before it has kept; -1 for none.
-    private var link: CInt = -1
+    private let link = GenerationLink()
     /// The one that has taken over from it.
     private(set) weak var successor: Generation?
-    /// The one that stands by, with its serial number.
-    private var standby: (generation: Weak, serial: UInt32)?
+    /// Whether it has handed over to the one that stood by, from its fault handler or when it was quiet.
+    private var hasHandedOver = false
     /// Whether it was ready once.
     private(set) var wasReady = false
     /// Whether it stood by once.
@@ -247,11 +239,7 @@ final class Generation {
         default: break
         }
         if message.says(Self.linkMessage), sender.pid == pid, left.count == 1 {
-            closeLink()
-            link = left.removeFirst()
-            // After a restart in place it does not know any more.
-            tellSuccessor()
-            tellStandby()
+            link.open(left.removeFirst())
             tell(self, .linked)
         }
         if message.says(Self.standbyMessage), isStandby, state == .starting {
@@ -373,7 +361,7 @@ final class Generation {
     /// connections on which it has read nothing yet. What it keeps it sends to its successor, and ends by itself.
     func retire(for successor: Generation) {
         self.successor = successor
-        tellSuccessor()
+        link.setSuccessor(successor.link)
         let reason = Self.reason(successor)
         guard isRunning, hasHoldfast, child.askToRest() else { return stop(because: reason) }
         // It says when it does. One whose main loop is busy does not.
@@ -393,34 +381,29 @@ final class Generation {
     }
 
     /// Whether it may send something to its successor.
-    var mayHandOver: Bool { isRunning && link >= 0 }
+    var mayHandOver: Bool { isRunning && link.isOpen }
 
     private static func reason(_ successor: Generation) -> String { "process \(successor.pid) has taken over" }
 
-    private func tellSuccessor() {
-        guard link >= 0, let other = successor?.link, other >= 0 else { return }
-        // A link without room is one that nobody reads.
-        try? PacketSocket.send(Array("SUCCESSOR".utf8), [], descriptors: [other], to: link)
-    }
-
-    /// Tells it of a process that stands by: with Holdfast inside its fault handler hands over to that one what it keeps.
+    /// Tells it of a process that stands by.
     ///
     /// - Parameters:
     ///   - standby: The process.
     ///   - serial: Which one it is.
-    func offer(_ standby: Generation, serial: UInt32) {
-        self.standby = (Weak(standby), serial)
-        tellStandby()
-    }
+    func offer(_ standby: Generation, serial: UInt32) { link.setStandby(standby.link, serial: serial) }
 
-    private func tellStandby() {
-        guard link >= 0, let standby, let other = standby.generation.value?.link, other >= 0 else { return }
-        try? PacketSocket.send(Array("STANDBY \(standby.serial)".utf8), [], descriptors: [other], to: link)
-    }
-
-    private func closeLink() {
-        if link >= 0 { _ = close(link) }
-        link = -1
+    /// Notes that it has had the one that stood by serve, and is about to end by itself: it gets the program's time for its last requests.
+    func noteHandOver(to successor: Generation) {
+        guard isRunning else { return }
+        hasHandedOver = true
+        // What looks whether it serves would find that it does not.
+        pause()
+        guard stopTimer == nil else { return }
+        let reason = Self.reason(successor)
+        stopTimer = timer("is to have ended", after: program.stopTimeout) { generation in
+            if generation.order == nil { generation.order = .stop(by: reason) }
+            generation.killNow()
+        }
     }
 
     /// Passes a signal on.
@@ -496,6 +479,7 @@ final class Generation {
             dumpedCore: event.code == CLD_DUMPED,
             startFailure: child.failure,
             order: order,
+            hasHandedOver: hasHandedOver,
             threads: threads,
             passedOn: passedOn,
             wasKilledByUs: wasKilled,
@@ -518,7 +502,7 @@ final class Generation {
         stopTimer = nil
         prober?.end()
         notify?.close()
-        closeLink()
+        link.close()
         let hasGroup = child.hasGroup
         state = hasGroup ? .clearing : .over
         for pid in [child.pid, mainPid] { if let pid { Self.mainPids.remove(pid) } }

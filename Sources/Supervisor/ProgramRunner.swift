@@ -60,13 +60,13 @@ final class ProgramRunner {
     private(set) var state = State.idle {
         didSet {
             guard state != oldValue else { return }
-            if state == .ready { noteLife() }
+            if state == .ready { records.note(current) }
             connections.changed(self)
         }
     }
     /// The process that serves, or is to.
     private(set) var current: Generation? {
-        didSet { noteLife() }
+        didSet { records.note(current) }
     }
     /// The one that is to take over.
     private(set) var successor: Generation?
@@ -92,6 +92,7 @@ final class ProgramRunner {
     /// When the next process is started, in nanoseconds of CLOCK_MONOTONIC.
     private(set) var startsAt: Int64?
 
+    private let records: ProgramRecords
     private let kept: DescriptorStore
     private let backlog: BacklogWait
     private var intention: Intention?
@@ -106,11 +107,12 @@ final class ProgramRunner {
     init(_ program: Program, _ connections: Connections) {
         self.program = program
         self.connections = connections
+        records = ProgramRecords(program, connections.state, terminationLog: connections.terminationLog)
         kept = connections.kept
         backlog = BacklogWait(program, connections.sockets)
         standbyPlace = program.hasStandby ? StandbyPlace() : nil
         count = connections.state?.count(of: program.name) ?? EndCount()
-        reportUnseenEnd()
+        lastVerdict = records.reportUnseenEnd(count)
     }
 
     /// The process that counts.
@@ -217,9 +219,10 @@ final class ProgramRunner {
         let left = program.backOff.healthyAfter - generation.child.age
         let timer = HostRunLoop.Timer(label: "\(program.name) counts as healthy", after: max(.zero, left)) {
             [weak self] _ in
-            self?.count.noteHealth()
-            self?.writeCount()
-            self?.startStandby()
+            guard let self else { return }
+            count.noteHealth()
+            records.write(count)
+            startStandby()
         }
         healthTimer = timer
         HostRunLoop.main.add(timer, to: .common)
@@ -240,7 +243,7 @@ final class ProgramRunner {
             successor = try makeGeneration(after: current)
         } catch {
             let facts = DeathFacts(status: .exited(error.status), startFailure: error)
-            report(facts, DeathRecord.Usage(), of: nil, "The one before goes on.")
+            records.report(facts, DeathRecord.Usage(), of: nil, "The one before goes on.", restarts: count.restarts)
             handOverFailed("\(error.text)")
         }
         connections.changed(self)
@@ -252,7 +255,7 @@ final class ProgramRunner {
         current = generation
         count.noteRestart()
         count.noteHealth()
-        writeCount()
+        records.write(count)
         if let before {
             leaving.append(before)
             retirements.add(before, for: generation)
@@ -324,11 +327,12 @@ final class ProgramRunner {
         standby = nil
         if let before = current {
             leaving.append(before)
+            before.noteHandOver(to: generation)
             count.note(lived: before.child.age, isSuccess: false, program.backOff)
         }
         current = generation
         count.noteRestart()
-        writeCount()
+        records.write(count)
         watchHealth(of: generation)
         state = .ready
         startStandby(after: .zero)
@@ -371,7 +375,7 @@ final class ProgramRunner {
         switch state {
         case .waiting, .idle, .ended:
             count.noteHealth()
-            writeCount()
+            records.write(count)
             hasGivenUp = false
             isHeld = false
             startNow()
@@ -442,7 +446,8 @@ final class ProgramRunner {
             }
         } else {
             let isSuccessor = generation === successor
-            report(facts, usage, of: generation, isSuccessor ? "The one before goes on." : "Another one serves.")
+            let action = isSuccessor ? "The one before goes on." : "Another one serves."
+            records.report(facts, usage, of: generation, action, restarts: count.restarts)
             retirements.remove(generation)
             retirements.tell(leaving)
             if generation === standby {
@@ -481,8 +486,8 @@ final class ProgramRunner {
             if successor == nil { connections.died(self) }
         }
         let action = successor == nil ? decide(facts.status, lived) : "The next one is under way."
-        writeCount()
-        report(facts, usage, of: generation, action)
+        records.write(count)
+        records.report(facts, usage, of: generation, action, restarts: count.restarts)
     }
 
     /// Decides what follows, and says so.
@@ -516,66 +521,6 @@ final class ProgramRunner {
         return wait == .zero ? "It starts again at once." : "It starts again in \(wait.inPlainWords)."
     }
 
-    private func report(
-        _ facts: DeathFacts,
-        _ usage: DeathRecord.Usage,
-        of generation: Generation?,
-        _ action: String
-    ) {
-        let child = generation?.child
-        let verdict = DeathVerdict(of: facts)
-        Log.write("\(program.name)\(child.map { " (pid \($0.pid))" } ?? ""): \(verdict.sentence) \(action)")
-        let now = RealtimeClock.nanoseconds
-        let record = DeathRecord(
-            program: program,
-            pid: generation?.pid ?? 0,
-            supervisor: getpid(),
-            file: child?.file ?? program.command[0],
-            began: child?.startedRealtime ?? now,
-            ended: now,
-            restarts: count.restarts,
-            facts: facts,
-            verdict: verdict,
-            usage: usage,
-            action: action,
-            wasReady: generation?.wasReady ?? false,
-            statusText: generation?.statusText,
-            lastOutput: child?.errors.tail ?? []
-        )
-        write(record)
-    }
-
-    private func write(_ record: DeathRecord) {
-        if let path = connections.terminationLog { TerminationLog.write(record, to: path) }
-        do {
-            try connections.state?.write(record)
-        } catch {
-            Log.write("\(program.name): the record of this death cannot be written: \(error)")
-        }
-    }
-
-    /// Writes down which process runs.
-    private func noteLife() {
-        let note = current.flatMap { generation in
-            LifeNote(of: generation.child.pid, began: generation.child.startedRealtime, isReady: generation.wasReady)
-        }
-        // Without it its end is told of only if this process sees it.
-        try? connections.state?.write(note, of: program.name)
-    }
-
-    /// Reports the end of a process whose supervisor has ended before it.
-    private func reportUnseenEnd() {
-        guard let record = connections.state?.takeUnseenEnd(of: program, count) else { return }
-        Log.write("\(program.name) (pid \(record.pid)) of the supervisor before: \(record.verdict.sentence)")
-        lastVerdict = record.verdict
-        write(record)
-    }
-
-    private func writeCount() {
-        // Without it only a later supervisor waits less.
-        try? connections.state?.write(count, of: program.name)
-    }
-
     /// Does what follows, when nothing of the process is left.
     private func goOn() {
         // What was asked for meanwhile counts.
@@ -593,7 +538,7 @@ final class ProgramRunner {
             state = .idle
         case .start(let wait):
             count.noteRestart()
-            writeCount()
+            records.write(count)
             start(after: wait)
         }
     }

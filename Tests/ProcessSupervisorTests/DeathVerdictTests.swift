@@ -157,6 +157,14 @@ import Testing
         #expect(DeathVerdict(of: both).cause == .outOfMemory)
     }
 
+    @Test func `One that leaves because another one serves is not stopped by who asks for that meanwhile`() {
+        let leaving = Self.facts(.exited(75)) { ($0.order, $0.hasHandedOver) = (.stop(by: "SIGTERM"), true) }
+        #expect(DeathVerdict(of: leaving).cause == .exit)
+        #expect(DeathVerdict(of: Self.facts(.exited(75)) { $0.order = .stop(by: "SIGTERM") }).cause == .stopped)
+        let obeying = Self.facts(.exited(0)) { ($0.order, $0.hasHandedOver) = (.stop(by: "SIGTERM"), true) }
+        #expect(DeathVerdict(of: obeying).cause == .stopped)
+    }
+
     @Test func `Lines that are about nothing of the kind are left out`() {
         for line in ["", "oom-kill:", "oom-kill:pid=x", "[7]: segfault at ", "usb 1-1: new device", "] trap "] {
             let entry = KernelLogEntry(line: line)

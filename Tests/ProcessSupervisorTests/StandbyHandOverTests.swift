@@ -61,9 +61,9 @@ import Testing
         }
         // Whoever is new, too.
         #expect(agentPid(try LineClient(port: port).ask("STATS")) == pid)
+        let ends = try supervised.deaths(once: 3)
+        #expect(ends.map(\.status) == [75, 75, 75], "\(ends.map(\.sentence)) \(supervised.process.errors)")
         #expect(try supervised.order("stop").end == .exited(0))
-        let ends = try supervised.reports().compactMap(\.death).filter { $0.cause != "stopped" }
-        #expect(ends.map(\.status) == [75, 75, 75], "\(ends.map(\.sentence))")
     }
 
     @Test func `A planned restart hands over to the process that stands by`() throws {

@@ -24,12 +24,10 @@ import Testing
             #expect(try LineClient(port: port).ask("who") == "\(standby)")
             standby = try supervised.nextPid()
         }
-        supervised.process.kill(SIGTERM)
-        _ = try supervised.process.wait()
-        let ends = try supervised.reports().compactMap(\.death).filter { $0.cause != "stopped" }
-        #expect(ends.count == 3, "\(ends.map(\.sentence))")
+        let ends = try supervised.deaths(once: 3)
         #expect(
-            ends.allSatisfy { order == "kill" ? $0.signal == "SIGKILL" : $0.status == 75 },
+            ends.count == 3
+                && ends.allSatisfy { order == "kill" ? $0.signal == "SIGKILL" : $0.status == 75 },
             "\(ends.map(\.sentence))"
         )
     }
@@ -66,9 +64,8 @@ import Testing
             #expect(try LineClient(port: port).ask("who") == "\(standby)")
             standby = try Self.pid(in: supervised.line(), after: "began")
         }
-        // The last one may not have ended yet.
-        let deadline = Deadline()
-        while try supervised.reports().compactMap(\.death).count < 3 { try #require(!deadline.hasPassed) }
+        let ended = try supervised.deaths(once: 3)
+        #expect(ended.allSatisfy { $0.cause != "stopped" }, "\(ended.map(\.sentence))")
         supervised.process.kill(SIGTERM)
         _ = try supervised.process.wait()
         // A server that waits on purpose is no stall. One on a busy machine may be.
@@ -78,8 +75,6 @@ import Testing
             return stall.begin.microsecondsSinceEpoch < end.microsecondsSinceEpoch
         }
         #expect(waits.isEmpty, "\(supervised.process.errors)")
-        let ended = reports.compactMap(\.death)
-        #expect(ended.count { $0.cause != "stopped" } == 3, "\(ended.map(\.sentence))")
     }
 
     @Test
@@ -125,6 +120,21 @@ import Testing
         #expect(kill(start.pid, 0) == 0)
         supervised.process.kill(SIGKILL)
         _ = try supervised.process.wait()
+    }
+
+    @Test func `A process that does not end after another one has succeeded it is killed, and told of`() throws {
+        // Its drain never ends.
+        let start = try Self.startAsyncServer {
+            Supervised.standingBy($0) + ["--env", "HOLD=1", "--stop-timeout", "200ms"]
+        }
+        let (supervised, port) = (start.supervised, start.port)
+        _ = try supervised.line()
+        try supervised.waitForStandby()
+        try LineClient(port: port).send("fault\n")
+        let death = try supervised.deaths(once: 1)[0]
+        #expect(death.cause == "stopped" && death.signal == "SIGKILL")
+        #expect(death.sentence.hasSuffix(" has taken over), did not end in time, and was killed."), "\(death.sentence)")
+        #expect(supervised.process.errors.contains("(pid \(start.pid)): It was stopped (process "))
     }
 
     @Test func `One that stands by where it would take its socket ends when it is told to`() throws {

@@ -59,6 +59,18 @@ struct Supervised {
         }
     }
 
+    /// The ends of its programs, once there are `count` of them.
+    ///
+    /// A process that another one has succeeded ends a moment later, or is ended as it does: only its end says which.
+    func deaths(once count: Int) throws -> [CrashReport.Death] {
+        let deadline = Deadline()
+        while true {
+            let deaths = try reports().compactMap(\.death)
+            if deaths.count >= count { return deaths }
+            try #require(!deadline.hasPassed, "\(process.errors)")
+        }
+    }
+
     /// The next line that a program of it writes.
     func line() throws -> String { try #require(try process.output.next()) }
 

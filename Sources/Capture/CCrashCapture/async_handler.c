@@ -14,6 +14,7 @@
 #include "async_verdict.h"
 #include "crash_context.h"
 #include "recovery_point.h"
+#include "standby_page.h"
 
 #include <ucontext.h>
 

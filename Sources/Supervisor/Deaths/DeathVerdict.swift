@@ -1,4 +1,5 @@
 internal import CLinuxShims
+internal import CRecordLayout
 internal import Glibc
 
 /// What ended a process, in one word of a list, with what it rests on.
@@ -83,6 +84,8 @@ struct DeathFacts: Sendable {
     var startFailure: StartFailure?
     /// What the supervisor did, the first that it did.
     var order: Order?
+    /// Whether it had another process serve before that.
+    var hasHandedOver = false
     /// Where its threads were when it was ended because it hung, a line each.
     var threads: [String] = []
     /// The signals that the supervisor has passed on, with who wanted that.
@@ -158,11 +161,13 @@ extension DeathVerdict {
     // MARK: Its own end
 
     private static func exit(_ status: CInt, _ facts: DeathFacts) -> DeathVerdict {
-        if case .stop(let by)? = facts.order {
+        // One that was on its way out is not ended by whoever asks for that meanwhile.
+        let isLeaving = facts.hasHandedOver && status == HF_STANDBY_EXIT_STATUS
+        if case .stop(let by)? = facts.order, !isLeaving {
             let sentence = "It was stopped (\(by)), and ended with status \(status)."
             return DeathVerdict(cause: .stopped, confidence: .certain, sentence: sentence)
         }
-        if let verdict = ordered(facts, end: "ended with status \(status)") { return verdict }
+        if !isLeaving, let verdict = ordered(facts, end: "ended with status \(status)") { return verdict }
         if status != 0, let verdict = addressSpace(facts) { return verdict }
         var next: [String] = []
         if status > 128, status < 128 + 65 {

@@ -62,9 +62,6 @@ void hf_capture_withdraw(void);
 /// Tells hf_capture_withdraw() that the calling thread decides no more. The last call of that thread.
 void hf_capture_stop_deciding(void);
 
-/// The status of a process in whose place another one serves that stood by: EX_TEMPFAIL of sysexits.h.
-#define HF_STANDBY_EXIT_STATUS 75
-
 /// Sets the process that is told to serve in place of a restart: an `HFStandbyPage` (standby_page.h) and an eventfd; NULL for none.
 ///
 /// If this process keeps something, it is handed over first, by a socket (hf_capture_set_standby_link). The page stays mapped. Callable from

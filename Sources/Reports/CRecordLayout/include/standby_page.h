@@ -9,6 +9,9 @@
 /// The first word of the page.
 #define HF_STANDBY_MAGIC 0x48465342u
 
+/// The status of a process in whose place another one serves that stood by: EX_TEMPFAIL of sysexits.h.
+#define HF_STANDBY_EXIT_STATUS 75
+
 enum {
     /// Nobody waits.
     HF_STANDBY_NONE = 0,

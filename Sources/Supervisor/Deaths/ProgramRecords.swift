@@ -1,0 +1,92 @@
+internal import Glibc
+internal import LinuxSystem
+
+/// What is written down of a program: for whoever asks why it has ended, and for the next supervisor.
+@MainActor
+struct ProgramRecords {
+    private let program: Program
+    private let state: StateFolder?
+    private let terminationLog: String?
+
+    /// - Parameters:
+    ///   - program: The program.
+    ///   - state: Where it is written; nil for nowhere.
+    ///   - terminationLog: Where the container's runtime looks for why it has ended; nil for nowhere.
+    init(_ program: Program, _ state: StateFolder?, terminationLog: String?) {
+        self.program = program
+        self.state = state
+        self.terminationLog = terminationLog
+    }
+
+    /// Reports an end.
+    ///
+    /// - Parameters:
+    ///   - facts: What is known of it.
+    ///   - usage: What the process has used.
+    ///   - generation: The process; nil if there was none.
+    ///   - action: What follows, in a sentence.
+    ///   - restarts: How often the program was started again before.
+    func report(
+        _ facts: DeathFacts,
+        _ usage: DeathRecord.Usage,
+        of generation: Generation?,
+        _ action: String,
+        restarts: Int
+    ) {
+        let child = generation?.child
+        let verdict = DeathVerdict(of: facts)
+        Log.write("\(program.name)\(child.map { " (pid \($0.pid))" } ?? ""): \(verdict.sentence) \(action)")
+        let now = RealtimeClock.nanoseconds
+        let record = DeathRecord(
+            program: program,
+            pid: generation?.pid ?? 0,
+            supervisor: getpid(),
+            file: child?.file ?? program.command[0],
+            began: child?.startedRealtime ?? now,
+            ended: now,
+            restarts: restarts,
+            facts: facts,
+            verdict: verdict,
+            usage: usage,
+            action: action,
+            wasReady: generation?.wasReady ?? false,
+            statusText: generation?.statusText,
+            lastOutput: child?.errors.tail ?? []
+        )
+        write(record)
+    }
+
+    /// Reports the end of a process whose supervisor has ended before it.
+    ///
+    /// - Returns: Why it has ended; nil if there was none.
+    func reportUnseenEnd(_ count: EndCount) -> DeathVerdict? {
+        guard let record = state?.takeUnseenEnd(of: program, count) else { return nil }
+        Log.write("\(program.name) (pid \(record.pid)) of the supervisor before: \(record.verdict.sentence)")
+        write(record)
+        return record.verdict
+    }
+
+    private func write(_ record: DeathRecord) {
+        if let terminationLog { TerminationLog.write(record, to: terminationLog) }
+        do {
+            try state?.write(record)
+        } catch {
+            Log.write("\(program.name): the record of this death cannot be written: \(error)")
+        }
+    }
+
+    /// Writes down which process runs.
+    func note(_ generation: Generation?) {
+        let note = generation.flatMap { generation in
+            LifeNote(of: generation.child.pid, began: generation.child.startedRealtime, isReady: generation.wasReady)
+        }
+        // Without it its end is told of only if the supervisor sees it.
+        try? state?.write(note, of: program.name)
+    }
+
+    /// Writes down how often it has ended.
+    func write(_ count: EndCount) {
+        // Without it only a later supervisor waits less.
+        try? state?.write(count, of: program.name)
+    }
+}
