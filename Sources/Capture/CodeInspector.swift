@@ -29,8 +29,8 @@ package final class CodeInspector: Sendable {
     ///
     /// Read without the lock.
     private let origins = Atomic<UInt>(0)
-    /// 1 once somebody waits for the tables, or may soon.
-    private let isWanted = Atomic<UInt32>(0)
+    /// How soon the tables are wanted.
+    private let urgency = Atomic<UInt32>(Urgency.none)
     /// 1 once the tables were read beforehand, as far as that went.
     private let isWarm = Atomic<UInt32>(0)
     /// How long the crash thread waits for that, in nanoseconds: most of the time that a verdict may take.
@@ -89,18 +89,47 @@ package final class CodeInspector: Sendable {
         }
     }
 
+    private enum Urgency {
+        /// The program starts.
+        static let none: UInt32 = 0
+        /// It serves.
+        static let soon: UInt32 = 1
+        /// Somebody waits for them, or may in a moment.
+        static let now: UInt32 = 2
+    }
+
     /// Ends the pause before the tables are read beforehand.
     ///
     /// Callable from any thread, the crash thread included.
     package func hasten() {
-        if isWanted.exchange(1, ordering: .acquiringAndReleasing) == 0 { Futex.wakeOne(waitingOn: isWanted) }
+        if urgency.exchange(Urgency.now, ordering: .acquiringAndReleasing) != Urgency.now {
+            Futex.wakeOne(waitingOn: urgency)
+        }
     }
 
-    /// Waits for a program that has just started: it needs the processors itself.
+    /// Notes that the program has started.
     ///
-    /// - Parameter limit: How long at most; less once somebody waits for the tables.
+    /// Callable from any thread.
+    package func noteServing() {
+        let change = urgency.compareExchange(
+            expected: Urgency.none,
+            desired: Urgency.soon,
+            ordering: .acquiringAndReleasing
+        )
+        if change.exchanged { Futex.wakeOne(waitingOn: urgency) }
+    }
+
+    /// Waits for a program that starts: it needs the processors itself, and then those who have waited for it.
+    ///
+    /// On the report writer's thread. Once the program serves it takes a moment still: reading takes 50 ms, and the scheduler may choose this
+    /// thread before one that answers, for 3 ms.
+    ///
+    /// - Parameter limit: How long its start may take at most; less once somebody waits for the tables.
     package func giveWay(atMost limit: Duration) {
-        Futex.wait(on: isWanted, while: 0, before: MonotonicClock.nanoseconds + Int64(CrashCapture.nanoseconds(limit)))
+        for (urgency, limit) in [(Urgency.none, limit), (Urgency.soon, .milliseconds(4))] {
+            let deadline = MonotonicClock.nanoseconds + Int64(CrashCapture.nanoseconds(limit))
+            Futex.wait(on: self.urgency, while: urgency, before: deadline)
+        }
     }
 
     /// Reads the executable's tables now, so that the first fault does not wait for it; logs once if they tell nothing.

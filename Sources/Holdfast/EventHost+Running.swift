@@ -15,9 +15,13 @@ extension EventHost {
     /// the process ends: do not wait for it. If the program runs again instead, the process is replaced at once.
     public func run() {
         beginServing()
-        if !isStopping { notifier.noteReady(on: loop) }
-        // The program has started: what a verdict needs is read now.
-        writer.hasten()
+        if standby?.hasWaited == true {
+            doLater("tell that it serves") { if !$0.isStopping { $0.notifier.noteReady(on: $0.loop) } }
+        } else if !isStopping {
+            notifier.noteReady(on: loop)
+        }
+        // What a verdict needs is read in a moment.
+        inspector.noteServing()
         while !isStopping { serveOnce() }
         endServing()
     }

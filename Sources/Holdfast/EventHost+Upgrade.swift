@@ -123,9 +123,17 @@ extension EventHost {
         // In a callout: the program's handlers may fault.
         loop.perform { @MainActor [weak self] in
             for (name, entry) in handed.entries { self?.receive(entry, named: name) }
-            // Later: clients wait.
-            self?.loop.perform { @MainActor [weak self] in self?.logTaking(handed) }
+            self?.doLater("log what was taken over") { $0.logTaking(handed) }
         }
+    }
+
+    /// Does what nobody waits for when those are answered who have waited for this process: it wakes the supervisor, which would use the
+    /// processors before them.
+    func doLater(_ label: String, _ body: @escaping @MainActor (EventHost) -> Void) {
+        let timer = HostRunLoop.Timer(ofHost: label, fireAt: .now.advanced(by: .milliseconds(2))) { [weak self] _ in
+            MainActor.assumeIsolated { if let self { body(self) } }
+        }
+        loop.add(timer, to: .common)
     }
 
     private func logTaking(_ handed: HandedTable) {

@@ -111,6 +111,7 @@ public final class EventHost {
     var topObserver: HostRunLoop.Observer?
     var census = DescriptorCensus()
     let ward: QuarantineWard
+    let inspector: CodeInspector
     private(set) var stallWatch: StallWatch?
     /// The monitor of stalls, for any thread.
     nonisolated let stallMonitor = StallMonitorBox()
@@ -190,7 +191,7 @@ public final class EventHost {
         ward = QuarantineWard(supervisor)
         // The crash thread starts before there is a writer. No callout runs before both are there.
         sink = FaultSink(supervisor: supervisor)
-        let inspector = CodeInspector(
+        inspector = CodeInspector(
             trusting: configuration.recoveryPolicy,
             deadline: configuration.advanced.verdictDeadline
         )
@@ -241,7 +242,7 @@ public final class EventHost {
             teller: teller,
             logger: configuration.logger,
             inherited: inherited,
-            prepare: { [capture] in
+            prepare: { [capture, inspector] in
                 inspector.giveWay(atMost: .milliseconds(100))
                 // On the writer's thread: nobody waits for these files.
                 capture.describeContainer()
@@ -272,7 +273,7 @@ public final class EventHost {
             guard let self else { return }
             prepareRestart(isHealthy: isHealthy)
             // A server of the program's listens: it has started.
-            writer.hasten()
+            inspector.noteServing()
         }
         ListenerHandover.rested = { [weak self] in self?.notifier.noteRest() }
         notifier.link.succeeded = { [weak self] in self?.leaveToSuccessor() }

@@ -25,6 +25,8 @@ final class StandbyRole {
 
     /// Whether it is to wait.
     private(set) var isWaiting: Bool
+    /// Whether it has waited.
+    private(set) var hasWaited = false
     /// Whether another process serves meanwhile.
     nonisolated static let anotherServes = Atomic<Bool>(false)
     /// Ends the wait.
@@ -72,6 +74,7 @@ final class StandbyRole {
     func serve() {
         guard isWaiting else { return }
         isWaiting = false
+        hasWaited = true
         Self.anotherServes.store(false, ordering: .relaxed)
         port?.invalidate()
         port = nil

@@ -102,18 +102,20 @@ final class SuccessorLink {
     /// Takes a packet; returns whether there was one.
     private func receive() -> Bool {
         guard own >= 0 else { return false }
-        var buffer = [UInt8](repeating: 0, count: KeptPacket.sizeLimit)
-        let packet = unsafe buffer.withUnsafeMutableBytes { bytes in
-            unsafe try? PacketSocket.receive(into: bytes, from: own)
+        // Not an array: clients may wait, and most packets are small.
+        let packet = unsafe withUnsafeTemporaryAllocation(byteCount: KeptPacket.sizeLimit, alignment: 1) { buffer in
+            unsafe (try? PacketSocket.receive(into: buffer, from: own)).map { count, extras in
+                unsafe (bytes: Array(buffer.prefix(count)), extras: extras)
+            }
         }
         // A port that says that there is something is wrong at times (epoll(7)); the loop asks again.
-        guard let (count, extras) = packet else { return false }
-        guard count > 0 || !extras.descriptors.isEmpty else {
+        guard let (bytes, extras) = packet else { return false }
+        guard !bytes.isEmpty || !extras.descriptors.isEmpty else {
             endOwn()
             ended?()
             return false
         }
-        take(Array(buffer.prefix(count)), extras)
+        take(bytes, extras)
         return true
     }
 

@@ -180,8 +180,8 @@ final class Generation {
         guard state == .starting || state == .standingBy, order == nil else { return }
         startTimer?.invalidate()
         wasReady = true
-        // It may have gone into another group meanwhile.
-        if program.readiness == .notify { memoryBefore = MemoryAccounts(pid: pid) ?? memoryBefore }
+        // It may have gone into another group meanwhile. One that stood by has said before that it has started.
+        if program.readiness == .notify, !wasStandingBy { memoryBefore = MemoryAccounts(pid: pid) ?? memoryBefore }
         state = .ready
         watch()
         tell(self, .ready)

@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <stddef.h>
 #include <sys/wait.h>
+#include <time.h>
 
 /// Of one restart, as no two are under way (hf_async_begin_restart).
 static struct {
@@ -54,6 +55,21 @@ static _Noreturn void end(void) {
     }
 }
 
+/// How long the next process has the processors for its start.
+static const struct timespec start_time = {.tv_nsec = 20 * 1000 * 1000};
+
+/// Lets the next process start first. The kernel wakes this one beside it, on the same processor, and does not interrupt it while it frees:
+/// 3 ms for 60 MiB, while another processor was idle (in a virtual machine, kernel/sched, vcpu_is_preempted). Nor does it preempt others
+/// afterwards (sched(7), SCHED_BATCH).
+static void give_way(void) {
+    HFScheduling scheduling = hf_capture_state.initial_scheduling;
+    if (scheduling.size != 0 && scheduling.policy == SCHED_OTHER) {
+        scheduling.policy = SCHED_BATCH;
+        HF_SYSCALL3(SYS_sched_setattr, 0, &scheduling, 0);
+    }
+    HF_SYSCALL2(SYS_nanosleep, &start_time, 0);
+}
+
 static _Noreturn void hold(void) {
     unsigned keeps = (unsigned)holder.pipe[0];
     bool let_go = HF_SYSCALL3(SYS_close_range, keeps + 1, UINT_MAX, 0) == 0 &&
@@ -66,6 +82,7 @@ static _Noreturn void hold(void) {
         !atomic_load_explicit(&holder.has_failed, memory_order_acquire)) {
         // A mapped file is open: a lock of it (flock(2)) would be held until all memory is freed, and the next process may want it.
         hf_async_unmap_shared();
+        give_way();
     }
     end();
 }
