@@ -32,14 +32,14 @@ extension OwnedDescriptor {
         // What most files need, so that a large one is not copied again and again; files in /proc have no size.
         let size = (try? FileStatus(of: self).size) ?? 0
         bytes.reserveCapacity(max(0, min(limit, Int(clamping: size))))
-        var chunk = [UInt8](repeating: 0, count: 65536)
+        // Not an array: most files are small, and zeros would touch all pages of it.
+        let chunk = UnsafeMutableRawBufferPointer.allocate(byteCount: 65536, alignment: 1)
+        defer { unsafe chunk.deallocate() }
         while bytes.count <= limit {
             let wanted = min(chunk.count, limit - bytes.count + 1)
-            let count = try SystemCall.checked {
-                unsafe chunk.withUnsafeMutableBytes { unsafe read(number, $0.baseAddress, wanted) }
-            }
+            let count = try SystemCall.checked { unsafe read(number, chunk.baseAddress, wanted) }
             guard count > 0 else { break }
-            bytes += chunk[..<count]
+            unsafe bytes.append(contentsOf: chunk[..<count])
         }
         return bytes
     }

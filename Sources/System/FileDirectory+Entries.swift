@@ -16,7 +16,7 @@ extension FileDirectory {
         let number = descriptor.rawValue
         let flags = O_RDONLY | O_CLOEXEC | O_DIRECTORY
         let own = OwnedDescriptor(takingOver: try SystemCall.checked { unsafe openat(number, ".", flags) })
-        var buffer = [UInt8](repeating: 0, count: 1 << 17)
+        var buffer = [UInt8](repeating: 0, count: 1 << 15)
         while true {
             let count = try SystemCall.checked {
                 unsafe buffer.withUnsafeMutableBytes { bytes in
