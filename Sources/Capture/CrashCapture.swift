@@ -256,6 +256,13 @@ package final class CrashCapture: Sendable {
         hf_capture_clear_messages()
     }
 
+    /// Notes that this process serves: what the page says of a release is that of this one, and no other.
+    ///
+    /// - Parameter page: The address of the page that it shares with its supervisor.
+    package static func noteOwnRelease(by page: UInt) {
+        if let page = unsafe UnsafeRawPointer(bitPattern: page) { unsafe hf_capture_note_own_release(page) }
+    }
+
     /// Sets the process that is told to serve in place of a restart; nil for none.
     ///
     /// - Parameters:

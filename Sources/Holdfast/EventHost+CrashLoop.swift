@@ -192,6 +192,8 @@ extension EventHost {
             _ = loop.run(in: Self.waitingMode, for: .seconds(1_000_000_000), returnAfterSourceHandled: true)
         }
         for port in ports { loop.remove(port, from: Self.waitingMode) }
+        // One that restarts in place stands by again.
+        if mustRestart, standby.isWaiting { return }
         standby.serve()
         if !isStopping { receiveHanded() }
         // From now on the handlers may tell the next one.

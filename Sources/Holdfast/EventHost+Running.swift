@@ -17,7 +17,7 @@ extension EventHost {
         beginServing()
         if standby?.hasWaited == true {
             doLater("tell that it serves") { if !$0.isStopping { $0.notifier.noteReady(on: $0.loop) } }
-        } else if !isStopping {
+        } else if !isStopping, standby?.isWaiting != true {
             notifier.noteReady(on: loop)
         }
         // What a verdict needs is read in a moment.

@@ -127,8 +127,8 @@ extension EventHost {
         }
     }
 
-    /// Does what nobody waits for when those are answered who have waited for this process: it wakes the supervisor, which would use the
-    /// processors before them.
+    /// Does what nobody waits for 2 ms later, when most are answered who have waited for this process: it wakes the supervisor, which would use
+    /// the processors before them.
     func doLater(_ label: String, _ body: @escaping @MainActor (EventHost) -> Void) {
         let timer = HostRunLoop.Timer(ofHost: label, fireAt: .now.advanced(by: .milliseconds(2))) { [weak self] _ in
             MainActor.assumeIsolated { if let self { body(self) } }

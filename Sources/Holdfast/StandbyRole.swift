@@ -34,6 +34,7 @@ final class StandbyRole {
     /// Called when the wait ends.
     var served: (@MainActor () -> Void)?
     private let page: UInt
+    private let pageNumber: CInt
     private let event: CInt
 
     /// Finds it; nil without such a supervisor.
@@ -49,12 +50,14 @@ final class StandbyRole {
             unsafe mapped.load(as: UInt32.self) == HF_STANDBY_MAGIC
         else { return nil }
         page = UInt(bitPattern: mapped)
+        self.pageNumber = pageNumber
         self.event = event
         isWaiting = words[2] == "wait"
         for number in [pageNumber, event] { kept.keepHandedDown(number) }
-        // Once it serves, a restart in place does not wait again.
-        _ = unsafe setenv(Self.variable, "\(pageNumber) \(event) serve", 1)
-        guard isWaiting else { return }
+        guard isWaiting else {
+            CrashCapture.noteOwnRelease(by: page)
+            return
+        }
         port = HostRunLoop.PortSource(ofHost: "told to serve", descriptor: event) { [weak self] _, _ in
             MainActor.assumeIsolated { self?.serve() }
         }
@@ -75,6 +78,9 @@ final class StandbyRole {
         guard isWaiting else { return }
         isWaiting = false
         hasWaited = true
+        CrashCapture.noteOwnRelease(by: page)
+        // From now on a restart in place does not wait again.
+        _ = unsafe setenv(Self.variable, "\(pageNumber) \(event) serve", 1)
         Self.anotherServes.store(false, ordering: .relaxed)
         port?.invalidate()
         port = nil

@@ -180,8 +180,12 @@ final class Generation {
         guard state == .starting || state == .standingBy, order == nil else { return }
         startTimer?.invalidate()
         wasReady = true
-        // It may have gone into another group meanwhile. One that stood by has said before that it has started.
-        if program.readiness == .notify, !wasStandingBy { memoryBefore = MemoryAccounts(pid: pid) ?? memoryBefore }
+        // It may have gone into another group meanwhile.
+        if wasStandingBy {
+            readMemoryLater()
+        } else if program.readiness == .notify {
+            memoryBefore = MemoryAccounts(pid: pid) ?? memoryBefore
+        }
         state = .ready
         watch()
         tell(self, .ready)
@@ -189,6 +193,16 @@ final class Generation {
 
     /// Whether it has said that it is busy with itself: it reloads, or ends.
     private var isPaused = false
+
+    /// Reads the counters of its control group when those are answered who have waited for it.
+    ///
+    /// The kills until then were of others.
+    private func readMemoryLater() {
+        _ = timer("serves", after: .milliseconds(20)) { generation in
+            generation.memoryBefore = MemoryAccounts(pid: generation.pid) ?? generation.memoryBefore
+            generation.memoryRecent = nil
+        }
+    }
 
     /// Begins to look whether it lives.
     private func watch() {
@@ -215,7 +229,7 @@ final class Generation {
         var left = descriptors
         defer { for descriptor in left { _ = close(descriptor) } }
         guard isRunning, isOwn(sender) else { return }
-        noteLife()
+        if state != .standingBy { noteLife() }
         // Alone in its message (sd_notify_barrier(3)): closing its descriptor is the answer.
         if message.says("BARRIER") { return }
         if message.says("FDSTORE") {
@@ -395,7 +409,7 @@ final class Generation {
     /// Notes that it has had the one that stood by serve, and is about to end by itself: it gets the program's time for its last requests.
     func noteHandOver(to successor: Generation) {
         guard isRunning else { return }
-        hasHandedOver = true
+        hasHandedOver = order == nil
         // What looks whether it serves would find that it does not.
         pause()
         guard stopTimer == nil else { return }

@@ -209,6 +209,8 @@ final class ProgramRunner {
         if generation === standby { return noteReleased(generation) }
         guard generation === current else { return }
         watchHealth(of: generation)
+        // One that stood by counts as ready since it was told to serve.
+        guard state != .ready else { return }
         state = .ready
         startStandby()
     }
@@ -309,7 +311,8 @@ final class ProgramRunner {
     }
 
     private func noteStandsBy(_ generation: Generation) {
-        guard generation === standby, let standbyPlace else { return }
+        // One that was told to serve makes a link when it does.
+        guard generation === standby, let standbyPlace, !standbyPlace.isReleased else { return }
         standbyEnds = 0
         standbyPlace.noteReady()
         current?.offer(generation, serial: standbyPlace.serial)
@@ -320,10 +323,12 @@ final class ProgramRunner {
     private func noteReleased(_ generation: Generation) {
         guard generation.wasStandingBy else {
             Log.write("\(program.name): it cannot stand by: --standby needs Holdfast inside")
-            standby = nil
-            leaving.append(generation)
-            generation.stop(because: "it cannot stand by")
-            return
+            return dropStandby(because: "it cannot stand by")
+        }
+        // The one before would be ended for it.
+        guard standbyPlace?.isReleased == true else {
+            dropStandby(because: "it serves, and nobody has told it to")
+            return startStandbyLater()
         }
         standby = nil
         if let before = current {
@@ -435,6 +440,14 @@ final class ProgramRunner {
     func noteOrphan() { for generation in generations { generation.noteOrphan() } }
 
     private func noteEnd(_ facts: DeathFacts, _ usage: DeathRecord.Usage, of generation: Generation) {
+        if generation === current, let standby, standby.state == .standingBy, standbyPlace?.isReleased == true,
+            intention == nil
+        {
+            // It has told the one that stood by, which says so later; unless it died in between.
+            standbyPlace?.release()
+            standby.noteReleased()
+            noteReleased(standby)
+        }
         if generation === current {
             healthTimer?.invalidate()
             // Before anything is written down: others wait.

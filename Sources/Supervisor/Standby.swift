@@ -29,6 +29,9 @@ final class StandbyPlace {
         unsafe self.mapped.pointee.magic = HF_STANDBY_MAGIC
     }
 
+    /// Whether the process that stood by was told to serve.
+    var isReleased: Bool { unsafe hf_standby_state(mapped) == UInt32(HF_STANDBY_RELEASED) }
+
     /// Nobody stands by.
     func clear() {
         unsafe hf_standby_set(mapped, serial, UInt32(HF_STANDBY_NONE))

@@ -6,10 +6,10 @@ import Testing
 
 /// What a program keeps moves to the process that stands by, from the handler that decides that the one before will not go on.
 @Suite(.timeLimit(.minutes(5))) struct StandbyHandOverTests {
-    private static func agent(_ port: UInt16, _ options: [String]) throws -> Supervised {
+    private static func agent(_ port: UInt16, _ options: [String], below: [String] = []) throws -> Supervised {
         let store = try StoreReader()
         let agent = try [BuiltProduct.path(of: "holdfast-agent"), "--port", "\(port)", "--store", store.path]
-        return try Supervised(Supervised.standingBy(port), agent + options, store: store)
+        return try Supervised(Supervised.standingBy(port) + below, agent + options, store: store)
     }
 
     /// An agent that is replaced by its first fault, with clients, and a process that stands by and is stopped.
@@ -64,6 +64,19 @@ import Testing
         let ends = try supervised.deaths(once: 3)
         #expect(ends.map(\.status) == [75, 75, 75], "\(ends.map(\.sentence)) \(supervised.process.errors)")
         #expect(try supervised.order("stop").end == .exited(0))
+    }
+
+    @Test func `A process that stands by serves also if nothing is started again`() throws {
+        let port = try Supervised.freePort()
+        let supervised = try Self.agent(port, ["--after-fault", "restart"], below: ["--restart", "never"])
+        _ = try supervised.nextPid()
+        let standby = try supervised.nextPid()
+        let clients = try Self.begin(3, at: port)
+        try supervised.waitForStandby()
+        try LineClient(port: port).send("FAULT nil-unwrap\n")
+        try Self.expect(clients, from: standby, supervised)
+        #expect(try supervised.deaths(once: 1).map(\.status) == [75])
+        #expect(try supervised.status()["pid"] as? Int == Int(standby))
     }
 
     @Test func `A planned restart hands over to the process that stands by`() throws {

@@ -32,6 +32,29 @@ import Testing
         )
     }
 
+    @Test func `One that stands by and restarts in place stands by again, and nothing happens to the one that serves`()
+        throws
+    {
+        let port = try Supervised.freePort()
+        let store = try StoreReader()
+        let server = [try BuiltProduct.path(of: "standby-server"), "\(port)", store.path]
+        let supervised = try Supervised(Supervised.standingBy(port), server, store: store)
+        let first = try supervised.nextPid()
+        let standby = try supervised.nextPid()
+        for _ in 0..<3 {
+            try supervised.waitForStandby()
+            kill(standby, SIGUSR1)
+            #expect(try supervised.nextPid() == standby)
+            #expect(try LineClient(port: port).ask("who") == "\(first)")
+        }
+        try supervised.waitForStandby()
+        let victim = try LineClient(port: port)
+        try victim.send("fault\n")
+        _ = try? victim.line()
+        #expect(try LineClient(port: port).ask("who") == "\(standby)")
+        #expect(try supervised.deaths(once: 1).map(\.status) == [75], "\(supervised.process.errors)")
+    }
+
     @Test func `A program that cannot stand by is told, and goes on without`() throws {
         let supervised = try Supervised(
             ["--standby", "--restart", "always", "--start-timeout", "50ms", "--name", "w"],

@@ -49,12 +49,21 @@ static void tell(void) {
     HF_SYSCALL3(SYS_write, atomic_load(&standby_event), &one, sizeof one);
 }
 
+/// The state of the page when this process began to serve: it may have been released itself, and the supervisor not know yet.
+static _Atomic(uint32_t) own_release;
+
+void hf_capture_note_own_release(const void *page) {
+    atomic_store(&own_release, __atomic_load_n(&((const HFStandbyPage *)page)->state, __ATOMIC_ACQUIRE));
+}
+
 /// For a process that keeps nothing.
 static bool release(void) {
     HFStandbyPage *page = atomic_load(&standby_page);
     if (page == NULL || !hf_standby_claim(page, 0)) {
         // Another thread may have done so a moment ago: nobody else does while this process lives.
-        return page != NULL && (hf_standby_state(page) == HF_STANDBY_RELEASED || atomic_load(&has_released));
+        return page != NULL &&
+               (atomic_load(&has_released) || (hf_standby_state(page) == HF_STANDBY_RELEASED &&
+                                               __atomic_load_n(&page->state, __ATOMIC_ACQUIRE) != atomic_load(&own_release)));
     }
     atomic_store(&has_released, true);
     tell();
@@ -158,9 +167,13 @@ bool hf_capture_release_standby(void) { return release_at_end(at_end); }
 
 bool hf_capture_release_standby_for(uint32_t slot) {
     const HFRecord *record = &hf_capture_state.slots[slot];
+    bool was_released = atomic_load(&has_released);
     if (hf_capture_state.configuration.restart_exit_code >= 0 || !hf_async_waits_for_drain_alone(record) ||
         !hf_async_release_standby_early(record)) {
         return false;
+    }
+    if (was_released) {
+        return true;
     }
     // The process that was told may have been put on this processor, although another one is idle (in a virtual machine, kernel/sched,
     // vcpu_is_preempted): it would wait 0.3 ms for this thread.

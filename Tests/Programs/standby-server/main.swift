@@ -19,6 +19,7 @@ listener.onConnection { connection in
     }
 }
 try host.onSignal(SIGTERM) { _ in host.stop() }
+try host.onSignal(SIGUSR1) { _ in host.restart() }
 if CommandLine.arguments.count > 3 {
     // Nothing says what to do with it in a process that serves already.
     if let kept = host.keptState(named: "it") { print("\(String(decoding: kept, as: UTF8.self)) \(getpid())") }

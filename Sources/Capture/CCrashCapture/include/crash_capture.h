@@ -68,6 +68,9 @@ void hf_capture_stop_deciding(void);
 /// any thread.
 void hf_capture_set_standby(void *_Nullable page, int event, bool keeps);
 
+/// Notes that what the page says now of a release is that of this process.
+void hf_capture_note_own_release(const void *_Nonnull page);
+
 /// Sets the socket to the process that stands by, and its serial number (standby_page.h); 0 for none.
 ///
 /// Nobody uses the former one when it returns. Never returns while another thread replaces this process.
