@@ -319,8 +319,8 @@ final class ProgramRunner {
         connections.changed(self)
     }
 
-    /// The process that stood by serves: the one before has told it to, from its fault handler, and is about to end.
-    private func noteReleased(_ generation: Generation) {
+    /// The process that stood by serves: the one before has told it to, from its fault handler, and is about to end, or has ended.
+    private func noteReleased(_ generation: Generation, isSuccess: Bool = false) {
         guard generation.wasStandingBy else {
             Log.write("\(program.name): it cannot stand by: --standby needs Holdfast inside")
             return dropStandby(because: "it cannot stand by")
@@ -334,7 +334,7 @@ final class ProgramRunner {
         if let before = current {
             leaving.append(before)
             before.noteHandOver(to: generation)
-            count.note(lived: before.child.age, isSuccess: false, program.backOff)
+            count.note(lived: before.child.age, isSuccess: isSuccess, program.backOff)
         }
         current = generation
         count.noteRestart()
@@ -440,25 +440,16 @@ final class ProgramRunner {
     func noteOrphan() { for generation in generations { generation.noteOrphan() } }
 
     private func noteEnd(_ facts: DeathFacts, _ usage: DeathRecord.Usage, of generation: Generation) {
-        if generation === current, let standby, standby.state == .standingBy, standbyPlace?.isReleased == true,
-            intention == nil
+        if generation === current, let standby, standby.state == .standingBy, intention == nil,
+            standbyPlace?.isReleased == true || successor == nil && program.isStarted(after: facts.status)
         {
-            // It has told the one that stood by, which says so later; unless it died in between.
+            // Before anything is written down: others wait. It may have been told before, by one that died in between.
             standbyPlace?.release()
             standby.noteReleased()
-            noteReleased(standby)
+            noteReleased(standby, isSuccess: program.isSuccess(facts.status))
         }
         if generation === current {
             healthTimer?.invalidate()
-            // Before anything is written down: others wait.
-            if let standby, standby.state == .standingBy, successor == nil, intention == nil,
-                program.isStarted(after: facts.status)
-            {
-                standbyPlace?.release()
-                standby.noteReleased()
-                self.standby = nil
-                successor = standby
-            }
             finish(facts, usage, of: generation)
             // A successor that is under way has nobody to take over from.
             if let successor {
@@ -473,6 +464,7 @@ final class ProgramRunner {
             }
         } else {
             let isSuccessor = generation === successor
+            if generation.wasReady { lastVerdict = DeathVerdict(of: facts) }
             let action = isSuccessor ? "The one before goes on." : "Another one serves."
             records.report(facts, usage, of: generation, action, restarts: count.restarts)
             retirements.remove(generation)

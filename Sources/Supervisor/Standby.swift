@@ -30,7 +30,7 @@ final class StandbyPlace {
     }
 
     /// Whether the process that stood by was told to serve.
-    var isReleased: Bool { unsafe hf_standby_state(mapped) == UInt32(HF_STANDBY_RELEASED) }
+    var isReleased: Bool { unsafe hf_standby_state(hf_standby_word(mapped)) == UInt32(HF_STANDBY_RELEASED) }
 
     /// Nobody stands by.
     func clear() {

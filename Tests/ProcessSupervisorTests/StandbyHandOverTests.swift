@@ -119,10 +119,7 @@ import Testing
     }
 
     @Test func `A program that takes nothing over keeps what it has by a restart in place`() throws {
-        let port = try Supervised.freePort()
-        let store = try StoreReader()
-        let server = [try BuiltProduct.path(of: "standby-server"), "\(port)", store.path, "keep"]
-        let supervised = try Supervised(Supervised.standingBy(port), server, store: store)
+        let (supervised, port) = try Supervised.standbyServer("keep")
         let first = try supervised.nextPid()
         _ = try supervised.nextPid()
         try supervised.waitForStandby()

@@ -7,10 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct StandbyTests {
     @Test(arguments: ["fault", "kill", "restart"])
     func `A process that stands by serves when the one before it ends`(order: String) throws {
-        let port = try Supervised.freePort()
-        let store = try StoreReader()
-        let server = [try BuiltProduct.path(of: "standby-server"), "\(port)", store.path]
-        let supervised = try Supervised(Supervised.standingBy(port), server, store: store)
+        let (supervised, port) = try Supervised.standbyServer()
         let first = try supervised.nextPid()
         var standby = try supervised.nextPid()
         #expect(try LineClient(port: port).ask("who") == "\(first)")
@@ -30,15 +27,13 @@ import Testing
                 && ends.allSatisfy { order == "kill" ? $0.signal == "SIGKILL" : $0.status == 75 },
             "\(ends.map(\.sentence))"
         )
+        #expect(try supervised.status()["lastEnd"] as? String == ends.last?.sentence)
     }
 
     @Test func `One that stands by and restarts in place stands by again, and nothing happens to the one that serves`()
         throws
     {
-        let port = try Supervised.freePort()
-        let store = try StoreReader()
-        let server = [try BuiltProduct.path(of: "standby-server"), "\(port)", store.path]
-        let supervised = try Supervised(Supervised.standingBy(port), server, store: store)
+        let (supervised, port) = try Supervised.standbyServer()
         let first = try supervised.nextPid()
         let standby = try supervised.nextPid()
         for _ in 0..<3 {

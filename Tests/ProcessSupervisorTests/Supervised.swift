@@ -115,6 +115,16 @@ struct Supervised {
         return ["--standby", "--restart", "always", "--healthy-after", "1ms"] + listening
     }
 
+    /// `standby-server`, of which a process stands by.
+    ///
+    /// - Parameter options: Its words after the store.
+    static func standbyServer(_ options: String...) throws -> (supervised: Supervised, port: UInt16) {
+        let port = try freePort()
+        let store = try StoreReader()
+        let server = [try BuiltProduct.path(of: "standby-server"), "\(port)", store.path]
+        return (try Supervised(standingBy(port), server + options, store: store), port)
+    }
+
     /// Waits until a process stands by.
     func waitForStandby() throws {
         let deadline = Deadline()

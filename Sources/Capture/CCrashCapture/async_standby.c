@@ -49,25 +49,27 @@ static void tell(void) {
     HF_SYSCALL3(SYS_write, atomic_load(&standby_event), &one, sizeof one);
 }
 
-/// The state of the page when this process began to serve: it may have been released itself, and the supervisor not know yet.
+/// The word of the page when this process began to serve: it may have been released itself, and the supervisor not know yet.
 static _Atomic(uint32_t) own_release;
 
 void hf_capture_note_own_release(const void *page) {
-    atomic_store(&own_release, __atomic_load_n(&((const HFStandbyPage *)page)->state, __ATOMIC_ACQUIRE));
+    atomic_store(&own_release, hf_standby_word(page));
 }
 
 /// For a process that keeps nothing.
 static bool release(void) {
     HFStandbyPage *page = atomic_load(&standby_page);
-    if (page == NULL || !hf_standby_claim(page, 0)) {
-        // Another thread may have done so a moment ago: nobody else does while this process lives.
-        return page != NULL &&
-               (atomic_load(&has_released) || (hf_standby_state(page) == HF_STANDBY_RELEASED &&
-                                               __atomic_load_n(&page->state, __ATOMIC_ACQUIRE) != atomic_load(&own_release)));
+    if (page == NULL) {
+        return false;
     }
-    atomic_store(&has_released, true);
-    tell();
-    return true;
+    if (hf_standby_claim(page, 0)) {
+        atomic_store(&has_released, true);
+        tell();
+        return true;
+    }
+    // Another thread may have done so a moment ago: nobody else does while this process lives.
+    uint32_t word = hf_standby_word(page);
+    return atomic_load(&has_released) || (hf_standby_state(word) == HF_STANDBY_RELEASED && word != atomic_load(&own_release));
 }
 
 /// What was handed over, and is not answered yet. Written by the thread that has begun a restart.

@@ -29,16 +29,17 @@ typedef struct HFStandbyPage {
 
 enum { HF_STANDBY_STATE_BITS = 2 };
 
-static inline uint32_t hf_standby_word(uint32_t serial, uint32_t state) { return serial << HF_STANDBY_STATE_BITS | state; }
+static inline uint32_t hf_standby_make(uint32_t serial, uint32_t state) { return serial << HF_STANDBY_STATE_BITS | state; }
 
-/// Safe to call from a signal handler.
-static inline uint32_t hf_standby_state(const HFStandbyPage *_Nonnull page) {
-    return __atomic_load_n(&page->state, __ATOMIC_ACQUIRE) & ((1u << HF_STANDBY_STATE_BITS) - 1);
-}
+/// The state and the serial number. Safe to call from a signal handler.
+static inline uint32_t hf_standby_word(const HFStandbyPage *_Nonnull page) { return __atomic_load_n(&page->state, __ATOMIC_ACQUIRE); }
+
+/// The state in such a word. Safe to call from a signal handler.
+static inline uint32_t hf_standby_state(uint32_t word) { return word & ((1u << HF_STANDBY_STATE_BITS) - 1); }
 
 /// By the supervisor.
 static inline void hf_standby_set(HFStandbyPage *_Nonnull page, uint32_t serial, uint32_t state) {
-    __atomic_store_n(&page->state, hf_standby_word(serial, state), __ATOMIC_RELEASE);
+    __atomic_store_n(&page->state, hf_standby_make(serial, state), __ATOMIC_RELEASE);
 }
 
 /// Whether a process waits, has this serial number, if that is not 0, and the caller is the one who tells it to serve. Safe to call from a
@@ -46,18 +47,18 @@ static inline void hf_standby_set(HFStandbyPage *_Nonnull page, uint32_t serial,
 static inline bool hf_standby_claim(HFStandbyPage *_Nonnull page, uint32_t serial) {
     uint32_t word = __atomic_load_n(&page->state, __ATOMIC_RELAXED);
     uint32_t present = word >> HF_STANDBY_STATE_BITS;
-    if (word != hf_standby_word(present, HF_STANDBY_READY) || (serial != 0 && serial != present)) {
+    if (word != hf_standby_make(present, HF_STANDBY_READY) || (serial != 0 && serial != present)) {
         return false;
     }
     return __atomic_compare_exchange_n(
-        &page->state, &word, hf_standby_word(present, HF_STANDBY_RELEASED), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+        &page->state, &word, hf_standby_make(present, HF_STANDBY_RELEASED), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 /// Takes the claim back from a process that is not there. Safe to call from a signal handler.
 static inline void hf_standby_forgo(HFStandbyPage *_Nonnull page, uint32_t serial) {
-    uint32_t expected = hf_standby_word(serial, HF_STANDBY_RELEASED);
+    uint32_t expected = hf_standby_make(serial, HF_STANDBY_RELEASED);
     __atomic_compare_exchange_n(
-        &page->state, &expected, hf_standby_word(serial, HF_STANDBY_NONE), false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+        &page->state, &expected, hf_standby_make(serial, HF_STANDBY_NONE), false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 #endif
