@@ -172,8 +172,7 @@ final class LockCalls {
         let bytes = bytes(table.addresses, of: [table], in: file)
         func load(_ address: UInt64) -> UInt64? {
             let offset = address &- table.addresses.lowerBound
-            guard offset < bytes.count, bytes.count - Int(offset) >= 8 else { return nil }
-            return (0..<8).reversed().reduce(0) { $0 << 8 | UInt64(bytes[Int(offset) + $1]) }
+            return offset < bytes.count ? bytes.value(UInt64.self, at: Int(offset)) : nil
         }
         guard let functions = FunctionTable(at: table.addresses.lowerBound, load) else { return [] }
         let count = min(Int(functions.count), (bytes.count - 12) / 8)

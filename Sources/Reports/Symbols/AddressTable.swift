@@ -1,3 +1,5 @@
+internal import CElfutils
+
 /// Half-open address ranges with a value each, which may overlap, and what contains an address.
 struct AddressTable<Value> {
     struct Entry {
@@ -7,31 +9,30 @@ struct AddressTable<Value> {
     }
 
     /// By start, the longer first: the last one that contains an address is the innermost.
-    private let entries: [Entry]
+    private let ranges: [HFAddressRange]
 
-    /// The largest end of this entry and all before it, so that a search knows when to stop.
-    private let reach: [UInt64]
+    /// In the order in which they came.
+    private let entries: [Entry]
 
     /// Creates the table; empty ranges are left out.
     ///
     /// - Parameter entries: The ranges, in any order.
     init(_ entries: [Entry]) {
-        let sorted = entries.filter { $0.start < $0.end }
-            .sorted { $0.start == $1.start ? $0.end > $1.end : $0.start < $1.start }
-        var reach: [UInt64] = []
-        reach.reserveCapacity(sorted.count)
-        for entry in sorted {
-            reach.append(max(entry.end, reach.last ?? 0))
+        var ranges: [HFAddressRange] = []
+        ranges.reserveCapacity(entries.count)
+        for place in entries.indices where entries[place].start < entries[place].end {
+            ranges.append(HFAddressRange(start: entries[place].start, end: entries[place].end, reach: 0, place: place))
         }
-        self.entries = sorted
-        self.reach = reach
+        unsafe ranges.withUnsafeMutableBufferPointer { unsafe hf_address_ranges_sort($0.baseAddress, $0.count) }
+        self.ranges = ranges
+        self.entries = entries
     }
 
     /// All entries, by start.
-    var all: some Sequence<Entry> { entries }
+    var all: some Sequence<Entry> { ranges.lazy.map { entries[$0.place] } }
 
     /// All values, by start.
-    var values: some Sequence<Value> { entries.lazy.map(\.value) }
+    var values: some Sequence<Value> { ranges.lazy.map { entries[$0.place].value } }
 
     /// The entries that contain an address, innermost first.
     ///
@@ -39,10 +40,10 @@ struct AddressTable<Value> {
     /// - Returns: At most 64 entries: no real file nests more.
     func entries(containing address: UInt64) -> [Entry] {
         var low = 0
-        var high = entries.count
+        var high = ranges.count
         while low < high {
             let middle = low + (high - low) / 2
-            if entries[middle].start <= address {
+            if ranges[middle].start <= address {
                 low = middle + 1
             } else {
                 high = middle
@@ -51,9 +52,9 @@ struct AddressTable<Value> {
         var found: [Entry] = []
         while low > 0, found.count < 64 {
             low -= 1
-            guard address < reach[low] else { break }
-            if address < entries[low].end {
-                found.append(entries[low])
+            guard address < ranges[low].reach else { break }
+            if address < ranges[low].end {
+                found.append(entries[ranges[low].place])
             }
         }
         return found

@@ -45,7 +45,7 @@ struct SymbolTable {
 
     /// The functions, by start.
     var functions: [Function] {
-        table.all.filter { !$0.value.isData }.map { Function(start: $0.start, end: $0.end, name: $0.value) }
+        table.all.compactMap { $0.value.isData ? nil : Function(start: $0.start, end: $0.end, name: $0.value) }
     }
 
     /// The name of one of its functions; "" where that cannot be read.
