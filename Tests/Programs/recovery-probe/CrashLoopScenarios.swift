@@ -264,18 +264,20 @@ enum CrashLoopScenarios {
     private static func attacked(_ host: EventHost) throws {
         let restarts = host.restarts
         if restarts <= 5 { Probe.say("begun \(restarts) \(host.stage != .normal)") }
-        let sync = HostRunLoop.Timer(label: "sync", after: .zero) { _ in
-            if restarts < 5 { Fault.wildPointer.commit() }
-            Probe.say("served at last")
-            host.stop()
-        }
-        host.loop.add(sync, to: .common)
         var requests = 0
         let client = HostRunLoop.Timer(label: "client", after: .milliseconds(1), repeating: .milliseconds(1)) { _ in
             if restarts > 100 { return host.stop() }
             requests += 1
             if requests == 2 { Fault.wildPointer.commit() }
         }
+        let sync = HostRunLoop.Timer(label: "sync", after: .zero) { _ in
+            if restarts < 5 { Fault.wildPointer.commit() }
+            Probe.say("served at last")
+            // One that is due in the same pass would fault after the stop, which ends the process by a signal.
+            client.invalidate()
+            host.stop()
+        }
+        host.loop.add(sync, to: .common)
         if restarts >= 5 { host.loop.add(client, to: .common) }
         host.run()
     }
