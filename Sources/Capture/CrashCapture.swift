@@ -48,6 +48,8 @@ package final class CrashCapture: Sendable {
     ///     allocate or lock.
     ///   - mayAbandon: Whether the verdict on a callout that is interrupted for its deadline would be to resume. Called like `decide`,
     ///     any number of times for one callout.
+    ///   - willRestart: Whether the verdict will be to restart at once, whatever the walk finds, which has not begun: the summary has none of it.
+    ///     Called like `decide`, before it.
     ///   - decided: Called on the crash thread after a thread was sent to its recovery point, or before it is told to let the main loop
     ///     drain. Then what else is to be written down waits for it.
     ///   - recorded: Called on the crash thread when nothing more is added to the record of a fault that was resumed, or that restarts
@@ -61,6 +63,7 @@ package final class CrashCapture: Sendable {
         inspection: CodeInspection,
         decide: @escaping @Sendable (FaultSummary) -> Decision,
         mayAbandon: @escaping @Sendable (FaultSummary) -> Bool = { _ in false },
+        willRestart: @escaping @Sendable (FaultSummary) -> Bool = { _ in false },
         decided: @escaping @Sendable (FaultSummary, Decision) -> Void,
         recorded: @escaping @Sendable (UInt32) -> Void,
         succeeded: @escaping @Sendable () -> Void = {},
@@ -92,6 +95,7 @@ package final class CrashCapture: Sendable {
             inspection: inspection,
             decide: decide,
             mayAbandon: mayAbandon,
+            willRestart: willRestart,
             decided: decided,
             recorded: recorded,
             succeeded: succeeded,
@@ -304,19 +308,34 @@ package final class CrashCapture: Sendable {
     /// One thread at a time.
     ///
     /// - Parameters:
-    ///   - environment: The whole environment but `memoryHolderVariable`, as `key=value`.
+    ///   - variables: What the next process is not to have of this one's environment.
+    ///   - entries: What it gets beside the rest, as `key=value`.
     ///   - table: The table of the descriptors that stay open (`KeptTable`), which the environment names; nil for none.
-    package func prepareRestart(environment: [[UInt8]], keptTable table: CInt?) {
+    package func prepareRestart(without variables: [String], with entries: [String], keptTable table: CInt?) {
         let name = "\(Self.memoryHolderVariable)="
-        let list = unsafe CStringList.make(environment + [Array("\(name)0000000000".utf8)])
-        guard let last = unsafe list[environment.count] else { return }
+        let left = Self.texts(variables + [Self.memoryHolderVariable])
+        let added = Self.texts(entries + [name + "0000000000"])
+        var last: UnsafeMutablePointer<CChar>?
+        guard let list = unsafe hf_capture_make_environment(left, left.count, added, added.count, &last),
+            let last = unsafe last
+        else { return }
         let plan = UnsafeMutablePointer<HFRestartPlan>.allocate(capacity: 1)
         unsafe plan.initialize(
             to: HFRestartPlan(environment: list, kept_table: table ?? -1, memory_holder: last + name.utf8.count)
         )
         guard let before = unsafe hf_async_exchange_restart_plan(plan) else { return }
-        unsafe CStringList.free(before.pointee.environment)
+        unsafe free(UnsafeMutableRawPointer(mutating: before.pointee.environment))
         unsafe UnsafeMutablePointer(mutating: before).deallocate()
+    }
+
+    /// Texts with a NUL behind each: what comes after one of their own is left out, or it would be another entry.
+    private static func texts(_ texts: [String]) -> [CChar] {
+        var bytes: [CChar] = []
+        for text in texts {
+            bytes += text.utf8.prefix { $0 != 0 }.lazy.map { CChar(bitPattern: $0) }
+            bytes.append(0)
+        }
+        return bytes
     }
 
     /// Replaces the process by a fresh one in place.
@@ -554,15 +573,5 @@ enum CStringList {
         for (index, byte) in string.enumerated() { unsafe (bytes + index).initialize(to: CChar(bitPattern: byte)) }
         unsafe (bytes + string.count).initialize(to: 0)
         return unsafe bytes
-    }
-
-    /// Frees a list that nobody reads any more.
-    static func free(_ list: UnsafePointer<UnsafeMutablePointer<CChar>?>) {
-        var next = unsafe list
-        while let string = unsafe next.pointee {
-            unsafe string.deallocate()
-            unsafe next += 1
-        }
-        unsafe UnsafeMutablePointer(mutating: list).deallocate()
     }
 }

@@ -35,6 +35,8 @@ final class CrashThread: @unchecked Sendable {
     private let decide: @Sendable (FaultSummary) -> Decision
     /// Whether the verdict on a callout that is interrupted would be to abandon it.
     private let mayAbandon: @Sendable (FaultSummary) -> Bool
+    /// Whether the verdict will be to restart at once, whatever the stack shows.
+    private let willRestart: @Sendable (FaultSummary) -> Bool
     private let decided: @Sendable (FaultSummary, Decision) -> Void
     private let recorded: @Sendable (UInt32) -> Void
     /// Another process serves from now on.
@@ -49,6 +51,7 @@ final class CrashThread: @unchecked Sendable {
         inspection: CodeInspection,
         decide: @escaping @Sendable (FaultSummary) -> Decision,
         mayAbandon: @escaping @Sendable (FaultSummary) -> Bool,
+        willRestart: @escaping @Sendable (FaultSummary) -> Bool,
         decided: @escaping @Sendable (FaultSummary, Decision) -> Void,
         recorded: @escaping @Sendable (UInt32) -> Void,
         succeeded: @escaping @Sendable () -> Void,
@@ -65,6 +68,7 @@ final class CrashThread: @unchecked Sendable {
         self.inspection = inspection
         self.decide = decide
         self.mayAbandon = mayAbandon
+        self.willRestart = willRestart
         self.decided = decided
         self.recorded = recorded
         self.succeeded = succeeded
@@ -144,6 +148,11 @@ final class CrashThread: @unchecked Sendable {
                 continue
             }
             let record = unsafe hf_capture_record(slot)
+            // What is written down comes after it: others wait.
+            let isReleased =
+                unsafe willRestart(summary(of: record, walk: .init(end: .broken)))
+                && hf_capture_release_standby_for(slot)
+            if isReleased { succeeded() }
             var fault = unsafe walkAndSummarize(record)
             unsafe lookForInitialiser(record, &fault)
             unsafe lookForMutex(record, &fault)
@@ -154,8 +163,7 @@ final class CrashThread: @unchecked Sendable {
                 _ = hf_capture_begin_drain()
                 unsafe hf_capture_add_facts(record, UInt32(HF_FACT_DRAINED))
             }
-            // What is written down comes after it: others wait.
-            if case .restart = decision.verdict, hf_capture_release_standby_for(slot) { succeeded() }
+            if !isReleased, case .restart = decision.verdict, hf_capture_release_standby_for(slot) { succeeded() }
             if decision.drains { decided(fault, decision) }
             if decision.quarantines { unsafe hf_capture_add_facts(record, UInt32(HF_FACT_QUARANTINED)) }
             unsafe sampler.copyMemory(of: record, slot: slot)

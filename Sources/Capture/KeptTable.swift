@@ -97,6 +97,9 @@ package final class KeptTable {
         freeBlocks[place.sizeClass].append(place.block)
     }
 
+    /// Ends all changes, as a restart does.
+    package func freeze() { hf_async_freeze_kept_table(descriptor) }
+
     private func set(_ entry: KeptEntry, _ identity: FileIdentity, _ name: String) throws(Errno) {
         let text = Array(name.utf8)
         guard text.count <= Self.nameSizeLimit, entry.state.count <= Self.stateSizeLimit else {

@@ -79,10 +79,7 @@ extension EventHost {
     func prepareRestart(isHealthy: Bool, reason: RestartReason = .fault) {
         self.isHealthy = isHealthy
         offerStandby()
-        var environment = ProcessEnvironment.entries.filter { entry in
-            !Self.carriedPrefixes.contains { entry.starts(with: $0) }
-        }
-        let history = history.environmentForRestart(
+        var environment = history.environmentForRestart(
             base: [],
             phase: phase,
             isHealthy: isHealthy,
@@ -91,18 +88,16 @@ extension EventHost {
             pid: getpid(),
             reason: reason
         )
-        environment += history.map { Array($0.utf8) }
         if let entry = storePlace.entry { environment.append(entry) }
-        if let table = kept.tableDescriptor { environment.append(Array("\(KeptDescriptors.variable)=\(table)".utf8)) }
-        if let spool = capture.inheritedSpool { environment.append(Array("\(Self.spoolVariable)=\(spool)".utf8)) }
-        capture.prepareRestart(environment: environment, keptTable: kept.tableDescriptor)
+        if let table = kept.tableDescriptor { environment.append("\(KeptDescriptors.variable)=\(table)") }
+        if let spool = capture.inheritedSpool { environment.append("\(Self.spoolVariable)=\(spool)") }
+        capture.prepareRestart(without: Self.carriedVariables, with: environment, keptTable: kept.tableDescriptor)
     }
 
     /// What a restart makes anew for the next process, and what that takes out of its environment.
     static let carriedVariables =
         RestartHistory.variables
         + [KeptDescriptors.variable, StorePlace.variable, spoolVariable, CrashCapture.memoryHolderVariable]
-    private static let carriedPrefixes = carriedVariables.map { Array("\($0)=".utf8) }
 
     /// Logs what went wrong in the hand-over to this process.
     func logHandOver() {

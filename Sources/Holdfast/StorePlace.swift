@@ -13,7 +13,7 @@ struct StorePlace {
     /// Why there is none; nil where there may be one.
     let problem: ReportStoreError?
     /// What the next process needs to find the same store, as `key=value`; nil for nothing.
-    let entry: [UInt8]?
+    let entry: String?
 
     /// Finds the store.
     ///
@@ -51,7 +51,7 @@ struct StorePlace {
         let first = isRestarted ? environment[Self.variable].map { FilePath($0) } : nil
         let folder = first.flatMap { $0.isAbsolute ? $0 : nil } ?? FilePath(".").fromRoot.lexicallyNormalized()
         store = ReportStore(path: folder.pushing(path), limits: limits)
-        entry = Array("\(Self.variable)=\(folder.string)".utf8)
+        entry = "\(Self.variable)=\(folder.string)"
     }
 }
 

@@ -154,6 +154,23 @@ final class SuccessorLink {
         return handed
     }
 
+    /// Hands something over to a link of its own, and takes it.
+    ///
+    /// - Returns: What came of it: its descriptors belong to the caller.
+    static func rehearse(on loop: HostRunLoop) -> [(name: String, entry: KeptEntry)] {
+        let link = SuccessorLink()
+        defer { link.close() }
+        guard let end = link.open(on: loop), let table = try? KeptTable() else { return [] }
+        // Any descriptor.
+        let some = end.rawValue
+        try? table.keep(KeptEntry(descriptor: some, state: Array("rehearsal".utf8)), as: "rehearsal")
+        table.freeze()
+        try? PacketSocket.send(HandedTable.tableMark, [], descriptors: [table.descriptor], to: end.rawValue)
+        let slot = [UInt8](repeating: 0, count: MemoryLayout<UInt32>.size)
+        try? PacketSocket.send(HandedTable.slotsMark, slot, descriptors: [some], to: end.rawValue)
+        return link.takeHanded()?.entries ?? []
+    }
+
     // MARK: Sending
 
     /// Sends what is kept to the process that has taken over.

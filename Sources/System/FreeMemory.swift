@@ -7,4 +7,13 @@ package enum FreeMemory {
     /// The corresponding C function is `malloc_trim`, which leaves the free end of the calling thread's arena: that goes, too. Takes the lock
     /// of each arena in turn: some milliseconds for tens of megabytes.
     package static func giveBack() { hf_return_free_memory() }
+
+    /// Has the calling thread's arena have so much that the kernel has given already.
+    ///
+    /// - Parameter bytes: Less than malloc(3) takes from the kernel by itself (128 KiB, mallopt(3), M_MMAP_THRESHOLD).
+    package static func reserve(bytes: Int) {
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: bytes, alignment: 16)
+        unsafe memory.initializeMemory(as: UInt8.self, repeating: 0, count: bytes)
+        unsafe memory.deallocate()
+    }
 }

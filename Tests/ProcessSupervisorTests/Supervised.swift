@@ -118,6 +118,8 @@ struct Supervised {
     /// `standby-server`, of which a process stands by.
     ///
     /// - Parameter options: Its words after the store.
+    /// - Returns: It, and where it listens.
+    /// - Throws: The error of a call.
     static func standbyServer(_ options: String...) throws -> (supervised: Supervised, port: UInt16) {
         let port = try freePort()
         let store = try StoreReader()

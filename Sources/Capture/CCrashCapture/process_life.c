@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 // MARK: The beginning
@@ -27,6 +28,53 @@ __attribute__((constructor)) static void open_standard_descriptors(void) {
 }
 
 // MARK: The next process
+
+/// Whether an entry is of one of the variables, of which each ends with a NUL.
+static bool is_of(const char *entry, const char *variables, size_t size) {
+    for (const char *name = variables; name < variables + size; name += strlen(name) + 1) {
+        size_t length = strlen(name);
+        if (strncmp(entry, name, length) == 0 && entry[length] == '=') {
+            return true;
+        }
+    }
+    return false;
+}
+
+char **hf_capture_make_environment(const char *left_out, size_t left_out_size, const char *added, size_t added_size, char **last) {
+    size_t count = 1;
+    size_t size = added_size;
+    // NULL after clearenv(3).
+    for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
+        count += 1;
+        size += strlen(*entry) + 1;
+    }
+    for (size_t index = 0; index < added_size; index++) {
+        count += added[index] == 0;
+    }
+    char **list = malloc(count * sizeof *list + size);
+    if (list == NULL) {
+        return NULL;
+    }
+    char **next = list;
+    char *text = (char *)(list + count);
+    // Not beyond the room: another thread may change the environment, against setenv(3).
+    for (char **entry = environ; entry != NULL && *entry != NULL && next < list + count - 1; entry++) {
+        size_t length = strlen(*entry) + 1;
+        if (is_of(*entry, left_out, left_out_size) || length > size - added_size) {
+            continue;
+        }
+        size -= length;
+        *next++ = memcpy(text, *entry, length);
+        text += length;
+    }
+    for (size_t offset = 0; offset < added_size && next < list + count - 1; offset += strlen(added + offset) + 1) {
+        size_t length = strlen(added + offset) + 1;
+        *last = *next++ = memcpy(text, added + offset, length);
+        text += length;
+    }
+    *next = NULL;
+    return list;
+}
 
 static void *restart(void *unused) {
     (void)unused;

@@ -49,9 +49,7 @@ package struct VerdictRule: Sendable {
     package func decide(_ fault: FaultSummary, in circumstances: Circumstances = Circumstances()) -> Decision {
         if let end = end(of: fault, isStopping: circumstances.isStopping) { return end }
         let policy = circumstances.policy ?? policy
-        if let reason = objectionToOrigin(of: fault) { return deny(fault, because: reason) }
-        if let reason = objectionToPlace(of: fault, policy) { return deny(fault, because: reason) }
-        if let reason = objectionToKind(of: fault, policy) { return deny(fault, because: reason) }
+        if let reason = objectionBeforeWalk(to: fault, policy) { return deny(fault, because: reason) }
         if let reason = objectionToStack(of: fault) { return deny(fault, because: reason) }
         if fault.foundNoRoom {
             return deny(fault, because: "reports cannot be written in time: there is no room for the next record")
@@ -59,6 +57,15 @@ package struct VerdictRule: Sendable {
         if let reason = circumstances.spent { return deny(fault, because: reason) }
         if let reason = policy.objection?(fault) { return deny(fault, because: reason) }
         return Decision(.resume, because: "only application frames lie above the recovery point")
+    }
+
+    /// Whether the verdict is to restart at once, whatever the stack shows: asked before it is walked.
+    package func restarts(beforeWalkOf fault: FaultSummary, in circumstances: Circumstances) -> Bool {
+        // Another thread may be drained for. An error that nobody caught shows only in the stack, and never above a recovery point.
+        guard fault.isMainThread, fault.hasRecoveryPoint, otherwise != .terminate,
+            end(of: fault, isStopping: circumstances.isStopping) == nil
+        else { return false }
+        return circumstances.spent != nil || objectionBeforeWalk(to: fault, circumstances.policy ?? policy) != nil
     }
 
     /// A verdict that ends the process whatever the policy says, by the fault alone.
@@ -119,6 +126,12 @@ package struct VerdictRule: Sendable {
         case .swiftCode: return fault.signal == SIGILL || fault.signal == SIGTRAP
         case .foreign: return false
         }
+    }
+
+    private func objectionBeforeWalk(to fault: FaultSummary, _ policy: RecoveryPolicy) -> StaticString? {
+        if let reason = objectionToOrigin(of: fault) { return reason }
+        if let reason = objectionToPlace(of: fault, policy) { return reason }
+        return objectionToKind(of: fault, policy)
     }
 
     private func objectionToOrigin(of fault: FaultSummary) -> StaticString? {

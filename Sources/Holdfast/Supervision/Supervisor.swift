@@ -76,6 +76,7 @@ package final class Supervisor: Sendable {
     private func warmUp(_ budget: FaultBudget, _ quarantine: QuarantinePolicy?) {
         _ = decide(FaultSummary(signal: 0, code: 1, hasRecoveryPoint: false))
         _ = mayAbandon(Self.madeUpOverdue)
+        _ = willRestart(Self.madeUpFault)
         _ = rule.policy.objection?(Self.madeUpFault)
         var rule = rule
         rule.policy = .allMemoryFaults
@@ -173,6 +174,20 @@ package final class Supervisor: Sendable {
         return false
     }
 
+    /// Whether the verdict on a fault will be to restart at once, whatever its stack shows; nothing is spent.
+    ///
+    /// On the crash thread: allocates nothing, and takes the locks of the supervisor and of the policies, one after the other.
+    package func willRestart(_ fault: FaultSummary) -> Bool {
+        if isEnding || isStopping { return false }
+        let now = now
+        let mayQuarantine = hasQuarantine && !HostRunLoop.isHostsOwn(item: fault.item)
+        let policy = policies.policy(ofItem: fault.item)
+        return state.withLock {
+            let (circumstances, _) = Self.circumstances(of: fault, rule, policy, $0, at: now, mayQuarantine)
+            return rule.restarts(beforeWalkOf: fault, in: circumstances)
+        }
+    }
+
     /// The decision, and whether the item may be taken out of its loop.
     private static func judge(
         _ fault: FaultSummary,
@@ -182,6 +197,19 @@ package final class Supervisor: Sendable {
         at now: Duration,
         hasQuarantine: Bool
     ) -> (decision: Decision, mayQuarantine: Bool) {
+        let (circumstances, mayQuarantine) = circumstances(of: fault, rule, policy, state, at: now, hasQuarantine)
+        return (rule.decide(fault, in: circumstances), mayQuarantine)
+    }
+
+    /// What the rule needs to know beside the fault, and whether the item may be taken out of its loop.
+    private static func circumstances(
+        of fault: FaultSummary,
+        _ rule: VerdictRule,
+        _ policy: RecoveryPolicy?,
+        _ state: borrowing State,
+        at now: Duration,
+        _ hasQuarantine: Bool
+    ) -> (circumstances: VerdictRule.Circumstances, mayQuarantine: Bool) {
         var circumstances = VerdictRule.Circumstances(policy: policy)
         let allowsQuarantine = circumstances.policy?.allowsQuarantine ?? rule.policy.allowsQuarantine
         let mayQuarantine = hasQuarantine && fault.item != 0 && !fault.isOfSharedPort && allowsQuarantine
@@ -196,7 +224,7 @@ package final class Supervisor: Sendable {
         if mayQuarantine, !fault.isInJob, let reason = state.quarantine?.objection(to: fault.item, at: now) {
             circumstances.spent = reason
         }
-        return (rule.decide(fault, in: circumstances), mayQuarantine)
+        return (circumstances, mayQuarantine)
     }
 
     /// Whether it is a body of a label in quarantine: it had begun before, as many others may have.

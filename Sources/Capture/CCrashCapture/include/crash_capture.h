@@ -92,6 +92,17 @@ typedef struct HFRestartPlan {
     char *_Nonnull memory_holder;
 } HFRestartPlan;
 
+/// Makes the environment of the next process: this one's without some variables, and with entries at its end.
+///
+/// `left_out` has names, `added` has entries as `name=value`, each with a NUL behind it. Returns one block for free(3), in the form of
+/// execve(2), and the last of the added entries, if there are any; NULL without memory. Not safe to call from a signal handler.
+char *_Nullable *_Nullable hf_capture_make_environment(
+    const char *_Nonnull left_out,
+    size_t left_out_size,
+    const char *_Nonnull added,
+    size_t added_size,
+    char *_Nullable *_Nonnull last);
+
 /// Replaces the plan of a restart.
 ///
 /// Returns the former plan, which no handler reads any more, or NULL. Safe to call from a signal handler.
