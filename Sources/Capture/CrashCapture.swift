@@ -48,8 +48,8 @@ package final class CrashCapture: Sendable {
     ///     allocate or lock.
     ///   - mayAbandon: Whether the verdict on a callout that is interrupted for its deadline would be to resume. Called like `decide`,
     ///     any number of times for one callout.
-    ///   - willRestart: Whether the verdict will be to restart at once, whatever the walk finds, which has not begun: the summary has none of it.
-    ///     Called like `decide`, before it.
+    ///   - decideBeforeWalk: Gives the verdict on a fault of the main thread before its stack is walked, of which the summary has nothing, if it
+    ///     is to restart the process whatever that shows; called like `decide`. It holds if another process is told to serve for it.
     ///   - decided: Called on the crash thread after a thread was sent to its recovery point, or before it is told to let the main loop
     ///     drain. Then what else is to be written down waits for it.
     ///   - recorded: Called on the crash thread when nothing more is added to the record of a fault that was resumed, or that restarts
@@ -63,7 +63,7 @@ package final class CrashCapture: Sendable {
         inspection: CodeInspection,
         decide: @escaping @Sendable (FaultSummary) -> Decision,
         mayAbandon: @escaping @Sendable (FaultSummary) -> Bool = { _ in false },
-        willRestart: @escaping @Sendable (FaultSummary) -> Bool = { _ in false },
+        decideBeforeWalk: @escaping @Sendable (FaultSummary) -> Decision? = { _ in nil },
         decided: @escaping @Sendable (FaultSummary, Decision) -> Void,
         recorded: @escaping @Sendable (UInt32) -> Void,
         succeeded: @escaping @Sendable () -> Void = {},
@@ -95,7 +95,7 @@ package final class CrashCapture: Sendable {
             inspection: inspection,
             decide: decide,
             mayAbandon: mayAbandon,
-            willRestart: willRestart,
+            decideBeforeWalk: decideBeforeWalk,
             decided: decided,
             recorded: recorded,
             succeeded: succeeded,
@@ -313,7 +313,7 @@ package final class CrashCapture: Sendable {
     ///   - table: The table of the descriptors that stay open (`KeptTable`), which the environment names; nil for none.
     package func prepareRestart(without variables: [String], with entries: [String], keptTable table: CInt?) {
         let name = "\(Self.memoryHolderVariable)="
-        let left = Self.texts(variables + [Self.memoryHolderVariable])
+        let left = Self.texts(variables)
         let added = Self.texts(entries + [name + "0000000000"])
         var last: UnsafeMutablePointer<CChar>?
         guard let list = unsafe hf_capture_make_environment(left, left.count, added, added.count, &last),

@@ -35,8 +35,8 @@ final class CrashThread: @unchecked Sendable {
     private let decide: @Sendable (FaultSummary) -> Decision
     /// Whether the verdict on a callout that is interrupted would be to abandon it.
     private let mayAbandon: @Sendable (FaultSummary) -> Bool
-    /// Whether the verdict will be to restart at once, whatever the stack shows.
-    private let willRestart: @Sendable (FaultSummary) -> Bool
+    /// The verdict, if it is to restart the process whatever the stack shows.
+    private let decideBeforeWalk: @Sendable (FaultSummary) -> Decision?
     private let decided: @Sendable (FaultSummary, Decision) -> Void
     private let recorded: @Sendable (UInt32) -> Void
     /// Another process serves from now on.
@@ -51,7 +51,7 @@ final class CrashThread: @unchecked Sendable {
         inspection: CodeInspection,
         decide: @escaping @Sendable (FaultSummary) -> Decision,
         mayAbandon: @escaping @Sendable (FaultSummary) -> Bool,
-        willRestart: @escaping @Sendable (FaultSummary) -> Bool,
+        decideBeforeWalk: @escaping @Sendable (FaultSummary) -> Decision?,
         decided: @escaping @Sendable (FaultSummary, Decision) -> Void,
         recorded: @escaping @Sendable (UInt32) -> Void,
         succeeded: @escaping @Sendable () -> Void,
@@ -68,7 +68,7 @@ final class CrashThread: @unchecked Sendable {
         self.inspection = inspection
         self.decide = decide
         self.mayAbandon = mayAbandon
-        self.willRestart = willRestart
+        self.decideBeforeWalk = decideBeforeWalk
         self.decided = decided
         self.recorded = recorded
         self.succeeded = succeeded
@@ -148,22 +148,7 @@ final class CrashThread: @unchecked Sendable {
                 continue
             }
             let record = unsafe hf_capture_record(slot)
-            // What is written down comes after it: others wait.
-            let isReleased =
-                unsafe willRestart(summary(of: record, walk: .init(end: .broken)))
-                && hf_capture_release_standby_for(slot)
-            if isReleased { succeeded() }
-            var fault = unsafe walkAndSummarize(record)
-            unsafe lookForInitialiser(record, &fault)
-            unsafe lookForMutex(record, &fault)
-            let decision = decide(fault)
-            unsafe write(decision.reason, to: record)
-            if decision.drains {
-                // Before the verdict: the thread that faulted uses this deadline as soon as it sees the verdict.
-                _ = hf_capture_begin_drain()
-                unsafe hf_capture_add_facts(record, UInt32(HF_FACT_DRAINED))
-            }
-            if !isReleased, case .restart = decision.verdict, hf_capture_release_standby_for(slot) { succeeded() }
+            let (fault, decision) = unsafe judge(record, slot)
             if decision.drains { decided(fault, decision) }
             if decision.quarantines { unsafe hf_capture_add_facts(record, UInt32(HF_FACT_QUARANTINED)) }
             unsafe sampler.copyMemory(of: record, slot: slot)
@@ -194,6 +179,36 @@ final class CrashThread: @unchecked Sendable {
                 recorded(slot)
             }
         }
+    }
+
+    /// Walks the stack and decides; tells the process that stands by, if that decides to restart. What is written down comes after that: others
+    /// wait.
+    private func judge(_ record: UnsafeMutablePointer<HFRecord>, _ slot: UInt32) -> (FaultSummary, Decision) {
+        var fault = unsafe summary(of: record, walk: .init(end: .broken))
+        if let decision = unsafe earlyDecision(on: fault, record), hf_capture_release_standby_for(slot) {
+            succeeded()
+            unsafe write(decision.reason, to: record)
+            // For the report.
+            fault.walk = unsafe walk(record)
+            return (fault, decision)
+        }
+        fault = unsafe walkAndSummarize(record)
+        unsafe lookForInitialiser(record, &fault)
+        unsafe lookForMutex(record, &fault)
+        let decision = decide(fault)
+        unsafe write(decision.reason, to: record)
+        if decision.drains {
+            // Before the verdict: the thread that faulted uses this deadline as soon as it sees the verdict.
+            _ = hf_capture_begin_drain()
+            unsafe hf_capture_add_facts(record, UInt32(HF_FACT_DRAINED))
+        }
+        if case .restart = decision.verdict, hf_capture_release_standby_for(slot) { succeeded() }
+        return (fault, decision)
+    }
+
+    private func earlyDecision(on fault: FaultSummary, _ record: UnsafeMutablePointer<HFRecord>) -> Decision? {
+        // An error of an async main that nobody caught ends the process for good: only the stack shows it.
+        unsafe record.pointee.callout_kind == HFCalloutKind.mainQueue.rawValue ? nil : decideBeforeWalk(fault)
     }
 
     /// Looks at a thread or a task for another thread, unless that has stopped waiting for the answer.

@@ -188,12 +188,11 @@ extension EventHost {
             guard (try? loop.add(port, to: Self.waitingMode)) != nil else { return standby.serve() }
         }
         sayThatItStandsBy()
-        // The end of a run, too, is one that others wait for later.
-        _ = loop.run(in: Self.waitingMode, for: .zero)
-        rehearseTakingOver(in: Self.waitingMode)
+        let rehearsal = rehearseTakingOver(in: Self.waitingMode)
         while standby.isWaiting, !isStopping, !mustRestart {
             _ = loop.run(in: Self.waitingMode, for: .seconds(1_000_000_000), returnAfterSourceHandled: true)
         }
+        rehearsal.invalidate()
         for port in ports { loop.remove(port, from: Self.waitingMode) }
         // One that restarts in place stands by again.
         if mustRestart, standby.isWaiting { return }

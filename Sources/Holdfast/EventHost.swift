@@ -219,7 +219,7 @@ public final class EventHost {
                 inspection: inspector.inspection,
                 decide: supervisor.decide(_:),
                 mayAbandon: supervisor.mayAbandon(_:),
-                willRestart: supervisor.willRestart(_:),
+                decideBeforeWalk: supervisor.decideBeforeWalk(_:),
                 decided: sink.decided(fault:decision:),
                 recorded: sink.recorded(slot:),
                 succeeded: sink.succeeded,

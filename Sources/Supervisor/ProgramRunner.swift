@@ -66,6 +66,8 @@ final class ProgramRunner {
     }
     /// The process that serves, or is to.
     private(set) var current: Generation?
+    /// The process before that one, if a standby has taken over from it and it has not ended yet.
+    private var succeeded: Generation?
     /// The one that is to take over.
     private(set) var successor: Generation?
     /// The one that stands by, or is to.
@@ -210,7 +212,7 @@ final class ProgramRunner {
         guard generation === current else { return }
         watchHealth(of: generation)
         // One that stood by counts as ready since it was told to serve.
-        guard state != .ready else { return }
+        guard state != .ready else { return noteSoon() }
         state = .ready
         startStandby()
     }
@@ -319,7 +321,8 @@ final class ProgramRunner {
         connections.changed(self)
     }
 
-    /// The process that stood by serves: the one before has told it to, from its fault handler, and is about to end, or has ended.
+    /// The process that stood by serves: the one before has told it to, from its fault handler, and is about to end, or has ended
+    /// without a word.
     private func noteReleased(_ generation: Generation, isSuccess: Bool = false) {
         guard generation.wasStandingBy else {
             Log.write("\(program.name): it cannot stand by: --standby needs Holdfast inside")
@@ -332,6 +335,7 @@ final class ProgramRunner {
         }
         standby = nil
         if let before = current {
+            succeeded = before
             leaving.append(before)
             before.noteHandOver(to: generation)
             count.note(lived: before.child.age, isSuccess: isSuccess, program.backOff)
@@ -464,9 +468,14 @@ final class ProgramRunner {
             }
         } else {
             let isSuccessor = generation === successor
-            if generation.wasReady { lastVerdict = DeathVerdict(of: facts) }
             let action = isSuccessor ? "The one before goes on." : "Another one serves."
-            records.report(facts, usage, of: generation, action, restarts: count.restarts)
+            let isSucceeded = generation === succeeded
+            if isSucceeded {
+                lastVerdict = DeathVerdict(of: facts)
+                succeeded = nil
+            }
+            // Its successor was counted already.
+            records.report(facts, usage, of: generation, action, restarts: count.restarts - (isSucceeded ? 1 : 0))
             retirements.remove(generation)
             retirements.tell(leaving)
             if generation === standby {

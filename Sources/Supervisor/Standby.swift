@@ -47,7 +47,7 @@ final class StandbyPlace {
 
     /// Tells the process that stands by to serve, also if somebody has before: an event more does no harm.
     func release() {
-        _ = unsafe hf_standby_claim(mapped, 0)
+        unsafe hf_standby_set(mapped, serial, UInt32(HF_STANDBY_RELEASED))
         var one: UInt64 = 1
         _ = unsafe write(event, &one, MemoryLayout<UInt64>.size)
     }

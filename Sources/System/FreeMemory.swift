@@ -8,7 +8,7 @@ package enum FreeMemory {
     /// of each arena in turn: some milliseconds for tens of megabytes.
     package static func giveBack() { hf_return_free_memory() }
 
-    /// Has the calling thread's arena have so much that the kernel has given already.
+    /// Takes memory from the kernel that the calling thread's next allocations use.
     ///
     /// - Parameter bytes: Less than malloc(3) takes from the kernel by itself (128 KiB, mallopt(3), M_MMAP_THRESHOLD).
     package static func reserve(bytes: Int) {

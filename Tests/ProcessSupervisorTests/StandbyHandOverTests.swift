@@ -97,13 +97,19 @@ import Testing
         }
     }
 
-    @Test func `If the process that stands by ends before it has taken what is kept, the one before restarts in place`()
-        throws
-    {
+    /// - Parameter isHandedOver: Whether it ends after it was told, and what is kept was sent to it.
+    @Test(arguments: [false, true])
+    func `If the process that stands by ends before it has taken what is kept, the one before restarts in place`(
+        isHandedOver: Bool
+    ) throws {
         let (supervised, port, pid, standby, clients) = try Self.beginWithStopped()
         let faulty = try LineClient(port: port)
         try faulty.send("FAULT nil-unwrap\n")
-        // Its handler tells of it before it asks for an answer.
+        let deadline = Deadline()
+        // The handler waits for the answer by ppoll(2) (proc_pid_syscall(5)).
+        while isHandedOver, try !String(contentsOfFile: "/proc/\(pid)/syscall", encoding: .utf8).hasPrefix("271 ") {
+            try #require(!deadline.hasPassed)
+        }
         kill(standby, SIGKILL)
         #expect(try faulty.line() == nil)
         try Self.expect(clients, from: pid, supervised)

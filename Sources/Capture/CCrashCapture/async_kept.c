@@ -211,7 +211,11 @@ bool hf_async_send_kept(int socket, int table, uint64_t deadline) {
 }
 
 bool hf_async_kept_was_taken(int socket, uint64_t deadline) {
-    short ready = await(socket, POLLIN, deadline);
-    // Whoever has not answered may serve by now. One that has ended has not.
-    return (ready & (POLLHUP | POLLERR)) == 0 || (ready & POLLIN) != 0;
+    if (await(socket, POLLIN, deadline) == 0) {
+        // Whoever has not answered may serve by now.
+        return true;
+    }
+    // One that has ended does not, and its socket counts as readable (net/unix/af_unix.c, unix_dgram_poll).
+    char byte;
+    return HF_SYSCALL6(SYS_recvfrom, socket, &byte, sizeof byte, MSG_DONTWAIT | MSG_PEEK, NULL, NULL) > 0;
 }

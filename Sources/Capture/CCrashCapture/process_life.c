@@ -48,6 +48,7 @@ char **hf_capture_make_environment(const char *left_out, size_t left_out_size, c
         count += 1;
         size += strlen(*entry) + 1;
     }
+    size_t own_count = count - 1;
     for (size_t index = 0; index < added_size; index++) {
         count += added[index] == 0;
     }
@@ -58,7 +59,7 @@ char **hf_capture_make_environment(const char *left_out, size_t left_out_size, c
     char **next = list;
     char *text = (char *)(list + count);
     // Not beyond the room: another thread may change the environment, against setenv(3).
-    for (char **entry = environ; entry != NULL && *entry != NULL && next < list + count - 1; entry++) {
+    for (char **entry = environ; entry != NULL && *entry != NULL && next < list + own_count; entry++) {
         size_t length = strlen(*entry) + 1;
         if (is_of(*entry, left_out, left_out_size) || length > size - added_size) {
             continue;
@@ -67,7 +68,7 @@ char **hf_capture_make_environment(const char *left_out, size_t left_out_size, c
         *next++ = memcpy(text, *entry, length);
         text += length;
     }
-    for (size_t offset = 0; offset < added_size && next < list + count - 1; offset += strlen(added + offset) + 1) {
+    for (size_t offset = 0; offset < added_size; offset += strlen(added + offset) + 1) {
         size_t length = strlen(added + offset) + 1;
         *last = *next++ = memcpy(text, added + offset, length);
         text += length;

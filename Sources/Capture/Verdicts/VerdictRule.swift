@@ -59,13 +59,19 @@ package struct VerdictRule: Sendable {
         return Decision(.resume, because: "only application frames lie above the recovery point")
     }
 
-    /// Whether the verdict is to restart at once, whatever the stack shows: asked before it is walked.
-    package func restarts(beforeWalkOf fault: FaultSummary, in circumstances: Circumstances) -> Bool {
-        // Another thread may be drained for. An error that nobody caught shows only in the stack, and never above a recovery point.
-        guard fault.isMainThread, fault.hasRecoveryPoint, otherwise != .terminate,
-            end(of: fault, isStopping: circumstances.isStopping) == nil
-        else { return false }
-        return circumstances.spent != nil || objectionBeforeWalk(to: fault, circumstances.policy ?? policy) != nil
+    /// Whether a fault may have its verdict before its stack is walked: no other thread is drained for, and nothing ends the process.
+    package func mayDecideBeforeWalk(_ fault: FaultSummary, isStopping: Bool) -> Bool {
+        fault.isMainThread && fault.hasRecoveryPoint && otherwise != .terminate
+            && end(of: fault, isStopping: isStopping) == nil
+    }
+
+    /// The verdict on such a fault if it is to restart the process whatever the stack shows; nil if that depends on the stack.
+    ///
+    /// Not for a job of the main queue: only the stack tells an error of an async main that nobody caught.
+    package func decideBeforeWalk(_ fault: FaultSummary, in circumstances: Circumstances) -> Decision? {
+        guard mayDecideBeforeWalk(fault, isStopping: circumstances.isStopping) else { return nil }
+        let reason = objectionBeforeWalk(to: fault, circumstances.policy ?? policy) ?? circumstances.spent
+        return reason.map { Decision(.restart, because: $0) }
     }
 
     /// A verdict that ends the process whatever the policy says, by the fault alone.

@@ -76,7 +76,7 @@ package final class Supervisor: Sendable {
     private func warmUp(_ budget: FaultBudget, _ quarantine: QuarantinePolicy?) {
         _ = decide(FaultSummary(signal: 0, code: 1, hasRecoveryPoint: false))
         _ = mayAbandon(Self.madeUpOverdue)
-        _ = willRestart(Self.madeUpFault)
+        _ = decideBeforeWalk(Self.madeUpFault)
         _ = rule.policy.objection?(Self.madeUpFault)
         var rule = rule
         rule.policy = .allMemoryFaults
@@ -174,17 +174,19 @@ package final class Supervisor: Sendable {
         return false
     }
 
-    /// Whether the verdict on a fault will be to restart at once, whatever its stack shows; nothing is spent.
+    /// Gives the verdict on a fault of the main thread before its stack is walked, if it is to restart the process whatever that shows.
     ///
-    /// On the crash thread: allocates nothing, and takes the locks of the supervisor and of the policies, one after the other.
-    package func willRestart(_ fault: FaultSummary) -> Bool {
-        if isEnding || isStopping { return false }
+    /// On the crash thread, in place of `decide`: allocates nothing, and takes the locks of the supervisor and of the policies, one after the
+    /// other.
+    package func decideBeforeWalk(_ fault: FaultSummary) -> Decision? {
+        // First without the locks, as there.
+        guard !isEnding, rule.mayDecideBeforeWalk(fault, isStopping: isStopping) else { return nil }
         let now = now
         let mayQuarantine = hasQuarantine && !HostRunLoop.isHostsOwn(item: fault.item)
         let policy = policies.policy(ofItem: fault.item)
         return state.withLock {
             let (circumstances, _) = Self.circumstances(of: fault, rule, policy, $0, at: now, mayQuarantine)
-            return rule.restarts(beforeWalkOf: fault, in: circumstances)
+            return rule.decideBeforeWalk(fault, in: circumstances)
         }
     }
 

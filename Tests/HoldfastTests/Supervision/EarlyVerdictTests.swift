@@ -62,11 +62,15 @@ import Testing
         let circumstances = VerdictRule.Circumstances(spent: spent)
         var (early, late) = (0, 0)
         for fault in Self.faults {
-            guard rule.restarts(beforeWalkOf: fault, in: circumstances) else {
+            guard let decision = rule.decideBeforeWalk(fault, in: circumstances) else {
                 late += 1
                 continue
             }
             early += 1
+            guard decision.verdict == .restart, !decision.drains else {
+                Issue.record("\(fault): \(decision.verdict)")
+                return
+            }
             for walk in Self.walks {
                 var walked = fault
                 walked.walk = walk
@@ -84,25 +88,25 @@ import Testing
         let trap = FaultSummary(signal: SIGILL, code: 2, walk: Self.unwalked)
         for (policy, expected) in [(RecoveryPolicy.never, true), (.default, false)] {
             let rule = VerdictRule(policy: policy, pid: Self.pid)
-            #expect(rule.restarts(beforeWalkOf: trap, in: .init()) == expected)
-            #expect(rule.restarts(beforeWalkOf: trap, in: .init(spent: "spent")))
-            #expect(!rule.restarts(beforeWalkOf: trap, in: .init(spent: "spent", isStopping: true)))
+            #expect((rule.decideBeforeWalk(trap, in: .init()) != nil) == expected)
+            #expect(rule.decideBeforeWalk(trap, in: .init(spent: "spent")) != nil)
+            #expect(rule.decideBeforeWalk(trap, in: .init(spent: "spent", isStopping: true)) == nil)
         }
         // Who ends by the signal is not replaced by another one of us.
         let ending = VerdictRule(policy: .never, otherwise: .terminate, pid: Self.pid)
-        #expect(!ending.restarts(beforeWalkOf: trap, in: .init()))
+        #expect(ending.decideBeforeWalk(trap, in: .init()) == nil)
     }
 
     @Test func `Asking spends no budget, and one that is spent restarts`() throws {
         let budget = FaultBudget(perProcess: 1, perWindow: 10)
         let supervisor = try Supervisor(rule: VerdictRule(policy: .default, pid: Self.pid), budget: budget)
         var trap = FaultSummary(signal: SIGILL, code: 2, walk: Self.unwalked)
-        for _ in 0..<10 { #expect(!supervisor.willRestart(trap)) }
+        for _ in 0..<10 { #expect(supervisor.decideBeforeWalk(trap) == nil) }
         trap.walk = Walk(end: .recoveryPoint)
         #expect(supervisor.decide(trap).verdict == .resume)
         trap.walk = Self.unwalked
-        #expect(supervisor.willRestart(trap))
+        #expect(supervisor.decideBeforeWalk(trap)?.verdict == .restart)
         supervisor.isEnding = true
-        #expect(!supervisor.willRestart(trap))
+        #expect(supervisor.decideBeforeWalk(trap) == nil)
     }
 }
