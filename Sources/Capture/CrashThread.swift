@@ -181,8 +181,9 @@ final class CrashThread: @unchecked Sendable {
         }
     }
 
-    /// Walks the stack and decides; tells the process that stands by, if that decides to restart. What is written down comes after that: others
-    /// wait.
+    /// Walks the stack and decides; tells the process that stands by, if the verdict is to restart.
+    ///
+    /// What is written down comes after that: others wait.
     private func judge(_ record: UnsafeMutablePointer<HFRecord>, _ slot: UInt32) -> (FaultSummary, Decision) {
         var fault = unsafe summary(of: record, walk: .init(end: .broken))
         if let decision = unsafe earlyDecision(on: fault, record), hf_capture_release_standby_for(slot) {

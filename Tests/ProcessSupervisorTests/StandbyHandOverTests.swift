@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    /// - Parameter isHandedOver: Whether it ends after it was told, and what is kept was sent to it.
+    // Before it was told, or after it was told and what is kept was sent to it.
     @Test(arguments: [false, true])
     func `If the process that stands by ends before it has taken what is kept, the one before restarts in place`(
         isHandedOver: Bool
