@@ -79,8 +79,12 @@ package final class CodeInspector: Sendable {
         // Without a build id, another file may have taken its place.
         if image.buildID != nil, !CrashCapture.executable.isEmpty { program.path = CrashCapture.executable }
         let file = ProgramFile(path: path)
-        // What a verdict needs: later no descriptor may be left to open the library, or the root may be another.
-        if file.hasDebugInformation { DebugLibrary.load() }
+        // A verdict needs libdw, which takes a tenth of a start to load: `warmUp` does so once the program serves. By then no descriptor may
+        // be left, or the root may be another.
+        if file.hasDebugInformation {
+            file.reserveDescriptor()
+            hf_capture_set_before_root_changes { DebugLibrary.load() }
+        }
         let frames = LockFrames(executable: image, program: file)
         lock.withLock { _ in
             unsafe self.frames = frames
@@ -136,6 +140,7 @@ package final class CodeInspector: Sendable {
     ///
     /// - Parameter logger: Where to log; nil if the process before has done so.
     package func warmUp(logger: Logger?) {
+        lock.withLock { _ in unsafe file?.releaseReserve() }
         // First what every fault needs.
         prepare(mayLoad: true)
         // For another attempt, on the crash thread.

@@ -73,7 +73,6 @@ final class CrashThread: @unchecked Sendable {
         self.recorded = recorded
         self.succeeded = succeeded
         self.asked = asked
-        warmUp()
     }
 
     /// Starts the thread; it runs until the process ends, or until capture is withdrawn.
@@ -91,8 +90,12 @@ final class CrashThread: @unchecked Sendable {
         while !hf_capture_has_decider() { sched_yield() }
     }
 
-    /// Does everything once, while nobody is parked: libunwind's first walk sets itself up under a lock of its own, and -Onone builds look
-    /// types up at first use, which allocates.
+    /// How long the program may start before this thread takes a processor, in nanoseconds.
+    ///
+    /// -Onone builds look types up at first use, which allocates: that comes before any fault.
+    private static var patience: UInt64 { _isDebugAssertConfiguration() ? 0 : 3_000_000 }
+
+    /// Does everything once, so that a fault finds it done: libunwind's first walk takes ten times as long as later ones.
     private func warmUp() {
         isWarmingUp = true
         defer { isWarmingUp = false }
@@ -131,7 +134,12 @@ final class CrashThread: @unchecked Sendable {
     private func run() {
         var slot: UInt32 = 0
         var unloads: UInt32 = 0
+        var isWarm = false
         while true {
+            if !isWarm, Self.patience == 0 || !hf_capture_await_fault(Self.patience) {
+                warmUp()
+                isWarm = true
+            }
             let work = unsafe hf_capture_wait(&slot, &unloads)
             if work == UInt32(HF_WORK_END) { return }
             if work == UInt32(HF_WORK_UNLOAD) {

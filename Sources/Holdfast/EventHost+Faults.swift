@@ -11,9 +11,9 @@ extension EventHost {
             resumedFaults: supervisor.resumedFaults,
             buriedBytes: buried.value,
             lostDescriptors: supervisor.lostDescriptors,
-            stalls: stallWatch?.reporter.count ?? 0,
+            stalls: stallWatch.watch?.reporter.count ?? 0,
             dropped: droppedElements.value,
-            ticks: stallWatch?.ticks?.statistics
+            ticks: stallWatch.watch?.ticks?.statistics
         )
     }
 

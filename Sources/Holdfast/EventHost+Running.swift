@@ -144,7 +144,7 @@ extension EventHost {
         ItemPolicies.setHost(nil)
         BoundaryHost.setOpener(nil)
         BoundaryHost.setParts(nil)
-        stallWatch?.stop()
+        stallWatch.watch?.stop()
         deadlines.stop()
         notifier.close()
         listeners?.close()
@@ -169,7 +169,7 @@ extension EventHost {
     public func flushReports(within limit: Duration) -> Bool {
         let end = HostRunLoop.Instant.now.advanced(by: limit)
         let isFlushed = writer.flush(limit: limit)
-        return (stallWatch?.reporter.settle(before: end) ?? true) && isFlushed
+        return (stallWatch.watch?.reporter.settle(before: end) ?? true) && isFlushed
     }
 
     /// Runs code in which a fault is never resumed, because it would leave something half done that others rely on.

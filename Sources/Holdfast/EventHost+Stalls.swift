@@ -34,7 +34,7 @@ extension EventHost {
     /// - Throws: `EventHostError`, if the thread that watches cannot be made.
     public nonisolated func watch(_ loop: HostRunLoop, rule: StallRule? = nil) throws(EventHostError) {
         do {
-            try stallMonitor.monitor?.watch(loop, rule: rule)
+            try stallWatch.monitor?.watch(loop, rule: rule)
             try deadlines.watch(loop)
         } catch {
             throw EventHostError(error)
@@ -45,7 +45,7 @@ extension EventHost {
     ///
     /// Callable from any thread.
     public nonisolated func stopWatching(_ loop: HostRunLoop) {
-        stallMonitor.monitor?.stopWatching(loop)
+        stallWatch.monitor?.stopWatching(loop)
         deadlines.stopWatching(loop)
     }
 
@@ -81,7 +81,7 @@ extension EventHost {
         _ post: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
     ) throws(EventHostError) {
         do {
-            try stallMonitor.monitor?.watch(
+            try stallWatch.monitor?.watch(
                 pinging: label,
                 every: interval,
                 rule: rule,
@@ -123,18 +123,29 @@ extension EventHost {
     ///
     /// Callable from any thread.
     public nonisolated func stopWatching(pinging label: String) {
-        stallMonitor.monitor?.stopWatching(pinging: label)
+        stallWatch.monitor?.stopWatching(pinging: label)
     }
 }
 
-/// The monitor of a host, once there is one.
-final class StallMonitorBox: Sendable {
+/// How a host watches for stalls, once it does.
+final class StallWatchBox: Sendable {
     /// Protected by its lock.
-    private let present = Mutex<StallMonitor?>(nil)
+    private let present = Mutex<StallWatch?>(nil)
 
-    var monitor: StallMonitor? {
+    var watch: StallWatch? {
         get { present.withLock { $0 } }
         set { present.withLock { $0 = newValue } }
+    }
+
+    var monitor: StallMonitor? { watch?.monitor }
+
+    /// Starts the threads.
+    func start(logger: Logger) {
+        do {
+            try watch?.start()
+        } catch {
+            logger.error("stalls are not watched: \(error)")
+        }
     }
 }
 

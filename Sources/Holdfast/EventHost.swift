@@ -112,9 +112,8 @@ public final class EventHost {
     var census = DescriptorCensus()
     let ward: QuarantineWard
     let inspector: CodeInspector
-    private(set) var stallWatch: StallWatch?
-    /// The monitor of stalls, for any thread.
-    nonisolated let stallMonitor = StallMonitorBox()
+    /// How stalls are watched for, for any thread.
+    nonisolated let stallWatch = StallWatchBox()
     private let abandonedItems = AbandonedItems()
     /// Fires when the next cool-down is over.
     var dischargeTimer: HostRunLoop.Timer?
@@ -243,8 +242,9 @@ public final class EventHost {
             teller: teller,
             logger: configuration.logger,
             inherited: inherited,
-            prepare: { [capture, inspector] in
+            prepare: { [capture, inspector, stallWatch] in
                 inspector.giveWay(atMost: .milliseconds(100))
+                stallWatch.start(logger: configuration.logger)
                 // On the writer's thread: nobody waits for these files.
                 capture.describeContainer()
                 inspector.warmUp(logger: isRestarted ? nil : configuration.logger)
@@ -336,19 +336,20 @@ public final class EventHost {
             throw EventHostError(error)
         }
         try observeTaskDumpSignal()
+        watchForStalls()
         do {
             // The last that may fail: its thread never ends.
             try writer.start()
         } catch {
             throw EventHostError(error)
         }
-        watchForStalls()
         prepareRestart(isHealthy: false)
         watchHealth()
     }
 
     /// Undoes what a failed start has done.
     private func takeBack() {
+        stallWatch.monitor?.stop()
         deadlines.stop()
         HostRunLoop.setAbandonWitness(nil)
         supervisor.detach()
@@ -359,7 +360,7 @@ public final class EventHost {
     private func watchForStalls() {
         guard let policy = configuration.stallPolicy else { return }
         do {
-            stallWatch = try StallWatch(
+            stallWatch.watch = try StallWatch(
                 policy,
                 telling: stallHandlers,
                 on: loop,
@@ -370,7 +371,6 @@ public final class EventHost {
                 abandonedItems: abandonedItems,
                 dumpTasks: { [capture] in TaskDumper(capture).dumpUnlessEmpty() }
             )
-            stallMonitor.monitor = stallWatch?.monitor
         } catch {
             configuration.logger.error("stalls are not watched: \(error)")
         }

@@ -7,5 +7,10 @@ public enum HexDigits {
     }
 
     /// Two digits for each byte.
-    public static func text(_ bytes: [UInt8]) -> String { bytes.map { text(UInt64($0), count: 2) }.joined() }
+    public static func text(_ bytes: [UInt8]) -> String {
+        // Not `joined()`: a type that is made at run time would be a hundredth of a start.
+        var digits = ""
+        for byte in bytes { digits += text(UInt64(byte), count: 2) }
+        return digits
+    }
 }

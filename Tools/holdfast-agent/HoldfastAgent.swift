@@ -66,7 +66,6 @@ final class HoldfastAgent {
             as: Injection.init(_:),
             "a fault of --list-faults, @ and one of \(Injection.Place.list)"
         ) { self.injections.append($0) }
-        let choices = AfterFaultChoice.allCases.map(\.rawValue).joined(separator: ", ")
         options.add(
             "--after-fault",
             "WHAT",
@@ -75,7 +74,7 @@ final class HoldfastAgent {
             The values live in memory, so keep-going is the default.
             """,
             as: AfterFaultChoice.init(rawValue:),
-            "one of \(choices)"
+            "one of \(AfterFaultChoice.allCases.map(\.rawValue).joined(separator: ", "))"
         ) { self.afterFault = $0 }
         options.add(
             "--exit-status",

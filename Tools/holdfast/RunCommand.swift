@@ -35,7 +35,7 @@ enum RunCommand {
             guard command.isEmpty else {
                 throw UsageError(text: "--file says what is run; nothing may stand behind it")
             }
-            let others = options.given.names.subtracting(["--file", "--store", "--control", "--termination-log"])
+            let others = Set(options.given.names).subtracting(["--file", "--store", "--control", "--termination-log"])
                 .sorted()
             guard others.isEmpty else {
                 throw UsageError(

@@ -15,7 +15,8 @@ package struct Options {
         let name: String
         /// What the value is called in the help; nil for an option without one.
         let value: String?
-        let help: String
+        /// Made when it is asked for: to join a list takes more of a start than to read the options.
+        let help: () -> String
         /// Takes the value.
         let take: (String) throws(UsageError) -> Void
     }
@@ -24,7 +25,7 @@ package struct Options {
 
     /// The names of those that were given.
     package final class Given {
-        package fileprivate(set) var names: Set<String> = []
+        package fileprivate(set) var names: [String] = []
     }
 
     package let given = Given()
@@ -34,7 +35,7 @@ package struct Options {
     package mutating func add(
         _ name: String,
         _ value: String? = nil,
-        _ help: String,
+        _ help: @autoclosure @escaping () -> String,
         _ take: @escaping (String) throws(UsageError) -> Void
     ) {
         options.append(Option(name: name, value: value, help: help, take: take))
@@ -44,14 +45,14 @@ package struct Options {
     package mutating func add<Value>(
         _ name: String,
         _ value: String,
-        _ help: String,
+        _ help: @autoclosure @escaping () -> String,
         as read: @escaping (String) -> Value?,
-        _ example: String,
+        _ example: @autoclosure @escaping () -> String,
         _ take: @escaping (Value) -> Void
     ) {
-        add(name, value, help) { text throws(UsageError) in
+        add(name, value, help()) { text throws(UsageError) in
             guard let read = read(text) else {
-                throw UsageError(text: "\(name) takes \(example), not '\(text)'")
+                throw UsageError(text: "\(name) takes \(example()), not '\(text)'")
             }
             take(read)
         }
@@ -70,7 +71,7 @@ package struct Options {
             let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let name = String(parts[0])
             guard let option = options.first(where: { $0.name == name }) else { throw unknown(name) }
-            given.names.insert(name)
+            given.names.append(name)
             guard option.value != nil else {
                 if parts.count > 1 { throw UsageError(text: "\(name) takes no value") }
                 try option.take("")
@@ -144,7 +145,7 @@ package struct Options {
         let names = options.map { $0.name + ($0.value.map { " \($0)" } ?? "") }
         let width = (names.map(\.count).max() ?? 0) + 2
         return zip(names, options).map { name, option in
-            let lines = option.help.split(separator: "\n")
+            let lines = option.help().split(separator: "\n")
             let indent = "\n" + String(repeating: " ", count: width + 2)
             return "  " + name + String(repeating: " ", count: width - name.count) + lines.joined(separator: indent)
         }.joined(separator: "\n")

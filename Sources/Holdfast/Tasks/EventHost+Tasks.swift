@@ -56,7 +56,7 @@ extension EventHost {
         try host.runTasks()
         host.capture.expectExit()
         if !host.standsByAtListener() { host.beginServing() }
-        exiting.withLock { $0 = Exiting(writer: host.writer, stalls: host.stallWatch) }
+        exiting.withLock { $0 = Exiting(writer: host.writer, stalls: host.stallWatch.watch) }
         // An async `main` returns into exit(3): nobody stops the host first.
         if !hasExitHandler {
             hasExitHandler = true
@@ -128,7 +128,7 @@ extension EventHost {
             ),
             stackSize: configuration.advanced.taskStackSize,
             logger: configuration.logger,
-            stallMonitor: stallMonitor
+            stallWatch: stallWatch
         )
     }
 }
@@ -164,7 +164,7 @@ extension BoundaryHost.Opener {
 
     /// Has jobs of tasks watched that keep a thread of the pool for long.
     private func watchWorkers() {
-        guard let monitor = stallMonitor.monitor else { return }
+        guard let monitor = stallWatch.monitor else { return }
         TaskPool.setBell { HostRunLoop.Progress.WatcherBell.ring() }
         do {
             try monitor.watchWorkers(TaskPool.mostWorkers) { index in

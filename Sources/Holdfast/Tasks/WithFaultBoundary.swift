@@ -266,7 +266,7 @@ package enum BoundaryHost {
         let parts: Parts
         let stackSize: Int
         let logger: Logger
-        let stallMonitor: StallMonitorBox
+        let stallWatch: StallWatchBox
     }
 
     /// Used under its lock; nil without a host, and where the first boundary could not begin.

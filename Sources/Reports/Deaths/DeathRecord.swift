@@ -124,7 +124,7 @@ struct DeathRecord: Decodable {
                 parentPid: supervisor,
                 executable: executable,
                 arguments: arguments.prefix(1)
-                    + redaction.redactValues(of: arguments.dropFirst().map { Array($0.utf8) })
+                    + redaction.redactValues(of: arguments.dropFirst().map { Array($0.utf8) }[...])
                     .map { String(decoding: $0, as: UTF8.self) },
                 startTime: startTime,
                 uptimeSeconds: max(0, Double(ended) - Double(began)) / 1e9,

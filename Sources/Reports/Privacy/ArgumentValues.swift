@@ -4,7 +4,7 @@ extension TextRedaction {
     ///
     /// - Parameter arguments: The arguments, without the program's name.
     /// - Returns: As many; byte for byte the same where nothing was found.
-    package func redactValues(of arguments: some Sequence<[UInt8]>) -> [[UInt8]] {
+    package func redactValues(of arguments: ArraySlice<[UInt8]>) -> [[UInt8]] {
         let mark = Array(Self.mark.utf8)
         var told: [[UInt8]] = []
         var isSecretNext = false

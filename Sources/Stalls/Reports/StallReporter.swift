@@ -29,6 +29,8 @@ package final class StallReporter: @unchecked Sendable {
     private let desk: StallDesk
     private let inbox = StallInbox()
     private let found = Atomic<Int>(0)
+    /// Protected by its lock.
+    private let isStarted = Mutex(false)
     /// How regularly the main loop ticks.
     private let statistics: @Sendable () -> TickStatistics?
     // Used on the thread only.
@@ -69,11 +71,15 @@ package final class StallReporter: @unchecked Sendable {
     /// How many stalls there were so far, without those allowed by the policies of their items.
     package var count: Int { found.load(ordering: .relaxed) }
 
-    /// Starts the threads; they run until the process ends.
+    /// Starts the threads unless they are running; they run until the process ends.
     func start() throws(Errno) {
-        try desk.start()
-        try herald.start()
-        try DetachedThread.start(name: "holdfast-sample") { self.run() }
+        try isStarted.withLock { isStarted throws(Errno) in
+            guard !isStarted else { return }
+            try desk.start()
+            try herald.start()
+            try DetachedThread.start(name: "holdfast-sample") { self.run() }
+            isStarted = true
+        }
     }
 
     /// Takes a stall announced by the monitor.
@@ -84,7 +90,11 @@ package final class StallReporter: @unchecked Sendable {
     /// Brings all reports up to date, and returns whether that was done in time.
     ///
     /// This includes stalls that have ended but whose end was not announced yet. Callable from any thread but the reporter's.
-    package func settle(before end: HostRunLoop.Instant) -> Bool { inbox.settle(before: end) }
+    package func settle(before end: HostRunLoop.Instant) -> Bool {
+        // A stall may have been told before the threads were there.
+        guard (try? start()) != nil else { return false }
+        return inbox.settle(before: end)
+    }
 
     // MARK: The thread
 

@@ -10,7 +10,7 @@ package struct StallWatch: Sendable {
     package let reporter: StallReporter
     package let ticks: TickMonitor?
 
-    /// Starts watching a loop.
+    /// Prepares to watch a loop.
     package init(
         _ policy: StallPolicy,
         telling handlers: StallHandlers,
@@ -41,9 +41,18 @@ package struct StallWatch: Sendable {
             statistics: { ticks?.statistics }
         )
         self.reporter = reporter
-        try reporter.start()
         monitor = .direct(rule: policy.rule, reporter.take(_:))
         try monitor.watch(loop)
+    }
+
+    /// Starts the threads that watch and write; they run until the process ends.
+    ///
+    /// Callable from any thread.
+    ///
+    /// - Throws: The error of pthread_create(3).
+    package func start() throws(Errno) {
+        try reporter.start()
+        try StallMonitor.startThreads()
     }
 
     /// Stops watching, and brings the reports up to date.

@@ -29,7 +29,7 @@ public final class StallMonitor: Sendable {
         self.init(rule, handler, isDirect: false)
     }
 
-    /// Makes a monitor for a host, which does not wait for the handlers of other monitors.
+    /// Makes a monitor for a host, which does not wait for the handlers of other monitors, and looks at nothing before `startThreads()`.
     ///
     /// - Parameters:
     ///   - rule: When something counts as stalled.
@@ -48,6 +48,13 @@ public final class StallMonitor: Sendable {
     deinit {
         stop()
     }
+
+    /// Starts the threads that all monitors of the process share, unless they are running.
+    ///
+    /// Callable from any thread.
+    ///
+    /// - Throws: The error of pthread_create(3); `notSupported` in a forked child.
+    package static func startThreads() throws(Errno) { try StallWatcher.shared.start() }
 
     /// Has no monitor of the process look at anything, and no time count, until the opposite is said.
     ///
@@ -161,7 +168,7 @@ public final class StallMonitor: Sendable {
 
     private func add(_ subjects: [any WatchedSubject], _ rule: StallRule?) throws(Errno) {
         let added = subjects.map { WatchedEntry($0, rule ?? self.rule, isDirect: isDirect, handler) }
-        try StallWatcher.shared.add(added)
+        try StallWatcher.shared.add(added, isLater: isDirect)
         entries.withLock { $0 += added }
         // Removes loops that no longer exist, because nobody can name them any more.
         remove { $0.subject == nil }

@@ -43,19 +43,29 @@ final class StallWatcher: Sendable {
         announceChange()
     }
 
-    /// Starts watching some subjects.
+    /// Starts the threads unless they are running; they run until the process ends.
     ///
     /// - Throws: The error of pthread_create(3); `notSupported` in a forked child, which has none of the threads.
-    func add(_ entries: [any WatcherEntry]) throws(Errno) {
+    func start() throws(Errno) {
         guard ForkCount.current == fork else { throw .notSupported }
         try notifier.start()
         try state.withLock { state throws(Errno) in
-            if !state.isStarted {
-                try DetachedThread.start(name: "holdfast-stalls") { self.run() }
-                state.isStarted = true
-            }
-            state.entries += entries
+            guard !state.isStarted else { return }
+            try DetachedThread.start(name: "holdfast-stalls") { self.run() }
+            state.isStarted = true
         }
+    }
+
+    /// Adds subjects, which are looked at as soon as the threads run.
+    ///
+    /// - Parameters:
+    ///   - entries: The subjects.
+    ///   - isLater: Whether somebody starts the threads later.
+    /// - Throws: As `start()`.
+    func add(_ entries: [any WatcherEntry], isLater: Bool = false) throws(Errno) {
+        guard ForkCount.current == fork else { throw .notSupported }
+        if !isLater { try start() }
+        state.withLock { $0.entries += entries }
         announceChange()
     }
 

@@ -52,6 +52,9 @@ int hf_capture_install(const HFCaptureConfiguration *_Nonnull configuration);
 /// Has exit(3) count as the orderly end of the process: an async main ends by it, and closes nothing. Callable from any thread.
 void hf_capture_expect_exit(void);
 
+/// Sets what is done before chroot(2), on the thread that calls it. Callable from any thread.
+void hf_capture_set_before_root_changes(void (*_Nonnull action)(void));
+
 /// Restores the actions from before hf_capture_install(), unless a handler is not ours any more.
 void hf_capture_uninstall(void);
 

@@ -53,6 +53,7 @@ package final class OpenedFile: Sendable {
 package final class ProgramFile {
     private let path: String
     private var file: OpenedFile?
+    private var reserve: OpenedFile?
 
     /// Opens a file; where that fails, it is tried again when it is needed.
     package init(path: String) {
@@ -64,6 +65,12 @@ package final class ProgramFile {
     package var hasDebugInformation: Bool {
         opened().flatMap { ELFFile($0, path: path) }?.hasDebugInformation ?? false
     }
+
+    /// Keeps a descriptor, so that one is free when it is needed.
+    package func reserveDescriptor() { reserve = try? OpenedFile(path: path) }
+
+    /// Frees the descriptor that was kept, if one was.
+    package func releaseReserve() { reserve = nil }
 
     /// The file; nil where it cannot be opened now either.
     package func opened() -> OpenedFile? {
