@@ -43,6 +43,7 @@ let package = Package(
             ],
             swiftSettings: swiftSettings
         ),
+        .executableTarget(name: "hello-world", swiftSettings: swiftSettings),
         .executableTarget(
             name: "boundary-benchmark",
             dependencies: [

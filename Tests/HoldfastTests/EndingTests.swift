@@ -88,4 +88,10 @@ import Testing
         #expect(try run.lines() == ["no descriptor is left: true", "the loop goes on", "resumed 2"])
         #expect(try run.process.wait() == .exited(0))
     }
+
+    @Test(.enabled(if: SentFaultTests.hasNamespaces, "needs user namespaces"))
+    func `A fault is resumed in another root, which has no libdw`() throws {
+        let run = try HostRun("ending", "another-root", prefix: SentFaultTests.unshare)
+        #expect(try run.lines() == ["changed true", "resumed 1"])
+    }
 }

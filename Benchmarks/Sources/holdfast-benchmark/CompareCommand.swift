@@ -69,8 +69,11 @@ struct CompareCommand: ParsableCommand {
         Progress.say("signals")
         let jump = JumpBenchmark(rounds: quick ? 200 : 2000).measure()
         Progress.say("restarts")
-        let restarts = try RestartBenchmark(agent: programs.products + "/holdfast-agent", rounds: quick ? 10 : 40)
-            .measure()
+        let restarts = try RestartBenchmark(
+            agent: programs.products + "/holdfast-agent",
+            hello: programs.products + "/hello-world",
+            rounds: quick ? 10 : 40
+        ).measure()
         Progress.say("faults")
         let faults = try MainActor.assumeIsolated { try FaultBenchmark(rounds: quick ? 200 : 2000).measure() }
         return FaultBenchmark.rows(faults, restarts, jump: jump)

@@ -60,7 +60,7 @@ struct FaultBenchmark {
         ]
         + depths.flatMap { ["nil unwrap \($0) frames deep to next callout", "nil unwrap \($0) frames deep, p99"] }
         + depths.flatMap { ["nil unwrap \($0) frames deep, warm", "nil unwrap \($0) frames deep, warm, p99"] }
-        + ["restart in place, fault to first answer"]
+        + ["restart in place, fault to first answer", "start of the agent, to listening"]
 
     /// Puts the figures into rows.
     ///
@@ -85,7 +85,11 @@ struct FaultBenchmark {
                 )
             )
         }
-        return rows + [Row(names[2 * samples.count], restarts.inPlace.median, peers: [restart])]
+        let hello = Row.Peer(name: "Swift hello world", value: restarts.hello.median)
+        return rows + [
+            Row(names[2 * samples.count], restarts.inPlace.median, peers: [restart]),
+            Row(names[2 * samples.count + 1], restarts.start.median, peers: [hello]),
+        ]
     }
 }
 

@@ -65,6 +65,10 @@ enum EndingScenarios {
         case "child-namespace": faultInNamespace(host)
         case "file-size": reachFileSize(host)
         case "descriptor-limit": useUpDescriptors(host)
+        case "another-root":
+            Probe.say("changed \(chroot(store) == 0)")
+            host.perform { Fault.nilUnwrap.commit() }
+            host.perform { host.stop() }
         default: exit(64)
         }
         host.run()
