@@ -25,6 +25,14 @@ package final class CodeInspector: Sendable {
     private nonisolated(unsafe) var frames: LockFrames?
     /// Whether libdw is needed and not there: protected by `lock`.
     private nonisolated(unsafe) var lacksLibrary = false
+    /// Where what was read is kept for the program's next process.
+    ///
+    /// Protected by `lock`.
+    private nonisolated(unsafe) var shelf: Shelf?
+    /// What was read by this process and is not kept yet.
+    ///
+    /// Protected by `lock`.
+    private nonisolated(unsafe) var unkept: (name: String, bytes: [UInt8])?
     /// A retained `FunctionOrigins` that is never released, or 0.
     ///
     /// Read without the lock.
@@ -35,6 +43,22 @@ package final class CodeInspector: Sendable {
     private let isWarm = Atomic<UInt32>(0)
     /// How long the crash thread waits for that, in nanoseconds: most of the time that a verdict may take.
     private let patience: Int64
+
+    /// Where processes of a program keep what they have read for the next ones.
+    package struct Shelf {
+        /// Gives the bytes of a file by its name, unless there is none, or it is larger than the limit.
+        let get: (_ name: String, _ limit: Int) -> [UInt8]?
+        let put: (_ name: String, _ bytes: [UInt8]) -> Void
+
+        /// Makes one of two functions, which are called on one thread at a time.
+        package init(
+            get: @escaping (_ name: String, _ limit: Int) -> [UInt8]?,
+            put: @escaping (_ name: String, _ bytes: [UInt8]) -> Void
+        ) {
+            self.get = get
+            self.put = put
+        }
+    }
 
     /// Makes one for a process.
     ///
@@ -67,7 +91,11 @@ package final class CodeInspector: Sendable {
     /// Frames of libraries deny without any question.
     ///
     /// Called before the first callout runs. Without an executable nothing is known, and nothing is cleared.
-    package func attach(_ capture: CrashCapture) {
+    ///
+    /// - Parameters:
+    ///   - capture: Knows where the executable is mapped.
+    ///   - shelf: Where what is read of it is kept; nil if it is not.
+    package func attach(_ capture: CrashCapture, shelf: Shelf?) {
         guard let addresses = capture.executableAddresses, let path = CrashCapture.executableFile else { return }
         let image = SymbolImage(
             path: path,
@@ -90,6 +118,7 @@ package final class CodeInspector: Sendable {
             unsafe self.frames = frames
             unsafe self.program = program
             unsafe self.file = file
+            unsafe self.shelf = shelf
         }
     }
 
@@ -147,7 +176,13 @@ package final class CodeInspector: Sendable {
         if origin == nil { DebugLibrary.load() }
         isWarm.store(1, ordering: .releasing)
         Futex.wakeOne(waitingOn: isWarm)
-        lock.withLock { _ in unsafe frames?.warmUp() }
+        lock.withLock { _ in
+            // For reports, where what was kept has told enough for verdicts.
+            if unsafe file?.hasDebugInformation == true { DebugLibrary.load() }
+            unsafe frames?.warmUp()
+            if let (name, bytes) = unsafe unkept { unsafe shelf?.put(name, bytes) }
+            unsafe unkept = nil
+        }
         // What was read was ten times as large as what is kept, and malloc(3) gives back nothing in between.
         FreeMemory.giveBack()
         if lock.withLock({ _ in unsafe lacksLibrary }), let problem = DebugLibrary.problem {
@@ -191,11 +226,22 @@ package final class CodeInspector: Sendable {
         lock.withLock { _ in
             guard origins.load(ordering: .acquiring) == 0, unsafe !lacksLibrary else { return }
             guard let program = unsafe program, let file = unsafe file else { return }
+            let kept = KeptOrigins(of: program, from: file, trusting: trusted, isStatic: isStatic)
+            if let kept, let bytes = unsafe shelf?.get(kept.name, KeptOrigins.mostBytes),
+                let known = kept.origins(in: bytes)
+            {
+                return publish(known)
+            }
             let read = FunctionOrigins(of: program, from: file, trusting: trusted, mayLoad: mayLoad, isStatic: isStatic)
             unsafe lacksLibrary = read.lacksLibrary
             guard !read.isUnread else { return }
-            origins.store(UInt(bitPattern: unsafe Unmanaged.passRetained(read).toOpaque()), ordering: .releasing)
+            publish(read)
+            if unsafe shelf != nil, let kept, let bytes = kept.file(of: read) { unsafe unkept = (kept.name, bytes) }
         }
+    }
+
+    private func publish(_ read: FunctionOrigins) {
+        origins.store(UInt(bitPattern: unsafe Unmanaged.passRetained(read).toOpaque()), ordering: .releasing)
     }
 
     /// The origins that were looked up; nil before.

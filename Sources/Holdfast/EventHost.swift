@@ -232,7 +232,11 @@ public final class EventHost {
         if history.restarts > 0, let holder = environment[CrashCapture.memoryHolderVariable].flatMap({ CInt($0) }) {
             capture.setMemoryHolder(holder)
         }
-        inspector.attach(capture)
+        inspector.attach(
+            capture,
+            shelf: storePlace.problem == nil
+                ? CodeInspector.Shelf(get: store.kept(_:limit:), put: { [store] in store.keep($1, as: $0) }) : nil
+        )
         teller = FaultTeller(capture: capture, health: storeHealth, logger: configuration.logger)
         let isRestarted = history.restarts > 0
         writer = ReportWriter(

@@ -1,7 +1,11 @@
 import CrashReports
+import Foundation
 import Glibc
+import SystemPackage
 import TestSupport
 import Testing
+
+@testable import Symbolication
 
 /// Processes that end themselves, threads that block signals, and a process without a free descriptor.
 @Suite(.timeLimit(.minutes(10))) struct EndingTests {
@@ -87,6 +91,33 @@ import Testing
         let run = try HostRun("ending", "descriptor-limit", shell: "ulimit -n 64; exec \"$@\"")
         #expect(try run.lines() == ["no descriptor is left: true", "the loop goes on", "resumed 2"])
         #expect(try run.process.wait() == .exited(0))
+    }
+
+    /// The second process takes over what the first one has read: so it believes what we change in it.
+    @Test func `What was read of a program is read once`() throws {
+        let first = try HostRun("ending", "masked-main")
+        #expect(try first.lines().last == "resumed 1")
+        let folder = FilePath(first.store.path).appending("code").string
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+        let name = try #require(names.first, "nothing was kept")
+        #expect(names.count == 1)
+        let path = folder + "/" + name
+        let file = Array(try #require(FileManager.default.contents(atPath: path)))
+        let size = Int(file[24..<32].reversed().reduce(0) { $0 << 8 | UInt64($1) })
+        var read = Array(file[(32 + size)...])
+        let count = Int(read[40..<48].reversed().reduce(0) { $0 << 8 | UInt64($1) })
+        read.replaceSubrange((read.count - count)..., with: repeatElement(FunctionOrigin.unknown.rawValue, count: count))
+        let changed = KeptOrigins.file(key: Array(file[32..<(32 + size)]), read: read)
+        #expect(FileManager.default.createFile(atPath: path, contents: Data(changed)))
+        #expect(chmod(path, 0o600) == 0)
+        let second = try HostRun("ending", "masked-main", store: first.store)
+        #expect(try second.lines().last == "restarted")
+        // What is damaged is read again.
+        #expect(FileManager.default.createFile(atPath: path, contents: Data(changed.dropLast())))
+        let third = try HostRun("ending", "masked-main", store: first.store)
+        #expect(try third.lines().last == "resumed 1")
+        #expect(try third.process.wait() == .exited(0))
+        #expect(FileManager.default.contents(atPath: path).map { Array($0) } == file)
     }
 
     @Test(.enabled(if: SentFaultTests.hasNamespaces, "needs user namespaces"))

@@ -15,6 +15,7 @@ struct HostRun {
     ///   - program: Another copy of the probe.
     ///   - prefix: A program that runs the probe, with its options.
     ///   - environment: What is added to its environment.
+    ///   - store: The store of another run; nil for a new one.
     /// - Throws: `HarnessError`.
     init(
         _ scenario: String,
@@ -22,9 +23,11 @@ struct HostRun {
         shell: String? = nil,
         program: String? = nil,
         prefix: [String] = [],
-        environment: [String: String] = [:]
+        environment: [String: String] = [:],
+        store: StoreReader? = nil
     ) throws {
-        store = try StoreReader()
+        let store = try store ?? StoreReader()
+        self.store = store
         var command = [try program ?? BuiltProduct.path(of: "recovery-probe"), scenario, store.path] + arguments
         if let shell { command = ["/bin/sh", "-c", shell, "sh"] + command }
         command = prefix + command

@@ -155,6 +155,78 @@ package final class FunctionOrigins: Sendable {
         }
     }
 
+    // MARK: For the next process
+
+    /// What the program's next process may take over instead of reading the files again; nil where another attempt may tell more.
+    ///
+    /// Words of 64 bits in the order of this machine's bytes: the linked base, what is known of the file, where a static standard library
+    /// begins and ends, how many guards there are, and how many ranges. The guards follow, then the ranges, then a byte for the origin of each.
+    package func encoded() -> [UInt8]? {
+        guard !isUnread, !lacksLibrary else { return nil }
+        let guards = threadLocalGuards.list
+        var words: [UInt64] = [
+            linkedBase,
+            (isStripped ? 1 : 0) | (isMixed ? 2 : 0) | (packageEnd != nil ? 4 : 0) | (guards != nil ? 8 : 0),
+            packageEnd ?? 0, textEnd, UInt64(guards?.count ?? 0), UInt64(count),
+        ]
+        words += (guards ?? []).map { UInt64(bitPattern: Int64($0)) }
+        unsafe words.append(contentsOf: UnsafeBufferPointer(start: bounds, count: 2 * count))
+        var bytes = unsafe words.withUnsafeBytes { unsafe Array($0) }
+        for index in 0..<count { bytes.append(unsafe origins[index].rawValue) }
+        return bytes
+    }
+
+    /// Takes over what a process of the same program has read.
+    ///
+    /// - Parameters:
+    ///   - bytes: What `encoded()` gave there; nil is the answer to anything else.
+    ///   - executable: The file as it is mapped now.
+    package init?(decoding bytes: ArraySlice<UInt8>, of executable: SymbolImage) {
+        func word(_ index: Int) -> UInt64 {
+            unsafe bytes.withUnsafeBytes { unsafe $0.loadUnaligned(fromByteOffset: 8 * index, as: UInt64.self) }
+        }
+        let header = 6
+        guard bytes.count >= 8 * header, word(1) < 16,
+            let guards = Int(exactly: word(4)), guards <= bytes.count / 8, word(1) & 8 != 0 || guards == 0,
+            let count = Int(exactly: word(5)), count <= bytes.count / 17,
+            bytes.count == 8 * (header + guards + 2 * count) + count
+        else { return nil }
+        var offsets: [Int32] = []
+        for index in 0..<guards {
+            guard let offset = Int32(exactly: Int64(bitPattern: word(header + index))) else { return nil }
+            offsets.append(offset)
+        }
+        let bounds = UnsafeMutablePointer<UInt64>.allocate(capacity: max(2 * count, 1))
+        let origins = UnsafeMutablePointer<FunctionOrigin>.allocate(capacity: max(count, 1))
+        var last: UInt64 = 0
+        for index in 0..<count {
+            let place = header + guards + 2 * index
+            let (start, end) = (word(place), word(place + 1))
+            let code = bytes[bytes.startIndex + 8 * (header + guards + 2 * count) + index]
+            guard start >= last, end > start, let origin = FunctionOrigin(rawValue: code) else {
+                unsafe bounds.deallocate()
+                unsafe origins.deallocate()
+                return nil
+            }
+            unsafe (bounds + 2 * index).initialize(to: start)
+            unsafe (bounds + 2 * index + 1).initialize(to: end)
+            unsafe (origins + index).initialize(to: origin)
+            last = end
+        }
+        image = executable
+        linkedBase = word(0)
+        isStripped = word(1) & 1 != 0
+        isMixed = word(1) & 2 != 0
+        packageEnd = word(1) & 4 != 0 ? word(2) : nil
+        textEnd = word(3)
+        threadLocalGuards = ThreadLocalGuards(offsets: word(1) & 8 != 0 ? offsets : nil)
+        isUnread = false
+        lacksLibrary = false
+        self.count = count
+        unsafe self.bounds = bounds
+        unsafe self.origins = origins
+    }
+
     deinit {
         unsafe bounds.deallocate()
         unsafe origins.deallocate()

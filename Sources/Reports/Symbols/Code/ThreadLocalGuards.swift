@@ -47,6 +47,9 @@ package struct ThreadLocalGuards: Sendable {
         self.init(offsets: isNamed ? guards : nil)
     }
 
+    /// The offsets; nil where nothing is known.
+    var list: [Int32]? { unsafe offsets.map { unsafe Array($0) } }
+
     /// Whether there are none.
     package var isEmpty: Bool { unsafe offsets?.isEmpty == true }
 

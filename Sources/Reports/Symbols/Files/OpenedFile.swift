@@ -40,6 +40,13 @@ package final class OpenedFile: Sendable {
         if isIntact { close(descriptor) }
     }
 
+    /// Its size, and when it was written; nil where that cannot be told.
+    var identity: String? {
+        var status = stat()
+        guard isIntact, unsafe fstat(descriptor, &status) == 0 else { return nil }
+        return "\(status.st_size) \(status.st_mtim.tv_sec) \(status.st_mtim.tv_nsec)"
+    }
+
     /// Whether the descriptor still is this file's: programs close what they do not know (`closefrom`).
     var isIntact: Bool {
         var status = stat()

@@ -1,0 +1,106 @@
+internal import Glibc
+internal import LinuxSystem
+
+/// What one process has read of where functions come from, in a file for the program's next processes.
+///
+/// The file names what it was read from: the program's file and the debug file, each by build id, size and time, and the settings. A file
+/// that was read from anything else, or is damaged, is as good as none.
+package struct KeptOrigins {
+    /// The name of the file; a program without a build id has none.
+    package let name: String
+    private let key: [UInt8]
+    private let executable: SymbolImage
+
+    /// Names what would be read now; nil where a file of it cannot be read, or has no build id.
+    ///
+    /// - Parameters:
+    ///   - executable: The program's file as it is mapped.
+    ///   - program: The same, open.
+    ///   - trusted: As for `FunctionOrigins`.
+    ///   - isStatic: As for `FunctionOrigins`.
+    ///   - search: Where debug files are looked for.
+    package init?(
+        of executable: SymbolImage,
+        from program: ProgramFile,
+        trusting trusted: TrustedCode,
+        isStatic: Bool,
+        search: DebugFileSearch = .standard
+    ) {
+        let files = DebugFileFinder(search).files(of: executable, opened: program.opened())
+        guard let binary = files.binary, let buildID = executable.buildID, binary.buildID == buildID,
+            let identity = binary.identity
+        else { return nil }
+        // `dwz` moves debug information into one more file.
+        guard
+            ![binary, files.debug].contains(where: { $0?.sections.contains { $0.name == ".gnu_debugaltlink" } == true })
+        else { return nil }
+        var words = ["\(HoldfastVersion.current) \(Self.format)", buildID, identity, "static \(isStatic)"]
+        if let debug = files.debug {
+            // Nobody knows whether the file is the same next time.
+            guard let identity = debug.identity else { return nil }
+            words += ["debug \(debug.path)", identity]
+        }
+        words += ["modules"] + trusted.modules.sorted() + ["functions"] + trusted.functions.sorted()
+        key = Array(words.map { $0 + "\0" }.reduce("", +).utf8)
+        name = buildID.prefix(64) + ".code"
+        self.executable = executable
+    }
+
+    /// Changes with what is read of a file, and with how it is written down.
+    private static let format = 1
+    private static let magic = Array("holdfast code\n\0\0".utf8)
+    /// More than any program needs: 17 bytes for each range.
+    package static let mostBytes = 64 << 20
+
+    /// The bytes of the file: its kind, the sum of all that follows, how long the key is, the key, and what was read.
+    ///
+    /// - Parameter origins: What was read.
+    /// - Returns: Nil where another attempt may tell more.
+    package func file(of origins: FunctionOrigins) -> [UInt8]? {
+        let file = origins.encoded().map { Self.file(key: key, read: $0) }
+        return (file?.count ?? 0) <= Self.mostBytes ? file : nil
+    }
+
+    static func file(key: [UInt8], read: [UInt8]) -> [UInt8] {
+        let rest = bytes(of: UInt64(key.count)) + key + read
+        return magic + bytes(of: sum(of: rest[...])) + rest
+    }
+
+    /// What was read, from the bytes of a file.
+    ///
+    /// - Parameter file: The bytes, of which nothing is believed.
+    /// - Returns: Nil if they are anything else, or were read from other files.
+    package func origins(in file: [UInt8]) -> FunctionOrigins? {
+        let start = Self.magic.count + 16
+        guard file.count >= start + key.count, file.starts(with: Self.magic) else { return nil }
+        let rest = file[(Self.magic.count + 8)...]
+        guard file[Self.magic.count..<(Self.magic.count + 8)].elementsEqual(Self.bytes(of: Self.sum(of: rest))),
+            rest.prefix(8).elementsEqual(Self.bytes(of: UInt64(key.count))),
+            file[start..<(start + key.count)].elementsEqual(key)
+        else { return nil }
+        return FunctionOrigins(decoding: file[(start + key.count)...], of: executable)
+    }
+
+    private static func bytes(of word: UInt64) -> [UInt8] { unsafe withUnsafeBytes(of: word) { unsafe Array($0) } }
+
+    /// Finds damage, not intent: whoever may write the file could as well change the program's memory.
+    private static func sum(of bytes: ArraySlice<UInt8>) -> UInt64 {
+        unsafe bytes.withUnsafeBytes { bytes in
+            var sum = UInt64(bytes.count)
+            var place = 0
+            func add(_ word: UInt64) {
+                sum = (sum ^ word) &* 0x9e37_79b9_7f4a_7c15
+                sum ^= sum >> 29
+            }
+            while place + 8 <= bytes.count {
+                add(unsafe bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
+                place += 8
+            }
+            while place < bytes.count {
+                add(UInt64(unsafe bytes[place]))
+                place += 1
+            }
+            return sum
+        }
+    }
+}

@@ -1,0 +1,139 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Symbolication
+
+/// What a process has read of its program, for the next one.
+@Suite(.timeLimit(.minutes(10))) struct KeptOriginsTests {
+    private static let base: UInt64 = 0x5555_0000_0000
+
+    /// A copy of a program of which what was read is kept.
+    private final class Program {
+        let folder: TemporaryFolder
+        let path: String
+        let buildID: String
+
+        init() throws {
+            folder = try TemporaryFolder()
+            path = folder.path + "/program"
+            try FileManager.default.copyItem(atPath: try BuiltProduct.path(of: "recovery-probe"), toPath: path)
+            buildID = try #require(ELFFile(path: path)?.buildID)
+        }
+
+        var image: SymbolImage {
+            SymbolImage(
+                path: path,
+                base: KeptOriginsTests.base,
+                end: KeptOriginsTests.base + 64 << 20,
+                buildID: buildID
+            )
+        }
+
+        func kept(_ trusted: TrustedCode = TrustedCode(), isStatic: Bool = false) -> KeptOrigins? {
+            let search = DebugFileSearch()
+            return KeptOrigins(
+                of: image,
+                from: ProgramFile(path: path),
+                trusting: trusted,
+                isStatic: isStatic,
+                search: search
+            )
+        }
+
+        func origins() -> FunctionOrigins {
+            FunctionOrigins(of: image, trusting: TrustedCode(), search: DebugFileSearch())
+        }
+    }
+
+    private static func addresses(_ path: String) throws -> [UInt64] {
+        let file = try #require(ELFFile(path: path))
+        return SymbolTable(of: file).functions.flatMap { [$0.start, $0.end - 1, $0.end] }.map {
+            $0 - file.linkedBase + base
+        }
+    }
+
+    @Test func `What is taken over says the same of all functions`() throws {
+        let program = try Program()
+        let read = program.origins()
+        let kept = try #require(program.kept())
+        let file = try #require(kept.file(of: read))
+        #expect(kept.name == program.buildID + ".code")
+        let taken = try #require(program.kept()?.origins(in: file))
+        let addresses = try Self.addresses(program.path)
+        #expect(addresses.count > 10_000)
+        #expect(addresses.allSatisfy { taken.origin(at: $0) == read.origin(at: $0) })
+        #expect(Set(addresses.map(read.origin(at:))).count > 1)
+        #expect(taken.threadLocalGuards.list == read.threadLocalGuards.list)
+        #expect(taken.isStripped == read.isStripped)
+        #expect(taken.isMixed == read.isMixed)
+        #expect(!taken.isUnread)
+        #expect(taken.encoded() == read.encoded())
+    }
+
+    @Test func `A file that is damaged or cut anywhere is none`() throws {
+        let program = try Program()
+        let kept = try #require(program.kept())
+        let file = try #require(kept.file(of: program.origins()))
+        for index in Array(0..<256) + Array(stride(from: 256, to: file.count, by: 4099)) {
+            var damaged = file
+            damaged[index] ^= 1 << UInt8(index % 8)
+            #expect(kept.origins(in: damaged) == nil, "byte \(index)")
+        }
+        for size in Array(0..<256) + [file.count - 1, file.count / 2] {
+            #expect(kept.origins(in: Array(file.prefix(size))) == nil, "\(size) bytes")
+        }
+        #expect(kept.origins(in: file + [0]) == nil)
+    }
+
+    /// As somebody would write it who knows the sum.
+    @Test(arguments: ["count", "guards", "order", "empty", "origin", "flags", "short"])
+    func `A file with the right sum and the wrong contents is none`(what: String) throws {
+        let program = try Program()
+        let kept = try #require(program.kept())
+        let file = try #require(kept.file(of: program.origins()))
+        var read = try #require(program.origins().encoded())
+        let size = Int(file[24..<32].reversed().reduce(0) { $0 << 8 | UInt64($1) })
+        let key = Array(file[32..<(32 + size)])
+        #expect(KeptOrigins.file(key: key, read: read) == file)
+        let guards = Int(read[32])
+        func set(_ word: Int, to value: UInt64) {
+            read.replaceSubrange((8 * word)..<(8 * word + 8), with: withUnsafeBytes(of: value) { Array($0) })
+        }
+        switch what {
+        case "count": set(5, to: .max)
+        case "guards": set(4, to: 1 << 62)
+        case "order": set(6 + guards + 2, to: 0)
+        case "empty": set(6 + guards + 1, to: 0)
+        case "origin": read[read.count - 1] = 200
+        case "flags": set(1, to: 1 << 20)
+        default: read.removeLast()
+        }
+        #expect(kept.origins(in: KeptOrigins.file(key: key, read: read)) == nil)
+    }
+
+    @Test func `What was read with other settings, or of another file, is none`() throws {
+        let program = try Program()
+        let file = try #require(program.kept()?.file(of: program.origins()))
+        #expect(program.kept()?.origins(in: file) != nil)
+        #expect(program.kept(TrustedCode(modules: ["lua"]))?.origins(in: file) == nil)
+        #expect(program.kept(TrustedCode(functions: ["lua_*"]))?.origins(in: file) == nil)
+        #expect(program.kept(isStatic: true)?.origins(in: file) == nil)
+        // The same bytes, written anew; UTIME_OMIT for the time of reading.
+        var times = [timespec(tv_sec: 0, tv_nsec: 0x3fff_fffe), timespec(tv_sec: 1, tv_nsec: 0)]
+        #expect(utimensat(AT_FDCWD, program.path, &times, 0) == 0)
+        #expect(try #require(program.kept()).origins(in: file) == nil)
+    }
+
+    @Test func `A program without a build id, or that cannot be read, keeps nothing`() throws {
+        let program = try Program()
+        var image = program.image
+        image.buildID = nil
+        let file = ProgramFile(path: program.path)
+        #expect(KeptOrigins(of: image, from: file, trusting: TrustedCode(), isStatic: false) == nil)
+        image.buildID = "00"
+        #expect(KeptOrigins(of: image, from: file, trusting: TrustedCode(), isStatic: false) == nil)
+        image = SymbolImage(path: "/does/not/exist", base: Self.base, end: Self.base + 4096, buildID: nil)
+        #expect(FunctionOrigins(of: image, trusting: TrustedCode()).encoded() == nil)
+    }
+}
