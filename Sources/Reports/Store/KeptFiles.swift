@@ -11,11 +11,12 @@ extension ReportStore {
     /// Where they are.
     var keptPath: FilePath { path.appending("code") }
 
-    /// The bytes of a file that a process of this user has kept; nil where there is none.
+    /// Reads a file that a process of this user has kept.
     ///
     /// - Parameters:
     ///   - name: Its name.
     ///   - limit: The most bytes that it may have.
+    /// - Returns: Its bytes; nil where there is none.
     package func kept(_ name: String, limit: Int) -> [UInt8]? {
         guard let folder = openKept(), let file = try? folder.open(name), let status = try? FileStatus(of: file),
             // What others may write proves nothing.
@@ -30,6 +31,8 @@ extension ReportStore {
     ///   - bytes: What is in it.
     ///   - name: Its name.
     package func keep(_ bytes: [UInt8], as name: String) {
+        // A store that somebody has removed stays away.
+        guard (try? openRoot()) != nil else { return }
         try? FileDirectory.create(at: keptPath)
         guard let folder = openKept(), (try? folder.tryLock()) == true else { return }
         let temporary = ".new"
