@@ -50,7 +50,7 @@ package final class CodeInspector: Sendable {
         let get: (_ name: String, _ limit: Int) -> [UInt8]?
         let put: (_ name: String, _ bytes: [UInt8]) -> Void
 
-        /// Makes one of two functions, which are called on one thread at a time.
+        /// Makes one of two functions, which are called on the report writer's thread.
         package init(
             get: @escaping (_ name: String, _ limit: Int) -> [UInt8]?,
             put: @escaping (_ name: String, _ bytes: [UInt8]) -> Void
@@ -108,7 +108,7 @@ package final class CodeInspector: Sendable {
         if image.buildID != nil, !CrashCapture.executable.isEmpty { program.path = CrashCapture.executable }
         let file = ProgramFile(path: path)
         // A verdict needs libdw, which takes a tenth of a start to load: `warmUp` does so once the program serves. By then no descriptor may
-        // be left, or the root may be another.
+        // be left, or the root may be another. So a descriptor is kept, and chroot(2) loads it first.
         if file.hasDebugInformation {
             file.reserveDescriptor()
             hf_capture_set_before_root_changes { DebugLibrary.load() }
@@ -169,22 +169,25 @@ package final class CodeInspector: Sendable {
     ///
     /// - Parameter logger: Where to log; nil if the process before has done so.
     package func warmUp(logger: Logger?) {
-        lock.withLock { _ in unsafe file?.releaseReserve() }
+        let isInformed = lock.withLock { _ in
+            unsafe file?.releaseReserve()
+            return unsafe file?.hasDebugInformation == true
+        }
+        // At once: the descriptor is free, and somebody else may take it.
+        if isInformed { DebugLibrary.load() }
         // First what every fault needs.
         prepare(mayLoad: true)
         // For another attempt, on the crash thread.
         if origin == nil { DebugLibrary.load() }
         isWarm.store(1, ordering: .releasing)
         Futex.wakeOne(waitingOn: isWarm)
-        lock.withLock { _ in
-            // For reports, where what was kept has told enough for verdicts.
-            if unsafe file?.hasDebugInformation == true { DebugLibrary.load() }
-            unsafe frames?.warmUp()
-            if let (name, bytes) = unsafe unkept { unsafe shelf?.put(name, bytes) }
-            unsafe unkept = nil
-        }
+        lock.withLock { _ in unsafe frames?.warmUp() }
+        keep()
         // What was read was ten times as large as what is kept, and malloc(3) gives back nothing in between.
         FreeMemory.giveBack()
+        if isInformed, origin != nil, let problem = DebugLibrary.problem {
+            logger?.warning("reports have no lines: libdw cannot be loaded (\(problem)); install libdw1")
+        }
         if lock.withLock({ _ in unsafe lacksLibrary }), let problem = DebugLibrary.problem {
             logger?.warning(
                 """
@@ -226,18 +229,28 @@ package final class CodeInspector: Sendable {
         lock.withLock { _ in
             guard origins.load(ordering: .acquiring) == 0, unsafe !lacksLibrary else { return }
             guard let program = unsafe program, let file = unsafe file else { return }
-            let kept = KeptOrigins(of: program, from: file, trusting: trusted, isStatic: isStatic)
-            if let kept, let bytes = unsafe shelf?.get(kept.name, KeptOrigins.mostBytes),
-                let known = kept.origins(in: bytes)
-            {
+            let files = CodeFiles(of: program, from: file)
+            // Not for the crash thread: the store may be on a disk that does not answer.
+            let shelf = mayLoad ? unsafe shelf : nil
+            let kept = shelf == nil ? nil : KeptOrigins(of: program, in: files, trusting: trusted, isStatic: isStatic)
+            if let kept, let bytes = shelf?.get(kept.name, KeptOrigins.mostBytes), let known = kept.origins(in: bytes) {
                 return publish(known)
             }
-            let read = FunctionOrigins(of: program, from: file, trusting: trusted, mayLoad: mayLoad, isStatic: isStatic)
+            let read = FunctionOrigins(of: program, in: files, trusting: trusted, mayLoad: mayLoad, isStatic: isStatic)
             unsafe lacksLibrary = read.lacksLibrary
             guard !read.isUnread else { return }
             publish(read)
-            if unsafe shelf != nil, let kept, let bytes = kept.file(of: read) { unsafe unkept = (kept.name, bytes) }
+            if let kept, let bytes = kept.file(of: read) { unsafe unkept = (kept.name, bytes) }
         }
+    }
+
+    /// Keeps what was read for the next process: without the lock, for the crash thread may want it.
+    private func keep() {
+        let (unkept, shelf) = lock.withLock { _ in
+            defer { unsafe self.unkept = nil }
+            return unsafe (self.unkept, self.shelf)
+        }
+        if let (name, bytes) = unkept { shelf?.put(name, bytes) }
     }
 
     private func publish(_ read: FunctionOrigins) {

@@ -44,7 +44,7 @@ final class CrashThread: @unchecked Sendable {
     /// Another process wants to know what the tasks do.
     private let asked: @Sendable (UInt32) -> Void
 
-    /// Prepares the walk: does everything now that takes a lock.
+    /// Prepares the walk: reads what is loaded, and in a debug build does once what is done for a fault.
     init(
         spool: UnsafeMutablePointer<HFSpoolHeader>,
         sampler: ThreadSampler,
@@ -73,6 +73,8 @@ final class CrashThread: @unchecked Sendable {
         self.recorded = recorded
         self.succeeded = succeeded
         self.asked = asked
+        // -Onone builds look types up at first use, which allocates: that comes before any fault.
+        if Self.isUnoptimised { warmUp() }
     }
 
     /// Starts the thread; it runs until the process ends, or until capture is withdrawn.
@@ -90,10 +92,16 @@ final class CrashThread: @unchecked Sendable {
         while !hf_capture_has_decider() { sched_yield() }
     }
 
+    private static let isUnoptimised: Bool = {
+        #if DEBUG
+        true
+        #else
+        false
+        #endif
+    }()
+
     /// How long the program may start before this thread takes a processor, in nanoseconds.
-    ///
-    /// -Onone builds look types up at first use, which allocates: that comes before any fault.
-    private static var patience: UInt64 { _isDebugAssertConfiguration() ? 0 : 3_000_000 }
+    private static var patience: UInt64 { 3_000_000 }
 
     /// Does everything once, so that a fault finds it done: libunwind's first walk takes ten times as long as later ones.
     private func warmUp() {
@@ -134,9 +142,9 @@ final class CrashThread: @unchecked Sendable {
     private func run() {
         var slot: UInt32 = 0
         var unloads: UInt32 = 0
-        var isWarm = false
+        var isWarm = Self.isUnoptimised
         while true {
-            if !isWarm, Self.patience == 0 || !hf_capture_await_fault(Self.patience) {
+            if !isWarm, !hf_capture_await_fault(Self.patience) {
                 warmUp()
                 isWarm = true
             }

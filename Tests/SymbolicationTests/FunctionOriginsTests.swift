@@ -170,7 +170,11 @@ import Testing
         let image = SymbolImage(path: program.path, base: Self.base, end: Self.base + 64 << 20, buildID: nil)
         let opened = ProgramFile(path: program.path)
         try FileManager.default.removeItem(atPath: program.path)
-        let origins = FunctionOrigins(of: image, from: opened, trusting: TrustedCode(), search: DebugFileSearch())
+        let origins = FunctionOrigins(
+            of: image,
+            in: CodeFiles(of: image, from: opened, search: DebugFileSearch()),
+            trusting: TrustedCode()
+        )
         #expect(!origins.isUnread)
         #expect(count(of: .native, in: origins, where: Self.isC).those > 100)
     }

@@ -14,11 +14,28 @@ import Testing
         let path: String
         let buildID: String
 
-        init() throws {
+        let search: DebugFileSearch
+
+        init(_ options: [String] = []) throws {
             folder = try TemporaryFolder()
             path = folder.path + "/program"
-            try FileManager.default.copyItem(atPath: try BuiltProduct.path(of: "recovery-probe"), toPath: path)
+            search = DebugFileSearch(directories: [folder.path])
+            try Self.copy(options, to: path)
             buildID = try #require(ELFFile(path: path)?.buildID)
+        }
+
+        private static func copy(_ options: [String], to path: String) throws {
+            let built = try BuiltProduct.path(of: "recovery-probe")
+            let run = try ProgramRun.run("/usr/bin/env", ["objcopy"] + options + [built, path], within: .seconds(60))
+            guard run.end == .exited(0) else { throw HarnessError("objcopy: \(run.errors)") }
+        }
+
+        var debugPath: String { folder.path + "/.build-id/\(buildID.prefix(2))/\(buildID.dropFirst(2)).debug" }
+
+        func addDebugFile() throws {
+            let folder = (debugPath as NSString).deletingLastPathComponent
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            try Self.copy(["--only-keep-debug"], to: debugPath)
         }
 
         var image: SymbolImage {
@@ -30,20 +47,13 @@ import Testing
             )
         }
 
+        var files: CodeFiles { CodeFiles(of: image, from: ProgramFile(path: path), search: search) }
+
         func kept(_ trusted: TrustedCode = TrustedCode(), isStatic: Bool = false) -> KeptOrigins? {
-            let search = DebugFileSearch()
-            return KeptOrigins(
-                of: image,
-                from: ProgramFile(path: path),
-                trusting: trusted,
-                isStatic: isStatic,
-                search: search
-            )
+            KeptOrigins(of: image, in: files, trusting: trusted, isStatic: isStatic)
         }
 
-        func origins() -> FunctionOrigins {
-            FunctionOrigins(of: image, trusting: TrustedCode(), search: DebugFileSearch())
-        }
+        func origins() -> FunctionOrigins { FunctionOrigins(of: image, in: files, trusting: TrustedCode()) }
     }
 
     private static func addresses(_ path: String) throws -> [UInt64] {
@@ -125,14 +135,52 @@ import Testing
         #expect(try #require(program.kept()).origins(in: file) == nil)
     }
 
+    @Test func `Settings that read alike are not the same`() throws {
+        let program = try Program()
+        let kept = try #require(program.kept(TrustedCode(modules: ["a", "functions"])))
+        let file = try #require(kept.file(of: program.origins()))
+        #expect(program.kept(TrustedCode(modules: ["a"], functions: ["functions"]))?.origins(in: file) == nil)
+        #expect(program.kept(TrustedCode(modules: ["a", "functions"]))?.origins(in: file) != nil)
+    }
+
+    /// What is inlined is known by the debug file alone.
+    @Test func `A debug file that comes, changes or goes makes what was kept none`() throws {
+        let program = try Program(["--strip-debug"])
+        let without = try #require(program.kept()?.file(of: program.origins()))
+        #expect(program.kept()?.origins(in: without) != nil)
+        try program.addDebugFile()
+        #expect(try #require(program.kept()).origins(in: without) == nil)
+        let with = try #require(program.kept()?.file(of: program.origins()))
+        #expect(program.kept()?.origins(in: with) != nil)
+        try FileManager.default.removeItem(atPath: program.debugPath)
+        #expect(try #require(program.kept()).origins(in: with) == nil)
+        try program.addDebugFile()
+        #expect(try #require(program.kept()).origins(in: with) == nil)
+    }
+
+    @Test func `What changes while it is read is not kept`() throws {
+        let program = try Program()
+        let kept = try #require(program.kept())
+        let origins = program.origins()
+        #expect(kept.file(of: origins) != nil)
+        #expect(chmod(program.path, 0o700) == 0)
+        #expect(kept.file(of: origins) == nil)
+    }
+
+    @Test func `A program of which dwz has moved a part away is read each time`() throws {
+        let part = FileManager.default.temporaryDirectory.appending(path: "link-\(UUID())").path
+        #expect(FileManager.default.createFile(atPath: part, contents: Data("elsewhere\0".utf8)))
+        defer { try? FileManager.default.removeItem(atPath: part) }
+        #expect(try Program(["--add-section", ".gnu_debugaltlink=\(part)"]).kept() == nil)
+    }
+
     @Test func `A program without a build id, or that cannot be read, keeps nothing`() throws {
         let program = try Program()
         var image = program.image
         image.buildID = nil
-        let file = ProgramFile(path: program.path)
-        #expect(KeptOrigins(of: image, from: file, trusting: TrustedCode(), isStatic: false) == nil)
+        #expect(KeptOrigins(of: image, in: program.files, trusting: TrustedCode(), isStatic: false) == nil)
         image.buildID = "00"
-        #expect(KeptOrigins(of: image, from: file, trusting: TrustedCode(), isStatic: false) == nil)
+        #expect(KeptOrigins(of: image, in: CodeFiles(of: image), trusting: TrustedCode(), isStatic: false) == nil)
         image = SymbolImage(path: "/does/not/exist", base: Self.base, end: Self.base + 4096, buildID: nil)
         #expect(FunctionOrigins(of: image, trusting: TrustedCode()).encoded() == nil)
     }

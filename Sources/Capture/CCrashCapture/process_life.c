@@ -1,5 +1,5 @@
-// How a process begins and ends: the standard descriptors are open before main, and exit(3) and chroot(2) are noted. Ordinary code, called
-// at any time.
+// How a process begins and ends: the standard descriptors are open before main, chroot(2) first loads what is needed later, and exit(3) is
+// noted. Ordinary code, called at any time.
 
 #include "async_state.h"
 #include "async_verdict.h"
@@ -34,7 +34,7 @@ static _Atomic(void (*)(void)) before_root_changes;
 
 void hf_capture_set_before_root_changes(void (*action)(void)) { atomic_store(&before_root_changes, action); }
 
-/// A file that is needed later is still found now. Nobody else changes the root of a process that runs: pivot_root(2) has no function.
+/// Loads libdw first: below another root the dynamic linker does not find it. Who changes the root by setns(2) or unshare(2) does without.
 int chroot(const char *path) {
     void (*action)(void) = atomic_load(&before_root_changes);
     // Not in a forked child, where another thread's locks stay held.

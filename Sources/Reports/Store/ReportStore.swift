@@ -7,7 +7,8 @@ public import SystemPackage
 /// - `reports/<id>.json` is a report, see ``CrashReport``;
 /// - `reports/.report.tmp` is a report that somebody is writing, or was when it died: readers ignore it;
 /// - `reports/.index` is what lists know of the reports, a cache that may be removed at any time;
-/// - `spool/` has the raw records of faults that are not reports yet.
+/// - `spool/` has the raw records of faults that are not reports yet;
+/// - `code/` has what processes have read of their program, a cache.
 ///
 /// A value of this type only names the directory. All methods block on files and may be called from any thread; writers
 /// of one store, in whatever process, wait for each other. Reports are taken for the work of an enemy: any bytes in

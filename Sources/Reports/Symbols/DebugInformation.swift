@@ -47,6 +47,8 @@ final class DebugInformation {
     /// What `dwz` took out of several files.
     private let alternate: DebugInformation?
     private let units: AddressTable<DebugUnit>
+    /// Whether all headers of units could be read.
+    let isWhole: Bool
 
     /// Reads the headers of all units; nil when the file has no debug information, or libdw is not there.
     ///
@@ -68,7 +70,9 @@ final class DebugInformation {
         unsafe self.handle = handle
         self.file = file
         self.alternate = alternate
-        self.units = unsafe AddressTable(Self.units(in: handle, from: file.lowestCode))
+        let (entries, isWhole) = unsafe Self.units(in: handle, from: file.lowestCode)
+        self.units = AddressTable(entries)
+        self.isWhole = isWhole
     }
 
     /// An alternate file: its units are reached from the others.
@@ -84,6 +88,7 @@ final class DebugInformation {
         self.file = file
         self.alternate = nil
         self.units = AddressTable([])
+        isWhole = true
     }
 
     private static func open(_ file: ELFFile) -> (elf: OpaquePointer, handle: OpaquePointer)? {
@@ -157,13 +162,20 @@ final class DebugInformation {
     }
 
     /// The units of a file, without what the linker has discarded: that claims addresses from 0 on, below all code.
-    private static func units(in handle: OpaquePointer, from lowest: UInt64) -> [AddressTable<DebugUnit>.Entry] {
+    ///
+    /// - Returns: What they claim, and whether the last one was the last one of the file.
+    private static func units(
+        in handle: OpaquePointer,
+        from lowest: UInt64
+    ) -> (entries: [AddressTable<DebugUnit>.Entry], isWhole: Bool) {
         var entries: [AddressTable<DebugUnit>.Entry] = []
         var unit: OpaquePointer?
         for _ in 0..<mostUnits {
             var kind: UInt8 = 0
             var root = unsafe Dwarf_Die()
-            guard unsafe libdw.pointee.dwarf_get_units(handle, unit, &unit, nil, &kind, &root, nil) == 0 else { break }
+            let status = unsafe libdw.pointee.dwarf_get_units(handle, unit, &unit, nil, &kind, &root, nil)
+            // 1 at the end, -1 for an error.
+            guard status == 0 else { return (entries, status == 1) }
             // Units of other kinds hold no code, or refer to another file, which the library would open.
             guard Int(kind) == DW_UT_compile else { continue }
             var entry = unsafe DebugEntry(root)
@@ -172,6 +184,6 @@ final class DebugInformation {
             let debugUnit = DebugUnit(root: entry)
             entries += ranges.map { .init(start: $0.lowerBound, end: $0.upperBound, value: debugUnit) }
         }
-        return entries
+        return (entries, false)
     }
 }

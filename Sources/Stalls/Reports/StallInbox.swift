@@ -22,6 +22,15 @@ final class StallInbox: @unchecked Sendable {
         monitor.unlock()
     }
 
+    /// Whether nothing waits to be looked at.
+    ///
+    /// Callable from any thread.
+    var isEmpty: Bool {
+        monitor.lock()
+        defer { monitor.unlock() }
+        return stalls.isEmpty
+    }
+
     /// Waits until all reports are up to date; returns whether they are.
     ///
     /// Callable from any thread except those that write reports. In a forked child, where these threads do not exist, returns at once.

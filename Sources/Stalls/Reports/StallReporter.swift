@@ -31,6 +31,7 @@ package final class StallReporter: @unchecked Sendable {
     private let found = Atomic<Int>(0)
     /// Protected by its lock.
     private let isStarted = Mutex(false)
+    private let fork = ForkCount.current
     /// How regularly the main loop ticks.
     private let statistics: @Sendable () -> TickStatistics?
     // Used on the thread only.
@@ -91,8 +92,9 @@ package final class StallReporter: @unchecked Sendable {
     ///
     /// This includes stalls that have ended but whose end was not announced yet. Callable from any thread but the reporter's.
     package func settle(before end: HostRunLoop.Instant) -> Bool {
+        guard ForkCount.current == fork else { return true }
         // A stall may have been told before the threads were there.
-        guard (try? start()) != nil else { return false }
+        guard (try? start()) != nil else { return inbox.isEmpty }
         return inbox.settle(before: end)
     }
 

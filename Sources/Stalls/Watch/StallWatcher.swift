@@ -32,6 +32,8 @@ final class StallWatcher: Sendable {
     /// Protected by its lock.
     private let state = Mutex(State())
     private let stalls = Atomic<UInt64>(0)
+    /// Whether somebody has wanted the threads.
+    private let hasBegun = Atomic<Bool>(false)
     /// Grows when the watched entries change; the watcher sleeps on it while something is busy (futex(2)).
     private let changes = Atomic<UInt32>(0)
     /// Whether nothing is looked at for the time being.
@@ -48,6 +50,7 @@ final class StallWatcher: Sendable {
     /// - Throws: The error of pthread_create(3); `notSupported` in a forked child, which has none of the threads.
     func start() throws(Errno) {
         guard ForkCount.current == fork else { throw .notSupported }
+        hasBegun.store(true, ordering: .releasing)
         try notifier.start()
         try state.withLock { state throws(Errno) in
             guard !state.isStarted else { return }
@@ -60,11 +63,11 @@ final class StallWatcher: Sendable {
     ///
     /// - Parameters:
     ///   - entries: The subjects.
-    ///   - isLater: Whether somebody starts the threads later.
+    ///   - isLater: Whether somebody starts the threads later; once that was tried, it is tried again here if it failed.
     /// - Throws: As `start()`.
     func add(_ entries: [any WatcherEntry], isLater: Bool = false) throws(Errno) {
         guard ForkCount.current == fork else { throw .notSupported }
-        if !isLater { try start() }
+        if !isLater || hasBegun.load(ordering: .acquiring) { try start() }
         state.withLock { $0.entries += entries }
         announceChange()
     }

@@ -94,26 +94,29 @@ package final class FunctionOrigins: Sendable {
     /// Whether that is the debug information, and libdw is not there to read it: no other attempt will.
     package let lacksLibrary: Bool
 
+    /// Whether debug information could not be read in full: this process lives with that, and the next one reads again.
+    private let isPartial: Bool
+
     /// Reads the symbols and the debug information of an executable, and of its separate debug file where there is one.
     ///
     /// - Parameters:
     ///   - executable: The file as it was mapped.
-    ///   - program: The same, open; nil to open it by its path.
+    ///   - files: What was found of it; nil to look for it.
     ///   - trusted: Code that somebody vouches for.
     ///   - mayLoad: Whether libdw may be loaded now, for debug information: on the crash thread it may not.
     ///   - isStatic: Whether the standard library is a part of it.
     ///   - search: Where debug files are looked for.
     package init(
         of executable: SymbolImage,
-        from program: ProgramFile? = nil,
+        in files: CodeFiles? = nil,
         trusting trusted: TrustedCode,
         mayLoad: Bool = true,
         isStatic: Bool = false,
         search: DebugFileSearch = .standard
     ) {
-        let finder = DebugFileFinder(search)
-        let files = finder.files(of: executable, opened: program?.opened())
-        let candidates = [files.binary, files.debug].compactMap { $0 }
+        let files = files ?? CodeFiles(of: executable, search: search)
+        let finder = files.finder
+        let candidates = files.all
         // A stripped file still names what it exports.
         let symbols = candidates.first(where: \.hasSymbols) ?? candidates.first
         threadLocalGuards = symbols.map { ThreadLocalGuards(of: $0) } ?? ThreadLocalGuards(offsets: nil)
@@ -126,6 +129,7 @@ package final class FunctionOrigins: Sendable {
         lacksLibrary = isLibraryAbsent && DebugLibrary.problem != nil
         let information =
             isWanted && !isLibraryAbsent ? informed.flatMap { DebugInformation(of: $0, finder: finder) } : nil
+        isPartial = isWanted && information?.isWhole != true
         image = executable
         linkedBase = candidates.first?.linkedBase ?? 0
         let list = symbols.map { SymbolTable(of: $0) }
@@ -162,7 +166,7 @@ package final class FunctionOrigins: Sendable {
     /// Words of 64 bits in the order of this machine's bytes: the linked base, what is known of the file, where a static standard library
     /// begins and ends, how many guards there are, and how many ranges. The guards follow, then the ranges, then a byte for the origin of each.
     package func encoded() -> [UInt8]? {
-        guard !isUnread, !lacksLibrary else { return nil }
+        guard !isUnread, !lacksLibrary, !isPartial else { return nil }
         let guards = threadLocalGuards.list
         var words: [UInt64] = [
             linkedBase,
@@ -222,6 +226,7 @@ package final class FunctionOrigins: Sendable {
         threadLocalGuards = ThreadLocalGuards(offsets: word(1) & 8 != 0 ? offsets : nil)
         isUnread = false
         lacksLibrary = false
+        isPartial = false
         self.count = count
         unsafe self.bounds = bounds
         unsafe self.origins = origins

@@ -1,62 +1,52 @@
-internal import Glibc
 internal import LinuxSystem
 
 /// What one process has read of where functions come from, in a file for the program's next processes.
 ///
-/// The file names what it was read from: the program's file and the debug file, each by build id, size and time, and the settings. A file
-/// that was read from anything else, or is damaged, is as good as none.
+/// The file names what it was read from: the program's file and the debug file, by what fstat(2) says of them, and the settings. A file that was
+/// read from anything else, or is damaged, is as good as none.
 package struct KeptOrigins {
     /// The name of the file; a program without a build id has none.
     package let name: String
     private let key: [UInt8]
     private let executable: SymbolImage
+    private let files: CodeFiles
+    private let identity: [String]
 
-    /// Names what would be read now; nil where a file of it cannot be read, or has no build id.
+    /// Names what would be read now; nil where a file cannot be read, or the program has no build id.
     ///
     /// - Parameters:
     ///   - executable: The program's file as it is mapped.
-    ///   - program: The same, open.
+    ///   - files: What was found of it.
     ///   - trusted: As for `FunctionOrigins`.
     ///   - isStatic: As for `FunctionOrigins`.
-    ///   - search: Where debug files are looked for.
-    package init?(
-        of executable: SymbolImage,
-        from program: ProgramFile,
-        trusting trusted: TrustedCode,
-        isStatic: Bool,
-        search: DebugFileSearch = .standard
-    ) {
-        let files = DebugFileFinder(search).files(of: executable, opened: program.opened())
-        guard let binary = files.binary, let buildID = executable.buildID, binary.buildID == buildID,
-            let identity = binary.identity
-        else { return nil }
-        // `dwz` moves debug information into one more file.
-        guard
-            ![binary, files.debug].contains(where: { $0?.sections.contains { $0.name == ".gnu_debugaltlink" } == true })
-        else { return nil }
-        var words = ["\(HoldfastVersion.current) \(Self.format)", buildID, identity, "static \(isStatic)"]
-        if let debug = files.debug {
-            // Nobody knows whether the file is the same next time.
-            guard let identity = debug.identity else { return nil }
-            words += ["debug \(debug.path)", identity]
+    package init?(of executable: SymbolImage, in files: CodeFiles, trusting trusted: TrustedCode, isStatic: Bool) {
+        guard let buildID = executable.buildID, files.binary?.buildID == buildID, let identity = files.identity() else {
+            return nil
         }
-        words += ["modules"] + trusted.modules.sorted() + ["functions"] + trusted.functions.sorted()
+        var words = ["\(HoldfastVersion.current) \(Self.format)", buildID, "static \(isStatic)"]
+        for list in [identity, trusted.modules.sorted(), trusted.functions.sorted()] {
+            words += ["\(list.count)"] + list
+        }
         key = Array(words.map { $0 + "\0" }.reduce("", +).utf8)
         name = buildID.prefix(64) + ".code"
         self.executable = executable
+        self.files = files
+        self.identity = identity
     }
 
     /// Changes with what is read of a file, and with how it is written down.
     private static let format = 1
     private static let magic = Array("holdfast code\n\0\0".utf8)
-    /// More than any program needs: 17 bytes for each range.
-    package static let mostBytes = 64 << 20
+    /// More than any program needs: 17 bytes for each range, of which a Hummingbird server has 700.
+    package static let mostBytes = 4 << 20
 
     /// The bytes of the file: its kind, the sum of all that follows, how long the key is, the key, and what was read.
     ///
     /// - Parameter origins: What was read.
-    /// - Returns: Nil where another attempt may tell more.
+    /// - Returns: Nil where another attempt may tell more, or the files have changed meanwhile.
     package func file(of origins: FunctionOrigins) -> [UInt8]? {
+        // The program may also have closed them (closefrom(3)).
+        guard files.identity() == identity else { return nil }
         let file = origins.encoded().map { Self.file(key: key, read: $0) }
         return (file?.count ?? 0) <= Self.mostBytes ? file : nil
     }

@@ -69,7 +69,7 @@ package final class ELFFile {
     /// Whether the file is still the one that was opened, so that what is read of it is its own.
     package var isIntact: Bool { file.isIntact }
 
-    /// The size of the file, and when it was written; nil where that cannot be told.
+    /// Which file it is, its size, and when it was changed; nil where that cannot be told.
     var identity: String? { file.identity }
 
     /// For libdw, which reads by it; open as long as this object.

@@ -40,11 +40,12 @@ package final class OpenedFile: Sendable {
         if isIntact { close(descriptor) }
     }
 
-    /// Its size, and when it was written; nil where that cannot be told.
+    /// Which file it is, its size, and when it was changed; nil where that cannot be told.
     var identity: String? {
         var status = stat()
         guard isIntact, unsafe fstat(descriptor, &status) == 0 else { return nil }
-        return "\(status.st_size) \(status.st_mtim.tv_sec) \(status.st_mtim.tv_nsec)"
+        let times = [status.st_mtim, status.st_ctim].map { " \($0.tv_sec) \($0.tv_nsec)" }
+        return "\(status.st_dev) \(status.st_ino) \(status.st_size)" + times[0] + times[1]
     }
 
     /// Whether the descriptor still is this file's: programs close what they do not know (`closefrom`).
