@@ -44,7 +44,7 @@ final class CrashThread: @unchecked Sendable {
     /// Another process wants to know what the tasks do.
     private let asked: @Sendable (UInt32) -> Void
 
-    /// Prepares the walk: reads what is loaded, and in a debug build does once what is done for a fault.
+    /// Prepares the walk: does everything now that takes a lock.
     init(
         spool: UnsafeMutablePointer<HFSpoolHeader>,
         sampler: ThreadSampler,
@@ -73,8 +73,7 @@ final class CrashThread: @unchecked Sendable {
         self.recorded = recorded
         self.succeeded = succeeded
         self.asked = asked
-        // -Onone builds look types up at first use, which allocates: that comes before any fault.
-        if Self.isUnoptimised { warmUp() }
+        warmUp()
     }
 
     /// Starts the thread; it runs until the process ends, or until capture is withdrawn.
@@ -92,18 +91,8 @@ final class CrashThread: @unchecked Sendable {
         while !hf_capture_has_decider() { sched_yield() }
     }
 
-    private static let isUnoptimised: Bool = {
-        #if DEBUG
-        true
-        #else
-        false
-        #endif
-    }()
-
-    /// How long the program may start before this thread takes a processor, in nanoseconds.
-    private static var patience: UInt64 { 3_000_000 }
-
-    /// Does everything once, so that a fault finds it done: libunwind's first walk takes ten times as long as later ones.
+    /// Does everything once, while nobody is parked: libunwind's first walk sets itself up under a lock of its own, and -Onone builds look
+    /// types up at first use, which allocates.
     private func warmUp() {
         isWarmingUp = true
         defer { isWarmingUp = false }
@@ -142,12 +131,7 @@ final class CrashThread: @unchecked Sendable {
     private func run() {
         var slot: UInt32 = 0
         var unloads: UInt32 = 0
-        var isWarm = Self.isUnoptimised
         while true {
-            if !isWarm, !hf_capture_await_fault(Self.patience) {
-                warmUp()
-                isWarm = true
-            }
             let work = unsafe hf_capture_wait(&slot, &unloads)
             if work == UInt32(HF_WORK_END) { return }
             if work == UInt32(HF_WORK_UNLOAD) {
