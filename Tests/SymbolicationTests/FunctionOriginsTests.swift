@@ -17,9 +17,7 @@ import Testing
         init(_ options: [String]) throws {
             folder = try TemporaryFolder()
             path = folder.path + "/program"
-            let built = try BuiltProduct.path(of: "recovery-probe")
-            let run = try ProgramRun.run("/usr/bin/env", ["objcopy"] + options + [built, path], within: .seconds(60))
-            guard run.end == .exited(0) else { throw HarnessError("objcopy: \(run.errors)") }
+            try copyProbe(options, to: path)
         }
 
         func origins(_ trusted: TrustedCode = TrustedCode()) -> FunctionOrigins {

@@ -20,14 +20,8 @@ import Testing
             folder = try TemporaryFolder()
             path = folder.path + "/program"
             search = DebugFileSearch(directories: [folder.path])
-            try Self.copy(options, to: path)
+            try copyProbe(options, to: path)
             buildID = try #require(ELFFile(path: path)?.buildID)
-        }
-
-        private static func copy(_ options: [String], to path: String) throws {
-            let built = try BuiltProduct.path(of: "recovery-probe")
-            let run = try ProgramRun.run("/usr/bin/env", ["objcopy"] + options + [built, path], within: .seconds(60))
-            guard run.end == .exited(0) else { throw HarnessError("objcopy: \(run.errors)") }
         }
 
         var debugPath: String { folder.path + "/.build-id/\(buildID.prefix(2))/\(buildID.dropFirst(2)).debug" }
@@ -35,7 +29,7 @@ import Testing
         func addDebugFile() throws {
             let folder = (debugPath as NSString).deletingLastPathComponent
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-            try Self.copy(["--only-keep-debug"], to: debugPath)
+            try copyProbe(["--only-keep-debug"], to: debugPath)
         }
 
         var image: SymbolImage {

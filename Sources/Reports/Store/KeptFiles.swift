@@ -31,10 +31,7 @@ extension ReportStore {
     ///   - bytes: What is in it.
     ///   - name: Its name.
     package func keep(_ bytes: [UInt8], as name: String) {
-        // A store that somebody has removed stays away.
-        guard (try? openRoot()) != nil else { return }
-        try? FileDirectory.create(at: keptPath)
-        guard let folder = openKept(), (try? folder.tryLock()) == true else { return }
+        guard let folder = openKept(creating: true), (try? folder.tryLock()) == true else { return }
         let temporary = ".new"
         do {
             try? folder.remove(temporary)
@@ -52,8 +49,11 @@ extension ReportStore {
         }
     }
 
-    private func openKept() -> FileDirectory? {
-        guard (try? openRoot()) != nil, let folder = try? FileDirectory(at: keptPath),
+    private func openKept(creating: Bool = false) -> FileDirectory? {
+        // A store that somebody has removed stays away.
+        guard (try? openRoot()) != nil else { return nil }
+        if creating { try? FileDirectory.create(at: keptPath) }
+        guard let folder = try? FileDirectory(at: keptPath),
             let status = try? FileStatus(of: folder.descriptor),
             status.owner == geteuid(), status.permissions & 0o022 == 0
         else { return nil }

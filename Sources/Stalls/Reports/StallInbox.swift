@@ -4,7 +4,6 @@ internal import RunLoops
 /// Requests to the reporter's thread.
 final class StallInbox: @unchecked Sendable {
     private let monitor = Monitor()
-    private let fork = ForkCount.current
     // Protected by `monitor`.
     private var stalls: [Stall] = []
     /// How many updates were requested, and how many of those the thread has taken and finished.
@@ -33,9 +32,8 @@ final class StallInbox: @unchecked Sendable {
 
     /// Waits until all reports are up to date; returns whether they are.
     ///
-    /// Callable from any thread except those that write reports. In a forked child, where these threads do not exist, returns at once.
+    /// Callable from any thread except those that write reports.
     func settle(before end: HostRunLoop.Instant) -> Bool {
-        guard ForkCount.current == fork else { return true }
         monitor.lock()
         defer { monitor.unlock() }
         wanted += 1

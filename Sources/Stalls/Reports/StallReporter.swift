@@ -92,6 +92,7 @@ package final class StallReporter: @unchecked Sendable {
     ///
     /// This includes stalls that have ended but whose end was not announced yet. Callable from any thread but the reporter's.
     package func settle(before end: HostRunLoop.Instant) -> Bool {
+        // A forked child has none of the threads.
         guard ForkCount.current == fork else { return true }
         // A stall may have been told before the threads were there.
         guard (try? start()) != nil else { return inbox.isEmpty }

@@ -28,7 +28,7 @@ package final class CodeFiles {
     func identity() -> [String]? {
         guard let binary, !finder.metUnreadable else { return nil }
         var words: [String] = []
-        for file in [binary, debug].compactMap(\.self) {
+        for file in all {
             // `dwz` moves debug information into one more file.
             guard let identity = file.identity, !file.sections.contains(where: { $0.name == ".gnu_debugaltlink" })
             else { return nil }
