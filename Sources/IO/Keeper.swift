@@ -17,6 +17,12 @@ final class Keeper {
         let state: ConnectionState
     }
 
+    /// One that has come while this process serves, with the number that it had there.
+    private struct Late {
+        let kept: Kept
+        let before: Int
+    }
+
     /// Beyond these no number is believed.
     private static let numbers = 1..<1 << 53
 
@@ -27,8 +33,7 @@ final class Keeper {
     private let logger: Logger
     /// Called when the process before this one has handed over a connection while this one serves.
     var received: (() -> Void)?
-    /// With the number that it had there.
-    private var late: [(kept: Kept, before: Int)] = []
+    private var late: [Late] = []
     /// Whether `received` is about to be called.
     private var isExpected = false
     /// Which connection the process before this one was serving when it handed over; 0 for none.
@@ -165,7 +170,7 @@ final class Keeper {
         }
         // Here it gets a number of its own: both processes count.
         let number = keep(descriptor.rawValue, state)
-        late.append((Kept(number: number, descriptor: descriptor.rawValue, state: state), before))
+        late.append(Late(kept: Kept(number: number, descriptor: descriptor.rawValue, state: state), before: before))
         guard !isExpected else { return true }
         isExpected = true
         // When all have come: the mark may be the last.
@@ -182,10 +187,10 @@ final class Keeper {
             late = []
             servedBefore = 0
         }
-        return late.compactMap { kept, before in
-            if before != servedBefore { return kept }
-            giveUp(kept.number)
-            _ = Glibc.close(kept.descriptor)
+        return late.compactMap {
+            if $0.before != servedBefore { return $0.kept }
+            giveUp($0.kept.number)
+            _ = Glibc.close($0.kept.descriptor)
             return nil
         }
     }
