@@ -2,6 +2,9 @@
 // What a peer finds before it says what its loop calls things; rows.h comes after that.
 #pragma once
 
+#include <pthread.h>
+#include <stdlib.h>
+
 #include "benchmark.h"
 
 // Callouts so far, and how many there are to be.

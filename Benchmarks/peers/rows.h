@@ -142,6 +142,60 @@ static void measure_blocks(long count, long threads) {
     end_blocks();
 }
 
+// Values from other threads for one function: a list and a source, as none of the loops has a queue of its own.
+typedef struct Command {
+    struct Command *next;
+    long value;
+} Command;
+static pthread_mutex_t commands_lock = PTHREAD_MUTEX_INITIALIZER;
+static Command *first_command;
+static Command **last_command = &first_command;
+static Source commands_source;
+
+static void send_command(void *argument) {
+    Command *command = malloc(sizeof *command);
+    *command = (Command){.value = 1};
+    pthread_mutex_lock(&commands_lock);
+    *last_command = command;
+    last_command = &command->next;
+    pthread_mutex_unlock(&commands_lock);
+    signal_source(&commands_source);
+}
+
+ON_SIGNAL(take_commands) {
+    pthread_mutex_lock(&commands_lock);
+    Command *command = first_command;
+    first_command = NULL;
+    last_command = &first_command;
+    pthread_mutex_unlock(&commands_lock);
+    while (command) {
+        Command *next = command->next;
+        if (command->value == 1) goes_on();
+        free(command);
+        command = next;
+    }
+    DONE;
+}
+
+static void measure_commands(long count, long threads) {
+    count = count / threads * threads;
+    Posters posters;
+    begin(count);
+    Source starter;
+    add_source(loop, &starter, start_posts);
+    add_source(loop, &commands_source, take_commands);
+    signal_source(&starter);
+    make_posters(&posters, threads, count, send_command, NULL);
+    run(loop);
+    int64_t end_of_posts = now();
+    join_posters(&posters);
+    expect_count(calls, count);
+    report("commands", (double)(end_of_posts - start_of_posts) / count);
+    drop_source(&starter);
+    drop_source(&commands_source);
+    end();
+}
+
 static void measure_waiting(long count, long extra) {
     begin_blocks(count);
     int64_t start = now();
@@ -373,6 +427,7 @@ int main(int argc, char **argv) {
 #ifndef IS_KERNEL_ONLY
         {"pass", measure_pass, true},
         {"blocks", measure_blocks, true},
+        {"commands", measure_commands, true},
         {"own-block", measure_own_blocks, true},
         {"waiting", measure_waiting, true},
         {"add", measure_add, false},

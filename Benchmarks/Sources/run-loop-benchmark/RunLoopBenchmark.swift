@@ -15,6 +15,7 @@ enum RunLoopBenchmark {
             row("sources", warmsUp: false) { PassRows.sources($0, $1) },
             row("modes", warmsUp: false) { PassRows.modes($0, $1) },
             row("blocks") { BlockRows.posted($0, $1) },
+            row("commands") { BlockRows.commands($0, $1) },
             row("own-block") { BlockRows.own($0, $1) },
             row("waiting") { BlockRows.waiting($0, $1) },
             row("port") { PortRows.selfWake($0, $1) },

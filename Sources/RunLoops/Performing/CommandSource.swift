@@ -65,17 +65,19 @@ extension HostRunLoop {
         /// - Parameter command: The command.
         /// - Returns: Whether the command was queued, or why not.
         @discardableResult
-        public func send(_ command: Command) -> SendResult {
-            switch buffer.append(command) {
-            case .full: return .full
-            case .closed: return .invalidated
-            case .queued(let loops):
-                signal()
-                for loop in loops {
+        public func send(_ command: __owned Command) -> SendResult {
+            let appended = buffer.append(
+                command,
+                signal: { signal() },
+                wake: { loop in
                     loop.noteWorkOfNestedRun()
                     loop.wakeUp()
                 }
-                return .queued
+            )
+            return switch appended {
+            case .queued: .queued
+            case .full: .full
+            case .closed: .invalidated
             }
         }
 
@@ -90,14 +92,17 @@ extension HostRunLoop {
         }
 
         override func performNow() {
-            var left = buffer.count
-            while left > 0, let (command, isLast) = buffer.takeFirst() {
-                left -= 1
-                // Done before the call: if the handler faults, control does not come back here.
-                if !isLast {
-                    signal()
+            unsafe withUnsafeTemporaryAllocation(of: Command.self, capacity: 1) { place in
+                guard let place = place.baseAddress else { return }
+                var left = buffer.count
+                while left > 0 {
+                    let taken = unsafe buffer.take(into: place)
+                    if taken == .nothing { break }
+                    left -= 1
+                    // Done before the call: if the handler faults, control does not come back here.
+                    if taken == .first { signalForOthers() }
+                    unsafe handler(self, place.move())
                 }
-                handler(self, command)
             }
             // A signal without a command would cost a pass. Take the signal first and then check: a sender that is too late for the
             // check signals again.
@@ -106,6 +111,13 @@ extension HostRunLoop {
             if buffer.count > 0 {
                 signal()
             }
+        }
+
+        /// Has the commands that wait handled by whoever comes first: the next pass, a nested run, or another loop.
+        private func signalForOthers() {
+            guard !isSignalled else { return }
+            signal()
+            buffer.visitOtherLoops { $0.wakeUp() }
         }
     }
 }

@@ -86,6 +86,26 @@ struct CommandSourceTests {
         }
     }
 
+    @Test("A command that is refused is released when its source can be used")
+    func refusal() throws {
+        final class Load: Sendable {
+            let source: HostRunLoop.CommandSource<Load>?
+            let counts: Counts
+            init(_ source: HostRunLoop.CommandSource<Load>?, _ counts: Counts) {
+                (self.source, self.counts) = (source, counts)
+            }
+            deinit { counts.add(source?.count ?? 0) }
+        }
+        let source = HostRunLoop.CommandSource<Load>(label: "commands", capacity: 1) { _, _ in }
+        let counts = Counts(2)
+        source.send(Load(nil, counts))
+        #expect(source.send(Load(source, counts)) == .full)
+        #expect(counts.all == [0, 1])
+        #expect(source.close().count == 1)
+        #expect(source.send(Load(source, counts)) == .invalidated)
+        #expect(counts.all == [2, 1])
+    }
+
     @Test("A capacity of nothing ends the process", arguments: [0, -1])
     func noCapacity(_ capacity: Int) async throws {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [capacity] in
@@ -172,6 +192,79 @@ struct CommandSourceTests {
         }
         #expect(handled.all.allSatisfy { $0 == 1 })
     }
+
+    @Test("While a handler takes long, another loop that has the source handles the rest")
+    func longHandler() throws {
+        let threads = [try HostRunLoop.LoopThread(name: "one"), try HostRunLoop.LoopThread(name: "two")]
+        let rounds = 2000
+        let isHandled = Counts(2 * rounds)
+        let source = Commands(label: "commands") { _, command in
+            isHandled.add(command)
+            // The first of a round lasts until the second was handled, which only the other loop can do.
+            if command % 2 == 0 { while isHandled[command + 1] == 0 { sched_yield() } }
+        }
+        for thread in threads { thread.loop.add(source, to: .common) }
+        for round in 0..<rounds {
+            source.send(2 * round)
+            source.send(2 * round + 1)
+            while isHandled[2 * round] == 0 || isHandled[2 * round + 1] == 0 { sched_yield() }
+        }
+        for thread in threads {
+            thread.stop()
+            thread.join()
+        }
+        #expect(isHandled.all.allSatisfy { $0 == 1 })
+    }
+
+    @Test("The order is that of sending, however many wait and however many are taken at once")
+    func manySizes() throws {
+        let handled = try onNewThread { loop in
+            let numbers = Cell<[Int]>([])
+            let source = Commands(label: "commands") { _, command in numbers.value.append(command) }
+            loop.add(source)
+            var next = 0
+            for most in [1, 15, 16, 17, 40, 5000, 3, 1024, 1025, 2] {
+                // What the handler sends stays for the next pass: the oldest is then in the middle of the memory.
+                loop.performWithoutWaking { source.send(-1) }
+                for _ in 0..<most {
+                    source.send(next)
+                    next += 1
+                }
+                loop.run(in: .default, for: .zero)
+            }
+            loop.run(in: .default, for: .zero)
+            #expect(source.count == 0)
+            return numbers.value
+        }
+        #expect(handled.count { $0 == -1 } == 10)
+        #expect(handled.filter { $0 >= 0 } == Array(0..<handled.count - 10))
+    }
+
+    @Test("Each command is released once: handled, returned when the source is closed, or dropped with it")
+    func releases() throws {
+        final class Load: Sendable {
+            static let alive = Atomic<Int>(0)
+            init() { Self.alive.wrappingAdd(1, ordering: .relaxed) }
+            deinit { Self.alive.wrappingSubtract(1, ordering: .relaxed) }
+        }
+        try onNewThread { loop in
+            for count in [0, 1, 16, 100, 3000] {
+                var source: HostRunLoop.CommandSource<Load>? = .init(label: "commands") { _, _ in }
+                if let source { loop.add(source) }
+                for _ in 0..<count { source?.send(Load()) }
+                #expect(Load.alive.load(ordering: .relaxed) == count)
+                loop.run(in: .default, for: .zero)
+                #expect(Load.alive.load(ordering: .relaxed) == 0)
+                for _ in 0..<count { source?.send(Load()) }
+                #expect(source?.close().count == count)
+                #expect(Load.alive.load(ordering: .relaxed) == 0)
+                source = .init(label: "commands") { _, _ in }
+                for _ in 0..<count { source?.send(Load()) }
+                source = nil
+                #expect(Load.alive.load(ordering: .relaxed) == 0)
+            }
+        }
+    }
 }
 
 /// How often each number was counted, by any thread.
@@ -183,6 +276,8 @@ private final class Counts: Sendable {
     }
 
     func add(_ number: Int) { storage.withLock { $0[number] += 1 } }
+
+    subscript(number: Int) -> Int { storage.withLock { $0[number] } }
 
     var all: [Int] { storage.withLock { $0 } }
 }
