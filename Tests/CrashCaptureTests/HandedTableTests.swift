@@ -11,7 +11,7 @@ import Testing
         let table = try KeptTable()
         try table.keep(KeptEntry(descriptor: STDIN_FILENO, state: [1]), as: "in")
         try table.keep(KeptEntry(descriptor: STDERR_FILENO, state: [2, 3]), as: "error")
-        if frozen { hf_async_freeze_kept_table(table.descriptor) }
+        if frozen { table.freeze() }
         return table
     }
 

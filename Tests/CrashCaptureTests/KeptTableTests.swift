@@ -80,7 +80,7 @@ import Testing
         }
         let before = try #require(KeptTable.records(in: .init(Self.bytes(of: table))))
         let frozen = fcntl(table.descriptor, F_DUPFD_CLOEXEC, 0)
-        hf_async_freeze_kept_table(table.descriptor)
+        table.freeze()
         hf_async_keep_descriptors(table.descriptor, true)
         hf_async_keep_descriptors(table.descriptor, false)
         var byte: UInt8 = 0

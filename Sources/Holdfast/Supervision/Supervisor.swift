@@ -93,8 +93,14 @@ package final class Supervisor: Sendable {
         )
         for number in 0..<4 * UInt64(items) {
             let fault = FaultSummary(signal: 4, code: 1, item: 1 + number / 2)
-            let now = Duration.seconds(Int64(number))
-            _ = state.withLock { Self.decide(fault, by: rule, nil, &$0, at: now, hasQuarantine: hasQuarantine) }
+            let context = Context(
+                fault: fault,
+                rule: rule,
+                policy: nil,
+                time: .seconds(Int64(number)),
+                hasQuarantine: hasQuarantine
+            )
+            _ = state.withLock { Self.decide(context, &$0) }
             state.withLock { $0.messages.append(CrashMessage(fault, thread: 0, event: .resumed)) }
         }
     }
@@ -143,13 +149,8 @@ package final class Supervisor: Sendable {
     package func decide(_ fault: FaultSummary) -> Decision {
         // Without the lock: a process that was told to end must end, even while a thread that holds it was hit.
         if let end = rule.end(of: fault, isStopping: isStopping) { return end }
-        let now = now
-        // Without the host's own ports nobody hears of a quarantine, and nobody can end the process but by SIGKILL.
-        let mayQuarantine = hasQuarantine && !HostRunLoop.isHostsOwn(item: fault.item)
-        let policy = policies.policy(ofItem: fault.item)
-        var decision = state.withLock {
-            Self.decide(fault, by: rule, policy, &$0, at: now, hasQuarantine: mayQuarantine)
-        }
+        let context = context(of: fault)
+        var decision = state.withLock { Self.decide(context, &$0) }
         if isEnding, decision.verdict == .restart {
             decision = Decision(.terminate, because: "the process was told to end: it is not restarted")
         }
@@ -164,12 +165,8 @@ package final class Supervisor: Sendable {
     /// On the crash thread: allocates nothing, and takes the locks of the supervisor and of the policies, one after the other.
     package func mayAbandon(_ fault: FaultSummary) -> Bool {
         if rule.end(of: fault, isStopping: isStopping) != nil { return false }
-        let now = now
-        let mayQuarantine = hasQuarantine && !HostRunLoop.isHostsOwn(item: fault.item)
-        let policy = policies.policy(ofItem: fault.item)
-        let decision = state.withLock {
-            Self.judge(fault, by: rule, policy, $0, at: now, hasQuarantine: mayQuarantine).decision
-        }
+        let context = context(of: fault)
+        let decision = state.withLock { Self.judge(context, $0).decision }
         if case .resume = decision.verdict { return true }
         return false
     }
@@ -181,49 +178,58 @@ package final class Supervisor: Sendable {
     package func decideBeforeWalk(_ fault: FaultSummary) -> Decision? {
         // First without the locks, as there.
         guard !isEnding, rule.mayDecideBeforeWalk(fault, isStopping: isStopping) else { return nil }
-        let now = now
+        let context = context(of: fault)
+        return state.withLock { rule.decideBeforeWalk(fault, in: Self.circumstances(of: context, $0).circumstances) }
+    }
+
+    /// A fault, and what its verdict depends on beside the state: found before the lock is taken.
+    private struct Context {
+        let fault: FaultSummary
+        let rule: VerdictRule
+        let policy: RecoveryPolicy?
+        let time: Duration
+        let hasQuarantine: Bool
+    }
+
+    private func context(of fault: FaultSummary) -> Context {
+        // Without the host's own ports nobody hears of a quarantine, and nobody can end the process but by SIGKILL.
         let mayQuarantine = hasQuarantine && !HostRunLoop.isHostsOwn(item: fault.item)
-        let policy = policies.policy(ofItem: fault.item)
-        return state.withLock {
-            let (circumstances, _) = Self.circumstances(of: fault, rule, policy, $0, at: now, mayQuarantine)
-            return rule.decideBeforeWalk(fault, in: circumstances)
-        }
+        return Context(
+            fault: fault,
+            rule: rule,
+            policy: policies.policy(ofItem: fault.item),
+            time: now,
+            hasQuarantine: mayQuarantine
+        )
     }
 
     /// The decision, and whether the item may be taken out of its loop.
     private static func judge(
-        _ fault: FaultSummary,
-        by rule: VerdictRule,
-        _ policy: RecoveryPolicy?,
-        _ state: borrowing State,
-        at now: Duration,
-        hasQuarantine: Bool
+        _ context: borrowing Context,
+        _ state: borrowing State
     ) -> (decision: Decision, mayQuarantine: Bool) {
-        let (circumstances, mayQuarantine) = circumstances(of: fault, rule, policy, state, at: now, hasQuarantine)
-        return (rule.decide(fault, in: circumstances), mayQuarantine)
+        let (circumstances, mayQuarantine) = circumstances(of: context, state)
+        return (context.rule.decide(context.fault, in: circumstances), mayQuarantine)
     }
 
     /// What the rule needs to know beside the fault, and whether the item may be taken out of its loop.
     private static func circumstances(
-        of fault: FaultSummary,
-        _ rule: VerdictRule,
-        _ policy: RecoveryPolicy?,
-        _ state: borrowing State,
-        at now: Duration,
-        _ hasQuarantine: Bool
+        of context: borrowing Context,
+        _ state: borrowing State
     ) -> (circumstances: VerdictRule.Circumstances, mayQuarantine: Bool) {
-        var circumstances = VerdictRule.Circumstances(policy: policy)
-        let allowsQuarantine = circumstances.policy?.allowsQuarantine ?? rule.policy.allowsQuarantine
-        let mayQuarantine = hasQuarantine && fault.item != 0 && !fault.isOfSharedPort && allowsQuarantine
+        let fault = context.fault
+        var circumstances = VerdictRule.Circumstances(policy: context.policy)
+        let allowsQuarantine = circumstances.policy?.allowsQuarantine ?? context.rule.policy.allowsQuarantine
+        let mayQuarantine = context.hasQuarantine && fault.item != 0 && !fault.isOfSharedPort && allowsQuarantine
         // Where the item may be taken out, its own budget is the quarantine's limit.
         let hasOwnBudget = !mayQuarantine && hasBudget(itemOf: fault)
         let isStray = Self.isStray(fault, mayQuarantine, state)
         circumstances.spent = state.ledger.objection(
             to: hasOwnBudget ? fault.item : 0,
-            at: now,
+            at: context.time,
             countsInWindow: !isStray
         )
-        if mayQuarantine, !fault.isInJob, let reason = state.quarantine?.objection(to: fault.item, at: now) {
+        if mayQuarantine, !fault.isInJob, let reason = state.quarantine?.objection(to: fault.item, at: context.time) {
             circumstances.spent = reason
         }
         return (circumstances, mayQuarantine)
@@ -245,16 +251,10 @@ package final class Supervisor: Sendable {
         !HostRunLoop.isHostsOwn(item: fault.item) && !fault.isOfSharedPort && !fault.isInJob
     }
 
-    private static func decide(
-        _ fault: FaultSummary,
-        by rule: VerdictRule,
-        _ policy: RecoveryPolicy?,
-        _ state: inout State,
-        at now: Duration,
-        hasQuarantine: Bool
-    ) -> Decision {
+    private static func decide(_ context: borrowing Context, _ state: inout State) -> Decision {
         state.lastOutcome = .tolerated
-        var (decision, mayQuarantine) = judge(fault, by: rule, policy, state, at: now, hasQuarantine: hasQuarantine)
+        var (decision, mayQuarantine) = judge(context, state)
+        let (fault, now) = (context.fault, context.time)
         guard case .resume = decision.verdict else { return decision }
         let isStray = Self.isStray(fault, mayQuarantine, state)
         state.ledger.spend(on: hasBudget(itemOf: fault) ? fault.item : 0, at: now, countsInWindow: !isStray)

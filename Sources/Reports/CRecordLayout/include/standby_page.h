@@ -29,6 +29,7 @@ typedef struct HFStandbyPage {
 
 enum { HF_STANDBY_STATE_BITS = 2 };
 
+/// Such a word. Safe to call from a signal handler.
 static inline uint32_t hf_standby_make(uint32_t serial, uint32_t state) { return serial << HF_STANDBY_STATE_BITS | state; }
 
 /// The state and the serial number. Safe to call from a signal handler.
