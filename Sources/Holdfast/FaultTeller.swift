@@ -94,7 +94,7 @@ final class FaultTeller: Sendable {
     private func known(of report: CrashReport) -> CrashMessage.Known {
         let isStored = !health.isUnusable
         return CrashMessage.Known(
-            line: report.faultLine(isStored: isStored),
+            line: report.faultLine(isStored: isStored, isAlive: true),
             report: isStored ? report.id : nil,
             label: report.loop?.callout?.label
         )

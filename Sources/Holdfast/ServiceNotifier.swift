@@ -12,6 +12,7 @@ final class ServiceNotifier {
     private let socket: ServiceManagerSocket?
     private var ping: HostRunLoop.Timer?
     private var isReady = false
+    private var hasStoodBy = false
     /// By it the process hears of the one that takes over from it.
     let link = SuccessorLink()
 
@@ -27,7 +28,9 @@ final class ServiceNotifier {
         guard !isReady else { return }
         isReady = true
         StandbyRole.anotherServes.store(false, ordering: .relaxed)
-        tell("READY=1\n\(StandbyRole.presence)=1", openingLinkOn: loop)
+        // What it said while it stood by is over.
+        let status = hasStoodBy ? "\nSTATUS=serving" : ""
+        tell("READY=1\n\(StandbyRole.presence)=1" + status, openingLinkOn: loop)
         guard let watchdog = socket?.watchdog, ping == nil else { return }
         // Half of it, as sd_watchdog_enabled(3) recommends.
         let half = watchdog / 2
@@ -62,6 +65,7 @@ final class ServiceNotifier {
     ///   - loop: The loop that waits.
     ///   - takes: Whether the program takes what the other one keeps.
     func noteStandby(on loop: HostRunLoop, takes: Bool) {
+        hasStoodBy = true
         let message = "\(StandbyRole.message)=1\nSTATUS=standing by"
         if takes { tell(message, openingLinkOn: loop) } else { socket?.tell(message) }
     }

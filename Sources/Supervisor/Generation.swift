@@ -68,8 +68,10 @@ final class Generation {
     private var order: DeathFacts.Order?
     private var wasKilled = false
     private var threads: [String] = []
+    /// The signal by which it was told to end.
+    private var orderSignal: CInt?
     /// The signals that were passed on, with who wanted that.
-    private var passedOn: [CInt: String] = [:]
+    private var passedOn: [CInt: (reason: String, time: Int64)] = [:]
     private var memoryBefore: MemoryAccounts?
     private var memoryRecent: (accounts: MemoryAccounts, time: Int64)?
     private var limits: ResourceLimits?
@@ -79,9 +81,13 @@ final class Generation {
     private var stopTimer: HostRunLoop.Timer?
     private var restTimer: HostRunLoop.Timer?
     private var watchdogTimer: HostRunLoop.Timer?
+    /// Ends the time for a reload.
+    private var pauseTimer: HostRunLoop.Timer?
     /// What asks whether it answers; nil while nobody does.
     private(set) var prober: Prober?
     private let kernelLog: KernelLog
+    /// Where that ended before the process was started.
+    private let logMark: KernelLog.Mark
     private let tell: @MainActor (Generation, Event) -> Void
 
     /// Starts a process.
@@ -102,6 +108,7 @@ final class Generation {
     ) throws(StartFailure) {
         self.program = program
         self.kernelLog = kernelLog
+        logMark = kernelLog.mark()
         self.tell = tell
         watchdog = program.watchdog
         // Its own socket for each process: a message of one that is on its way out is not taken for one of the next.
@@ -218,6 +225,30 @@ final class Generation {
         prober?.end()
     }
 
+    private func goOn() {
+        guard isPaused, isRunning, order == nil else { return }
+        isPaused = false
+        watch()
+    }
+
+    /// It reloads, and says READY when it has; one that does not within its time is watched again all the same.
+    private func noteReload() {
+        pause()
+        pauseTimer?.invalidate()
+        let limit = program.startTimeout > .zero ? program.startTimeout : .seconds(90)
+        pauseTimer = timer("is to have reloaded", after: limit) { $0.goOn() }
+    }
+
+    /// It ends by itself, within the time that it would have if it were told to.
+    private func noteStopping() {
+        pause()
+        guard stopTimer == nil else { return }
+        stopTimer = timer("is to have ended", after: program.stopTimeout) { generation in
+            if generation.order == nil { generation.order = .stop(by: "it had said that it would end") }
+            generation.killNow()
+        }
+    }
+
     private func noteLateStart() {
         Log.write("\(program.name): not ready within \(program.startTimeout.inPlainWords)")
         end(because: .startTimeout(program.startTimeout), SIGABRT)
@@ -238,9 +269,10 @@ final class Generation {
         }
         if message.says("FDSTOREREMOVE"), let name = message["FDNAME"] { tell(self, .removes(name: name)) }
         if let text = message.line("STATUS") { statusText = text }
-        if let pid = message["MAINPID"].flatMap({ CInt($0) }), pid != child.pid, isBelow(pid) {
-            mainPid = pid
+        if let pid = message["MAINPID"].flatMap({ CInt($0) }), isBelow(pid) {
+            mainPid = pid == child.pid ? nil : pid
             Self.mainPids.insert(pid)
+            tell(self, .said)
         }
         if let time = message.microseconds("EXTEND_TIMEOUT_USEC") { extend(by: time) }
         if let interval = message.microseconds("WATCHDOG_USEC") {
@@ -263,7 +295,8 @@ final class Generation {
             wasStandingBy = true
             tell(self, .standsBy)
         }
-        if message.says("RELOADING") || message.says("STOPPING") { pause() }
+        if message.says("RELOADING") { noteReload() }
+        if message.says("STOPPING") { noteStopping() }
         if message.says(Self.presence) { hasHoldfast = true }
         if message.says(Self.restMessage), let successor, order == nil {
             stopRested(after: .milliseconds(100), because: Self.reason(successor))
@@ -274,10 +307,7 @@ final class Generation {
         }
         if message.says("READY") {
             becomeReady()
-            if isPaused {
-                isPaused = false
-                watch()
-            }
+            goOn()
         }
         tell(self, .said)
     }
@@ -427,7 +457,7 @@ final class Generation {
     ///   - reason: Who wants that, in words; nil if that is in the order to end.
     func forward(_ signal: CInt, because reason: String? = nil) {
         guard isRunning else { return }
-        if let reason { passedOn[signal] = reason }
+        if let reason { passedOn[signal] = (reason, MonotonicClock.nanoseconds) }
         if let mainPid, mainPid != child.pid { _ = kill(mainPid, signal) } else { child.signal(signal) }
     }
 
@@ -436,6 +466,7 @@ final class Generation {
         guard isRunning else { return }
         if self.order == nil {
             self.order = order
+            orderSignal = signal
             // Before anything is sent: afterwards they are elsewhere.
             // One with Holdfast inside reports its stacks itself, with files and lines.
             if case .stop = order {} else { threads = ThreadPlaces.lines(ofGroup: pid, hasStacks: !hasHoldfast) }
@@ -462,6 +493,14 @@ final class Generation {
         forward(SIGKILL)
     }
 
+    /// Whether a seccomp filter is in force for a process, which may have ended (proc(5), Seccomp of /proc/PID/status); nil if that is not known.
+    private static func hasFilter(_ pid: CInt) -> Bool? {
+        guard let status = SmallFile.text("/proc/\(pid)/status"),
+            let line = status.split(separator: "\n").first(where: { $0.hasPrefix("Seccomp:") })
+        else { return nil }
+        return line.dropFirst("Seccomp:".count).contains { $0 != "0" && !$0.isWhitespace }
+    }
+
     /// Takes the end of a process, if it is of this generation and its end matters.
     ///
     /// - Parameter event: What waitid(2) says; its end was not taken yet.
@@ -483,6 +522,7 @@ final class Generation {
         let processor = ProcessorTime.seconds(of: event.pid)
         let after = memoryBefore.map { $0.again(pid: event.pid) } ?? MemoryAccounts(pid: event.pid)
         let limits = ResourceLimits(pid: event.pid) ?? limits
+        let hasFilter = Self.hasFilter(event.pid)
         guard unsafe hf_child_take(event.pid, &taken) == 1 else { return false }
         child.errors.drain()
         child.noteTaken()
@@ -493,14 +533,19 @@ final class Generation {
             dumpedCore: event.code == CLD_DUMPED,
             startFailure: child.failure,
             order: order,
+            orderSignal: orderSignal,
             hasHandedOver: hasHandedOver,
             threads: threads,
-            passedOn: passedOn,
+            // One that it has survived did not end it.
+            passedOn: passedOn.filter { MonotonicClock.nanoseconds - $0.value.time < 2_000_000_000 }.mapValues(
+                \.reason
+            ),
             wasKilledByUs: wasKilled,
             before: before,
             after: after,
             pressure: [after?.pressure, MemoryPressure.ofMachine()].compactMap(\.self),
-            log: kernelLog.entries(of: event.pid, since: child.started),
+            hasFilter: hasFilter,
+            log: kernelLog.entries(of: event.pid, after: logMark),
             isLogReadable: kernelLog.isReadable,
             limits: limits,
             processorSeconds: processor ?? 0,
@@ -512,7 +557,7 @@ final class Generation {
 
     /// Ends what is left of the process group: SIGTERM, and SIGKILL when that takes too long.
     private func clear(_ facts: DeathFacts, _ usage: DeathRecord.Usage) {
-        for timer in [startTimer, stopTimer, restTimer, watchdogTimer] { timer?.invalidate() }
+        for timer in [startTimer, stopTimer, restTimer, watchdogTimer, pauseTimer] { timer?.invalidate() }
         stopTimer = nil
         prober?.end()
         notify?.close()

@@ -145,7 +145,7 @@ final class Prober {
         if count > 0 { answer += bytes[..<count] }
         // `HTTP/1.1 200 OK` (RFC 9112).
         guard answer.contains(10) || answer.count >= 512 || count <= 0 else { return }
-        let words = String(decoding: answer.prefix { $0 != 10 }, as: UTF8.self).split(separator: " ")
+        let words = String(decoding: answer.prefix { $0 != 10 && $0 != 13 }, as: UTF8.self).split(separator: " ")
         guard words.count >= 2, words[0].hasPrefix("HTTP/"), let status = Int(words[1]) else {
             return settle("an answer that is not HTTP")
         }

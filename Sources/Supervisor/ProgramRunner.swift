@@ -61,6 +61,8 @@ final class ProgramRunner {
         didSet {
             guard state != oldValue else { return }
             if state == .ready { records.note(current) }
+            // Clients wait while no process runs, whatever the reason is.
+            if state == .starting || state == .ready { backlog.end() } else { backlog.begin() }
             connections.changed(self)
         }
     }
@@ -85,14 +87,15 @@ final class ProgramRunner {
     private(set) var lastVerdict: DeathVerdict?
     /// Why the last successor did not take over.
     private(set) var lastHandOverFailure: String?
-    /// How many hand-overs were begun and have ended, whichever way.
+    /// How many hand-overs were begun and have ended, whichever way, and in how many of them the next process took over.
     private(set) var handOversEnded = 0
+    private(set) var handOversDone = 0
     /// Whether it was given up: too many early ends.
     private(set) var hasGivenUp = false
     /// When the next process is started, in nanoseconds of CLOCK_MONOTONIC.
     private(set) var startsAt: Int64?
 
-    private let records: ProgramRecords
+    private var records: ProgramRecords
     private let kept: DescriptorStore
     private let backlog: BacklogWait
     private var intention: Intention?
@@ -139,7 +142,6 @@ final class ProgramRunner {
 
     private func start(after wait: Duration) {
         guard wait > .zero else { return startNow() }
-        backlog.begin()
         startsAt = MonotonicClock.nanoseconds + wait.nanosecondCount
         let timer = HostRunLoop.Timer(label: "\(program.name) starts again", after: wait) { [weak self] _ in
             self?.startNow()
@@ -193,7 +195,9 @@ final class ProgramRunner {
         case .standsBy: noteStandsBy(generation)
         case .ended(let facts, let usage): noteEnd(facts, usage, of: generation)
         case .over: noteOver(generation)
-        case .said: connections.changed(self)
+        case .said:
+            if generation === current { records.noteMainProcess(of: generation) }
+            connections.changed(self)
         case .linked: if generation.state == .standingBy { noteStandsBy(generation) }
         case .stores(let descriptors, let name, let isPolled):
             let refused = kept.keep(descriptors, name: name, isPolled: isPolled)
@@ -269,6 +273,7 @@ final class ProgramRunner {
         // It is of the program before.
         dropStandby(because: "process \(generation.pid) has taken over")
         handOversEnded += 1
+        handOversDone += 1
         watchHealth(of: generation)
         startStandby()
         connections.changed(self)
@@ -381,7 +386,6 @@ final class ProgramRunner {
         switch state {
         case .idle, .waiting:
             startTimer?.invalidate()
-            backlog.end()
             startsAt = nil
             if generations.isEmpty { state = .ended } else { next = .end }
         case .starting, .ready, .clearing, .ended: break
@@ -390,7 +394,10 @@ final class ProgramRunner {
     }
 
     /// Notes that it is ended when its turn has come: until then it is not started again.
-    func noteStopping() { intention = .stop }
+    func noteStopping() {
+        intention = .stop
+        startTimer?.invalidate()
+    }
 
     /// Ends the process and starts the next one, without a wait.
     func restart(because reason: String) {
@@ -517,6 +524,8 @@ final class ProgramRunner {
         let action = successor == nil ? decide(facts.status, lived) : "The next one is under way."
         records.write(count)
         records.report(facts, usage, of: generation, action, restarts: count.restarts)
+        // The next supervisor has nothing to tell of it, also while others of its group are being ended.
+        records.note(nil)
     }
 
     /// Decides what follows, and says so.

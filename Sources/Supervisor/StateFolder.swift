@@ -87,7 +87,9 @@ struct StateFolder: Sendable {
         let deaths = names.filter { $0.hasSuffix(".death") }
         guard deaths.count >= Self.mostDeaths else { return }
         func end(_ name: String) -> Int64 { Int64(name.split { $0 == "-" || $0 == "." }.dropFirst().first ?? "") ?? 0 }
-        for name in deaths.sorted(by: { end($0) < end($1) }).prefix(deaths.count - Self.mostDeaths + 1) {
+        let oldest = deaths.map { (end: end($0), name: $0) }.sorted { $0.end < $1.end }
+        // Some more at once: the next start waits for this.
+        for (_, name) in oldest.prefix(deaths.count - Self.mostDeaths + 64) {
             try? spool.remove(name)
         }
     }

@@ -114,8 +114,10 @@ package final class Supervisor {
     /// - Returns: The exit status for the process: that of the one program, or of the first that has failed.
     package func run() -> CInt {
         let state = openState()
+        // Before anything is told of processes of the supervisor before: it may still be there.
+        guard openControl(state) else { return Self.unavailableStatus }
         let kernelLog = KernelLog()
-        let environment = Self.passedOn(plan.environment)
+        let environment = Self.passedOn(plan.environment, store: plan.store)
         for (program, kept) in zip(plan.programs, kept) {
             let connections = ProgramRunner.Connections(
                 environment: environment,
@@ -131,8 +133,10 @@ package final class Supervisor {
             )
             runners.append(ProgramRunner(program, connections))
         }
-        serve(signals, "signals") { [self] in takeSignals() }
-        guard openControl(state) else { return Self.unavailableStatus }
+        guard serve(signals, "signals", { [self] in takeSignals() }) else {
+            Log.write("no descriptor is left for the supervisor's own loop: raise the limit (ulimit -n, LimitNOFILE=)")
+            return Self.unavailableStatus
+        }
         // In the loop: a program that cannot be started ends it.
         let begin = HostRunLoop.Timer(label: "programs begin", after: .zero) { [self] _ in startNext() }
         HostRunLoop.main.add(begin, to: .common)
@@ -140,10 +144,11 @@ package final class Supervisor {
         return status
     }
 
-    private func serve(_ descriptor: CInt, _ label: String, _ perform: @escaping @MainActor () -> Void) {
+    /// Returns whether the loop can serve it.
+    private func serve(_ descriptor: CInt, _ label: String, _ perform: @escaping @MainActor () -> Void) -> Bool {
         let source = HostRunLoop.PortSource(label: label, descriptor: .init(rawValue: descriptor)) { _, _ in perform() }
         sources.append(source)
-        _ = try? HostRunLoop.main.add(source, to: .common)
+        return (try? HostRunLoop.main.add(source, to: .common)) != nil
     }
 
     private func openState() -> StateFolder? {
@@ -182,13 +187,15 @@ package final class Supervisor {
         return true
     }
 
-    /// The environment without what was said to this process alone.
-    private static func passedOn(_ environment: [String: String]) -> [String: String] {
+    /// The environment without what was said to this process alone, and with the store: what a program reports of itself belongs to its end.
+    private static func passedOn(_ environment: [String: String], store: FilePath?) -> [String: String] {
         let own: Set = [
             "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES",
             "HOLDFAST_STANDBY", "HOLDFAST_STANDBY_PID", "HOLDFAST_PREDECESSOR",
         ]
-        return environment.filter { !own.contains($0.key) }
+        var environment = environment.filter { !own.contains($0.key) }
+        if let store { environment["HOLDFAST_STORE"] = store.string }
+        return environment
     }
 
     // MARK: Programs
@@ -336,8 +343,10 @@ package final class Supervisor {
     /// Who has sent us a signal, in words.
     private static func origin(of signal: HFSignal) -> String {
         // 0 is a process of another namespace, such as the container's runtime.
-        signal.sender > 0
-            ? "from process \(signal.sender) of user \(signal.user)" : "from another namespace or the kernel"
+        guard signal.sender > 0 else { return "from another namespace or the kernel" }
+        // What kill(2) and tgkill(2) say is the kernel's word; what sigqueue(3) says is that of its caller.
+        let isKernels = signal.code == CInt(SI_USER) || signal.code == CInt(SI_TKILL)
+        return "from \(isKernels ? "" : "what says it is ")process \(signal.sender) of user \(signal.user)"
     }
 
     /// Takes the ends of all children that have ended, ours and orphans.
@@ -398,7 +407,7 @@ package final class Supervisor {
             answer.fail(notReady.map(\.description).joined(separator: "\n"))
         case .stop:
             guard request.program == nil else { return answer.fail("stop ends everything: name no program") }
-            answer.wait(for: { false }, then: "stopped")
+            answer.wait(for: { false }, then: "stopped", isEndOfAll: true)
             stop(because: request.sender)
         case .restart:
             renew(wanted, because: request.sender, answer, "restarted")
@@ -420,11 +429,23 @@ package final class Supervisor {
 
     /// Has next processes take over, and answers when they have, or when one could not.
     private func handOver(_ wanted: [ProgramRunner], because reason: String, _ answer: ControlServer.Answer) {
-        let before = wanted.map { ($0, $0.pid, $0.handOversEnded) }
+        if let runner = wanted.first(where: { $0.state == .starting }) {
+            return answer.fail("\(runner.program.name) is still starting; upgrade it when it is ready")
+        }
+        let before = wanted.map { ($0, $0.handOversDone, $0.handOversEnded, $0.pid) }
         for runner in wanted { runner.handOver(because: reason) }
         answer.wait(
-            for: { before.allSatisfy { runner, pid, _ in runner.state == .ready && runner.pid != pid } },
-            unless: { before.contains { runner, pid, ended in runner.handOversEnded != ended && runner.pid == pid } },
+            // One that does not run is started: there is nobody to take over from.
+            for: {
+                before.allSatisfy { runner, done, _, pid in
+                    runner.state == .ready && (runner.handOversDone != done || pid == nil && runner.pid != nil)
+                }
+            },
+            unless: {
+                before.contains { runner, done, ended, pid in
+                    runner.handOversDone == done && (runner.handOversEnded != ended || pid != nil && runner.pid != pid)
+                }
+            },
             then: "upgraded"
         )
     }

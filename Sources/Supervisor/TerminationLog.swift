@@ -18,8 +18,11 @@ enum TerminationLog {
         let file = OwnedDescriptor(takingOver: number)
         let lines = ["\(record.program.name): \(record.verdict.sentence)"] + record.verdict.next + [record.action]
         var text = lines.joined(separator: "\n") + "\n"
-        let last = String(decoding: record.lastOutput.suffix(longest), as: UTF8.self)
-        if !last.isEmpty { text += "Last of its standard error:\n" + last }
+        let title = "Last of its standard error:\n"
+        let room = longest - text.utf8.count - title.utf8.count
+        // The end of it: that is where a program says why.
+        let last = String(decoding: record.lastOutput.suffix(max(0, room)).drop { $0 & 0xc0 == 0x80 }, as: UTF8.self)
+        if !last.isEmpty { text += title + last }
         try? file.writeAll(shortened(text))
     }
 

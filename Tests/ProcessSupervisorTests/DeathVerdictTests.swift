@@ -113,7 +113,9 @@ import Testing
                 .cause
         }
         #expect(cause(SIGXCPU, 2) == .limit)
-        #expect(cause(SIGXCPU, 1) == .signal)
+        // The kernel has raised it by a second when it sent the signal.
+        #expect(cause(SIGXCPU, 1) == .limit)
+        #expect(cause(SIGXCPU, 0.5) == .signal)
         #expect(cause(SIGKILL, 3) == .limit)
         #expect(cause(SIGKILL, 2.5) == .unknown)
         #expect(cause(SIGXFSZ, 0) == .limit)
@@ -122,6 +124,47 @@ import Testing
         let said = Self.facts(.signalled(SIGABRT)) { ($0.limits, $0.saidNoMemory) = (limits, true) }
         #expect(DeathVerdict(of: said).scope == "address space")
         #expect(DeathVerdict(of: Self.facts(.signalled(SIGABRT)) { $0.saidNoMemory = true }).cause == .signal)
+        let told = Self.facts(.signalled(SIGUSR1)) { ($0.limits, $0.saidNoMemory) = (limits, true) }
+        #expect(DeathVerdict(of: told).cause == .signal)
+    }
+
+    @Test(arguments: [
+        // Names of processes and of files that look like a mark.
+        "traps: a[5] trap [7] trap invalid opcode ip:55 sp:7f error:0 in a[55+1]",
+        "a[5] trap [7]: segfault at 0 ip 00007f sp 00007f error 4 in b[9]: segfault at 0[7f+1]",
+        "traps: x[7] trap invalid opcode ip:55 sp:7f error:0 in y[9] trap [55+1]",
+    ])
+    func `A fault is that of the process that the kernel names`(line: String) throws {
+        #expect(try Self.log(line).pid == 7)
+    }
+
+    @Test func `The line of a kill says whether a group's limit was reached, and the counters whose`() throws {
+        let (before, after) = try Tree.twice("oom 0\noom_kill 0\n", "oom 1\noom_kill 1\n")
+        func scope(_ line: String) throws -> String? {
+            let entry = try Self.log(line)
+            return DeathVerdict(
+                of: Self.facts(.signalled(SIGKILL)) { ($0.before, $0.after, $0.log) = (before, after, [entry]) }
+            )
+            .scope
+        }
+        #expect(try scope("Memory cgroup out of memory: Killed process 7 (x) total-vm:1kB") == "own group")
+        #expect(try scope("Out of memory: Killed process 7 (x) total-vm:1kB") == "machine")
+    }
+
+    @Test func `A kill of others of its group for want of memory is told, if its own is unknown`() throws {
+        let (before, after) = try Tree.twice("oom 0\noom_kill 0\n", "oom 1\noom_kill 1\n")
+        let verdict = DeathVerdict(
+            of: Self.facts(.signalled(SIGKILL)) { ($0.before, $0.after, $0.isLogReadable) = (before, after, true) }
+        )
+        #expect(verdict.sentence.contains("has killed 1 of its control group"))
+    }
+
+    @Test func `A crash on the way out is one`() {
+        let crash = Self.facts(.signalled(SIGSEGV)) { ($0.order, $0.orderSignal) = (.stop(by: "x"), SIGTERM) }
+        #expect(DeathVerdict(of: crash).cause == .signal)
+        #expect(DeathVerdict(of: crash).sentence.contains("being stopped meanwhile (x)"))
+        let told = Self.facts(.signalled(SIGABRT)) { ($0.order, $0.orderSignal) = (.stop(by: "x"), SIGABRT) }
+        #expect(DeathVerdict(of: told).cause == .stopped)
     }
 
     @Test(arguments: [
@@ -138,6 +181,7 @@ import Testing
 
     @Test func `A forbidden system call is known by its signal, and certain by the log`() throws {
         #expect(DeathVerdict(of: Self.facts(.signalled(SIGSYS))).confidence == .likely)
+        #expect(DeathVerdict(of: Self.facts(.signalled(SIGSYS)) { $0.hasFilter = false }).cause == .signal)
         let entry = try Self.log(
             "audit: type=1326 audit(1.2:3): auid=0 uid=0 gid=0 ses=1 pid=7 comm=\"x\" exe=\"/x\" sig=31 arch=c000003e syscall=59"
         )

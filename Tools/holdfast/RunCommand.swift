@@ -50,15 +50,29 @@ enum RunCommand {
         if let count = wish.probeFailures { wish.program.probe?.failures = count }
         wish.program.command = Array(command)
         wish.program.name =
-            wish.name ?? wish.program.command[0].split(separator: "/").last.map(String.init) ?? "program"
+            wish.name
+            ?? wish.program.command[0].split(separator: "/").last.map { String($0.map { $0 == ":" ? "_" : $0 }) }
+            ?? "program"
         return run(Supervisor.Plan(programs: [wish.program], environment: environment), wish)
     }
+
+    private static let longestFile = 1 << 20
 
     private static func run(_ file: String, _ wish: Wish, _ environment: [String: String]) throws(UsageError) -> CInt {
         let text: String
         do {
             let opened = try OwnedDescriptor(reading: FilePath(file), followingLinks: true)
-            text = String(decoding: try opened.readAll(limit: 1 << 20), as: UTF8.self)
+            let bytes = try opened.readAll(limit: Self.longestFile + 1)
+            guard bytes.count <= Self.longestFile else { throw UsageError(text: "\(file): longer than a megabyte") }
+            guard !bytes.contains(0) else { throw UsageError(text: "\(file): has a byte 0, so it is no text") }
+            // Windows' ends of lines, and its mark before the first.
+            let mark: [UInt8] = [0xef, 0xbb, 0xbf]
+            text = String(
+                decoding: bytes.dropFirst(bytes.starts(with: mark) ? mark.count : 0).filter { $0 != 13 },
+                as: UTF8.self
+            )
+        } catch let error as UsageError {
+            throw error
         } catch {
             throw UsageError(text: "\(file): \(error)")
         }

@@ -84,4 +84,7 @@ func command(_ arguments: [String]) -> CInt {
     }
 }
 
+// Before anything else is opened: it would become a standard descriptor of the program.
+for number in 0...2 where fcntl(CInt(number), F_GETFD) < 0 { _ = unsafe open("/dev/null", O_RDWR) }
+
 exit(command(CommandLine.arguments))

@@ -88,7 +88,7 @@ extension ReportBuilder {
 
     func verdict(of record: FaultRecord) -> CrashReport.Verdict {
         guard let decision = record.verdict else {
-            return CrashReport.Verdict(decision: .terminate, reason: "the process ended before a verdict was given")
+            return CrashReport.Verdict(decision: .terminate, reason: CrashReport.Verdict.noneYet)
         }
         if record.facts.contains(.restartFailed) {
             return CrashReport.Verdict(decision: .terminate, reason: "the process could not be restarted in place")

@@ -47,8 +47,8 @@ struct DeathRecord: Decodable {
     /// A record that is none.
     struct Malformed: Error {}
 
-    /// The longest one: 64 KiB of output, each byte of which may take six.
-    static let maximumSize = 1 << 20
+    /// The longest one: 64 KiB of output, of arguments and of evidence, each byte of which may take six.
+    static let maximumSize = 2 << 20
 
     /// Reads one.
     init(json: [UInt8]) throws {

@@ -7,6 +7,9 @@ extension CrashReport {
         public var decision: CrashReport.Word
         /// Why, in one plain line.
         public var reason: String
+
+        /// The reason where a process has ended before its fault was judged.
+        package static let noneYet = "the process ended before a verdict was given"
     }
 
     /// What was done around the verdict, and what the callout left behind as far as that is known.

@@ -76,7 +76,7 @@ struct Circumstances {
         case .resume:
             "The process went on: one callout was abandoned, and what it owned stays leaked until the process restarts."
         case .restart where report.recovery?.drained == true:
-            "The process finished what was healthy and restarted in place; what it did not keep is gone."
+            "The process drained and restarted in place; requests that no drain handler waited for, and what it did not keep, are gone."
         case .restart: "The process restarted in place; connections and work that it did not keep are gone."
         // Its reason says what followed.
         case _ where report.kind == .death: nil

@@ -3,7 +3,12 @@ extension FaultPlace {
     func next(after fault: FaultClass) -> [String] {
         if let stall = report.stall { return next(after: stall) }
         if report.kind == .death, let death = report.death {
-            return death.next.isEmpty ? ["Nothing speaks of a mistake: it ended as it was told to."] : death.next
+            if !death.next.isEmpty { return death.next }
+            return [
+                death.cause == .stopped
+                    ? "Nothing speaks of a mistake: it ended as it was told to."
+                    : "Look at the last of its standard error, and at the log of what has started it."
+            ]
         }
         return switch fault {
         case .nilUnwrap:

@@ -16,7 +16,8 @@ package enum FrameOwner: Sendable, Hashable {
     /// Modules of Holdfast, as their names stand in mangled names (swift/docs/ABI/Mangling.rst).
     private static let hostModules = [
         "8Holdfast", "8RunLoops", "10HoldfastIO", "11LinuxSystem", "12CrashCapture", "12CrashReports",
-        "13Symbolication", "14StallDetection", "14TaskBoundaries",
+        "13Symbolication", "14StallDetection", "14TaskBoundaries", "11HoldfastNIO", "19HoldfastHummingbird",
+        "12HoldfastGRPC", "15HoldfastMetrics", "15HoldfastTracing", "24HoldfastServiceLifecycle",
     ]
 
     /// Functions of Holdfast that stand before those of the C library of the same name (lock_tracking.c, signal_mask.c, …).

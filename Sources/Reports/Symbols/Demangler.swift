@@ -30,10 +30,10 @@ package enum Demangler {
     package static func brief(_ name: String) -> String {
         // What the C library calls its functions within itself (glibc, include/libc-symbols.h): only debug files tell.
         if name.hasPrefix("__GI_") { return String(name.dropFirst(5)) }
-        guard name.utf8.count <= longestName, swiftPrefixes.contains(where: name.hasPrefix),
-            let function = unsafe backtraceDemangle
-        else { return demangle(name) }
-        let text = unsafe take(name) { unsafe function($0, UInt($1), nil, nil) }
+        guard name.utf8.count <= longestName, swiftPrefixes.contains(where: name.hasPrefix) else {
+            return demangle(name)
+        }
+        let text = unsafe take(name) { unsafe backtraceDemangle($0, UInt($1), nil, nil) }
         guard let text, text != name else { return demangle(name) }
         // What a closure of top-level code is written in is its module, which is left out here.
         return text.hasSuffix(" in ") ? String(text.dropLast(4)) : text
@@ -94,15 +94,13 @@ private let cxxDemangle: CxxDemangle? = {
     return unsafe unsafeBitCast(address, to: CxxDemangle.self)
 }()
 
-private typealias BacktraceDemangle =
-    @convention(c) (
-        UnsafePointer<CChar>?, UInt, UnsafeMutablePointer<CChar>?, UnsafeMutablePointer<UInt>?
-    ) -> UnsafeMutablePointer<CChar>?
-
-/// What Swift's own backtracer demangles with (swift/stdlib/public/runtime/Backtrace.cpp).
+/// What Swift's own backtracer demangles with (swift/stdlib/public/runtime/Backtrace.cpp): not public ABI, but there since it has a backtracer.
 ///
-/// Not public ABI, so it is looked up.
-private let backtraceDemangle: BacktraceDemangle? = {
-    guard let address = unsafe dlsym(nil, "_swift_backtrace_demangle") else { return nil }
-    return unsafe unsafeBitCast(address, to: BacktraceDemangle.self)
-}()
+/// Named here and not looked up: a static standard library has only those of its functions in the program that something names.
+@_silgen_name("_swift_backtrace_demangle")
+private func backtraceDemangle(
+    _ name: UnsafePointer<CChar>?,
+    _ length: UInt,
+    _ output: UnsafeMutablePointer<CChar>?,
+    _ outputSize: UnsafeMutablePointer<UInt>?
+) -> UnsafeMutablePointer<CChar>?

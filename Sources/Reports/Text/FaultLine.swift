@@ -4,21 +4,25 @@ extension CrashReport {
     /// Such as `fault 3 resumed: Index out of range in greet() at main.swift:14, item "greeter" (timer), report 01a1fd1665fc`; without any
     /// character that controls a terminal or ends a line. What is not known is left out.
     ///
-    /// - Parameter isStored: Whether the report can be found by its identifier.
+    /// - Parameters:
+    ///   - isStored: Whether the report can be found by its identifier.
+    ///   - isAlive: Whether the process lives: then a fault without a verdict is one whose thread stands still until the process restarts.
     /// - Returns: The line.
-    package func faultLine(isStored: Bool = true) -> String {
+    package func faultLine(isStored: Bool = true, isAlive: Bool = false) -> String {
+        let isPending = isAlive && verdict.reason == Verdict.noneYet
         if kind == .death {
             let end =
                 "end of the process: \(reason)" + (isStored ? ", report \(id.rawValue.prefix(12))" : ", no report")
             return TextLayout.plain.visible(end)
         }
+        let outcome = isPending ? "cannot be resumed" : outcome
         var line = "\(kind.event) \((fault?.number ?? stall?.number).map { "\($0) " } ?? "")\(outcome): \(reason)"
         if let place { line += " in \(place)" }
         if let callout = loop?.callout, callout.item != 0 || !callout.label.isEmpty {
             line += ", item \"\(callout.label)\" (\(callout.kind.rawValue))"
         }
         if !thread.isMain { line += ", thread " + (thread.name.map { "\"\(Self.wholeName($0))\"" } ?? "\(thread.id)") }
-        if verdict.decision != .resume { line += ", because \(verdict.reason)" }
+        if verdict.decision != .resume, !isPending { line += ", because \(verdict.reason)" }
         if occurrences.count > 1 { line += ", \(occurrences.count) equal faults" }
         line += isStored ? ", report \(id.rawValue.prefix(12))" : ", no report"
         return TextLayout.plain.visible(line)

@@ -57,7 +57,7 @@ final class Child {
         var variables = environment.merging(program.environment) { $1 }
         file = try CommandSearch.file(of: program.command[0], path: variables["PATH"])
         if let socket = provisions.notifySocket { variables["NOTIFY_SOCKET"] = socket }
-        if let watchdog = provisions.watchdog {
+        if let watchdog = provisions.watchdog, watchdog > .zero {
             variables["WATCHDOG_USEC"] = "\(watchdog.nanosecondCount / 1000)"
             variables["WATCHDOG_PID"] = Self.numberPlace
         }

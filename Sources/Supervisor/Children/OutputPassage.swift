@@ -18,6 +18,8 @@ final class OutputPassage {
     private var source: HostRunLoop.PortSource?
     private var room: HostRunLoop.PortSource?
     private var tailBytes: [UInt8] = []
+    /// Whether it begins within a line.
+    private var isCut = false
     /// What was read, and not written yet.
     private var waiting: ArraySlice<UInt8> = []
     private var isOpen = true
@@ -50,7 +52,15 @@ final class OutputPassage {
     }
 
     /// The last of what the child wrote.
-    var tail: ArraySlice<UInt8> { tailBytes.suffix(Self.kept) }
+    ///
+    /// It begins with a line: what is left of one could be a part of a secret that nobody knows as one any more.
+    var tail: ArraySlice<UInt8> {
+        let tail = tailBytes.suffix(Self.kept)
+        guard tail.count < tailBytes.count || isCut, let end = tail.firstIndex(of: UInt8(ascii: "\n")) else {
+            return tail
+        }
+        return tail[(end + 1)...]
+    }
 
     /// Reads what is there now, for the report of a child that has ended.
     func drain() {
@@ -65,8 +75,18 @@ final class OutputPassage {
         isOpen = false
         closeChildsEnd()
         source?.invalidate()
-        // What waits is written all the same, when there is room.
+        // What waits is written all the same, when there is room: of the last one that has ended, so that many do not take more and more.
+        Self.lastEnded?.drop()
+        Self.lastEnded = self
         _ = close(descriptor)
+    }
+
+    private static weak var lastEnded: OutputPassage?
+
+    private func drop() {
+        waiting = []
+        room?.invalidate()
+        room = nil
     }
 
     private func pass() {
@@ -87,22 +107,28 @@ final class OutputPassage {
         if count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR) { end() }
         guard count > 0 else { return false }
         tailBytes += bytes[..<count]
-        if tailBytes.count > 2 * Self.kept { tailBytes = Array(tail) }
+        if tailBytes.count > 2 * Self.kept {
+            tailBytes = Array(tailBytes.suffix(Self.kept))
+            isCut = true
+        }
         waiting += bytes[..<count]
         return true
     }
 
     /// Writes what waits, as far as there is room.
     private func flush() {
-        while !waiting.isEmpty, Readiness.now(of: STDERR_FILENO, for: .writable).contains(.writable) {
-            // A pipe that is writable has room for so many bytes (pipe(7), PIPE_BUF).
-            let part = waiting.prefix(4096)
-            let count = unsafe part.withUnsafeBytes { unsafe write(STDERR_FILENO, $0.baseAddress, $0.count) }
+        loop: while !waiting.isEmpty {
+            switch StandardError.room {
+            case .some: break
+            case .none: break loop
+            case .never: waiting = []
+            }
+            let count = StandardError.write(waiting.prefix(4096))
             guard count > 0 else {
-                if errno == EINTR || errno == EAGAIN { break }
+                if errno == EINTR || errno == EAGAIN { break loop }
                 // Nobody reads it any more.
                 waiting = []
-                break
+                break loop
             }
             waiting = waiting.dropFirst(count)
         }
@@ -119,7 +145,7 @@ final class OutputPassage {
         guard room == nil else { return }
         let room = HostRunLoop.PortSource(
             label: "room in standard error",
-            descriptor: FileDescriptor(rawValue: STDERR_FILENO),
+            descriptor: FileDescriptor(rawValue: StandardError.descriptor),
             interest: .writable
         ) { [self] source, _ in
             source.invalidate()
@@ -132,6 +158,7 @@ final class OutputPassage {
         } catch {
             // What cannot be polled always has room.
             waiting = []
+            if isOpen { source?.interest = .readable }
         }
     }
 }

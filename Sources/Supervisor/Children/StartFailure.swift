@@ -60,18 +60,21 @@ struct StartFailure: Error, Sendable, Hashable {
             stage = .descriptors
             text = "its descriptors could not be made: \(reason)"
         default:
-            (stage, text) = Self.exec(failure.error, path)
+            // From where the child had gone to.
+            let place = path.hasPrefix("/") ? path : "\(directory ?? ".")/\(path)"
+            (stage, text) = Self.exec(failure.error, path, at: place)
         }
     }
 
-    private static func exec(_ error: CInt, _ path: String) -> (Stage, String) {
+    private static func exec(_ error: CInt, _ path: String, at place: String) -> (Stage, String) {
         switch error {
-        case ENOENT where unsafe access(path, F_OK) == 0:
+        case ENOENT where unsafe access(place, F_OK) == 0:
             // execve(2): ENOENT is also that of the interpreter, of a script or of a dynamically linked program.
-            let script = firstLine(of: path).map { " (\($0))" } ?? ""
+            let script = firstLine(of: place).map { " (\($0))" } ?? ""
             return (.interpreter, "\(path): its interpreter is not there\(script)")
         case ENOENT, ENOTDIR: return (.notFound, "\(path): not found")
-        case EACCES where unsafe access(path, X_OK) == 0:
+        case EACCES where isFolder(place): return (.notExecutable, "\(path): is a folder")
+        case EACCES where unsafe access(place, X_OK) == 0:
             return (.notExecutable, "\(path): no permission: its folder, file system (noexec) or interpreter")
         case EACCES: return (.notExecutable, "\(path): not executable; chmod +x makes it so")
         case ENOEXEC, ELIBBAD:
@@ -79,6 +82,11 @@ struct StartFailure: Error, Sendable, Hashable {
         case ELOOP: return (.notFound, "\(path): too many symbolic links")
         default: return (.exec, "\(path): \(Errno(rawValue: error))")
         }
+    }
+
+    private static func isFolder(_ path: String) -> Bool {
+        var status = stat()
+        return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
     /// The first line of a script, without its mark; nil for what is none.

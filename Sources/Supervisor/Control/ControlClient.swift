@@ -74,8 +74,12 @@ package struct ControlClient {
             let connection = try PacketSocket.connect(to: .path(path), before: deadline)
             try PacketSocket.send(Array(request.text.utf8), [], descriptors: [], to: connection.rawValue)
             var bytes = [UInt8](repeating: 0, count: 1 << 18)
-            // A restart takes as long as the program: until then there is nothing to read.
-            Readiness.wait(forAny: [connection.rawValue])
+            // A restart takes as long as the program: until then there is nothing to read. What the supervisor itself knows comes at once.
+            let isKnown = [.status, .describe, .probe].contains(request.order)
+            Readiness.wait(forAny: [connection.rawValue], atMost: isKnown ? 5_000_000_000 : nil)
+            if isKnown, Readiness.now(of: connection.rawValue, for: .readable).isEmpty {
+                throw Failure(description: "\(path): the supervisor does not answer; is it stopped?")
+            }
             let (count, extras) = try unsafe bytes.withUnsafeMutableBytes { buffer throws(Errno) in
                 unsafe try PacketSocket.receive(into: buffer, from: connection.rawValue)
             }

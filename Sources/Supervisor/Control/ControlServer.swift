@@ -100,6 +100,7 @@ final class ControlServer {
         private var condition: (@MainActor () -> Bool)?
         private var failure: (@MainActor () -> Bool)?
         private var word = ""
+        private var isEndOfAll = false
         private var isAnswered = false
 
         fileprivate init(_ number: CInt) { self.number = number }
@@ -112,20 +113,28 @@ final class ControlServer {
 
         private func send(_ head: String, _ text: String) {
             isAnswered = true
-            try? PacketSocket.send(Array(head.utf8), Array(text.utf8), descriptors: [], to: number)
+            do {
+                try PacketSocket.send(Array(head.utf8), Array(text.utf8), descriptors: [], to: number)
+            } catch .messageTooLong {
+                let text =
+                    "the answer is too long, with \(text.utf8.count) bytes: ask for one program, or without --json"
+                try? PacketSocket.send(Array("error\n".utf8), Array(text.utf8), descriptors: [], to: number)
+            } catch {}
         }
 
         /// Answers when a condition holds, which is looked at after each change.
         func wait(
             for condition: @escaping @MainActor () -> Bool,
             unless failure: @escaping @MainActor () -> Bool = { false },
-            then word: String
+            then word: String,
+            isEndOfAll: Bool = false
         ) {
-            (self.condition, self.failure, self.word) = (condition, failure, word)
+            (self.condition, self.failure, self.word, self.isEndOfAll) = (condition, failure, word, isEndOfAll)
         }
 
         fileprivate func end() {
-            if !isAnswered, condition != nil { give(word) }
+            guard !isAnswered, condition != nil else { return }
+            if isEndOfAll { give(word) } else { fail("the supervisor has ended meanwhile") }
         }
 
         fileprivate func isOver() -> Bool {
@@ -133,7 +142,7 @@ final class ControlServer {
             // Not yet: the order is being carried out.
             guard let condition else { return false }
             if condition() {
-                end()
+                give(word)
                 return true
             }
             guard failure?() == true else { return false }

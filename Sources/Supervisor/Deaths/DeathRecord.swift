@@ -38,7 +38,7 @@ struct DeathRecord: Sendable {
         var object = JSONObject()
         object.add("version", Self.version)
         object.add("name", program.name)
-        object.add("arguments", program.command)
+        object.add("arguments", Self.shortened(program.command, to: 64 << 10))
         object.add("executable", file)
         object.add("pid", Int(pid))
         object.add("supervisor", Int(supervisor))
@@ -59,7 +59,7 @@ struct DeathRecord: Sendable {
         if let scope = verdict.scope { object.add("scope", scope) }
         object.add("sentence", verdict.sentence)
         object.add("next", verdict.next)
-        object.add("evidence", evidence)
+        object.add("evidence", Self.shortened(evidence, to: 64 << 10))
         object.add("userSeconds", usage.userSeconds)
         object.add("systemSeconds", usage.systemSeconds)
         object.add("peakBytes", usage.peakBytes)
@@ -80,10 +80,27 @@ struct DeathRecord: Sendable {
         return object.text + "\n"
     }
 
+    /// The first of some texts, as many bytes as may be: whoever reads the record takes no more than two megabytes, and a byte may become six.
+    private static func shortened(_ texts: [String], to most: Int) -> [String] {
+        var left = most
+        var taken: [String] = []
+        for text in texts {
+            guard text.utf8.count <= left else {
+                taken.append(String(decoding: text.utf8.prefix(left), as: UTF8.self) + "…")
+                break
+            }
+            left -= text.utf8.count
+            taken.append(text)
+        }
+        return taken
+    }
+
     /// What the verdict rests on, a line each.
     private var evidence: [String] {
         if facts.unseen != nil {
-            return ["nobody waited for it: it was found gone when its program was started again"]
+            return [
+                "nobody waited for it: it was found gone when its program was started again; the time and the command are those of that moment"
+            ]
         }
         var lines = ["waitid: \(facts.status)" + (facts.dumpedCore ? ", core dumped" : "")]
         lines += facts.log.map { "kernel log: \($0.text)" }

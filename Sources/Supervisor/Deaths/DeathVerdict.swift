@@ -84,11 +84,13 @@ struct DeathFacts: Sendable {
     var startFailure: StartFailure?
     /// What the supervisor did, the first that it did.
     var order: Order?
+    /// With which signal, if with one.
+    var orderSignal: CInt?
     /// Whether it had another process serve before that.
     var hasHandedOver = false
     /// Where its threads were when it was ended because it hung, a line each.
     var threads: [String] = []
-    /// The signals that the supervisor has passed on, with who wanted that.
+    /// The signals that the supervisor has just passed on, with who wanted that.
     var passedOn: [CInt: String] = [:]
     /// Whether the supervisor has sent SIGKILL, because it did not end in time.
     var wasKilledByUs = false
@@ -96,6 +98,8 @@ struct DeathFacts: Sendable {
     var after: MemoryAccounts?
     /// Who waited for memory when it ended.
     var pressure: [MemoryPressure] = []
+    /// Whether a seccomp filter was in force; nil if that is not known.
+    var hasFilter: Bool?
     /// What the kernel's log says of it.
     var log: [KernelLogEntry] = []
     var isLogReadable = false
@@ -124,7 +128,13 @@ extension DeathVerdict {
     /// What the facts do not show is unknown.
     init(of facts: DeathFacts) {
         if let failure = facts.startFailure {
-            self.init(cause: .exec, confidence: .certain, scope: failure.stage.rawValue, sentence: "\(failure.text).")
+            self.init(
+                cause: .exec,
+                confidence: .certain,
+                scope: failure.stage.rawValue,
+                sentence: "\(failure.text).",
+                next: ["Nothing was started: look at the command, and at what it needs."]
+            )
             return
         }
         if let unseen = facts.unseen {
@@ -240,25 +250,37 @@ extension DeathVerdict {
         if signal == SIGKILL, let verdict = outOfMemory(facts) { return verdict }
         if let verdict = limit(signal, facts) { return verdict }
         if let verdict = fault(signal, name, facts) { return verdict }
-        if let verdict = ordered(facts, end: "ended by \(name)") { return verdict }
-        if signal == SIGKILL { return unknown(facts) }
-        if let verdict = addressSpace(facts) { return verdict }
-        if let reason = facts.passedOn[signal] {
-            let sentence = "It ended by \(name), which the supervisor has passed on (\(reason))."
-            return DeathVerdict(cause: .signal, confidence: .certain, sentence: sentence)
+        // One that crashes on its way out was not ended by who had asked for its end.
+        var meanwhile = ""
+        if case .stop(let by)? = facts.order, facts.orderSignal != signal, crashSignals.contains(signal) {
+            meanwhile = " It was being stopped meanwhile (\(by))."
+        } else if let verdict = ordered(facts, end: "ended by \(name)") {
+            return verdict
         }
+        if signal == SIGKILL { return unknown(facts) }
+        if let reason = facts.passedOn[signal] {
+            return DeathVerdict(
+                cause: .signal,
+                confidence: .certain,
+                sentence: "It ended by \(name), which the supervisor has passed on (\(reason)).",
+                next: ["If it was not to end by that signal, it has to handle it."]
+            )
+        }
+        if crashSignals.contains(signal), let verdict = addressSpace(facts) { return verdict }
         return DeathVerdict(
             cause: .signal,
             confidence: .certain,
-            sentence: sentence(signal, name),
+            sentence: sentence(signal, name) + meanwhile,
             next: next(signal)
         )
     }
 
     private static let faultSignals: Set<CInt> = [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP]
+    private static let crashSignals = faultSignals.union([SIGABRT, SIGSYS])
 
     private static func fault(_ signal: CInt, _ name: String, _ facts: DeathFacts) -> DeathVerdict? {
-        if signal == SIGSYS {
+        // Without a filter the kernel sends it to nobody.
+        if signal == SIGSYS, facts.hasFilter != false {
             let isLogged = facts.log.contains { $0.event == .seccomp }
             return DeathVerdict(
                 cause: .seccomp,
@@ -291,6 +313,9 @@ extension DeathVerdict {
         if [SIGALRM, SIGVTALRM, SIGPROF].contains(signal) {
             return "It ended by \(name): by a timer of its own, unless somebody sent it that signal."
         }
+        if signal == SIGXCPU || signal == SIGXFSZ {
+            return "It ended by \(name): by a limit of its own, unless somebody sent it that signal."
+        }
         if signal == SIGABRT { return "It ended by SIGABRT: by abort(3), unless somebody sent it that signal." }
         return "Somebody sent it \(name), which ended it. Who is not known."
     }
@@ -310,8 +335,17 @@ extension DeathVerdict {
             guard let limitedBy else { return memory("machine", .certain, facts) }
             return memory(limitedBy == group ? "own group" : "group above", .certain, facts, group: limitedBy)
         }
-        if facts.log.contains(where: { $0.event == .outOfMemoryGroup }) {
-            return memory("beyond", .certain, facts)
+        // The line that names the limit is left out where there are many (linux/mm/oom_kill.c, oom_rs).
+        for entry in facts.log {
+            guard case .outOfMemoryKill(let isOfGroup) = entry.event else { continue }
+            let shortage = facts.shortage
+            guard isOfGroup else { return memory("machine", .certain, facts) }
+            return memory(
+                shortage.scope == "machine" ? "beyond" : shortage.scope,
+                .certain,
+                facts,
+                group: shortage.group
+            )
         }
         // The log would have it.
         if facts.isLogReadable { return nil }
@@ -321,12 +355,9 @@ extension DeathVerdict {
             let own = after.groups.first, let was = before.groups.first(where: { $0.path == own.path }),
             own.kills > was.kills || own.groupKills > was.groupKills
         else { return nil }
-        // The kernel has killed in this group, in its time. Whose limit?
-        let short = after.groups.first { group in
-            before.groups.contains { $0.path == group.path && $0.shortages < group.shortages }
-        }
-        guard let short else { return memory(after.isCutOff ? "beyond" : "machine", .likely, facts) }
-        return memory(short.path == own.path ? "own group" : "group above", .likely, facts, group: short.path)
+        // The kernel has killed in this group, in its time.
+        let shortage = facts.shortage
+        return memory(shortage.scope, .likely, facts, group: shortage.group)
     }
 
     private static func memory(
@@ -364,8 +395,9 @@ extension DeathVerdict {
         guard let limits = facts.limits else { return nil }
         switch signal {
         case SIGXCPU:
-            guard let limit = limits.processorSeconds, facts.processorSeconds >= Double(limit) - 0.1 else { return nil }
-            return processor(limit, "SIGXCPU")
+            // The kernel raises the limit by a second with each signal (linux/kernel/time/posix-cpu-timers.c, check_process_timers).
+            guard let limit = limits.processorSeconds, facts.processorSeconds >= Double(limit) - 1.1 else { return nil }
+            return processor(facts.processorSeconds >= Double(limit) - 0.1 ? limit : limit - 1, "SIGXCPU")
         case SIGKILL:
             guard let limit = limits.mostProcessorSeconds, facts.processorSeconds >= Double(limit) - 0.1,
                 !facts.wasKilledByUs
@@ -409,7 +441,11 @@ extension DeathVerdict {
 
     private static func unknown(_ facts: DeathFacts) -> DeathVerdict {
         var evidence: [String] = []
-        if facts.isLogReadable {
+        if facts.isLogReadable, let kills = facts.killsElsewhere {
+            evidence.append(
+                "the kernel's log does not say that it was for want of memory, for which it has killed \(kills) of its control group meanwhile"
+            )
+        } else if facts.isLogReadable {
             evidence.append("the kernel's log has no kill for want of memory")
         } else if let before = facts.before, let after = facts.after,
             let own = after.groups.first, before.groups.contains(where: { $0.path == own.path })
@@ -436,5 +472,19 @@ extension DeathFacts {
             own.kills > was.kills
         else { return nil }
         return own.kills - was.kills
+    }
+
+    /// Whose limit was reached, as far as the counters tell: the scope of a verdict, and the group.
+    fileprivate var shortage: (scope: String, group: String?) {
+        guard let before, let after, before.version == after.version, let own = after.groups.first else {
+            return ("beyond", nil)
+        }
+        let short = after.groups.filter { group in
+            before.groups.contains { $0.path == group.path && $0.shortages < group.shortages }
+        }
+        guard let first = short.first else { return (after.isCutOff ? "beyond" : "machine", nil) }
+        // v1 counts each time that a group had to give something back, too: then it is not known which one had nothing left.
+        if after.version == 1, short.count > 1 { return ("beyond", nil) }
+        return (first.path == own.path ? "own group" : "group above", first.path)
     }
 }

@@ -8,8 +8,8 @@ struct KernelLogEntry: Sendable, Equatable {
     enum Event: Sendable, Equatable {
         /// The kernel was out of memory and chose this process. The limit is that of a control group, or nil for the machine's memory.
         case outOfMemory(limitedBy: String?, victimsGroup: String?)
-        /// It was killed with all others of a control group that was out of memory (memory.oom.group).
-        case outOfMemoryGroup
+        /// It was killed for want of memory, of a control group or of the machine: alone, or with all others of a group (memory.oom.group).
+        case outOfMemoryKill(ofGroup: Bool)
         /// A fault that it did not handle.
         case fault
         /// A system call that a seccomp filter forbids.
@@ -18,8 +18,8 @@ struct KernelLogEntry: Sendable, Equatable {
 
     let event: Event
     let pid: CInt
-    /// When it was written, in nanoseconds since the machine's start; nil if that is not known.
-    var time: Int64?
+    /// The number of the record.
+    var number: UInt64 = 0
     /// The line, without its head.
     let text: String
 
@@ -40,7 +40,7 @@ struct KernelLogEntry: Sendable, Equatable {
             self.pid = pid
         } else if let rest = Self.part(of: line, after: "ut of memory: Killed process ") {
             guard let pid = Self.number(rest) else { return nil }
-            event = .outOfMemoryGroup
+            event = .outOfMemoryKill(ofGroup: line.hasPrefix("Memory cgroup"))
             self.pid = pid
         } else if let rest = Self.part(of: line, after: "type=1326 ") {
             // AUDIT_SECCOMP (linux/include/uapi/linux/audit.h).
@@ -57,9 +57,14 @@ struct KernelLogEntry: Sendable, Equatable {
     }
 
     /// `name[pid]: segfault at …` and `traps: name[pid] trap invalid opcode …` (linux/arch/x86/mm/fault.c, kernel/traps.c).
+    ///
+    /// The name is the process's own choice, and so is that of its file, behind it. Names have at most 15 bytes (TASK_COMM_LEN), so the last
+    /// mark that such a name leaves room for is the kernel's.
     private static func faulted(_ line: String) -> CInt? {
-        for mark in ["]: segfault at ", "] trap ", "] general protection fault ", "] bad frame in "] {
-            guard let end = range(of: mark, in: line), let begin = line[..<end].lastIndex(of: "[") else { continue }
+        let marks = ["]: segfault at ", "] trap ", "] general protection fault ", "] bad frame in "]
+        let first = line.prefix("traps: ".count + 15 + "[1234567890".count)
+        for end in first.indices.reversed() where marks.contains(where: line[end...].hasPrefix) {
+            guard let begin = line[..<end].lastIndex(of: "[") else { return nil }
             return number(line[line.index(after: begin)...])
         }
         return nil
@@ -123,18 +128,37 @@ final class KernelLog {
     /// What was read of others whose ends were not taken yet.
     private var recent: [KernelLogEntry] = []
 
+    /// The number of the last record.
+    private var last: UInt64 = 0
+
+    /// A place in the log: what comes behind it is not about a process that had ended before.
+    ///
+    /// By its time that could not be told: the log's clock is not the monotonic one, which is adjusted.
+    struct Mark: Sendable {
+        fileprivate let number: UInt64
+    }
+
+    /// The end of the log, as it is now.
+    func mark() -> Mark {
+        readOn()
+        return Mark(number: last)
+    }
+
     /// What the log says of a process that has ended.
     ///
     /// - Parameters:
     ///   - pid: The process.
-    ///   - start: When it was started, in nanoseconds of CLOCK_MONOTONIC: another one may have had its number before.
+    ///   - mark: The end of the log before it was started: another one may have had its number before.
     /// - Returns: What was not told before.
-    func entries(of pid: CInt, since start: Int64) -> [KernelLogEntry] {
+    func entries(of pid: CInt, after mark: Mark) -> [KernelLogEntry] {
+        readOn()
+        defer { recent.removeAll { $0.pid == pid } }
+        return recent.filter { $0.pid == pid && $0.number > mark.number }
+    }
+
+    private func readOn() {
         // Enough for a machine that kills many at once.
         recent = (recent + take()).suffix(512)
-        defer { recent.removeAll { $0.pid == pid } }
-        // The log's clock and the monotonic one are adjusted differently, by some thousandths of a second.
-        return recent.filter { $0.pid == pid && ($0.time ?? .max) >= start - 1_000_000_000 }
     }
 
     private func take() -> [KernelLogEntry] {
@@ -155,9 +179,12 @@ final class KernelLog {
             let parts = buffer[..<count].split(separator: UInt8(ascii: ";"), maxSplits: 1)
             guard parts.count == 2 else { continue }
             let head = String(decoding: parts[0], as: UTF8.self).split(separator: ",")
+            guard head.count > 1, let priority = Int(head[0]), let record = UInt64(head[1]) else { continue }
+            last = record
             let line = String(decoding: parts[1].prefix { $0 != 10 }, as: UTF8.self)
-            guard var entry = KernelLogEntry(line: line) else { continue }
-            entry.time = head.count > 2 ? Int64(head[2]).flatMap { $0 < 1 << 50 ? $0 * 1000 : nil } : nil
+            // Facility 0 is the kernel's: what others write into the log has another one (linux/kernel/printk/printk.c, devkmsg_write).
+            guard priority >> 3 == 0, var entry = KernelLogEntry(line: line) else { continue }
+            entry.number = record
             entries.append(entry)
         }
         return entries

@@ -1,3 +1,4 @@
+internal import CLinuxShims
 internal import Glibc
 internal import LinuxSystem
 
@@ -36,8 +37,22 @@ struct LifeNote: Sendable, Equatable {
 
         fileprivate var text: String { "\(pid)@\(start)" }
 
-        /// Whether it runs.
-        var isAlive: Bool { Life(of: pid) == self }
+        /// Whether it runs: one that has ended, and that nobody has waited for, does not.
+        var isAlive: Bool {
+            guard let fields = ProcessFields.of(pid), let state = fields.first else { return false }
+            return Life(of: pid) == self && state != "Z" && state != "X"
+        }
+
+        /// Waits until it has ended; returns whether it has.
+        func hasEnded(within limit: Duration) -> Bool {
+            guard isAlive else { return true }
+            let descriptor = hf_pidfd_open(pid)
+            guard descriptor >= 0 else { return !isAlive }
+            defer { close(descriptor) }
+            var readiness = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            _ = unsafe poll(&readiness, 1, CInt(clamping: limit.nanosecondCount / 1_000_000))
+            return !isAlive
+        }
     }
 
     /// Notes a child of this process.
@@ -93,7 +108,8 @@ extension StateFolder {
         if note.isOfThisBoot {
             // Another one with the same name and store.
             guard !note.supervisor.isAlive else { return nil }
-            guard !note.process.isAlive else {
+            // Whose supervisor was killed is being killed itself: with much memory that takes a while.
+            guard note.process.hasEnded(within: .seconds(1)) else {
                 Log.write(
                     "\(program.name): process \(note.process.pid) of the supervisor before still runs, and is not supervised"
                 )

@@ -7,6 +7,10 @@ struct ProgramRecords {
     private let program: Program
     private let state: StateFolder?
     private let terminationLog: String?
+    /// Records that could not be written yet.
+    private var unwritten: [DeathRecord] = []
+    /// Which process was noted.
+    private var noted: CInt?
 
     /// - Parameters:
     ///   - program: The program.
@@ -26,7 +30,7 @@ struct ProgramRecords {
     ///   - generation: The process; nil if there was none.
     ///   - action: What follows, in a sentence.
     ///   - restarts: How often the program was started again before.
-    func report(
+    mutating func report(
         _ facts: DeathFacts,
         _ usage: DeathRecord.Usage,
         of generation: Generation?,
@@ -59,29 +63,44 @@ struct ProgramRecords {
     /// Reports the end of a process whose supervisor has ended before it.
     ///
     /// - Returns: Why it has ended; nil if there was none.
-    func reportUnseenEnd(_ count: EndCount) -> DeathVerdict? {
+    mutating func reportUnseenEnd(_ count: EndCount) -> DeathVerdict? {
         guard let record = state?.takeUnseenEnd(of: program, count) else { return nil }
         Log.write("\(program.name) (pid \(record.pid)) of the supervisor before: \(record.verdict.sentence)")
         write(record)
         return record.verdict
     }
 
-    private func write(_ record: DeathRecord) {
+    private mutating func write(_ record: DeathRecord) {
         if let terminationLog { TerminationLog.write(record, to: terminationLog) }
+        guard let state else { return }
+        unwritten.append(record)
         do {
-            try state?.write(record)
+            while let oldest = unwritten.first {
+                try state.write(oldest)
+                unwritten.removeFirst()
+            }
         } catch {
-            Log.write("\(program.name): the record of this death cannot be written: \(error)")
+            Log.write("\(program.name): the record of this death cannot be written yet: \(error)")
+            if unwritten.count > Self.mostUnwritten { unwritten.removeFirst() }
         }
     }
 
+    /// As many as a few megabytes hold.
+    private static let mostUnwritten = 16
+
     /// Writes down which process runs.
-    func note(_ generation: Generation?) {
+    mutating func note(_ generation: Generation?) {
+        noted = generation?.pid
         let note = generation.flatMap { generation in
-            LifeNote(of: generation.child.pid, began: generation.child.startedRealtime, isReady: generation.wasReady)
+            LifeNote(of: generation.pid, began: generation.child.startedRealtime, isReady: generation.wasReady)
         }
         // Without it its end is told of only if the supervisor sees it.
         try? state?.write(note, of: program.name)
+    }
+
+    /// Writes down that another process is the main one now, if it is.
+    mutating func noteMainProcess(of generation: Generation) {
+        if noted != generation.pid { note(generation) }
     }
 
     /// Writes down how often it has ended.

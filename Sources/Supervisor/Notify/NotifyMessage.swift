@@ -9,7 +9,9 @@ package struct NotifyMessage: Sendable {
     ///
     /// - Parameter bytes: The datagram.
     package init(bytes: some Sequence<UInt8>) {
-        for line in String(decoding: Array(bytes), as: UTF8.self).split(separator: "\n") {
+        // Both characters end a line there; together they would be one in Swift.
+        let text = String(decoding: bytes.map { $0 == 13 ? 10 : $0 }, as: UTF8.self)
+        for line in text.split(separator: "\n") {
             guard let sign = line.firstIndex(of: "="), sign != line.startIndex else { continue }
             values.append((String(line[..<sign]), String(line[line.index(after: sign)...])))
         }

@@ -110,8 +110,11 @@ final class DescriptorStore {
             descriptor: FileDescriptor(rawValue: number),
             // Without any interest the loop tells of nothing, and this one never comes.
             interest: .priority
-        ) { [self] _, readiness in
-            guard !readiness.isDisjoint(with: [.hangUp, .error]) else { return }
+        ) { [self] source, readiness in
+            guard !readiness.isDisjoint(with: [.hangUp, .error]) else {
+                // Urgent data: the loop would tell of them again and again until somebody takes them.
+                return source.invalidate()
+            }
             for entry in entries where entry.number == number { Self.drop(entry) }
             entries.removeAll { $0.number == number }
         }

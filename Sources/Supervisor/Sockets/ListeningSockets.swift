@@ -77,6 +77,11 @@ final class ListeningSockets {
             var yes: CInt = 1
             let size = socklen_t(MemoryLayout<CInt>.size)
             _ = unsafe setsockopt(socket.rawValue, SOL_SOCKET, SO_REUSEADDR, &yes, size)
+            // Every address is every one, whatever net.ipv6.bindv6only says (ipv6(7)).
+            var no: CInt = 0
+            if place.family == AF_INET6 {
+                _ = unsafe setsockopt(socket.rawValue, CInt(IPPROTO_IPV6), IPV6_V6ONLY, &no, size)
+            }
             try place.bind(socket.rawValue)
             try SystemCall.checked { Glibc.listen(socket.rawValue, backlog) }
             return socket.release()

@@ -75,6 +75,9 @@ static int place_descriptors(const HFProgramPlan *plan, int outcome) {
     return moved;
 }
 
+/// Whether our parent had us ignore SIGHUP: nohup(1).
+static bool ignores_hangup;
+
 __attribute__((noreturn)) static void begin(const HFProgramPlan *plan, int outcome, int parent) {
     int self = getpid();
     if (setpgid(0, 0) != 0) {
@@ -111,6 +114,10 @@ __attribute__((noreturn)) static void begin(const HFProgramPlan *plan, int outco
     } by_default;
     memset(&by_default, 0, sizeof by_default);
     for (int number = 1; number < NSIG; number += 1) {
+        // As nohup(1) wants it.
+        if (number == SIGHUP && ignores_hangup) {
+            continue;
+        }
         (void)syscall(SYS_rt_sigaction, number, &by_default, NULL, sizeof by_default.mask);
     }
     sigset_t none;
@@ -188,6 +195,11 @@ int hf_become_subreaper(void) { return prctl(PR_SET_CHILD_SUBREAPER, 1); }
 int hf_signals_take(void) {
     sigset_t all;
     sigfillset(&all);
+    struct sigaction hangup;
+    ignores_hangup = sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler == SIG_IGN;
+    if (ignores_hangup) {
+        sigdelset(&all, SIGHUP);
+    }
     // Those of faults, too: one that somebody sends is passed on. A fault of our own ends us all the same (linux/kernel/signal.c, force_sig).
     if (sigprocmask(SIG_SETMASK, &all, NULL) != 0) {
         return -1;
