@@ -62,7 +62,8 @@ final class Generation {
     /// What it says of itself: `STATUS=`.
     private(set) var statusText: String?
     /// The process that counts, if the program has named another one than its first: `MAINPID=`.
-    private var mainPid: CInt?
+    private var named: NamedProcess?
+    private var mainPid: CInt? { named?.pid }
     /// Whether it was started to stand by.
     private var isStandby = false
     private var order: DeathFacts.Order?
@@ -72,8 +73,7 @@ final class Generation {
     private var orderSignal: CInt?
     /// The signals that were passed on, with who wanted that.
     private var passedOn: [CInt: (reason: String, time: Int64)] = [:]
-    private var memoryBefore: MemoryAccounts?
-    private var memoryRecent: (accounts: MemoryAccounts, time: Int64)?
+    private var memory = MemoryWatch()
     private var limits: ResourceLimits?
     private var watchdog: Duration?
     private var notify: NotifySocket?
@@ -178,7 +178,7 @@ final class Generation {
 
     private func noteOutcome() {
         guard child.failure == nil, isRunning else { return }
-        memoryBefore = MemoryAccounts(pid: child.pid)
+        memory.begin(child.pid)
         limits = ResourceLimits(pid: child.pid)
         if program.readiness == .exec, !isStandby { becomeReady() }
     }
@@ -191,7 +191,7 @@ final class Generation {
         if wasStandingBy {
             readMemoryLater()
         } else if program.readiness == .notify {
-            memoryBefore = MemoryAccounts(pid: pid) ?? memoryBefore
+            memory.begin(pid)
         }
         state = .ready
         watch()
@@ -206,8 +206,7 @@ final class Generation {
     /// The kills until then were of others.
     private func readMemoryLater() {
         _ = timer("serves", after: .milliseconds(20)) { generation in
-            generation.memoryBefore = MemoryAccounts(pid: generation.pid) ?? generation.memoryBefore
-            generation.memoryRecent = nil
+            generation.memory.begin(generation.pid)
         }
     }
 
@@ -260,7 +259,7 @@ final class Generation {
         var left = descriptors
         defer { for descriptor in left { _ = close(descriptor) } }
         guard isRunning, isOwn(sender) else { return }
-        if state != .standingBy { noteLife() }
+        if state != .standingBy { memory.noteLife(of: pid, started: child.started) }
         // Alone in its message (sd_notify_barrier(3)): closing its descriptor is the answer.
         if message.says("BARRIER") { return }
         if message.says("FDSTORE") {
@@ -270,7 +269,8 @@ final class Generation {
         if message.says("FDSTOREREMOVE"), let name = message["FDNAME"] { tell(self, .removes(name: name)) }
         if let text = message.line("STATUS") { statusText = text }
         if let pid = message["MAINPID"].flatMap({ CInt($0) }), isBelow(pid) {
-            mainPid = pid == child.pid ? nil : pid
+            named?.close()
+            named = pid == child.pid ? nil : NamedProcess(pid) { [weak self] in self?.noteEndOfNamed() }
             Self.mainPids.insert(pid)
             tell(self, .said)
         }
@@ -290,7 +290,7 @@ final class Generation {
         }
         if message.says(Self.standbyMessage), isStandby, state == .starting {
             startTimer?.invalidate()
-            memoryBefore = MemoryAccounts(pid: pid) ?? memoryBefore
+            memory.begin(pid)
             state = .standingBy
             wasStandingBy = true
             tell(self, .standsBy)
@@ -312,27 +312,6 @@ final class Generation {
         tell(self, .said)
     }
 
-    /// Reads the counters of its control group anew: the kills that were counted until now have not ended it.
-    ///
-    /// Those of the last second may have: the kernel counts first, and the process ends later.
-    private func noteLife() {
-        let now = MonotonicClock.nanoseconds
-        guard let before = memoryBefore, now - (memoryRecent?.time ?? child.started) >= Self.dyingTime else { return }
-        memoryBefore = memoryRecent?.accounts ?? before
-        memoryRecent = before.again(pid: pid).map { ($0, now) }
-    }
-
-    /// How long a process that the kernel has killed may take to end, in nanoseconds.
-    private static let dyingTime: Int64 = 2_000_000_000
-
-    /// The counters before the kill that may have ended it.
-    private var memoryBeforeEnd: MemoryAccounts? {
-        guard let recent = memoryRecent, MonotonicClock.nanoseconds - recent.time >= Self.dyingTime else {
-            return memoryBefore
-        }
-        return recent.accounts
-    }
-
     /// Whether a message is the program's: from its main process, its process group, one that descends from it, or one that has ended since
     /// and was of our user.
     private func isOwn(_ sender: NotifySocket.Sender) -> Bool {
@@ -345,19 +324,7 @@ final class Generation {
     /// Whether a process descends from the child, as far as its ancestors live.
     private func isBelow(_ pid: CInt) -> Bool {
         guard !Self.mainPids.contains(pid) || pid == child.pid || pid == mainPid else { return false }
-        var pid = pid
-        for _ in 0..<64 {
-            if pid == child.pid || getpgid(pid) == child.pid { return true }
-            guard let status = SmallFile.text("/proc/\(pid)/status"),
-                let line = status.split(separator: "\n").first(where: { $0.hasPrefix("PPid:") }),
-                let parent = CInt(line.dropFirst(5).drop(while: \.isWhitespace))
-            else { return false }
-            // A daemon of its, which is a child of ours now.
-            if parent == getpid() { return true }
-            guard parent > 1 else { return false }
-            pid = parent
-        }
-        return false
+        return ProcessLines.isBelow(pid, child.pid, others: Self.mainPids)
     }
 
     private func extend(by time: Duration) {
@@ -458,7 +425,7 @@ final class Generation {
     func forward(_ signal: CInt, because reason: String? = nil) {
         guard isRunning else { return }
         if let reason { passedOn[signal] = (reason, MonotonicClock.nanoseconds) }
-        if let mainPid, mainPid != child.pid { _ = kill(mainPid, signal) } else { child.signal(signal) }
+        if let named { named.signal(signal) } else { child.signal(signal) }
     }
 
     /// Has it ended: by a signal, or by itself where that is nil; after the program's time it is killed.
@@ -493,14 +460,6 @@ final class Generation {
         forward(SIGKILL)
     }
 
-    /// Whether a seccomp filter is in force for a process, which may have ended (proc(5), Seccomp of /proc/PID/status); nil if that is not known.
-    private static func hasFilter(_ pid: CInt) -> Bool? {
-        guard let status = SmallFile.text("/proc/\(pid)/status"),
-            let line = status.split(separator: "\n").first(where: { $0.hasPrefix("Seccomp:") })
-        else { return nil }
-        return line.dropFirst("Seccomp:".count).contains { $0 != "0" && !$0.isWhitespace }
-    }
-
     /// Takes the end of a process, if it is of this generation and its end matters.
     ///
     /// - Parameter event: What waitid(2) says; its end was not taken yet.
@@ -508,11 +467,11 @@ final class Generation {
     func takeEnd(_ event: HFChildEvent) -> Bool {
         if prober?.takeEnd(event) == true { return true }
         guard isRunning, event.pid == child.pid || event.pid == mainPid else { return false }
-        let before = memoryBeforeEnd
+        let before = memory.beforeEnd
         // What it has said before its end counts: who is its main process, what it wants to be kept.
         notify?.drain()
         var taken = HFChildEvent()
-        if event.pid == child.pid, let mainPid, kill(mainPid, 0) == 0 {
+        if event.pid == child.pid, let named, !named.hasEnded {
             // The first process of a daemon has done its work.
             _ = unsafe hf_child_take(event.pid, &taken)
             return true
@@ -520,9 +479,9 @@ final class Generation {
         child.takeOutcome()
         // While the kernel knows it still.
         let processor = ProcessorTime.seconds(of: event.pid)
-        let after = memoryBefore.map { $0.again(pid: event.pid) } ?? MemoryAccounts(pid: event.pid)
+        let after = memory.afterEnd(of: event.pid)
         let limits = ResourceLimits(pid: event.pid) ?? limits
-        let hasFilter = Self.hasFilter(event.pid)
+        let hasFilter = ProcessLines(of: event.pid)?.hasFilter
         guard unsafe hf_child_take(event.pid, &taken) == 1 else { return false }
         child.errors.drain()
         child.noteTaken()
@@ -555,6 +514,20 @@ final class Generation {
         return true
     }
 
+    /// The main process has ended, and was another one's child.
+    private func noteEndOfNamed() {
+        guard isRunning, named != nil else { return }
+        notify?.drain()
+        guard named?.hasEnded == true else { return }
+        let log = kernelLog.entries(of: pid, after: logMark)
+        let (before, after) = (memory.beforeEnd, memory.afterEnd(of: pid))
+        child.errors.drain()
+        var facts = DeathFacts(status: .exited(1), unseen: .childOfAnother, order: order)
+        (facts.wasKilledByUs, facts.before, facts.after) = (wasKilled, before, after)
+        (facts.log, facts.isLogReadable, facts.threads) = (log, kernelLog.isReadable, threads)
+        clear(facts, DeathRecord.Usage())
+    }
+
     /// Ends what is left of the process group: SIGTERM, and SIGKILL when that takes too long.
     private func clear(_ facts: DeathFacts, _ usage: DeathRecord.Usage) {
         for timer in [startTimer, stopTimer, restTimer, watchdogTimer, pauseTimer] { timer?.invalidate() }
@@ -565,13 +538,14 @@ final class Generation {
         let hasGroup = child.hasGroup
         state = hasGroup ? .clearing : .over
         for pid in [child.pid, mainPid] { if let pid { Self.mainPids.remove(pid) } }
+        named?.close()
         if hasGroup {
             child.signalGroup(wasKilled ? SIGKILL : SIGTERM)
             child.signalGroup(SIGCONT)
             watchGroup()
         }
         tell(self, .ended(facts, usage))
-        if !hasGroup { tell(self, .over) }
+        if !hasGroup { settle() }
     }
 
     /// Looks again and again: not everything in the group is a child of ours, whose end the kernel tells.
@@ -606,6 +580,7 @@ final class Generation {
     private func settle() {
         stopTimer?.invalidate()
         stopTimer = nil
+        child.errors.noteOver()
         state = .over
         tell(self, .over)
     }
@@ -620,17 +595,5 @@ final class Generation {
         }
         HostRunLoop.main.add(timer, to: .common)
         return timer
-    }
-}
-
-extension DeathRecord.Usage {
-    /// What the kernel says of a child that was taken.
-    init(_ event: HFChildEvent) {
-        self.init(
-            userSeconds: Double(event.user_microseconds) / 1e6,
-            systemSeconds: Double(event.system_microseconds) / 1e6,
-            peakBytes: event.peak_kilobytes * 1024,
-            majorFaults: event.major_faults
-        )
     }
 }

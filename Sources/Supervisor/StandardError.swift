@@ -3,8 +3,9 @@ internal import LinuxSystem
 
 /// Our own standard error, on which the supervisor never waits for a reader.
 enum StandardError {
-    /// What is written to: for a terminal an open file of our own that does not block. A terminal is writable with room for one byte, and
-    /// would make us wait for the rest.
+    /// What is written to: for a terminal an open file of our own that does not block.
+    ///
+    /// A terminal is writable with room for one byte, and would make us wait for the rest.
     static let descriptor: CInt = {
         guard isatty(STDERR_FILENO) == 1 else { return STDERR_FILENO }
         let flags = O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC

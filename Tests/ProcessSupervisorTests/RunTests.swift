@@ -178,6 +178,29 @@ import Testing
         #expect(run.reports.compactMap(\.death?.signal) == ["SIGSEGV"])
     }
 
+    @Test func `The end of a main process that is another one's child is seen`() throws {
+        let script = """
+            import os, signal, socket, time
+            worker = os.fork()
+            if worker == 0: time.sleep(1000)
+            name = os.environ["NOTIFY_SOCKET"]
+            notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            notify.connect("\\0" + name[1:] if name[0] == "@" else name)
+            notify.send(b"READY=1\\nMAINPID=%d" % worker)
+            print("up %d" % worker, flush=True)
+            os.waitpid(worker, 0)
+            time.sleep(1000)
+            """
+        let supervised = try Supervised(["--ready", "notify"], ["python3", "-c", script])
+        let worker = try supervised.nextPid()
+        _ = try supervised.status(once: "ready")
+        kill(worker, SIGKILL)
+        #expect(try supervised.process.wait() == .exited(1))
+        let report = try #require(try supervised.reports().first)
+        #expect(report.process.pid == worker && report.death?.cause == "unknown" && report.death?.signal == nil)
+        #expect(report.death?.sentence.contains("told to its parent alone") == true)
+    }
+
     @Test func `A soft limit of processor time is known, which the kernel raises when it is reached`() throws {
         let run = try Supervised.run([], ["sh", "-c", "ulimit -S -t 1; while :; do :; done"])
         let death = try #require(run.reports.first?.death)

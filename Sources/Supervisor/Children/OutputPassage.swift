@@ -23,6 +23,8 @@ final class OutputPassage {
     /// What was read, and not written yet.
     private var waiting: ArraySlice<UInt8> = []
     private var isOpen = true
+    /// Whether nothing is kept for it any more.
+    private var isReleased = false
 
     /// Makes a pipe.
     ///
@@ -75,18 +77,26 @@ final class OutputPassage {
         isOpen = false
         closeChildsEnd()
         source?.invalidate()
-        // What waits is written all the same, when there is room: of the last one that has ended, so that many do not take more and more.
-        Self.lastEnded?.drop()
-        Self.lastEnded = self
+        // What waits is written all the same, when there is room.
         _ = close(descriptor)
     }
 
-    private static weak var lastEnded: OutputPassage?
+    /// The child and its group have ended; others that it has left may have the pipe still.
+    func noteOver() {
+        // What waits of the last one is kept, so that many do not take more and more.
+        if Self.lastOver !== self { Self.lastOver?.release() }
+        Self.lastOver = self
+    }
 
-    private func drop() {
-        waiting = []
+    private static weak var lastOver: OutputPassage?
+
+    private func release() {
+        isReleased = true
+        (waiting, tailBytes) = ([], [])
         room?.invalidate()
         room = nil
+        // Else its end would never be seen.
+        if isOpen { source?.interest = .readable }
     }
 
     private func pass() {
@@ -102,10 +112,15 @@ final class OutputPassage {
     /// Returns whether something was read.
     private func readOnce() -> Bool {
         var bytes = [UInt8](repeating: 0, count: 16 * 1024)
-        let size = bytes.count
+        // What is not kept is written at once, or lost.
+        let size = isReleased ? 4096 : bytes.count
         let count = unsafe read(descriptor, &bytes, size)
         if count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR) { end() }
         guard count > 0 else { return false }
+        if isReleased {
+            if StandardError.room == .some { _ = StandardError.write(bytes[..<count]) }
+            return true
+        }
         tailBytes += bytes[..<count]
         if tailBytes.count > 2 * Self.kept {
             tailBytes = Array(tailBytes.suffix(Self.kept))

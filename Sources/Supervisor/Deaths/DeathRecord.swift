@@ -1,3 +1,4 @@
+internal import CLinuxShims
 internal import LinuxSystem
 
 /// What is kept of a death, until `crashreport` or an agent makes a report of it: JSON, in a file of the store's spool.
@@ -97,12 +98,15 @@ struct DeathRecord: Sendable {
 
     /// What the verdict rests on, a line each.
     private var evidence: [String] {
-        if facts.unseen != nil {
+        if let unseen = facts.unseen, unseen != .childOfAnother {
             return [
                 "nobody waited for it: it was found gone when its program was started again; the time and the command are those of that moment"
             ]
         }
-        var lines = ["waitid: \(facts.status)" + (facts.dumpedCore ? ", core dumped" : "")]
+        var lines =
+            facts.unseen == nil
+            ? ["waitid: \(facts.status)" + (facts.dumpedCore ? ", core dumped" : "")]
+            : ["pidfd: it has ended; it was no child of the supervisor"]
         lines += facts.log.map { "kernel log: \($0.text)" }
         if !facts.isLogReadable { lines.append("the kernel's log cannot be read here") }
         for group in facts.after?.groups ?? [] {
@@ -126,5 +130,17 @@ struct DeathRecord: Sendable {
             for (name, limit) in named { if let limit { lines.append("limit of \(name): \(limit)") } }
         }
         return lines + facts.threads
+    }
+}
+
+extension DeathRecord.Usage {
+    /// What the kernel says of a child that was taken.
+    init(_ event: HFChildEvent) {
+        self.init(
+            userSeconds: Double(event.user_microseconds) / 1e6,
+            systemSeconds: Double(event.system_microseconds) / 1e6,
+            peakBytes: event.peak_kilobytes * 1024,
+            majorFaults: event.major_faults
+        )
     }
 }

@@ -74,6 +74,8 @@ struct DeathFacts: Sendable {
         case supervisorHadEnded(CInt)
         /// It ran in another boot of the machine.
         case machineHadEnded
+        /// It was the child of another process, which alone is told how it ended.
+        case childOfAnother
     }
 
     var status: ProcessEnd
@@ -137,6 +139,10 @@ extension DeathVerdict {
             )
             return
         }
+        if facts.unseen == .childOfAnother {
+            self = Self.childOfAnother(facts)
+            return
+        }
         if let unseen = facts.unseen {
             self = Self.unseen(unseen)
             return
@@ -149,6 +155,7 @@ extension DeathVerdict {
 
     private static func unseen(_ unseen: DeathFacts.Unseen) -> DeathVerdict {
         switch unseen {
+        case .childOfAnother: childOfAnother(DeathFacts(status: .exited(1)))
         case .supervisorHadEnded(let pid):
             DeathVerdict(
                 cause: .supervisor,
@@ -166,6 +173,18 @@ extension DeathVerdict {
                 next: ["Look at the end of that boot's log: journalctl -b -1 -e."]
             )
         }
+    }
+
+    private static func childOfAnother(_ facts: DeathFacts) -> DeathVerdict {
+        if let verdict = outOfMemory(facts) { return verdict }
+        if let verdict = ordered(facts, end: "ended") { return verdict }
+        return DeathVerdict(
+            cause: .unknown,
+            confidence: .none,
+            sentence:
+                "Its main process (MAINPID) has ended; how is told to its parent alone, which is not the supervisor.",
+            next: ["Look at the log of the process that has started it, or have that one be the main process."]
+        )
     }
 
     // MARK: Its own end
