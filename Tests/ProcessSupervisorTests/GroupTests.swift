@@ -4,6 +4,8 @@ import Glibc
 import TestSupport
 import Testing
 
+@testable import ProcessSupervisor
+
 /// Several programs, hand-overs, probes, and programs with Holdfast inside.
 @Suite(.timeLimit(.minutes(5))) struct GroupTests {
     /// Runs a file of programs, each of which says its name and its number when it starts and which signal has ended it.
@@ -321,5 +323,25 @@ import Testing
         #expect(report.kind == .fault)
         #expect(report.verdict.decision == .terminate)
         #expect(report.death?.program == "agent")
+    }
+
+    @Test func `They are one report also if the fault's is made before the supervisor has seen the end`() throws {
+        let store = try StoreReader()
+        let agent = [try BuiltProduct.path(of: "holdfast-agent"), "--store", store.path]
+        let supervised = try Supervised(["--name", "agent"], agent, store: store)
+        _ = try supervised.line()
+        let number = try #require(try supervised.status()["pid"] as? Int)
+        let pid = CInt(number)
+        kill(supervised.process.pid, SIGSTOP)
+        kill(pid, SIGSEGV)
+        let deadline = Deadline()
+        while ProcessFields.of(pid)?.first != "Z" { try #require(!deadline.hasPassed) }
+        let first = try supervised.reports()
+        #expect(first.count == 1 && first.first?.kind == .fault && first.first?.death == nil)
+        kill(supervised.process.pid, SIGCONT)
+        #expect(try supervised.process.wait() == .exited(139))
+        let reports = try supervised.reports()
+        #expect(reports.map(\.id) == first.map(\.id), "\(reports.map(\.reason))")
+        #expect(reports.first?.death?.signal == "SIGSEGV" && reports.first?.death?.program == "agent")
     }
 }

@@ -173,6 +173,10 @@ package struct SpoolFinisher: Sendable {
             guard (try? folder.open(name)) != nil else { continue }
             do {
                 try store.create()
+                if try addToFault(record) {
+                    try? folder.remove(name)
+                    continue
+                }
                 outcome.reports.append(try store.add(record.report(), folding: folding))
                 try? folder.remove(name)
                 progress?(outcome.reports.count)
@@ -181,6 +185,25 @@ package struct SpoolFinisher: Sendable {
             }
         }
     }
+
+    /// Adds a death to the report of the fault that ended the process, if somebody has made that before the supervisor wrote of the end.
+    ///
+    /// - Returns: Whether there was such a report.
+    private func addToFault(_ record: DeathRecord) throws(ReportStoreError) -> Bool {
+        // Identifiers begin with the time of the fault: no others are opened.
+        let times = PackedID(time: record.time.adding(seconds: -Self.longestEnd))...PackedID(time: record.time)
+        let files = try store.reportFiles().filter { times.contains(PackedID($0.id)) }
+        for file in files.prefix(Self.mostFaults) {
+            guard let report = try? store.load(file.id), record.isEnd(of: report) else { continue }
+            try store.update(file.id) { $0.death = record.death(TextRedaction()) }
+            return true
+        }
+        return false
+    }
+
+    /// In seconds, from a fault that ends its process to that end: it may drain before.
+    private static let longestEnd = 30.0
+    private static let mostFaults = 64
 
     /// Notes that a process ended without saying why.
     private func noteEnd(_ contents: SpoolContents, _ path: FilePath, _ outcome: inout Outcome) {

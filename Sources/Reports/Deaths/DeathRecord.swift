@@ -70,6 +70,22 @@ struct DeathRecord: Decodable {
         return start >= began.subtractingReportingOverflow(1_000_000_000).partialValue && start <= ended
     }
 
+    /// Whether a report is that of the fault that ended the process.
+    ///
+    /// A process that has restarted in place lives on: what ends it later is another story.
+    func isEnd(of report: CrashReport) -> Bool {
+        let isItsFault = report.kind == .fault && report.death == nil && report.process.pid == pid
+        guard isItsFault, startTime.adding(seconds: -1) <= report.process.startTime, report.process.startTime <= time
+        else {
+            return false
+        }
+        return switch report.verdict.decision {
+        case .resume: false
+        case .restart: report.timestamp >= time.adding(seconds: -2)
+        default: true
+        }
+    }
+
     /// What is said of it in a report, without secrets.
     func death(_ redaction: TextRedaction) -> CrashReport.Death {
         CrashReport.Death(
