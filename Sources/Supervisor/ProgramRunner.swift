@@ -519,7 +519,9 @@ final class ProgramRunner {
         lastVerdict = DeathVerdict(of: facts)
         if intention == nil {
             count.note(lived: lived, isSuccess: program.isSuccess(facts.status), program.backOff)
-            if successor == nil { connections.died(self) }
+            // One that has done its work takes nobody with it, as a transient child of Erlang's supervisor.
+            let isDone = program.isSuccess(facts.status) && !program.isStarted(after: facts.status)
+            if successor == nil, !isDone { connections.died(self) }
         }
         let action = successor == nil ? decide(facts.status, lived) : "The next one is under way."
         records.write(count)

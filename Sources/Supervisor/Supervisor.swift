@@ -59,6 +59,8 @@ package final class Supervisor {
     private var isReadyTold = false
     private var status: CInt = 0
     private var killer: HostRunLoop.Timer?
+    private let earlierChildren = Set(Orphans.all())
+    private var toldOrphans: Set<CInt> = []
 
     /// A supervisor that cannot begin, and what to do.
     package struct StartError: Error, CustomStringConvertible {
@@ -299,19 +301,26 @@ package final class Supervisor {
     /// Ends what is left of everybody's children: they would lose their parent, and as process 1 their namespace.
     private func endOrphans() {
         guard killer == nil else { return }
-        let left = Orphans.all()
-        guard !left.isEmpty else { return finish() }
-        for pid in left {
-            _ = kill(pid, SIGTERM)
-            _ = kill(pid, SIGCONT)
-        }
+        guard !orphans.isEmpty else { return finish() }
+        tellOrphans()
         let limit = plan.programs.map(\.stopTimeout).max() ?? .seconds(10)
         let timer = HostRunLoop.Timer(label: "orphans are to have ended", after: limit, repeating: .milliseconds(100)) {
-            _ in
-            for pid in Orphans.all() { _ = kill(pid, SIGKILL) }
+            [self] _ in
+            for pid in orphans { _ = kill(pid, SIGKILL) }
         }
         killer = timer
         HostRunLoop.main.add(timer, to: .common)
+    }
+
+    /// All children that are not those of who was this process before: a shell that has become us (exec) may have had its own.
+    private var orphans: [CInt] { Orphans.all().filter { !earlierChildren.contains($0) } }
+
+    /// Tells those to end who have not been told: an orphan that ends leaves others.
+    private func tellOrphans() {
+        for pid in orphans where toldOrphans.insert(pid).inserted {
+            _ = kill(pid, SIGTERM)
+            _ = kill(pid, SIGCONT)
+        }
     }
 
     private func finish() {
@@ -336,6 +345,10 @@ package final class Supervisor {
                 // One of our own, such as SIGPIPE, is nobody else's.
                 if signal.sender == getpid() { continue }
                 for runner in runners { runner.forward(signal.number, because: Self.origin(of: signal)) }
+                // The terminal has stopped all that it runs, which the program does not belong to.
+                if signal.number == SIGTSTP, signal.code == CInt(SI_KERNEL), terminal == nil, !isOrphaned {
+                    _ = kill(getpid(), SIGSTOP)
+                }
             }
         }
     }
@@ -365,17 +378,26 @@ package final class Supervisor {
             if !isTaken, unsafe hf_child_take(event.pid, &event) != 1 { break }
         }
         for runner in runners { runner.noteOrphan() }
-        if killer != nil, Orphans.all().isEmpty { finish() }
+        guard killer != nil else { return }
+        if orphans.isEmpty { finish() } else { tellOrphans() }
     }
 
     // MARK: The terminal
 
     /// The program was stopped by its terminal: we stop, too, so that the shell goes on.
     private func stopInTerminal() {
-        guard let terminal, getpid() != 1, !isStopping else { return }
+        guard let terminal, !isStopping else { return }
+        // Nobody could continue us, so the kernel would not have stopped the program without us either (setpgid(2), orphaned process groups).
+        guard !isOrphaned else {
+            if let pid = runners.first?.pid { _ = kill(-pid, SIGCONT) }
+            return
+        }
         _ = hf_terminal_take(terminal, getpgrp())
         _ = kill(getpid(), SIGSTOP)
     }
+
+    /// Whether no shell of our session is above us.
+    private var isOrphaned: Bool { getpid() == 1 || getsid(getppid()) != getsid(0) }
 
     /// The shell has continued us: so does the program.
     private func goOnInTerminal(_ signal: HFSignal) {
@@ -460,8 +482,12 @@ package final class Supervisor {
         let before = wanted.map { ($0, $0.pid) }
         for runner in wanted { runner.restart(because: reason) }
         answer.wait(
-            for: { before.allSatisfy { runner, pid in runner.state == .ready && runner.pid != pid } },
-            unless: { before.contains { runner, _ in runner.state == .ended || runner.state == .waiting } },
+            for: {
+                before.allSatisfy { runner, pid in runner.isDone && (runner.pid != pid || runner.state == .ended) }
+            },
+            unless: {
+                before.contains { runner, _ in runner.state == .ended && !runner.isDone || runner.state == .waiting }
+            },
             then: word
         )
     }

@@ -72,6 +72,50 @@ import Testing
         withExtendedLifetime(folder) {}
     }
 
+    @Test func `One that has done its work takes nobody with it, and a restart of all waits for it`() throws {
+        let folder = try TemporaryFolder()
+        let file = try folder.write(
+            """
+            [Supervisor]
+            Strategy=one_for_all
+            [Program once]
+            ExecStart=sh -c 'echo once $$'
+            [Program long]
+            ExecStart=sh -c 'echo long $$; exec sleep 1000'
+            """,
+            to: "group"
+        )
+        let supervised = try Supervised(file: file)
+        #expect(try Set([supervised.line(), supervised.line()].map { $0.prefix(4) }) == ["once", "long"])
+        #expect(try supervised.order("restart").end == .exited(0))
+        #expect(try Set([supervised.line(), supervised.line()].map { $0.prefix(4) }) == ["once", "long"])
+        #expect(try supervised.order("stop").end == .exited(0))
+        // Nothing was started meanwhile.
+        #expect(try supervised.process.output.next() == nil)
+    }
+
+    @Test func `One that waits for its next start is not started while the others are being stopped`() throws {
+        let folder = try TemporaryFolder()
+        let file = try folder.write(
+            """
+            [Program failing]
+            ExecStart=sh -c 'echo failing; exit 1'
+            Restart=always
+            RestartSec=200ms
+            [Program slow]
+            ExecStart=sh -c 'trap "sleep 1; exit 0" TERM; echo slow; while :; do sleep 0.1; done'
+            """,
+            to: "group"
+        )
+        let supervised = try Supervised(file: file)
+        var lines: [String] = []
+        while !lines.contains("slow") || !lines.contains("failing") { lines.append(try supervised.line()) }
+        supervised.process.kill(SIGTERM)
+        // One that had begun before.
+        _ = try supervised.process.output.next()
+        #expect(try supervised.process.output.next() == nil)
+    }
+
     @Test func `One that is given up ends all`() throws {
         let folder = try TemporaryFolder()
         let file = try folder.write(
@@ -343,5 +387,25 @@ import Testing
         let reports = try supervised.reports()
         #expect(reports.map(\.id) == first.map(\.id), "\(reports.map(\.reason))")
         #expect(reports.first?.death?.signal == "SIGSEGV" && reports.first?.death?.program == "agent")
+    }
+
+    @Test func `The end of a process that has restarted in place is another report than its fault's`() throws {
+        let store = try StoreReader()
+        let agent = [try BuiltProduct.path(of: "holdfast-agent"), "--store", store.path, "--after-fault", "restart"]
+        let supervised = try Supervised(["--name", "agent"], agent, store: store)
+        let line = try supervised.line()
+        let port = try #require(
+            line.split(separator: ":").last.flatMap { UInt16($0.prefix { $0.isNumber }) },
+            "\(line)"
+        )
+        let number = try #require(try supervised.status()["pid"] as? Int)
+        try LineClient(port: port).send("FAULT null-read\n")
+        // The next process.
+        _ = try supervised.line()
+        kill(CInt(number), SIGKILL)
+        #expect(try supervised.process.wait() == .exited(137))
+        let reports = try supervised.reports()
+        #expect(reports.filter { $0.kind == .fault }.map(\.death) == [nil])
+        #expect(reports.compactMap(\.death?.signal) == ["SIGKILL"])
     }
 }

@@ -142,6 +142,34 @@ import Testing
         #expect(kill(pid, 0) != 0 && errno == ESRCH)
     }
 
+    @Test func `Orphans that an orphan leaves are asked to end, too`() throws {
+        let script = "setsid sh -c 'trap : TERM; setsid sleep 1000 & echo up $!; wait; :' & sleep 0.3"
+        let supervised = try Supervised(["--stop-timeout", "60s"], ["sh", "-c", script])
+        let last = try supervised.nextPid()
+        // Long before it would be killed.
+        #expect(try supervised.process.wait() == .exited(0))
+        #expect(kill(last, 0) != 0 && errno == ESRCH)
+    }
+
+    @Test func `Standard descriptors that are closed are nobody's`() throws {
+        let holdfast = try BuiltProduct.path(of: "holdfast")
+        let store = try StoreReader()
+        let script =
+            "exec \"$0\" run --store \"$1\" -- sh -c 'readlink /proc/self/fd/0; readlink /proc/self/fd/2 >&1' <&- 2>&-"
+        let run = try ProgramRun.run("/bin/sh", ["-c", script, holdfast, store.path])
+        #expect(run.end == .exited(0))
+        let places = run.output.split(separator: "\n")
+        #expect(places.count == 2 && places[0] == "/dev/null", "\(places)")
+    }
+
+    @Test func `SIGHUP is ignored where it was before, as by nohup`() throws {
+        let holdfast = try BuiltProduct.path(of: "holdfast")
+        let store = try StoreReader()
+        let script = "trap '' HUP; exec \"$0\" run --store \"$1\" -- sh -c 'kill -HUP $PPID $$; echo lives'"
+        let run = try ProgramRun.run("/bin/sh", ["-c", script, holdfast, store.path])
+        #expect(run.end == .exited(0) && run.output == "lives\n")
+    }
+
     @Test func `Its standard error passes through, and the end of it is in the report`() throws {
         let script =
             "i=0; while [ $i -lt 3000 ]; do echo \"line $i of what goes wrong here\" >&2; i=$((i+1)); done; exit 1"

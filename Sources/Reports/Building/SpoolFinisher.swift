@@ -76,7 +76,7 @@ package struct SpoolFinisher: Sendable {
             }
             let files = SymbolFiles(.standard, budget: .agent)
             let names = try folder.names()
-            var deaths = Deaths(names: names.filter { $0.hasSuffix(".death") }, in: folder)
+            var deaths = Deaths(names: names, in: folder)
             // A name of the form `.….tmp` is a file whose process died before it was ready, or is about to be.
             for name in names where name.hasSuffix(".spool") || name.hasSuffix(".tmp") {
                 finish(store.spoolPath.appending(name), files, &deaths, &outcome, progress)
@@ -173,7 +173,7 @@ package struct SpoolFinisher: Sendable {
             guard (try? folder.open(name)) != nil else { continue }
             do {
                 try store.create()
-                if try addToFault(record) {
+                if try addToFault(record, deaths) {
                     try? folder.remove(name)
                     continue
                 }
@@ -189,12 +189,14 @@ package struct SpoolFinisher: Sendable {
     /// Adds a death to the report of the fault that ended the process, if somebody has made that before the supervisor wrote of the end.
     ///
     /// - Returns: Whether there was such a report.
-    private func addToFault(_ record: DeathRecord) throws(ReportStoreError) -> Bool {
+    private func addToFault(_ record: DeathRecord, _ deaths: Deaths) throws(ReportStoreError) -> Bool {
         // Identifiers begin with the time of the fault: no others are opened.
         let times = PackedID(time: record.time.adding(seconds: -Self.longestEnd))...PackedID(time: record.time)
         let files = try store.reportFiles().filter { times.contains(PackedID($0.id)) }
         for file in files.prefix(Self.mostFaults) {
-            guard let report = try? store.load(file.id), record.isEnd(of: report) else { continue }
+            guard let report = try? store.load(file.id), record.isEnd(of: report),
+                !deaths.hasSuccessor(record.pid, report.process.startTime)
+            else { continue }
             try store.update(file.id) { $0.death = record.death(TextRedaction()) }
             return true
         }
@@ -250,7 +252,9 @@ package struct SpoolFinisher: Sendable {
             }
             var report = builder.report(of: record, images: contents.images, notes: notes)
             // The fault that ended it and its end are one story.
-            let death = record.verdict == .resume ? nil : deaths.take(of: contents.process)
+            let death =
+                record.verdict == .resume
+                ? nil : deaths.take(of: contents.process, hasRestarted: record.verdict == .restart)
             if let death { report.death = death.record.death(contents.process.surroundings.redaction) }
             // One of a crash loop may only be counted in another.
             outcome.reports.append(try store.add(report, folding: folding))

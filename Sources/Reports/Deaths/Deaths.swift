@@ -9,16 +9,24 @@ struct Deaths {
     /// The names of files that are no records.
     private(set) var damaged: [String] = []
 
+    /// The spool files of processes: when they began, by their numbers, in nanoseconds since 1970.
+    private var spools: [Int: [Int64]] = [:]
+
     /// How many are read in one go; the rest is for the next one.
     private static let most = 2048
 
     /// Reads records.
     ///
     /// - Parameters:
-    ///   - names: The names of their files.
+    ///   - names: The names of all files of the spool.
     ///   - folder: The folder of the spool.
     init(names: [String], in folder: borrowing FileDirectory) {
-        for name in names.prefix(Self.most) {
+        for name in names where name.hasSuffix(".spool") {
+            let words = name.split { $0 == "-" || $0 == "." }
+            guard words.count == 3, let pid = Int(words[0]), let start = Int64(words[1]) else { continue }
+            spools[pid, default: []].append(start)
+        }
+        for name in names.filter({ $0.hasSuffix(".death") }).prefix(Self.most) {
             // Removed since, by somebody else who has finished it, or not ours to read.
             guard let file = try? folder.open(name), let bytes = try? file.readAll(limit: DeathRecord.maximumSize)
             else {
@@ -31,9 +39,12 @@ struct Deaths {
 
     /// Takes the death of a process, if there is one.
     ///
-    /// - Parameter process: The process.
+    /// - Parameters:
+    ///   - process: The process.
+    ///   - hasRestarted: Whether its fault was to restart it in place: then it may have lived on, and have another spool file.
     /// - Returns: Its record, and the name of the file.
-    mutating func take(of process: SpoolProcess) -> (name: String, record: DeathRecord)? {
+    mutating func take(of process: SpoolProcess, hasRestarted: Bool) -> (name: String, record: DeathRecord)? {
+        if hasRestarted, hasSuccessor(process.pid, process.startTime) { return nil }
         // Numbers of processes come again, but not while one lives. A restart in place begins anew later in its life.
         let index = left.firstIndex { _, record in
             record.pid == process.pid && record.startTime.adding(seconds: -1) <= process.startTime
@@ -41,5 +52,10 @@ struct Deaths {
         }
         guard let index else { return nil }
         return left.remove(at: index)
+    }
+
+    /// Whether a process has begun anew since, as after a restart in place.
+    func hasSuccessor(_ pid: Int, _ start: Timestamp) -> Bool {
+        spools[pid, default: []].contains { $0 / 1000 > start.microsecondsSinceEpoch }
     }
 }

@@ -31,7 +31,7 @@ package struct ControlClient {
         let state = StateFolder(store: store)
         if let program {
             let own = state.socket(of: program)
-            if unsafe access(own.string, F_OK) == 0 {
+            if unsafe access(own.string, F_OK) == 0, Self.isServed(own) {
                 path = own
                 return
             }
