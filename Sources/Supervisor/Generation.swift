@@ -49,7 +49,7 @@ final class Generation {
     let child: Child
     private(set) var state = State.starting
     /// Whether Holdfast is inside.
-    private var hasHoldfast = false
+    private(set) var hasHoldfast = false
     private let link = GenerationLink()
     /// The one that has taken over from it.
     private(set) weak var successor: Generation?

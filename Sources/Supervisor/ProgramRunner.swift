@@ -28,24 +28,6 @@ final class ProgramRunner {
         case ended
     }
 
-    /// What the supervisor has to do with it.
-    struct Connections {
-        let environment: [String: String]
-        let sockets: [ListeningSockets.Socket]
-        /// What the program has given away.
-        let kept: DescriptorStore
-        let manager: ServiceManager
-        /// The terminal to hand over; nil without one.
-        let terminal: CInt?
-        let state: StateFolder?
-        let kernelLog: KernelLog
-        let terminationLog: String?
-        /// Called after each change of state.
-        let changed: @MainActor (ProgramRunner) -> Void
-        /// Called when it has ended and nobody had asked for that, before anything follows.
-        let died: @MainActor (ProgramRunner) -> Void
-    }
-
     /// What is done when the process has ended: nil for what the program's policy says.
     private enum Intention { case stop, restart, hold }
 
@@ -76,6 +58,8 @@ final class ProgramRunner {
     private(set) var standby: Generation?
     private let standbyPlace: StandbyPlace?
     private var standbyTimer: HostRunLoop.Timer?
+    /// Whether a process has said that Holdfast is inside: another program would do its work twice.
+    private var canStandBy = false
     /// How many that were to stand by have ended in a row.
     private var standbyEnds = 0
     /// Those that were told to end because another one serves.
@@ -196,7 +180,13 @@ final class ProgramRunner {
         case .ended(let facts, let usage): noteEnd(facts, usage, of: generation)
         case .over: noteOver(generation)
         case .said:
-            if generation === current { records.noteMainProcess(of: generation) }
+            if generation === current {
+                records.noteMainProcess(of: generation)
+                if generation.hasHoldfast, !canStandBy {
+                    canStandBy = true
+                    startStandby()
+                }
+            }
             connections.changed(self)
         case .linked: if generation.state == .standingBy { noteStandsBy(generation) }
         case .stores(let descriptors, let name, let isPolled):
@@ -217,6 +207,7 @@ final class ProgramRunner {
         watchHealth(of: generation)
         // One that stood by counts as ready since it was told to serve.
         guard state != .ready else { return noteSoon() }
+        if standbyPlace != nil, !canStandBy { expectHoldfast() }
         state = .ready
         startStandby()
     }
@@ -290,7 +281,10 @@ final class ProgramRunner {
 
     /// Starts a process that stands by, unless there is one, or the one that serves has not shown that it lives.
     private func startStandby() {
-        guard let standbyPlace, standby == nil, state == .ready, intention == nil, count.earlyEnds == 0 else { return }
+        guard let standbyPlace, canStandBy, standby == nil, state == .ready, intention == nil, count.earlyEnds == 0
+        else {
+            return
+        }
         standbyTimer?.invalidate()
         standbyPlace.clear()
         do {
@@ -299,6 +293,17 @@ final class ProgramRunner {
             Log.write("\(program.name): no process stands by: \(error.text)")
             startStandbyLater()
         }
+    }
+
+    /// Says that no process will stand by, unless the one that serves says soon that Holdfast is inside.
+    private func expectHoldfast() {
+        let limit = program.startTimeout > .zero ? min(program.startTimeout, .seconds(10)) : .seconds(10)
+        let timer = HostRunLoop.Timer(label: "\(program.name) has Holdfast inside", after: limit) { [weak self] _ in
+            guard let self, !canStandBy, state == .ready else { return }
+            Log.write("\(program.name): no process stands by: --standby needs Holdfast inside")
+        }
+        standbyTimer = timer
+        HostRunLoop.main.add(timer, to: .common)
     }
 
     private func startStandbyLater() {

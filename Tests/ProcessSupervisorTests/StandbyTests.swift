@@ -55,14 +55,15 @@ import Testing
             ["--standby", "--restart", "always", "--start-timeout", "50ms", "--name", "w"],
             waiter
         )
-        // Either of the two may speak first.
-        _ = try supervised.line()
-        let pid = try #require(try supervised.status()["pid"] as? Int)
-        // The one that was to stand by is ended, and reported as what it is.
-        try FolderWatch.wait(at: supervised.store.path + "/spool", for: "an end") {
-            try supervised.store.spoolNames().contains { $0.hasSuffix(".death") } ? () : nil
+        let pid = try supervised.nextPid()
+        let deadline = Deadline()
+        while !supervised.process.errors.contains("no process stands by: --standby needs Holdfast inside") {
+            try #require(!deadline.hasPassed)
         }
-        #expect(try supervised.status()["pid"] as? Int == pid)
+        #expect(try supervised.order("stop").end == .exited(0))
+        // It was not started a second time: its work would have been done twice.
+        #expect(try supervised.process.output.next() == nil)
+        #expect(try supervised.reports().map(\.process.pid) == [Int(pid)])
     }
 
     @Test(arguments: ["fault", "kill"])
