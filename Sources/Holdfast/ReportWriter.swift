@@ -32,10 +32,14 @@ struct WritingEffort {
 
     /// Counts work, and says how long to rest from its end on, in nanoseconds.
     ///
-    /// - Parameter work: When it was done, in nanoseconds of the monotonic clock.
+    /// - Parameters:
+    ///   - work: When it was done, in nanoseconds of the monotonic clock.
+    ///   - hasReadSymbols: Whether symbols were read for it, which are kept for what comes next: of that, half of the credit counts.
     /// - Returns: 0 if there is credit left.
-    mutating func rest(after work: Range<Int64>) -> Int64 {
-        credit = min(Self.burst, credit + (work.upperBound - last) / Self.share) - (work.upperBound - work.lowerBound)
+    mutating func rest(after work: Range<Int64>, hasReadSymbols: Bool = false) -> Int64 {
+        let length = work.upperBound - work.lowerBound
+        let counted = hasReadSymbols ? min(length, Self.burst / 2) : length
+        credit = min(Self.burst, credit + (work.upperBound - last) / Self.share) - counted
         last = work.upperBound
         return credit >= 0 ? 0 : min(Self.longestRest, -credit * Self.share)
     }
@@ -237,10 +241,11 @@ final class ReportWriter: Sendable {
             answer()
             lookAtSpool(&mends)
             work.start = MonotonicClock.nanoseconds
+            let hadSymbols = batch.hasSymbols
             failedTries = writeWaiting(&batch, &hasEarly, &work) ? 0 : failedTries + 1
             tellIdle()
             if !hasFinishedSpool { hasFinishedSpool = finishSpool() }
-            rest(from: &work)
+            rest(from: &work, hasReadSymbols: !hadSymbols && batch.hasSymbols)
         }
     }
 
@@ -270,9 +275,9 @@ final class ReportWriter: Sendable {
     }
 
     /// Leaves the processor to others after work, unless somebody waits for reports or for slots.
-    private func rest(from work: inout Work) {
+    private func rest(from work: inout Work, hasReadSymbols: Bool = false) {
         let end = MonotonicClock.nanoseconds
-        let nanoseconds = work.effort.rest(after: work.start..<end)
+        let nanoseconds = work.effort.rest(after: work.start..<end, hasReadSymbols: hasReadSymbols)
         work.start = end
         guard nanoseconds > 0 else { return }
         // First: who wants it to go on says so afterwards, or is seen here.

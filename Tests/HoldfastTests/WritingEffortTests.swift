@@ -43,4 +43,14 @@ import Testing
         #expect(effort.rest(after: later..<later + WritingEffort.burst) == 0)
         #expect(effort.rest(after: later + WritingEffort.burst..<later + 2 * WritingEffort.burst) > 0)
     }
+
+    @Test func `Symbols that are kept do not use up the credit for the reports that come next`() {
+        var effort = WritingEffort(now: 0)
+        let first = 0..<1000 * Self.millisecond
+        #expect(effort.rest(after: first, hasReadSymbols: true) == 0)
+        for number in 0..<3 {
+            let start = first.upperBound + Int64(number) * 20 * Self.millisecond
+            #expect(effort.rest(after: start..<start + 20 * Self.millisecond) == 0)
+        }
+    }
 }
