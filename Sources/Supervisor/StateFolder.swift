@@ -23,13 +23,17 @@ struct StateFolder: Sendable {
         try FileDirectory(at: run).closeToOthers()
     }
 
-    /// The name of a program's file.
+    /// The name of a program's file: its own, as far as that can be one; of another the sum of the whole name is a part.
     private static func fileName(_ program: String) -> String {
         let name = program.unicodeScalars.prefix(64).map { scalar in
             scalar.isASCII && (scalar.properties.isAlphabetic || "0123456789-_.".unicodeScalars.contains(scalar))
                 ? Character(scalar) : "_"
         }
-        return name.first == "." || name.isEmpty ? "_" + String(name) : String(name)
+        let own = name.first == "." || name.isEmpty ? "_" + String(name) : String(name)
+        guard own != program else { return own }
+        // FNV-1a (RFC 9923).
+        let sum = program.utf8.reduce(UInt32(2_166_136_261)) { ($0 ^ UInt32($1)) &* 16_777_619 }
+        return "\(own.prefix(54))-\(String(sum, radix: 16))"
     }
 
     /// Where a supervisor listens.

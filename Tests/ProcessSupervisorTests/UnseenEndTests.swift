@@ -49,6 +49,18 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: folder + "/w.life"))
     }
 
+    @Test func `Programs of different names have different files, whatever is in the names`() {
+        let state = StateFolder(store: "/store")
+        let names = [
+            "a b", "a_b", "a/b", "", "_", ".", "..", String(repeating: "x", count: 64),
+            String(repeating: "x", count: 65),
+        ]
+        let files = names.map { state.socket(of: $0).string }
+        #expect(Set(files).count == names.count, "\(files)")
+        #expect(files.allSatisfy { $0.hasPrefix("/store/run/") && $0.utf8.count < 90 })
+        #expect(state.socket(of: "web").string == "/store/run/web.sock")
+    }
+
     @Test func `A supervisor of the same name that runs keeps its program`() throws {
         let store = try StoreReader()
         let first = try Supervised(["--name", "w"], Self.program, store: store)
