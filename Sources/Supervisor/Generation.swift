@@ -272,7 +272,6 @@ final class Generation {
             named?.close()
             named = pid == child.pid ? nil : NamedProcess(pid) { [weak self] in self?.noteEndOfNamed() }
             Self.mainPids.insert(pid)
-            tell(self, .said)
         }
         if let time = message.microseconds("EXTEND_TIMEOUT_USEC") { extend(by: time) }
         if let interval = message.microseconds("WATCHDOG_USEC") {

@@ -73,7 +73,10 @@ import Testing
         let standby = try supervised.nextPid()
         let clients = try Self.begin(3, at: port)
         try supervised.waitForStandby()
-        try LineClient(port: port).send("FAULT nil-unwrap\n")
+        let faulty = try LineClient(port: port)
+        try faulty.send("FAULT nil-unwrap\n")
+        // Until it has come to that, the one before answers.
+        #expect(try faulty.line() == nil)
         try Self.expect(clients, from: standby, supervised)
         #expect(try supervised.deaths(once: 1).map(\.status) == [75])
         #expect(try supervised.status()["pid"] as? Int == Int(standby))

@@ -136,7 +136,9 @@ final class OutputPassage {
             switch StandardError.room {
             case .some: break
             case .none: break loop
-            case .never: waiting = []
+            case .never:
+                waiting = []
+                break loop
             }
             let count = StandardError.write(waiting.prefix(4096))
             guard count > 0 else {

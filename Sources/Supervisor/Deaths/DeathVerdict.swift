@@ -139,12 +139,8 @@ extension DeathVerdict {
             )
             return
         }
-        if facts.unseen == .childOfAnother {
-            self = Self.childOfAnother(facts)
-            return
-        }
         if let unseen = facts.unseen {
-            self = Self.unseen(unseen)
+            self = Self.unseen(unseen, facts)
             return
         }
         switch facts.status {
@@ -153,9 +149,9 @@ extension DeathVerdict {
         }
     }
 
-    private static func unseen(_ unseen: DeathFacts.Unseen) -> DeathVerdict {
+    private static func unseen(_ unseen: DeathFacts.Unseen, _ facts: DeathFacts) -> DeathVerdict {
         switch unseen {
-        case .childOfAnother: childOfAnother(DeathFacts(status: .exited(1)))
+        case .childOfAnother: childOfAnother(facts)
         case .supervisorHadEnded(let pid):
             DeathVerdict(
                 cause: .supervisor,
@@ -176,7 +172,8 @@ extension DeathVerdict {
     }
 
     private static func childOfAnother(_ facts: DeathFacts) -> DeathVerdict {
-        if let verdict = outOfMemory(facts) { return verdict }
+        // Counters alone say nothing: it may have ended itself.
+        if !facts.log.isEmpty, let verdict = outOfMemory(facts) { return verdict }
         if let verdict = ordered(facts, end: "ended") { return verdict }
         return DeathVerdict(
             cause: .unknown,
