@@ -1,5 +1,6 @@
 import Foundation
 import ReportTestSupport
+import SystemPackage
 import Testing
 
 @testable import CrashReports
@@ -65,6 +66,20 @@ import Testing
         #expect(page.contains("<b>1</b><span> stall</span>"))
         #expect(page.contains("Thread 4242"))
         #expect(!page.contains("Thread 0"))
+    }
+
+    @Test func `Ends that somebody wanted are counted apart, and come last`() throws {
+        var end = try Fixture.report("v1-exit.json")
+        end.death?.cause = .stopped
+        end.reason = try #require(end.death?.reason)
+        let faults = RichStore.reports()
+        let page = Pages.html(faults + [end])
+        #expect(page.contains("<div class=\"figure plain\"><b>1</b><span>stopped on purpose</span></div>"))
+        let total = faults.reduce(0) { $0 + $1.occurrences.count }
+        #expect(page.contains("<b>\(total)</b><span>faults</span>"))
+        let summaries = (faults + [end]).map { ReportSummary($0, in: ReportStore(path: "/")) }
+        let groups = HTMLReportPage.Group.groups(of: summaries.map { HTMLReportPage.Entry(summary: $0) })
+        #expect(groups.last?.entries.map(\.id) == [end.id])
     }
 
     @Test func `A hostile stall leaves no markup and no control in a page`() throws {

@@ -45,11 +45,14 @@ extension CrashReport.Death {
     /// What it is about in a word or two, where a fault has its signal: `SIGKILL`, `status 3`.
     package var subject: String { signal ?? status.map { "status \($0)" } ?? cause.rawValue }
 
+    /// The reason of an end that somebody had asked for.
+    package static let wasStopped = "was stopped"
+
     /// What is said in the report's first line.
     package var reason: String {
         switch cause {
         case "exit": "ended itself with status \(status ?? 0)"
-        case "stopped": "was stopped"
+        case "stopped": Self.wasStopped
         case "out of memory": "killed for want of memory" + (scope.map { " (\($0))" } ?? "")
         case "limit": "ended by its limit" + (scope.map { " of \($0)" } ?? "")
         case "watchdog": "hung, and was ended by its watchdog"

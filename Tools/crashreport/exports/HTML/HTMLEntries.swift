@@ -20,6 +20,9 @@ extension HTMLReportPage {
         var decision: CrashReport.Verdict.Decision { summary.verdict }
         var isQuarantined: Bool { summary.quarantined ?? false }
 
+        /// Whether somebody wanted that end: an upgrade, a restart, a stop.
+        var isWanted: Bool { kind == .death && reason == CrashReport.Death.wasStopped }
+
         /// The page says how often by itself.
         var reason: String {
             let suffix = " (\(summary.occurrences.count) times)"
@@ -43,10 +46,11 @@ extension HTMLReportPage {
         /// When it happened last.
         var last: Timestamp { entries.map(\.last).max() ?? newest.last }
 
-        /// The worst that became of a process: 0 if one ended, 1 if one was restarted, 2 if all went on.
+        /// The worst that became of a process: 0 if one ended, 1 if one was restarted, 2 if all went on, 3 if nothing was wrong.
         var severity: Int {
-            entries.reduce(2) { worst, entry in
+            entries.reduce(entries.allSatisfy(\.isWanted) ? 3 : 2) { worst, entry in
                 switch entry.decision {
+                case _ where entry.isWanted: worst
                 case .resume, .wait: worst
                 case .restart: min(worst, 1)
                 default: 0

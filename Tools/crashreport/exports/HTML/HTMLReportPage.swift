@@ -181,12 +181,15 @@ package struct HTMLReportPage: Sendable {
         guard !entries.isEmpty else { return }
         html.element("section.figures", ["aria-label": "In short"]) { html in
             // Stalls have a figure of their own, by their verdict.
-            let total = entries.filter { $0.kind != .stall }.reduce(0) { $0 + $1.count }
+            let (wanted, unwanted) = (entries.filter(\.isWanted), entries.filter { !$0.isWanted })
+            let total = unwanted.filter { $0.kind != .stall }.reduce(0) { $0 + $1.count }
             if total > 0 { figure(String(total), total == 1 ? "fault" : "faults", to: &html) }
             figure(String(groups.count), groups.count == 1 ? "cause" : "causes", to: &html)
-            for (decision, count) in Self.decisions(of: entries) {
+            for (decision, count) in Self.decisions(of: unwanted) {
                 figure(String(count), HTMLWords.outcome(decision), HTMLWords.style(decision), to: &html)
             }
+            let stopped = wanted.reduce(0) { $0 + $1.count }
+            if stopped > 0 { figure(String(stopped), "stopped on purpose", to: &html) }
             let quarantined = entries.filter(\.isQuarantined).count
             if quarantined > 0 { figure(String(quarantined), "quarantined", to: &html) }
         }
