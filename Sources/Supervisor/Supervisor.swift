@@ -370,7 +370,7 @@ package final class Supervisor {
                 let isOurs = runners.contains { $0.pid == event.pid }
                 let isStop = event.code == CLD_STOPPED
                 _ = unsafe hf_child_take_stop(event.pid, &event)
-                if isOurs, isStop { stopInTerminal() }
+                if isOurs, isStop { stopInTerminal(event.status) }
                 continue
             }
             let isTaken = runners.contains { $0.takeEnd(event) }
@@ -385,11 +385,11 @@ package final class Supervisor {
     // MARK: The terminal
 
     /// The program was stopped by its terminal: we stop, too, so that the shell goes on.
-    private func stopInTerminal() {
+    private func stopInTerminal(_ signal: CInt) {
         guard let terminal, !isStopping else { return }
-        // Nobody could continue us, so the kernel would not have stopped the program without us either (setpgid(2), orphaned process groups).
+        // Nobody could continue us. Without us the kernel would not have stopped the program either (linux/kernel/signal.c, is_current_pgrp_orphaned).
         guard !isOrphaned else {
-            if let pid = runners.first?.pid { _ = kill(-pid, SIGCONT) }
+            if signal == SIGTSTP, let pid = runners.first?.pid { _ = kill(-pid, SIGCONT) }
             return
         }
         _ = hf_terminal_take(terminal, getpgrp())
