@@ -166,14 +166,18 @@ package struct SpoolFinisher: Sendable {
             )
             try? folder.rename(name, to: "\(name).damaged")
         }
+        guard !deaths.left.isEmpty else { return }
         let spools = (try? folder.names())?.filter { $0.hasSuffix(".spool") } ?? []
+        // Read once: a crash loop may have left two thousand deaths.
+        let reports = (try? store.summaries())?.summaries ?? []
+        let faults = Dictionary(grouping: reports.filter { $0.kind == .fault }, by: \.pid)
         // One whose spool somebody else finishes at this moment may belong to the fault in it.
         for (name, record) in deaths.left where !spools.contains(where: record.mayBeOfProcess(ofSpool:)) {
             // Gone where somebody else has made the report since.
             guard (try? folder.open(name)) != nil else { continue }
             do {
                 try store.create()
-                if try addToFault(record, deaths) {
+                if try add(record, toOneOf: faults[record.pid] ?? [], deaths) {
                     try? folder.remove(name)
                     continue
                 }
@@ -188,16 +192,22 @@ package struct SpoolFinisher: Sendable {
 
     /// Adds a death to the report of the fault that ended the process, if somebody has made that before the supervisor wrote of the end.
     ///
+    /// - Parameters:
+    ///   - record: The death.
+    ///   - faults: Reports of faults of processes with its number.
+    ///   - deaths: What else the spool has.
     /// - Returns: Whether there was such a report.
-    private func addToFault(_ record: DeathRecord, _ deaths: Deaths) throws(ReportStoreError) -> Bool {
-        // Identifiers begin with the time of the fault: no others are opened.
-        let times = PackedID(time: record.time.adding(seconds: -Self.longestEnd))...PackedID(time: record.time)
-        let files = try store.reportFiles().filter { times.contains(PackedID($0.id)) }
-        for file in files.prefix(Self.mostFaults) {
-            guard let report = try? store.load(file.id), record.isEnd(of: report),
+    /// - Throws: `ReportStoreError` if it cannot be written.
+    private func add(
+        _ record: DeathRecord,
+        toOneOf faults: [ReportSummary],
+        _ deaths: Deaths
+    ) throws(ReportStoreError) -> Bool {
+        for fault in faults where fault.timestamp >= record.time.adding(seconds: -Self.longestEnd) {
+            guard let report = try? store.load(fault.id), record.isEnd(of: report),
                 !deaths.hasSuccessor(record.pid, report.process.startTime)
             else { continue }
-            try store.update(file.id) { $0.death = record.death(TextRedaction()) }
+            try store.update(fault.id) { $0.death = record.death(TextRedaction()) }
             return true
         }
         return false
@@ -205,7 +215,6 @@ package struct SpoolFinisher: Sendable {
 
     /// In seconds, from a fault that ends its process to that end: it may drain before.
     private static let longestEnd = 30.0
-    private static let mostFaults = 64
 
     /// Notes that a process ended without saying why.
     private func noteEnd(_ contents: SpoolContents, _ path: FilePath, _ outcome: inout Outcome) {

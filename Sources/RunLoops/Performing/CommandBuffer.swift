@@ -55,7 +55,7 @@ final class CommandBuffer<Command: Sendable>: @unchecked Sendable {
     /// The number of waiting commands.
     var count: Int { lock.withLock { waiting } }
 
-    /// Appends a command, and has the loops told of it; where others wait before it, they were told of those.
+    /// Appends a command, and tells the loops, unless others wait already: then they know.
     ///
     /// - Parameters:
     ///   - command: The command.
