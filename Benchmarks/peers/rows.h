@@ -125,20 +125,25 @@ ON_SIGNAL(start_posts) {
     DONE;
 }
 
-static void measure_blocks(long count, long threads) {
-    count = count / threads * threads;
+// From the moment in which the threads begin to that of the last callout.
+static void measure_posts(const char *name, long count, long threads, void (*post)(void *)) {
     Posters posters;
-    begin_blocks(count);
     Source starter;
     add_source(loop, &starter, start_posts);
     signal_source(&starter);
-    make_posters(&posters, threads, count, post_block, NULL);
+    make_posters(&posters, threads, count, post, NULL);
     run(loop);
     int64_t end_of_posts = now();
     join_posters(&posters);
     expect_count(calls, count);
-    report("blocks", (double)(end_of_posts - start_of_posts) / count);
+    report(name, (double)(end_of_posts - start_of_posts) / count);
     drop_source(&starter);
+}
+
+static void measure_blocks(long count, long threads) {
+    count = count / threads * threads;
+    begin_blocks(count);
+    measure_posts("blocks", count, threads, post_block);
     end_blocks();
 }
 
@@ -179,19 +184,9 @@ ON_SIGNAL(take_commands) {
 
 static void measure_commands(long count, long threads) {
     count = count / threads * threads;
-    Posters posters;
     begin(count);
-    Source starter;
-    add_source(loop, &starter, start_posts);
     add_source(loop, &commands_source, take_commands);
-    signal_source(&starter);
-    make_posters(&posters, threads, count, send_command, NULL);
-    run(loop);
-    int64_t end_of_posts = now();
-    join_posters(&posters);
-    expect_count(calls, count);
-    report("commands", (double)(end_of_posts - start_of_posts) / count);
-    drop_source(&starter);
+    measure_posts("commands", count, threads, send_command);
     drop_source(&commands_source);
     end();
 }

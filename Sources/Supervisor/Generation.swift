@@ -220,6 +220,7 @@ final class Generation {
 
     private func pause() {
         isPaused = true
+        pauseTimer?.invalidate()
         watchdogTimer?.invalidate()
         prober?.end()
     }
@@ -227,13 +228,13 @@ final class Generation {
     private func goOn() {
         guard isPaused, isRunning, order == nil else { return }
         isPaused = false
+        pauseTimer?.invalidate()
         watch()
     }
 
     /// It reloads, and says READY when it has; one that does not within its time is watched again all the same.
     private func noteReload() {
         pause()
-        pauseTimer?.invalidate()
         let limit = program.startTimeout > .zero ? program.startTimeout : .seconds(90)
         pauseTimer = timer("is to have reloaded", after: limit) { $0.goOn() }
     }
@@ -241,11 +242,7 @@ final class Generation {
     /// It ends by itself, within the time that it would have if it were told to.
     private func noteStopping() {
         pause()
-        guard stopTimer == nil else { return }
-        stopTimer = timer("is to have ended", after: program.stopTimeout) { generation in
-            if generation.order == nil { generation.order = .stop(by: "it had said that it would end") }
-            generation.killNow()
-        }
+        killLater(as: .stop(by: "it had said that it would end"))
     }
 
     private func noteLateStart() {
@@ -323,7 +320,7 @@ final class Generation {
     /// Whether a process descends from the child, as far as its ancestors live.
     private func isBelow(_ pid: CInt) -> Bool {
         guard !Self.mainPids.contains(pid) || pid == child.pid || pid == mainPid else { return false }
-        return ProcessLines.isBelow(pid, child.pid, others: Self.mainPids)
+        return ProcessFields.isBelow(pid, child.pid, others: Self.mainPids)
     }
 
     private func extend(by time: Duration) {
@@ -408,12 +405,7 @@ final class Generation {
         hasHandedOver = order == nil
         // What looks whether it serves would find that it does not.
         pause()
-        guard stopTimer == nil else { return }
-        let reason = Self.reason(successor)
-        stopTimer = timer("is to have ended", after: program.stopTimeout) { generation in
-            if generation.order == nil { generation.order = .stop(by: reason) }
-            generation.killNow()
-        }
+        killLater(as: .stop(by: Self.reason(successor)))
     }
 
     /// Passes a signal on.
@@ -448,8 +440,18 @@ final class Generation {
             // What was stopped takes no signal but SIGKILL.
             child.signalGroup(SIGCONT)
         }
+        killLater(as: order)
+    }
+
+    /// Kills it if it has not ended in the program's time.
+    ///
+    /// - Parameter order: What that is, if it has not been told to end until then.
+    private func killLater(as order: DeathFacts.Order) {
         guard stopTimer == nil else { return }
-        stopTimer = timer("is to have ended", after: program.stopTimeout) { $0.killNow() }
+        stopTimer = timer("is to have ended", after: program.stopTimeout) { generation in
+            if generation.order == nil { generation.order = order }
+            generation.killNow()
+        }
     }
 
     private func killNow() {
@@ -480,7 +482,7 @@ final class Generation {
         let processor = ProcessorTime.seconds(of: event.pid)
         let after = memory.afterEnd(of: event.pid)
         let limits = ResourceLimits(pid: event.pid) ?? limits
-        let hasFilter = ProcessLines(of: event.pid)?.hasFilter
+        let hasFilter = ProcessStatus.hasFilter(SmallFile.text("/proc/\(event.pid)/status") ?? "")
         guard unsafe hf_child_take(event.pid, &taken) == 1 else { return false }
         child.errors.drain()
         child.noteTaken()

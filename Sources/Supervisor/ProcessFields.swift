@@ -11,27 +11,12 @@ enum ProcessFields {
         guard let text = SmallFile.text("/proc/\(pid)/stat"), let end = text.lastIndex(of: ")") else { return nil }
         return text[text.index(after: end)...].split(separator: " ")
     }
-}
 
-/// What the kernel says of a process in many lines: `/proc/PID/status` of proc(5).
-struct ProcessLines {
-    private let text: String
-
-    /// Nil if the process is gone.
-    init?(of pid: CInt) {
-        guard let text = SmallFile.text("/proc/\(pid)/status") else { return nil }
-        self.text = text
+    /// The parent of a process; nil if the process is gone.
+    static func parent(of pid: CInt) -> CInt? {
+        guard let fields = of(pid), fields.count > 1 else { return nil }
+        return CInt(fields[1])
     }
-
-    private func value(_ key: String) -> Substring? {
-        text.split(separator: "\n").first { $0.hasPrefix(key) }?.dropFirst(key.utf8.count).drop(while: \.isWhitespace)
-    }
-
-    /// Its parent.
-    var parent: CInt? { value("PPid:").flatMap { CInt($0) } }
-
-    /// Whether a seccomp filter is in force; also of one that has ended.
-    var hasFilter: Bool? { value("Seccomp:").map { $0 != "0" } }
 
     /// Whether a process descends from another one, as far as its ancestors live, or is an orphan that may have.
     ///
@@ -44,7 +29,7 @@ struct ProcessLines {
         var pid = pid
         for _ in 0..<64 {
             if pid == top || getpgid(pid) == top { return true }
-            guard let parent = ProcessLines(of: pid)?.parent else { return false }
+            guard let parent = parent(of: pid) else { return false }
             // A daemon of its, which is a child of ours now.
             if parent == getpid() { return !others.contains(pid) }
             guard parent > 1 else { return false }

@@ -297,6 +297,7 @@ final class ProgramRunner {
 
     /// Says that no process will stand by, unless the one that serves says soon that Holdfast is inside.
     private func expectHoldfast() {
+        standbyTimer?.invalidate()
         let limit = program.startTimeout > .zero ? min(program.startTimeout, .seconds(10)) : .seconds(10)
         let timer = HostRunLoop.Timer(label: "\(program.name) has Holdfast inside", after: limit) { [weak self] _ in
             guard let self, !canStandBy, state == .ready else { return }

@@ -12,4 +12,13 @@ package enum ProcessStatus {
         else { return false }
         return mask & 1 << UInt64(signal - 1) != 0
     }
+
+    /// Whether a seccomp filter is in force, also if the process has ended.
+    ///
+    /// - Parameter status: The text of the file.
+    /// - Returns: Nil where the text does not say it.
+    package static func hasFilter(_ status: String) -> Bool? {
+        let line = status.split(separator: "\n").first { $0.hasPrefix("Seccomp:") }
+        return line?.split(separator: "\t").last.map { $0 != "0" }
+    }
 }

@@ -189,37 +189,38 @@ import Testing
         #expect(line == "store \(store.path)")
     }
 
+    /// Python that has a socket to the supervisor.
+    private static let notifying = """
+        import os, signal, socket, time
+        name = os.environ["NOTIFY_SOCKET"]
+        notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        notify.connect("\\0" + name[1:] if name[0] == "@" else name)
+
+        """
+
     @Test func `A main process that is the first one again is supervised, whoever was named meanwhile`() throws {
         let script = """
-            import os, signal, socket, time
             helper = os.fork()
             if helper == 0: time.sleep(1000)
-            name = os.environ["NOTIFY_SOCKET"]
-            notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-            notify.connect("\\0" + name[1:] if name[0] == "@" else name)
             notify.send(b"MAINPID=%d" % helper)
             notify.send(b"MAINPID=%d" % os.getpid())
             os.kill(os.getpid(), signal.SIGSEGV)
             """
-        let run = try Supervised.run([], ["python3", "-c", script])
+        let run = try Supervised.run([], ["python3", "-c", Self.notifying + script])
         #expect(run.end == .exited(128 + SIGSEGV))
         #expect(run.reports.compactMap(\.death?.signal) == ["SIGSEGV"])
     }
 
     @Test func `The end of a main process that is another one's child is seen`() throws {
         let script = """
-            import os, signal, socket, time
             worker = os.fork()
             if worker == 0: time.sleep(1000)
-            name = os.environ["NOTIFY_SOCKET"]
-            notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-            notify.connect("\\0" + name[1:] if name[0] == "@" else name)
             notify.send(b"READY=1\\nMAINPID=%d" % worker)
             print("up %d" % worker, flush=True)
             os.waitpid(worker, 0)
             time.sleep(1000)
             """
-        let supervised = try Supervised(["--ready", "notify"], ["python3", "-c", script])
+        let supervised = try Supervised(["--ready", "notify"], ["python3", "-c", Self.notifying + script])
         let worker = try supervised.nextPid()
         _ = try supervised.status(once: "ready")
         kill(worker, SIGKILL)

@@ -65,8 +65,8 @@ struct DeathRecord: Decodable {
 
     /// Whether a spool file, which is called after its process and when that started, is of the process that has ended.
     func mayBeOfProcess(ofSpool name: String) -> Bool {
-        let words = name.split { $0 == "-" || $0 == "." }
-        guard words.count == 3, Int(words[0]) == pid, let start = Int64(words[1]) else { return false }
+        guard let spool = SpoolName(name), spool.pid == pid else { return false }
+        let start = Int64(clamping: spool.start)
         return start >= began.subtractingReportingOverflow(1_000_000_000).partialValue && start <= ended
     }
 

@@ -9,8 +9,8 @@ struct Deaths {
     /// The names of files that are no records.
     private(set) var damaged: [String] = []
 
-    /// The spool files of processes: when they began, by their numbers, in nanoseconds since 1970.
-    private var spools: [Int: [Int64]] = [:]
+    /// The spool files of processes.
+    private let spools: [SpoolName]
 
     /// How many are read in one go; the rest is for the next one.
     private static let most = 2048
@@ -21,11 +21,7 @@ struct Deaths {
     ///   - names: The names of all files of the spool.
     ///   - folder: The folder of the spool.
     init(names: [String], in folder: borrowing FileDirectory) {
-        for name in names where name.hasSuffix(".spool") {
-            let words = name.split { $0 == "-" || $0 == "." }
-            guard words.count == 3, let pid = Int(words[0]), let start = Int64(words[1]) else { continue }
-            spools[pid, default: []].append(start)
-        }
+        spools = names.compactMap(SpoolName.init)
         for name in names.filter({ $0.hasSuffix(".death") }).prefix(Self.most) {
             // Removed since, by somebody else who has finished it, or not ours to read.
             guard let file = try? folder.open(name), let bytes = try? file.readAll(limit: DeathRecord.maximumSize)
@@ -56,6 +52,6 @@ struct Deaths {
 
     /// Whether a process has begun anew since, as after a restart in place.
     func hasSuccessor(_ pid: Int, _ start: Timestamp) -> Bool {
-        spools[pid, default: []].contains { $0 / 1000 > start.microsecondsSinceEpoch }
+        spools.contains { $0.pid == pid && Int64(clamping: $0.start / 1000) > start.microsecondsSinceEpoch }
     }
 }

@@ -200,22 +200,6 @@ package enum RecentFaults {
     }
 }
 
-/// The name of a spool file: `PID-START.spool`, the start in nanoseconds of the epoch.
-private struct SpoolName {
-    let text: String
-    let pid: Int
-    let start: UInt64
-
-    init?(_ text: String) {
-        guard text.hasSuffix(".spool") else { return nil }
-        let parts = text.dropLast(6).split(separator: "-", omittingEmptySubsequences: false)
-        guard parts.count == 2, let pid = Int(parts[0]), let start = UInt64(parts[1]) else { return nil }
-        self.text = text
-        self.pid = pid
-        self.start = start
-    }
-}
-
 /// What matters of a report here.
 ///
 /// Who starts again reads the reports of the last minutes while connections wait: a whole report takes five times as long, for threads

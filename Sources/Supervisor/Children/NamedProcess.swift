@@ -26,7 +26,7 @@ final class NamedProcess {
             descriptor: FileDescriptor(rawValue: descriptor)
         ) { source, _ in
             source.invalidate()
-            if ProcessLines(of: pid)?.parent != getpid() { ended() }
+            if ProcessFields.parent(of: pid) != getpid() { ended() }
         }
         self.source = source
         _ = try? HostRunLoop.main.add(source, to: .common)

@@ -10,9 +10,6 @@ enum Orphans {
         let own = "/proc/self/task/\(getpid())/children"
         if let text = SmallFile.text(own) { return text.split(separator: " ").compactMap { CInt($0) } }
         guard let folder = try? FileDirectory(at: "/proc"), let names = try? folder.names() else { return [] }
-        return names.compactMap { CInt($0) }.filter { pid in
-            guard let fields = ProcessFields.of(pid) else { return false }
-            return fields.count > 1 && CInt(fields[1]) == getpid()
-        }
+        return names.compactMap { CInt($0) }.filter { ProcessFields.parent(of: $0) == getpid() }
     }
 }

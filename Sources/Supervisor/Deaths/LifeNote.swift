@@ -23,9 +23,12 @@ struct LifeNote: Sendable, Equatable {
 
         /// Nil if there is no such process.
         init?(of pid: CInt) {
-            guard let fields = ProcessFields.of(pid), fields.count > 19, let start = UInt64(fields[19]) else {
-                return nil
-            }
+            guard let fields = ProcessFields.of(pid) else { return nil }
+            self.init(pid, fields)
+        }
+
+        private init?(_ pid: CInt, _ fields: [Substring]) {
+            guard fields.count > 19, let start = UInt64(fields[19]) else { return nil }
             (self.pid, self.start) = (pid, start)
         }
 
@@ -40,7 +43,7 @@ struct LifeNote: Sendable, Equatable {
         /// Whether it runs: one that has ended, and that nobody has waited for, does not.
         var isAlive: Bool {
             guard let fields = ProcessFields.of(pid), let state = fields.first else { return false }
-            return Life(of: pid) == self && state != "Z" && state != "X"
+            return Life(pid, fields) == self && state != "Z" && state != "X"
         }
 
         /// Waits until it has ended; returns whether it has.
@@ -49,8 +52,7 @@ struct LifeNote: Sendable, Equatable {
             let descriptor = hf_pidfd_open(pid)
             guard descriptor >= 0 else { return !isAlive }
             defer { close(descriptor) }
-            var readiness = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            _ = unsafe poll(&readiness, 1, CInt(clamping: limit.nanosecondCount / 1_000_000))
+            Readiness.wait(forAny: [descriptor], atMost: limit.nanosecondCount)
             return !isAlive
         }
     }
