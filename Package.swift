@@ -310,6 +310,7 @@ let package = Package(
             name: "holdfast",
             dependencies: ["CommandOptions", "LinuxSystem", "ProcessSupervisor", system],
             path: "Tools/holdfast",
+            exclude: ["completions"],
             swiftSettings: sourceSettings
         ),
         .executableTarget(

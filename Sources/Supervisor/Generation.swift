@@ -63,7 +63,6 @@ final class Generation {
     private(set) var statusText: String?
     /// The process that counts, if the program has named another one than its first: `MAINPID=`.
     private var named: NamedProcess?
-    private var mainPid: CInt? { named?.pid }
     /// Whether it was started to stand by.
     private var isStandby = false
     private var order: DeathFacts.Order?
@@ -85,6 +84,7 @@ final class Generation {
     private var pauseTimer: HostRunLoop.Timer?
     /// What asks whether it answers; nil while nobody does.
     private(set) var prober: Prober?
+    private let environment: [String: String]
     private let kernelLog: KernelLog
     /// Where that ended before the process was started.
     private let logMark: KernelLog.Mark
@@ -107,6 +107,7 @@ final class Generation {
         tell: @escaping @MainActor (Generation, Event) -> Void
     ) throws(StartFailure) {
         self.program = program
+        self.environment = environment
         self.kernelLog = kernelLog
         logMark = kernelLog.mark()
         self.tell = tell
@@ -153,7 +154,7 @@ final class Generation {
     private static var mainPids: Set<CInt> = []
 
     /// The process that counts.
-    var pid: CInt { mainPid ?? child.pid }
+    var pid: CInt { named?.pid ?? child.pid }
 
     /// What EventHost says of itself.
     private static let presence = "X_HOLDFAST"
@@ -215,7 +216,7 @@ final class Generation {
         armWatchdog()
         guard let probe = program.probe, order == nil else { return }
         prober?.end()
-        prober = Prober(probe, for: program.name) { [weak self] what in self?.noteNoAnswer(what) }
+        prober = Prober(probe, for: program, environment: environment) { [weak self] what in self?.noteNoAnswer(what) }
     }
 
     private func pause() {
@@ -311,7 +312,7 @@ final class Generation {
     /// Whether a message is the program's: from its main process, its process group, one that descends from it, or one that has ended since
     /// and was of our user.
     private func isOwn(_ sender: NotifySocket.Sender) -> Bool {
-        if sender.pid == child.pid || sender.pid == mainPid { return true }
+        if sender.pid == child.pid || sender.pid == named?.pid { return true }
         let group = getpgid(sender.pid)
         if group < 0 { return errno == ESRCH && (sender.user == geteuid() || sender.user == 0) }
         return group == child.pid || isBelow(sender.pid)
@@ -319,7 +320,7 @@ final class Generation {
 
     /// Whether a process descends from the child, as far as its ancestors live.
     private func isBelow(_ pid: CInt) -> Bool {
-        guard !Self.mainPids.contains(pid) || pid == child.pid || pid == mainPid else { return false }
+        guard !Self.mainPids.contains(pid) || pid == child.pid || pid == named?.pid else { return false }
         return ProcessFields.isBelow(pid, child.pid, others: Self.mainPids)
     }
 
@@ -467,7 +468,7 @@ final class Generation {
     /// - Returns: Whether it was taken.
     func takeEnd(_ event: HFChildEvent) -> Bool {
         if prober?.takeEnd(event) == true { return true }
-        guard isRunning, event.pid == child.pid || event.pid == mainPid else { return false }
+        guard isRunning, event.pid == child.pid || event.pid == named?.pid else { return false }
         let before = memory.beforeEnd
         // What it has said before its end counts: who is its main process, what it wants to be kept.
         notify?.drain()
@@ -538,7 +539,7 @@ final class Generation {
         link.close()
         let hasGroup = child.hasGroup
         state = hasGroup ? .clearing : .over
-        for pid in [child.pid, mainPid] { if let pid { Self.mainPids.remove(pid) } }
+        for pid in [child.pid, named?.pid] { if let pid { Self.mainPids.remove(pid) } }
         named?.close()
         if hasGroup {
             child.signalGroup(wasKilled ? SIGKILL : SIGTERM)
@@ -574,8 +575,7 @@ final class Generation {
 
     /// Looks whether everything has ended; called when an end of somebody else's was taken.
     func noteOrphan() {
-        guard state == .clearing, !child.hasGroup else { return }
-        settle()
+        if state == .clearing, !child.hasGroup { settle() }
     }
 
     private func settle() {

@@ -8,7 +8,9 @@ internal import SystemPackage
 @MainActor
 final class Prober {
     private let probe: Probe
-    private let name: String
+    private let program: Program
+    private let environment: [String: String]
+    private var name: String { program.name }
     private let failed: @MainActor (String) -> Void
     /// How many questions in a row have had no good answer.
     private(set) var failures = 0
@@ -30,11 +32,18 @@ final class Prober {
     ///
     /// - Parameters:
     ///   - probe: What is asked.
-    ///   - name: What the program is called.
+    ///   - program: Whose answers are asked for.
+    ///   - environment: The environment of the supervisor, without what it was told alone.
     ///   - failed: Called when there were too many questions without a good answer, with what was missing.
-    init(_ probe: Probe, for name: String, failed: @escaping @MainActor (String) -> Void) {
+    init(
+        _ probe: Probe,
+        for program: Program,
+        environment: [String: String],
+        failed: @escaping @MainActor (String) -> Void
+    ) {
         self.probe = probe
-        self.name = name
+        self.program = program
+        self.environment = environment
         self.failed = failed
         askLater()
     }
@@ -144,7 +153,8 @@ final class Prober {
         if count < 0, errno == EAGAIN || errno == EINTR { return }
         if count > 0 { answer += bytes[..<count] }
         // `HTTP/1.1 200 OK` (RFC 9112).
-        guard answer.contains(10) || answer.count >= 512 || count <= 0 else { return }
+        let isInterim = Self.dropInterimAnswers(&answer)
+        guard !isInterim && answer.contains(10) || answer.count >= 4096 || count <= 0 else { return }
         let words = String(decoding: answer.prefix { $0 != 10 && $0 != 13 }, as: UTF8.self).split(separator: " ")
         guard words.count >= 2, words[0].hasPrefix("HTTP/"), let status = Int(words[1]) else {
             return settle("an answer that is not HTTP")
@@ -152,13 +162,29 @@ final class Prober {
         settle((200..<400).contains(status) ? nil : "status \(status)")
     }
 
+    /// Takes away the answers before the one that counts, such as `103 Early Hints` (RFC 9110, section 15.2).
+    ///
+    /// - Parameter answer: What has come.
+    /// - Returns: Whether one of them has not come to its end.
+    private static func dropInterimAnswers(_ answer: inout [UInt8]) -> Bool {
+        let end = Array("\r\n\r\n".utf8)
+        // 101 is the last one of its connection.
+        while answer.starts(with: "HTTP/1.1 1".utf8), !answer.starts(with: "HTTP/1.1 101".utf8) {
+            guard let place = answer.indices.first(where: { answer[$0...].starts(with: end) }) else { return true }
+            answer.removeSubrange(..<(place + end.count))
+        }
+        return false
+    }
+
     // MARK: A program
 
     private func run(_ command: [String]) {
-        var program = Program(name: "probe of \(name)", command: command)
-        program.environment = [:]
         do {
-            process = try QuietChild.start(program)
+            process = try QuietChild.start(
+                command,
+                environment: environment.merging(program.environment) { $1 },
+                directory: program.directory
+            )
         } catch {
             settle(error.text)
         }

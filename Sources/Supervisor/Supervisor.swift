@@ -87,7 +87,7 @@ package final class Supervisor {
             for (index, address) in program.listens.enumerated() {
                 let name = program.listens.count == 1 ? program.name : "\(program.name)-\(index + 1)"
                 do {
-                    try sockets.open(address, name: name, for: program.name)
+                    try sockets.open(address, name: name, for: program)
                 } catch {
                     throw StartError(description: Self.cannotListen(address, error))
                 }

@@ -7,11 +7,14 @@ package struct CTexts: ~Copyable {
     package let pointers: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
     private let count: Int
 
-    /// Copies texts.
+    /// Copies texts, with the bytes of each that `ByteText` has read.
     package init(_ texts: [String]) {
         count = texts.count
         unsafe pointers = .allocate(capacity: texts.count + 1)
-        for (index, text) in texts.enumerated() { unsafe (pointers + index).initialize(to: strdup(text)) }
+        for (index, text) in texts.enumerated() {
+            let bytes = ByteText.bytes(of: text).map { CChar(bitPattern: $0) } + [0]
+            unsafe (pointers + index).initialize(to: strdup(bytes))
+        }
         unsafe (pointers + count).initialize(to: nil)
     }
 

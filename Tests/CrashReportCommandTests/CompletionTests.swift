@@ -68,10 +68,30 @@ import Testing
         #expect(try completions("show", "--store", other, "") == ["last"])
     }
 
+    @Test(arguments: [
+        (["up"], ["upgrade"]), (["run", "--stop-t"], ["--stop-timeout"]), (["run", "--restart", "on"], ["on-failure"]),
+        (["status", "--w"], ["--watch"]), (["run", "--", "/bin/mktem"], ["/bin/mktemp"]),
+    ])
+    func `Commands and options of the supervisor are completed`(words: [String], wanted: [String]) throws {
+        let script = """
+            PATH="$(dirname "$0"):$PATH"
+            source "$1"
+            shift
+            COMP_WORDS=(holdfast "$@") COMP_CWORD=$# COMPREPLY=()
+            _holdfast
+            printf '%s\\n' "${COMPREPLY[@]}"
+            """
+        let file = BuiltProduct.file("Tools/holdfast/completions/holdfast.bash").path
+        let command = try BuiltProduct.path(of: "holdfast")
+        let result = try ProgramRun.run("/bin/bash", ["-c", script, command, file] + words)
+        #expect(result.errors == "" && result.output == wanted.joined(separator: "\n") + "\n")
+    }
+
     @Test func `Manual pages are those of the options`() throws {
         let command = try BuiltProduct.path(of: "crashreport")
+        let folder = String(command.dropLast("/crashreport".count))
         let script = BuiltProduct.file("Tools/man-pages").path
-        let result = try ProgramRun.run(script, ["--check", "--program", command], within: ProgramRun.patience)
+        let result = try ProgramRun.run(script, ["--check", "--products", folder], within: ProgramRun.patience)
         #expect(result.exitCode == 0, "\(result.errors)")
     }
 

@@ -38,6 +38,9 @@ import Testing
             ("bash-completion/completions/crashreport", "complete "),
             ("zsh/site-functions/_crashreport", "#compdef crashreport"),
             ("fish/vendor_completions.d/crashreport.fish", "complete -c 'crashreport'"),
+            ("bash-completion/completions/holdfast", "complete "),
+            ("zsh/site-functions/_holdfast", "#compdef holdfast"),
+            ("fish/vendor_completions.d/holdfast.fish", "complete -c holdfast"),
         ] {
             let text = try String(contentsOfFile: "\(prefix)/share/\(file)", encoding: .utf8)
             #expect(text.contains(words), "\(file)")

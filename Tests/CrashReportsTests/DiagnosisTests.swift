@@ -48,6 +48,15 @@ import Testing
         return report
     }
 
+    /// A trap of libdispatch, which these functions have called.
+    private static func checked(by functions: String...) -> CrashReport {
+        var report = report(4, 2)
+        let callers = ["_dispatch_assert_queue_fail"] + functions
+        report.thread.frames =
+            callers.enumerated().map { SampleReport.frame($0, $1, isUserCode: false) } + report.thread.frames
+        return report
+    }
+
     private static func swift(_ text: String) -> CrashReport { report(4, 2, message: "Fatal error: \(text)") }
     private static func abort(_ text: String?) -> CrashReport { report(6, -6, message: text) }
 
@@ -93,6 +102,12 @@ import Testing
         (report(4, 2, check: "precondition failure"), "condition that the code relies on"),
         (report(4, 2, message: "Assertion failed: n > 0"), "assertion did not hold: “n > 0”"),
         (swift("no route"), "gave up on purpose (fatalError): “no route”"),
+        (checked(by: "dispatch_assert_queue", "swift_task_isCurrentExecutorWithFlags"), "one actor or thread"),
+        (
+            checked(by: "_swift_task_checkIsolatedSwift", "static MainActor.assumeIsolated<A>()"),
+            "the main actor ran on another"
+        ),
+        (checked(by: "dispatch_sync"), "a dispatch object was used"),
         (report(4, 2, message: "Fatal error"), "gave up on purpose (fatalError), in"),
         (swift("Incorrect actor executor assumption; Expected same executor as MainActor."), "one actor or thread"),
         (report(4, 2), "an optimised build does not say which"),
@@ -285,5 +300,12 @@ import Testing
                 }
             }
         }
+    }
+
+    @Test func `An error that nobody caught has no place: main ends elsewhere than it was thrown`() {
+        let report = Self.swift("Error raised at top level: Demo.Oops(code: 3)")
+        let diagnosis = CrashReport.Diagnosis(of: report)
+        #expect(diagnosis.summary == "An error that nobody caught has ended the program: “Demo.Oops(code: 3)”.")
+        #expect(!diagnosis.next.contains { $0.contains("Router.swift") })
     }
 }

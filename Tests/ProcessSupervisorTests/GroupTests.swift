@@ -275,6 +275,7 @@ import Testing
                 def do_GET(self):
                     H.count += 1
                     print(self.path, H.count, flush=True)
+                    self.wfile.write(b'HTTP/1.1 103 Early Hints\\r\\nLink: </a>\\r\\n\\r\\n')
                     self.send_response(200 if H.count < 4 else 503)
                     self.end_headers()
                 def log_message(self, *a): pass
@@ -299,9 +300,9 @@ import Testing
 
     @Test func `How a probe goes is told by status, and probe fails while it does`() throws {
         let folder = try TemporaryFolder()
-        let sign = folder.path + "/sign"
         let options = [
-            "--name", "w", "--probe", "exec:test -e \(sign)", "--probe-interval", "1ms", "--probe-failures", "1000000",
+            "--name", "w", "--probe", "exec:test -e $SIGN -a -z \"$NOTIFY_SOCKET\"", "--directory", folder.path,
+            "--env", "SIGN=sign", "--probe-interval", "1ms", "--probe-failures", "1000000",
         ]
         let supervised = try Supervised(options, waiter)
         _ = try supervised.nextPid()

@@ -162,6 +162,25 @@ import Testing
         #expect(places.count == 2 && places[0] == "/dev/null", "\(places)")
     }
 
+    @Test func `Arguments and variables that are not UTF-8 reach the program as they are`() throws {
+        let script = """
+            A=$(printf 'a\\377\\364\\217\\270\\200') exec "$0" run --store "$1" --termination-log "" --env B="$(printf '\\303')" -- \\
+                sh -c 'printf "%s|%s|%s" "$1" "$A" "$B" | od -An -tx1' sh "$(printf '\\303\\244\\344')"
+            """
+        let store = try StoreReader()
+        let run = try ProgramRun.run("/bin/sh", ["-c", script, try BuiltProduct.path(of: "holdfast"), store.path])
+        #expect(run.output == " c3 a4 e4 7c 61 ff f4 8f b8 80 7c c3\n", "\(run.errors)")
+    }
+
+    @Test func `The file of a Unix socket has the mode that was asked for`() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/socket"
+        let options = ["--listen", "unix:\(path)", "--socket-mode", "0660"]
+        let supervised = try Supervised(options, ["sh", "-c", "stat -c %a '\(path)'"])
+        #expect(try supervised.line() == "660")
+        #expect(try supervised.process.wait() == .exited(0))
+    }
+
     @Test func `SIGHUP is ignored where it was before, as by nohup`() throws {
         let holdfast = try BuiltProduct.path(of: "holdfast")
         let store = try StoreReader()

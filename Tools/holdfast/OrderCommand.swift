@@ -32,7 +32,7 @@ enum OrderCommand {
         }
         let rest = try options.readAll(arguments)
         guard rest.count <= 1 else { throw UsageError(text: "one program at most: \(usage)") }
-        let environment = Environment.all
+        let environment = ByteText.environment()
         let store = (wish.store.map { FilePath($0) } ?? StoreLocation.path(environment: environment)).map(\.absolute)
         do {
             let client = try ControlClient(

@@ -25,7 +25,7 @@ enum ProbeCommand {
         }
         let rest = try options.readAll(arguments)
         guard rest.count <= 1 else { throw UsageError(text: "one program at most: \(usage)") }
-        let store = (wish.store.map { FilePath($0) } ?? StoreLocation.path(environment: Environment.all)).map(
+        let store = (wish.store.map { FilePath($0) } ?? StoreLocation.path(environment: ByteText.environment())).map(
             \.absolute
         )
         do {

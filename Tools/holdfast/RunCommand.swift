@@ -30,7 +30,7 @@ enum RunCommand {
             return 0
         }
         let command = try options.read(arguments)
-        let environment = Environment.all
+        let environment = ByteText.environment()
         if let file = wish.file {
             guard command.isEmpty else {
                 throw UsageError(text: "--file says what is run; nothing may stand behind it")
@@ -131,6 +131,13 @@ enum RunCommand {
                 throw UsageError(text: "--listen: \(error)")
             }
         }
+        options.add(
+            "--socket-mode",
+            "MODE",
+            "the mode of the file of a unix: socket, 0600",
+            as: Program.mode(_:),
+            "a mode such as 0660"
+        ) { wish.program.socketMode = $0 }
         addWaits(&options, wish)
         addEnds(&options, wish)
         options.add(

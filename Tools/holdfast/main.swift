@@ -11,24 +11,6 @@ enum ExitCode {
     static let unavailable: CInt = 69
 }
 
-/// The environment of the process.
-enum Environment {
-    static var all: [String: String] {
-        var all: [String: String] = [:]
-        var entry = unsafe environ
-        while let text = unsafe entry.pointee {
-            let parts = unsafe String(cString: text).split(
-                separator: "=",
-                maxSplits: 1,
-                omittingEmptySubsequences: false
-            )
-            if parts.count == 2 { all[String(parts[0])] = String(parts[1]) }
-            unsafe entry += 1
-        }
-        return all
-    }
-}
-
 extension FilePath {
     /// The path from the root on, whatever the working directory will be.
     var absolute: FilePath { isAbsolute ? self : fromRoot.lexicallyNormalized() }
@@ -87,4 +69,4 @@ func command(_ arguments: [String]) -> CInt {
 // Before anything else is opened: it would become a standard descriptor of the program.
 for number in 0...2 where fcntl(CInt(number), F_GETFD) < 0 { _ = unsafe open("/dev/null", O_RDWR) }
 
-exit(command(CommandLine.arguments))
+exit(command(ByteText.arguments()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Man pages of a command, from what swift-argument-parser says of its options."""
+"""Man pages of the commands, from what their --help says of their options."""
 
 import json
 import pathlib
@@ -150,9 +150,58 @@ def pages(program):
     return result
 
 
+def supervisor_page(program):
+    """The page of holdfast, whose --help is text: it reads its options by hand."""
+    def output(*arguments):
+        return subprocess.run([program, *arguments], check=True, capture_output=True, text=True).stdout
+
+    overview = output("--help")
+    commands = re.findall(r"^  (\w+) +(\S.*)$", overview, re.M)
+    version = output("--version").strip()
+    lines = [
+        f'.TH HOLDFAST 1 "" "Holdfast {escaped(version)}" "Holdfast"',
+        ".SH NAME",
+        "holdfast \\- run programs, keep their sockets, and say why they ended",
+        ".SH SYNOPSIS",
+    ]
+    texts = {name: output(name, "--help") for name, _ in commands}
+    for name, text in texts.items():
+        usage = re.match(r"Usage: holdfast (\w+) (.*)", text)[2]
+        lines += [".br"] if name != commands[0][0] else []
+        lines.append(f"\\fBholdfast {name}\\fR {escaped(usage)}")
+    lines.append(".SH COMMANDS")
+    for name, meaning in commands:
+        lines += [".TP", f"\\fB{name}\\fR", escaped(meaning)]
+    seen = set()
+    for name, text in texts.items():
+        options = re.findall(r"^  (--[\w-]+)((?: [A-Z=]+)?) {2,}(\S.*(?:\n {8,}\S.*)*)$", text, re.M)
+        new = [option for option in options if option[0] not in seen or name == "status" and option[0] in ("--store", "--control")]
+        if not new:
+            continue
+        lines.append(f".SH OPTIONS OF {'RUN' if name == 'run' else 'STATUS AND OTHERS'}")
+        for option, value, meaning in new:
+            seen.add(option)
+            head = f"\\fB{escaped(option)}\\fR" + (f" \\fI{escaped(value.strip())}\\fR" if value else "")
+            lines += [".TP", head, escaped(re.sub(r"\n +", " ", meaning))]
+    lines += [
+        ".SH EXIT STATUS",
+        "That of the program, or 128 and the signal that ended it.",
+        "64: wrong usage.",
+        "69: the supervisor cannot begin, or cannot be reached.",
+        "125: it has given up.",
+        "126: the program cannot be run.",
+        "127: it was not found.",
+        "1: an order was refused.",
+        ".SH SEE ALSO",
+        "\\fBcrashreport\\fR(1)",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def main():
-    program, folder, check = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:] == ["--check"]
-    wanted = pages(program)
+    program, supervisor, folder = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+    check = sys.argv[4:] == ["--check"]
+    wanted = pages(program) | {"holdfast.1": supervisor_page(supervisor)}
     present = {path.name: path.read_text() for path in folder.glob("*.1")}
     if check:
         for name in sorted(wanted.keys() | present.keys()):

@@ -78,14 +78,37 @@ struct RedactionScanner {
         let end = Array("-----end ".utf8)
         let kind = Array("private key-----".utf8)
         replace { bytes, place in
-            guard Self.hasPrefix(begin, bytes, at: place) else { return nil }
+            let isEnd = Self.hasPrefix(end, bytes, at: place)
+            guard isEnd || Self.hasPrefix(begin, bytes, at: place) else { return nil }
             let line = place..<min(place + 100, bytes.count)
             guard let name = line.first(where: { Self.hasPrefix(kind, bytes, at: $0) }) else { return nil }
+            // The last bytes of a long output may begin within a key.
+            if isEnd { return Self.startOfKeyLines(bytes, before: place)..<place }
             let start = name + kind.count
             // A text that was cut off has no end of it.
             let stop = (start..<bytes.count).first { Self.hasPrefix(end, bytes, at: $0) } ?? bytes.count
             return start..<stop
         }
+    }
+
+    /// Where the lines of base64 before a place begin: 64 letters each, or 76 (RFC 7468, RFC 2045).
+    private static func startOfKeyLines(_ bytes: ScannedText, before place: Int) -> Int {
+        var start = place
+        var lineEnd = place
+        while lineEnd > 0, bytes[lineEnd - 1] == 10 {
+            lineEnd -= 1
+            if lineEnd > 0, bytes[lineEnd - 1] == 13 { lineEnd -= 1 }
+            var lineStart = lineEnd
+            while lineStart > 0, lineEnd - lineStart <= 76, isBase64(bytes[lineStart - 1]) { lineStart -= 1 }
+            guard lineStart < lineEnd, lineStart == 0 || bytes[lineStart - 1] == 10 else { break }
+            start = lineStart
+            lineEnd = lineStart
+        }
+        return start
+    }
+
+    private static func isBase64(_ byte: UInt8) -> Bool {
+        isNameByte(byte) && byte < 0x80 || [UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "=")].contains(byte)
     }
 
     /// The prefixes of tokens that services give out, and how long one is at least.

@@ -56,7 +56,12 @@ extension FaultPlace {
             ["Open \(line): the condition says what the caller has to see to. Then look at the caller, the next frame."]
         case .fatalError:
             ["Read the text: whoever wrote the code left it for this case. Then open \(line)."]
-        case .wrongExecutor:
+        case .uncaughtError:
+            [
+                "Read the error. Which line threw it is not known: look for who throws one of that kind.",
+                "At the start of a program it is usually something that it needs: a file, a port, a setting.",
+            ]
+        case .wrongExecutor, .wrongQueue:
             [
                 "Open \(line): who calls it, and from which thread? A callback that comes on another thread is the usual cause."
             ]

@@ -23,7 +23,10 @@ extension FaultPlace {
         case .precondition(let text): "A condition that the code relies on did not hold\(said(text)), \(inFunction)."
         case .assertion(let text): "An assertion did not hold\(said(text)), \(inFunction)."
         case .fatalError(let text): "The code gave up on purpose (fatalError)\(said(text)), \(inFunction)."
-        case .wrongExecutor: "Code that belongs to one actor or thread ran on another, \(inFunction)."
+        case .uncaughtError(let error): "An error that nobody caught has ended the program: \(error.quotedBriefly)."
+        case .wrongQueue where isOfMainActor:
+            "Code that belongs to the main actor ran on another thread than the main one, \(inFunction)."
+        case .wrongExecutor, .wrongQueue: "Code that belongs to one actor or thread ran on another, \(inFunction)."
         case .continuationMisuse: "A continuation was resumed twice, or in a way that is not allowed, \(inFunction)."
         case .check(let text): "A check of Swift failed\(said(text)), \(inFunction)."
         case .trap where !isSwift:
@@ -88,6 +91,10 @@ extension FaultPlace {
     private var codeName: String { report.fault?.code.name ?? "" }
 
     private var calloutName: String { report.loop?.callout.map { " of the \($0.words)" } ?? "" }
+
+    private var isOfMainActor: Bool {
+        report.thread.frames.prefix(10).contains { $0.function?.holds("MainActor.") ?? false }
+    }
 
     /// What the code said, if anything.
     private func said(_ text: String) -> String {

@@ -79,13 +79,22 @@ extension FaultClass {
         }
         if let failure, !failure.isEmpty { return FaultClass(check: failure) }
         if fault.signal.number == Int(SIGTRAP) { return .breakpoint }
-        if frames.first?.function?.hasPrefix("_dispatch_") == true { return .dispatchMisuse }
+        if frames.first?.function?.hasPrefix("_dispatch_") == true {
+            return isIsolationCheck(frames) ? .wrongQueue : .dispatchMisuse
+        }
         // `ud2` is what both compilers trap with; the bytes tell it from code that is not code.
         guard let code = fault.instructions, let place = frames.first?.address.rawValue, place >= code.address.rawValue
         else { return .trap }
         let before = Int(clamping: place - code.address.rawValue)
         let bytes = before < 64 ? code.bytes.dropFirst(2 * before) : ""
         return bytes.isEmpty || bytes.hasPrefix("0f0b") ? .trap : .illegalInstruction
+    }
+
+    /// Whether libdispatch was asked for Swift: the runtime leaves the main actor's check to it (swift/stdlib/public/Concurrency/Actor.cpp).
+    private static func isIsolationCheck(_ frames: [CrashReport.Frame]) -> Bool {
+        frames.prefix(10).compactMap(\.function).contains {
+            $0.hasPrefix("swift_task_isCurrentExecutor") || $0.holds("swift_task_checkIsolated")
+        }
     }
 
     /// Whether the stack pointer lies where no stack is: mmap(2) gives nothing out that low.

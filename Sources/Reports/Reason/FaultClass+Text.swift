@@ -118,6 +118,10 @@ extension FaultClass {
             self = .tryBang(error: Self.errorType(error.drop { $0 != ":" }.dropFirst(2)))
             return
         }
+        if error.hasPrefix(Self.uncaught) {
+            self = .uncaughtError(String(error.dropFirst(Self.uncaught.count)))
+            return
+        }
         // A program's own text may have any words: only the standard library's begin like this.
         if let known = Self.swiftWords.first(where: { Self.isOwnText($0.0, in: error) }) {
             self = known.1

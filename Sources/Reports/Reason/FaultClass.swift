@@ -11,7 +11,11 @@ enum FaultClass: Hashable, Sendable {
     case precondition(String)
     case assertion(String)
     case fatalError(String)
+    /// An error that the program's main function threw, or that nobody caught in main.swift.
+    case uncaughtError(String)
     case wrongExecutor, continuationMisuse
+    /// The same as `wrongExecutor`, where libdispatch has looked.
+    case wrongQueue
     /// A check of the compiler or of the runtime that has no class of its own.
     case check(String)
     /// A trap of which nothing was said.
@@ -40,6 +44,9 @@ enum FaultClass: Hashable, Sendable {
     /// What a supervisor saw of the end of a process: cause and subject.
     case death(String)
 
+    /// What the runtime says before such an error (swift/stdlib/public/core/ErrorType.swift).
+    static let uncaught = "Error raised at top level: "
+
     /// How the class counts for a fingerprint: no number, no address, and nothing that an optimised build does not know.
     ///
     /// Never changes, or the version of fingerprints does.
@@ -62,6 +69,7 @@ enum FaultClass: Hashable, Sendable {
         case .precondition: "precondition"
         case .assertion: "assertion"
         case .fatalError(let text): "fatal error \(StableText.of(text))"
+        case .uncaughtError(let error): "fatal error \(StableText.of(Self.uncaught + error))"
         case .wrongExecutor: "executor"
         case .continuationMisuse: "continuation"
         case .check(let text): "check \(StableText.of(text))"
@@ -75,7 +83,7 @@ enum FaultClass: Hashable, Sendable {
         case .cxxException(let type): "exception \(type)"
         case .cxxTerminate: "terminate"
         case .pureVirtual: "pure virtual"
-        case .dispatchMisuse: "dispatch"
+        case .dispatchMisuse, .wrongQueue: "dispatch"
         case .outOfMemory: "out of memory"
         case .abort(let text): "abort \(StableText.of(text))"
         case .nullPointer: "null"

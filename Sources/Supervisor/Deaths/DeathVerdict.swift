@@ -111,6 +111,17 @@ struct DeathFacts: Sendable {
     /// Whether the last that it said is that it got no memory.
     var saidNoMemory = false
 
+    /// Whether it used so much processor time that a limit may have ended it.
+    ///
+    /// For limits the kernel counts ticks, which on a busy machine are more than what /proc and waitid(2) tell
+    /// (linux/kernel/sched/cputime.c, cputime_adjust).
+    ///
+    /// - Parameters:
+    ///   - seconds: How much.
+    ///   - share: How much of it is enough.
+    /// - Returns: Whether it did.
+    func hasUsed(seconds: UInt64, share: Double) -> Bool { processorSeconds >= Double(seconds) * share - 0.1 }
+
     /// Whether a program says in its last lines that it got no memory: in the words of the C library, C++, Python, Java and Go.
     static func saysNoMemory(_ output: ArraySlice<UInt8>) -> Bool {
         let text = String(decoding: output.suffix(4096), as: UTF8.self)
@@ -412,10 +423,12 @@ extension DeathVerdict {
         switch signal {
         case SIGXCPU:
             // The kernel raises the limit by a second with each signal (linux/kernel/time/posix-cpu-timers.c, check_process_timers).
-            guard let limit = limits.processorSeconds, facts.processorSeconds >= Double(limit) - 1.1 else { return nil }
+            guard let limit = limits.processorSeconds, facts.hasUsed(seconds: limit &- 1, share: 0.75) else {
+                return nil
+            }
             return processor(facts.processorSeconds >= Double(limit) - 0.1 ? limit : limit - 1, "SIGXCPU")
         case SIGKILL:
-            guard let limit = limits.mostProcessorSeconds, facts.processorSeconds >= Double(limit) - 0.1,
+            guard let limit = limits.mostProcessorSeconds, facts.hasUsed(seconds: limit, share: 0.9),
                 !facts.wasKilledByUs
             else { return nil }
             return processor(limit, "SIGKILL")

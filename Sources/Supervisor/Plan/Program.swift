@@ -28,6 +28,8 @@ package struct Program: Sendable {
     package var directory: String?
     /// What it listens at: held by the supervisor, so that it outlives the program.
     package var listens: [ListenAddress] = []
+    /// The mode of the files of its Unix sockets.
+    package var socketMode: UInt32 = 0o600
     /// When it is started again.
     package var restarts = Restarts.never
     /// How long a restart waits.
@@ -63,6 +65,12 @@ package struct Program: Sendable {
     package init(name: String, command: [String]) {
         self.name = name
         self.command = command
+    }
+
+    /// Reads a mode: three or four octal digits, such as `0660`.
+    package static func mode(_ text: String) -> UInt32? {
+        guard (3...4).contains(text.utf8.count), let mode = UInt32(text, radix: 8), mode <= 0o777 else { return nil }
+        return mode
     }
 
     /// Whether an end is a success.

@@ -232,6 +232,14 @@ enum UnitKeys {
             }
         ),
         (
+            "SocketMode", "a mode such as 0660",
+            { program, value in
+                guard let mode = Program.mode(String(value)) else { return false }
+                program.socketMode = mode
+                return true
+            }
+        ),
+        (
             "GiveUpAfter", "a number from 1",
             { program, value in
                 program.givesUpAfter = Int(value)

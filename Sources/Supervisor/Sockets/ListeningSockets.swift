@@ -41,16 +41,18 @@ final class ListeningSockets {
     /// - Parameters:
     ///   - address: The address.
     ///   - name: Its name for the program.
-    ///   - owner: The program that gets it.
+    ///   - program: The program that gets it.
     /// - Throws: The error of a call, such as `EADDRINUSE`.
-    func open(_ address: ListenAddress, name: String, for owner: String) throws(Errno) {
+    func open(_ address: ListenAddress, name: String, for program: Program) throws(Errno) {
         if let index = inherited.firstIndex(where: { Self.listens($0.descriptor, at: address) }) {
             let given = inherited.remove(at: index)
-            sockets.append(Socket(name: given.name, descriptor: given.descriptor, address: address, owner: owner))
+            sockets.append(
+                Socket(name: given.name, descriptor: given.descriptor, address: address, owner: program.name)
+            )
             return
         }
-        let descriptor = try Self.listen(at: address)
-        sockets.append(Socket(name: name, descriptor: descriptor, address: address, owner: owner))
+        let descriptor = try Self.listen(at: address, mode: program.socketMode)
+        sockets.append(Socket(name: name, descriptor: descriptor, address: address, owner: program.name))
     }
 
     /// Takes those that we were given under a name that begins so, with the rest of their names.
@@ -69,7 +71,7 @@ final class ListeningSockets {
         inherited = []
     }
 
-    private static func listen(at address: ListenAddress) throws(Errno) -> CInt {
+    private static func listen(at address: ListenAddress, mode: UInt32) throws(Errno) -> CInt {
         switch address {
         case .tcp(let host, let port):
             guard let place = SocketAddress(host: host, port: port) else { throw .invalidArgument }
@@ -94,6 +96,8 @@ final class ListeningSockets {
                 guard UnixSocketListener.removeDeadFile(name) else { throw .addressInUse }
                 try name.bind(socket.rawValue)
             }
+            // Whatever the umask is. Nobody is served before listen(2).
+            if mode != 0o600 { try SystemCall.checked { unsafe chmod(path, mode) } }
             try SystemCall.checked { Glibc.listen(socket.rawValue, backlog) }
             return socket.release()
         }

@@ -26,6 +26,8 @@ import Testing
             "-----BEGIN EC PRIVATE KEY-----<redacted>-----END EC PRIVATE KEY-----\nx"
         ),
         ("-----BEGIN PRIVATE KEY-----\nMHcut off", "-----BEGIN PRIVATE KEY-----<redacted>"),
+        ("cut off+/\nMHcQ\r\nAA==\n-----END PRIVATE KEY-----\nx", "cut off+/\n<redacted>-----END PRIVATE KEY-----\nx"),
+        ("WJ8+a/\nMHcQ==\n-----END RSA PRIVATE KEY-----", "<redacted>-----END RSA PRIVATE KEY-----"),
     ])
     func `Credentials are taken out`(text: String, redacted: String) {
         #expect(TextRedaction().redact(text) == redacted)
