@@ -75,6 +75,8 @@ public final class Connection: @unchecked Sendable {
     private let isSocket: Bool
     private let keeping: Keeping?
     private var source: HostRunLoop.PortSource?
+    /// What its callouts are of.
+    var item: HostRunLoop.Item? { source }
     private var input: LineBuffer
     private var output: SendBuffer
     /// Whether the input may hold something that was not offered yet.
@@ -462,6 +464,7 @@ public final class Connection: @unchecked Sendable {
             self?.turn = nil
             self?.serve([])
         }
+        if let source { turn.takePolicies(of: source) }
         self.turn = turn
         loop.add(turn, to: .common)
     }

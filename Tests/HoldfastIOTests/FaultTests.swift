@@ -26,6 +26,20 @@ import Testing
         #expect(try client.ask("c") == "c")
     }
 
+    @Test func `A connection can have a policy of its own`() throws {
+        let server = try ProbeServer("strict")
+        let other = try server.connect()
+        #expect(try other.ask("a") == "a")
+        try server.connect().send("fault nil-unwrap\n")
+        #expect(try server.process.output.next()?.hasPrefix("listening ") == true)
+        #expect(try other.ask("b") == "b")
+        #expect(try server.stop() == .exited(0))
+        // The process may have ended before it came to the report of the one before.
+        _ = try server.store.list()
+        let decisions = try server.store.reports().map(\.verdict.decision)
+        #expect(decisions == [.restart], "\(decisions)")
+    }
+
     @Test(arguments: ["lines", "keep", "tasks"])
     func `Connections and their state outlive a restart, but not the one that was served`(mode: String) throws {
         let server = try ProbeServer(mode)

@@ -60,6 +60,7 @@ var child: ChildProcess?
     }
     switch mode {
     case "keep": connection.onAbandon = .keep
+    case "strict": connection.recoveryPolicy = .never
     case "end":
         connection.onEnd { connection in
             connection.send("end\n")
