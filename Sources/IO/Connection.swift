@@ -86,8 +86,9 @@ public final class Connection: @unchecked Sendable {
     /// Whether as much as the high-water mark waited, and not yet as little as the low one.
     private var isFull = false
     private var isServing = false
-    private var closesWhenSent: Bool
-    private var endsWhenSent = false
+    private var marks: ConnectionState.Marks
+    private var closesWhenSent: Bool { marks.contains(.closesWhenSent) }
+    private var endsWhenSent: Bool { marks.contains(.endsWhenSent) }
     /// Whether bytes came or went since the state was kept.
     private var hasMoved = false
     /// Whether the state that was kept last is not empty.
@@ -158,7 +159,7 @@ public final class Connection: @unchecked Sendable {
         input.limit = limits.line
         output = SendBuffer(state.output)
         self.state = state.program
-        closesWhenSent = state.closesWhenSent
+        marks = state.marks
         hasInput = !state.input.isEmpty
         hasState = !state.isEmpty
         isFull = state.output.count >= limits.highWater
@@ -300,7 +301,7 @@ public final class Connection: @unchecked Sendable {
     /// Closes the connection when everything was written; nothing is read any more.
     public func closeWhenSent() {
         requireLoop()
-        closesWhenSent = true
+        marks.insert(.closesWhenSent)
         hasMoved = true
         if !isServing { settle() }
     }
@@ -308,7 +309,8 @@ public final class Connection: @unchecked Sendable {
     /// Says to the peer, when everything was written, that no more will come, and goes on reading.
     public func endSending() {
         requireLoop()
-        endsWhenSent = true
+        marks.insert(.endsWhenSent)
+        hasMoved = true
         if !isServing { settle() }
     }
 
@@ -412,7 +414,11 @@ public final class Connection: @unchecked Sendable {
                 hasMoved = true
                 lineHandler(self, line)
             case .tooLong:
-                guard let longLineHandler else { return close(.lineTooLong) }
+                guard let longLineHandler else {
+                    // The lines before it have their answers.
+                    write()
+                    return close(.lineTooLong)
+                }
                 longLineHandler(self)
             case nil: hasInput = false
             }
@@ -443,7 +449,8 @@ public final class Connection: @unchecked Sendable {
     private func settle() {
         guard let source else { return }
         if unsentCount == 0 {
-            let isOver = atEnd && endHandler == nil && isConsumed
+            // Who is told of the end may have something to say then, until it has said that it has not.
+            let isOver = atEnd && (endHandler == nil || isEndTold && endsWhenSent) && isConsumed
             if closesWhenSent || isOver { return close(.closed) }
             if endsWhenSent { _ = shutdown(descriptor, CInt(SHUT_WR)) }
         }
@@ -479,12 +486,12 @@ public final class Connection: @unchecked Sendable {
         hasMoved = false
         guard let keeping else { return }
         // The common case: nothing there before, and nothing now.
-        guard hasState || !input.isEmpty || unsentCount > 0 || !state.isEmpty || closesWhenSent else { return }
+        guard hasState || !input.isEmpty || unsentCount > 0 || !state.isEmpty || !marks.isEmpty else { return }
         let all = ConnectionState(
             input: input,
             output: output.rest,
             program: state,
-            closesWhenSent: closesWhenSent
+            marks: marks
         )
         hasState = !all.isEmpty
         MainActor.assumeIsolated { keeping.keeper.set(all, of: keeping.number) }
@@ -531,14 +538,17 @@ public final class Connection: @unchecked Sendable {
         if isAwaited { fatalError("two tasks wait for lines of the connection \"\(label)\"") }
         isAwaited = true
         defer { isAwaited = false }
+        if marks.remove(.isServed) != nil { hasMoved = true }
         while true {
             if let event = input.next() {
                 hasMoved = true
                 guard case .line(let line) = event else {
+                    write()
                     close(.lineTooLong)
                     throw Ending.lineTooLong
                 }
                 // Before it is served: the next process must not begin with the line that has ended this one.
+                marks.insert(.isServed)
                 keepState()
                 return line
             }

@@ -10,8 +10,22 @@ struct ConnectionState: Equatable, Sendable {
     var output: [UInt8] = []
     /// The program's own.
     var program: [UInt8] = []
-    /// Whether the connection is closed when the output is written.
-    var closesWhenSent = false
+    /// What is to come, or to be known, when the output is written.
+    var marks: Marks = []
+
+    /// Marks of a connection, as bits of its flags.
+    struct Marks: OptionSet, Sendable {
+        let rawValue: UInt8
+
+        /// It is closed when the output is written.
+        static let closesWhenSent = Marks(rawValue: 2)
+        /// The peer is told then that no more will come.
+        static let endsWhenSent = Marks(rawValue: 4)
+        /// A task has taken a line, and has not asked for the next one: its answer is lost with the process.
+        static let isServed = Marks(rawValue: 8)
+        /// All of them.
+        fileprivate static let all: Marks = [.closesWhenSent, .endsWhenSent, .isServed]
+    }
 
     private static let version: UInt8 = 1
     private static let headerSize = 10
@@ -19,17 +33,18 @@ struct ConnectionState: Equatable, Sendable {
     /// The state of a connection that waits for its next request.
     init() {}
 
-    init(input: LineBuffer, output: some Collection<UInt8>, program: [UInt8], closesWhenSent: Bool) {
+    init(input: LineBuffer, output: some Collection<UInt8>, program: [UInt8], marks: Marks = []) {
         self.input = input
         self.output = Array(output)
         self.program = program
-        self.closesWhenSent = closesWhenSent
+        self.marks = marks
     }
 
     /// Reads it; nil if it is not understood, as when another version of the program wrote it.
     init?(bytes: [UInt8]) {
         guard !bytes.isEmpty else { return }
-        guard bytes.count >= Self.headerSize, bytes[0] == Self.version, bytes[1] <= 3 else { return nil }
+        guard bytes.count >= Self.headerSize, bytes[0] == Self.version, bytes[1] <= Marks.all.rawValue | 1
+        else { return nil }
         let outputCount = Self.count(bytes[2..<6])
         let programCount = Self.count(bytes[6..<10])
         var rest = bytes[Self.headerSize...]
@@ -38,14 +53,14 @@ struct ConnectionState: Equatable, Sendable {
         rest = rest.dropFirst(outputCount)
         program = Array(rest.prefix(programCount))
         input = LineBuffer(rest: rest.dropFirst(programCount), isSkipping: bytes[1] & 1 == 1)
-        closesWhenSent = bytes[1] & 2 == 2
+        marks = Marks(rawValue: bytes[1]).intersection(.all)
     }
 
-    var isEmpty: Bool { input.isEmpty && output.isEmpty && program.isEmpty && !closesWhenSent }
+    var isEmpty: Bool { input.isEmpty && output.isEmpty && program.isEmpty && marks.isEmpty }
 
     var bytes: [UInt8] {
         guard !isEmpty else { return [] }
-        let flags: UInt8 = (input.isSkipping ? 1 : 0) | (closesWhenSent ? 2 : 0)
+        let flags = (input.isSkipping ? 1 : 0) | marks.rawValue
         return [Self.version, flags] + Self.bytes(output.count) + Self.bytes(program.count) + output + program
             + input.rest
     }

@@ -143,6 +143,7 @@ final class Keeper {
             guard let number = number(in: label) else { continue }
             if number != mark.leftover, !faulted.contains(label),
                 let state = ConnectionState(bytes: host.keptState(named: label) ?? []),
+                !state.marks.contains(.isServed),
                 let descriptor = host.keptDescriptor(named: label)?.rawValue
             {
                 connections.append(Kept(number: number, descriptor: descriptor, state: state))
@@ -188,7 +189,7 @@ final class Keeper {
             servedBefore = 0
         }
         return late.compactMap {
-            if $0.before != servedBefore { return $0.kept }
+            if $0.before != servedBefore, !$0.kept.state.marks.contains(.isServed) { return $0.kept }
             giveUp($0.kept.number)
             _ = Glibc.close($0.kept.descriptor)
             return nil

@@ -59,17 +59,17 @@ struct LineBuffer: Equatable, Sendable {
                     drop(to: bytes.count)
                     return nil
                 }
-                guard bytes.count - start > limit else { return nil }
+                guard Self.withoutReturn(bytes[start...]).count > limit else { return nil }
                 isSkipping = true
                 drop(to: bytes.count)
                 return .tooLong
             }
-            let line = bytes[start..<end]
+            let line = Self.withoutReturn(bytes[start..<end])
             let wasSkipping = isSkipping
             isSkipping = false
             drop(to: end + 1)
             if wasSkipping { continue }
-            return line.count > limit ? .tooLong : .line(Self.text(line))
+            return line.count > limit ? .tooLong : .line(String(decoding: line, as: UTF8.self))
         }
     }
 
@@ -82,7 +82,7 @@ struct LineBuffer: Equatable, Sendable {
         searched = 0
     }
 
-    private static func text(_ line: ArraySlice<UInt8>) -> String {
-        String(decoding: line.last == UInt8(ascii: "\r") ? line.dropLast() : line, as: UTF8.self)
+    private static func withoutReturn(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        line.last == UInt8(ascii: "\r") ? line.dropLast() : line
     }
 }

@@ -45,6 +45,40 @@ struct ProbeServer {
         #expect(try server.stop() == .exited(0), "\(server.process.errors)")
     }
 
+    @Test func `A line ends with LF, or CR and LF, which do not count`() throws {
+        let server = try ProbeServer("lines")
+        let client = try server.connect()
+        let longest = String(repeating: "x", count: 8192)
+        for end in ["\n", "\r\n"] {
+            try client.send(longest + end)
+            #expect(try client.line() == longest)
+        }
+        // In pieces: the end may come later.
+        try client.send(longest + "\r")
+        try server.connect().send("a\n")
+        try client.send("\n")
+        #expect(try client.line() == longest)
+    }
+
+    @Test(arguments: ["lines", "tasks"]) func `Lines before one that is too long have their answers`(
+        mode: String
+    ) throws {
+        let server = try ProbeServer(mode)
+        let client = try server.connect()
+        try client.send("a\nb\n" + String(repeating: "x", count: 10_000))
+        #expect(try client.line() == "a")
+        #expect(try client.line() == "b")
+    }
+
+    @Test func `A connection whose both ends have sent everything is closed`() throws {
+        let server = try ProbeServer("end")
+        let client = try server.connect()
+        try client.send("over\n")
+        #expect(try client.line() == nil)
+        client.finishSending()
+        #expect(try server.process.output.next() == "closed probe 1: closed")
+    }
+
     @Test func `A task that is cancelled waits no more, and another one goes on where it was`() throws {
         let server = try ProbeServer("tasks")
         let first = try server.connect()

@@ -52,7 +52,9 @@ import Testing
         #expect(try server.process.output.next()?.hasPrefix("listening ") == true)
         try client.send("t\n")
         #expect(try client.line() == "seven true")
-        if mode == "lines" { #expect(try culprit.line() == nil) }
+        // The answer to the line before is there already: a task sends outside of the callout that has read it.
+        if mode == "tasks" { #expect(try culprit.line() == "a") }
+        if mode != "keep" { #expect(try culprit.line() == nil) }
         #expect(try server.connect().ask("new") == "new")
         #expect(try server.stop() == .exited(0))
     }
@@ -76,6 +78,18 @@ import Testing
         // Its pipes ended with the process that had them, so cat ends.
         #expect(lines.contains("found again: \(pid)") && lines.last == "ended: exited(0)", "\(lines)")
         #expect(try server.process.wait() == .exited(0), "\(server.process.errors)")
+    }
+
+    @Test func `The end that was announced comes from the next process`() throws {
+        let server = try ProbeServer("lines")
+        let slow = try server.connect(receiveBuffer: 4096)
+        try slow.send("big 7000000\nover\n")
+        let other = try server.connect()
+        #expect(try other.ask("a") == "a")
+        try other.send("restart\n")
+        #expect(try server.process.output.next()?.hasPrefix("listening ") == true)
+        #expect(try slow.line()?.utf8.count == 7_000_000)
+        #expect(try slow.line() == nil)
     }
 
     @Test func `What a peer has not taken is sent by the next process`() throws {

@@ -45,6 +45,7 @@ var child: ChildProcess?
     case "set": connection.state = Array(words[1].utf8)
     case "get": connection.send("\(String(decoding: connection.state, as: UTF8.self)) \(connection.isTakenOver)\n")
     case "big": connection.send(String(repeating: "x", count: Int(words[1]) ?? 0) + "\n")
+    case "over": connection.endSending()
     case "bye":
         connection.send("bye\n")
         connection.closeWhenSent()
