@@ -61,4 +61,27 @@ import Testing
         let names = try FileManager.default.contentsOfDirectory(atPath: spool.string).sorted()
         #expect(names == ["1-1.death.damaged", "2-2.death.damaged"])
     }
+
+    @Test func `Each death is counted once, however many finish the store at the same time`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.store.create()
+        let folder = temporary.store.spoolPath.string
+        try FileManager.default.createDirectory(
+            atPath: folder,
+            withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700]
+        )
+        let count = 150
+        for number in 1...count {
+            let ended = 1_795_243_001_000_000_000 + number
+            let record = try Self.record(["pid": 100 + number, "ended": ended])
+            try Data(record).write(to: URL(filePath: "\(folder)/\(100 + number)-\(number).death"))
+        }
+        let store = temporary.store
+        DispatchQueue.concurrentPerform(iterations: 4) { _ in _ = SpoolFinisher(store: store).finish() }
+        let summaries = try store.summaries().summaries
+        // Most are only counted in the last report of their group.
+        #expect(summaries.count < count)
+        #expect(summaries.reduce(0) { $0 + $1.occurrences.count } == count)
+    }
 }

@@ -74,7 +74,7 @@ import Testing
         end.reason = try #require(end.death?.reason)
         let faults = RichStore.reports()
         let page = Pages.html(faults + [end])
-        #expect(page.contains("<div class=\"figure plain\"><b>1</b><span>stopped on purpose</span></div>"))
+        #expect(page.contains("<div class=\"figure plain\"><b>1</b><span>ended on purpose</span></div>"))
         let total = faults.reduce(0) { $0 + $1.occurrences.count }
         #expect(page.contains("<b>\(total)</b><span>faults</span>"))
         let summaries = (faults + [end]).map { ReportSummary($0, in: ReportStore(path: "/")) }

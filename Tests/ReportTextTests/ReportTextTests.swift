@@ -104,14 +104,19 @@ import Testing
         #expect(output.contains("bytes <0f> 0b"))
     }
 
-    @Test func `A source file of another machine is said to be one`() {
+    @Test func `A source file of another machine, or of another time, is said to be one`() {
         var frame = SampleReport.frame(0, "main", line: 1)
         frame.file = #filePath
-        var text = ReportText(SampleReport.minimal(frames: [frame]))
-        text.excerpt = { SourceExcerpt(path: $0, line: $1, context: 0) }
-        text.machine = "host"
-        #expect(text.text().contains("ReportTextTests.swift\n> 1 | import "))
-        text.machine = "another"
-        #expect(text.text().contains("ReportTextTests.swift (as it is on this machine)\n"))
+        var report = SampleReport.minimal(frames: [frame])
+        func text(on machine: String) -> String {
+            var text = ReportText(report)
+            text.excerpt = { SourceExcerpt(path: $0, line: $1, context: 0) }
+            text.machine = machine
+            return text.text()
+        }
+        #expect(text(on: "host").contains("ReportTextTests.swift (changed since)\n> 1 | import "))
+        report.timestamp = Timestamp(seconds: 4_000_000_000)
+        #expect(text(on: "host").contains("ReportTextTests.swift\n> 1 | import "))
+        #expect(text(on: "another").contains("ReportTextTests.swift (as it is on this machine)\n"))
     }
 }

@@ -71,6 +71,8 @@ package struct SpoolFinisher: Sendable {
                 // Root reads the store of any user; the records in it are finished by that user's processes.
                 if geteuid() != 0 {
                     outcome.problems.append(refusal(status))
+                } else if let waiting = Self.waiting(in: store, folder) {
+                    outcome.problems.append(waiting)
                 }
                 return outcome
             }
@@ -89,6 +91,19 @@ package struct SpoolFinisher: Sendable {
             }
         }
         return outcome
+    }
+
+    /// Says that records of dead processes have no report yet; nil if there are none.
+    private static func waiting(in store: ReportStore, _ folder: borrowing FileDirectory) -> String? {
+        let running = (try? AskedProcess.heldSpools(of: store)) ?? []
+        let names = ((try? folder.names()) ?? []).filter { $0.hasSuffix(".death") || $0.hasSuffix(".spool") }
+        let count = names.filter { !running.contains($0) }.count
+        guard count > 0, let owner = (try? FileStatus(of: folder.descriptor))?.owner else { return nil }
+        return """
+            \(store.spoolPath): \(count == 1 ? "a process that has ended is" : "\(count) processes that have ended are") not among the \
+            reports yet: those are made by user \(owner): sudo -u '#\(owner)' crashreport list --store \(store.path), or of a copy: \
+            cp -r --no-preserve=ownership \(store.path) COPY
+            """
     }
 
     /// Says whose spool it is, and what to do: its mode may let this user read it, but the records are not this user's to remove.
@@ -173,8 +188,11 @@ package struct SpoolFinisher: Sendable {
         let faults = Dictionary(grouping: reports.filter { $0.kind == .fault }, by: \.pid)
         // One whose spool somebody else finishes at this moment may belong to the fault in it.
         for (name, record) in deaths.left where !spools.contains(where: record.mayBeOfProcess(ofSpool:)) {
-            // Gone where somebody else has made the report since.
-            guard (try? folder.open(name)) != nil else { continue }
+            // Locked until it is removed: somebody else may be making its report, or have made it since.
+            guard let file = try? folder.open(name), flock(file.rawValue, LOCK_EX | LOCK_NB) == 0,
+                Self.isThere(file)
+            else { continue }
+            defer { withExtendedLifetime(file) {} }
             do {
                 try store.create()
                 if try add(record, toOneOf: faults[record.pid] ?? [], deaths) {
@@ -188,6 +206,12 @@ package struct SpoolFinisher: Sendable {
                 outcome.problems.append("\(store.spoolPath.appending(name)): \(error)")
             }
         }
+    }
+
+    /// Whether a file that is open still has a name.
+    private static func isThere(_ file: borrowing OwnedDescriptor) -> Bool {
+        var status = stat()
+        return unsafe fstat(file.rawValue, &status) == 0 && status.st_nlink > 0
     }
 
     /// Adds a death to the report of the fault that ended the process, if somebody has made that before the supervisor wrote of the end.
@@ -220,7 +244,9 @@ package struct SpoolFinisher: Sendable {
     private func noteEnd(_ contents: SpoolContents, _ path: FilePath, _ outcome: inout Outcome) {
         // A temporary file has no process yet that could end; a verdict other than to go on says why there is no process any more.
         guard path.extension == "spool", contents.end == .none || contents.end == .exit,
-            contents.records.allSatisfy({ $0.verdict == .resume })
+            contents.records.allSatisfy({ $0.verdict == .resume }),
+            // Without its lock: a copy of the store was made while it ran.
+            !contents.process.isRunning
         else { return }
         outcome.silentEnds.append(
             SilentEnd(

@@ -48,6 +48,14 @@ extension CrashReport.Death {
     /// The reason of an end that somebody had asked for.
     package static let wasStopped = "was stopped"
 
+    /// Whether nothing speaks of a mistake: it had done its work, or somebody had asked for its end.
+    package var isOrderly: Bool { Self.isOrderly(reason) }
+
+    /// The same by the reason of a report.
+    package static func isOrderly(_ reason: String) -> Bool { reason == wasStopped || reason == success }
+
+    private static let success = "ended itself with status 0"
+
     /// What is said in the report's first line.
     package var reason: String {
         switch cause {

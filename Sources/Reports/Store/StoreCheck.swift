@@ -283,7 +283,7 @@ extension ReportStoreError {
         case .symbolicLink:
             (.symbolicLink, "it is a symbolic link, which could lead anywhere", "put what it leads to in its place")
         case .foreignOwner:
-            (.wrongOwner, "it belongs to another user (\(cause))", "chown it, or make a copy of your own")
+            (.wrongOwner, "it belongs to another user (\(cause))", "read it as that user, or make a copy of your own")
         case .wrongKind: (.wrongKind, "it is not a \(cause)", "move it out of the way")
         case .tooLarge: (.damagedReport, "it is larger than a report can be", "move it out of the way")
         case .unsupportedVersion: (.unsupportedVersion, cause, "read it with a newer crashreport")
@@ -353,7 +353,7 @@ extension StoreCheck {
             note(.symbolicLink, path, "it is a symbolic link, which could lead anywhere", advice: "remove it")
         case .regular where wanted == "file", .directory where wanted == "folder":
             let problem = "it belongs to another user (uid \(status.owner), not \(geteuid()))"
-            note(.wrongOwner, path, problem, advice: "chown it, or make a copy of your own")
+            note(.wrongOwner, path, problem, advice: "read it as that user, or make a copy of your own")
         default:
             note(.wrongKind, path, "it is not a \(wanted)", advice: "move it out of the way")
         }

@@ -92,6 +92,25 @@ package struct AskedProcess: Sendable, Hashable {
         }
     }
 
+    /// The spool files that processes hold.
+    ///
+    /// - Parameter store: The store.
+    /// - Returns: Their names.
+    /// - Throws: The error of reading the folder of the spool, or /proc/locks.
+    static func heldSpools(of store: ReportStore) throws(Errno) -> Set<String> {
+        let folder = try FileDirectory(at: store.spoolPath)
+        let bytes = try OwnedDescriptor(reading: "/proc/locks", followingLinks: false).readAll(limit: 16 << 20)
+        let locks = String(decoding: bytes, as: UTF8.self)
+        return Set(
+            try folder.names().filter { name in
+                guard name.hasSuffix(".spool"), let inode = (try? FileStatus(of: name, in: folder))?.inode else {
+                    return false
+                }
+                return !lockOwners(of: [inode], in: locks).isEmpty
+            }
+        )
+    }
+
     /// The processes that hold locks of flock(2) on files, by the files' inodes: `1: FLOCK ADVISORY WRITE 1234 fe:00:5678 0 EOF`
     /// (proc_locks(5)).
     static func lockOwners(of inodes: Set<UInt64>, in locks: String) -> [CInt] {

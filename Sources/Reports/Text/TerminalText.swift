@@ -10,15 +10,14 @@ package enum TerminalText {
         // Nearly everything that is shown is printable ASCII, for which Unicode need not be asked.
         guard text.utf8.contains(where: { !(0x20..<0x7f).contains($0) }), text.unicodeScalars.contains(where: isUnsafe)
         else { return text }
-        var result = String.UnicodeScalarView()
-        for scalar in text.unicodeScalars {
+        // To append a text to a view of scalars takes a copy of all that is there.
+        return text.unicodeScalars.reduce(into: "") { result, scalar in
             if isUnsafe(scalar) {
-                result.append(contentsOf: "\\u{\(String(scalar.value, radix: 16))}".unicodeScalars)
+                result += "\\u{\(String(scalar.value, radix: 16))}"
             } else {
-                result.append(scalar)
+                result.unicodeScalars.append(scalar)
             }
         }
-        return String(result)
     }
 
     /// Makes every character visible that is not printable ASCII.

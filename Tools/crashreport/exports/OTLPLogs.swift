@@ -83,6 +83,7 @@ struct OTLPRecord {
     /// What was resumed is an error; what ended or restarted the process is fatal; a stall is a warning.
     private var severity: (number: Int, text: String) {
         if report.kind == .stall { return (13, "WARN") }
+        if report.kind == .death, report.death?.isOrderly == true { return (9, "INFO") }
         return report.verdict.decision == .resume ? (17, "ERROR") : (21, "FATAL")
     }
 
@@ -186,20 +187,27 @@ struct OTLPRecord {
     private func addContext(to attributes: inout OTLPAttributes) {
         guard let context = report.context else { return }
         // Names that the application chose: sorted, so that the same report is the same document.
-        for (name, value) in context.tags.sorted(by: { $0.key < $1.key }) {
+        for (name, value) in Self.first(context.tags) {
             attributes.add("holdfast.tag.\(name)", value)
         }
-        for (name, value) in context.annotations.sorted(by: { $0.key < $1.key }) {
+        for (name, value) in Self.first(context.annotations) {
             attributes.add("holdfast.annotation.\(name)", value)
         }
-        for (name, value) in context.environment.sorted(by: { $0.key < $1.key }) {
+        for (name, value) in Self.first(context.environment) {
             attributes.add("process.environment_variable.\(name)", value)
         }
         attributes.add("holdfast.memory.resident", context.memory?.resident)
         attributes.add("holdfast.memory.virtual", context.memory?.virtual)
         attributes.add("holdfast.descriptors.open", context.descriptors?.open)
         attributes.add("holdfast.threads", context.threadCount)
-        attributes.add("holdfast.breadcrumbs", values: context.breadcrumbs.map(breadcrumb))
+        attributes.add("holdfast.breadcrumbs", values: context.breadcrumbs.suffix(Self.most).map(breadcrumb))
+    }
+
+    /// How many values of a kind go into a record: real reports have fewer.
+    private static let most = 1024
+
+    private static func first(_ values: [String: String]) -> ArraySlice<(key: String, value: String)> {
+        values.sorted { $0.key < $1.key }.prefix(most)
     }
 
     private func breadcrumb(_ breadcrumb: CrashReport.Breadcrumb) -> JSONValue {

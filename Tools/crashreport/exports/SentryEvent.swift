@@ -13,13 +13,15 @@ struct SentryEvent {
         var text: Int
         /// Images; those with frames in them come first.
         var images: Int
+        /// Tags, variables, arguments and other things that come in lists.
+        var values: Int
 
         /// From all that Sentry would show down to what surely fits.
         static let steps = [
             // Sentry itself keeps 500 frames of each end.
-            Detail(frames: 1000, threads: 256, text: 8192, images: 1024),
-            Detail(frames: 100, threads: 64, text: 2048, images: 256),
-            Detail(frames: 50, threads: 0, text: 256, images: 64),
+            Detail(frames: 1000, threads: 256, text: 8192, images: 1024, values: 512),
+            Detail(frames: 100, threads: 64, text: 2048, images: 256, values: 128),
+            Detail(frames: 50, threads: 0, text: 256, images: 64, values: 64),
         ]
     }
 
@@ -61,9 +63,10 @@ struct SentryEvent {
         ])
     }
 
-    /// A fault that was resumed did not end the session; a stall is none.
+    /// A fault that was resumed did not end the session; a stall is none, and an orderly end is no mistake.
     private var level: String {
         if report.kind == .stall { return "warning" }
+        if report.kind == .death, report.death?.isOrderly == true { return "info" }
         return report.verdict.decision == .resume ? "error" : "fatal"
     }
 
@@ -88,7 +91,7 @@ struct SentryEvent {
 
     private var tags: JSONValue {
         var tags: [String: JSONValue] = [:]
-        for (name, value) in (report.context?.tags ?? [:]).sorted(by: { $0.key < $1.key }) {
+        for (name, value) in first(report.context?.tags) {
             tags[Self.tagName(name)] = .string(Self.tagValue(value))
         }
         // What Holdfast says of the fault is not for the application to say.
@@ -118,13 +121,20 @@ struct SentryEvent {
         String(value.map { $0.isNewline ? " " : $0 }.prefix(200))
     }
 
+    /// The first of named values, by their names.
+    private func first(_ values: [String: String]?) -> [String: String] {
+        guard let values, values.count > detail.values else { return values ?? [:] }
+        let names = values.keys.sorted().prefix(detail.values)
+        return Dictionary(names.map { ($0.limited(to: 200), values[$0] ?? "") }) { first, _ in first }
+    }
+
     private var extra: JSONValue? {
         let context = report.context
         let extra = JSONValue.members([
-            "annotations": .strings((context?.annotations ?? [:]).mapValues(text)),
-            "environment": .strings((context?.environment ?? [:]).mapValues(text)),
-            "arguments": .list(report.process.arguments.map { .string(text($0)) }),
-            "notes": .list(report.notes.map { .string(text($0)) }),
+            "annotations": .strings(first(context?.annotations).mapValues(text)),
+            "environment": .strings(first(context?.environment).mapValues(text)),
+            "arguments": .list(report.process.arguments.prefix(detail.values).map { .string(text($0)) }),
+            "notes": .list(report.notes.prefix(detail.values).map { .string(text($0)) }),
         ])
         return extra == .object([:]) ? nil : extra
     }
@@ -155,7 +165,7 @@ struct SentryEvent {
     private func mechanism(of death: CrashReport.Death) -> JSONValue {
         .members([
             "type": "death",
-            "handled": false,
+            "handled": .bool(death.isOrderly),
             "synthetic": true,
             "description": .string(text(death.sentence)),
             "data": .members([
@@ -189,7 +199,7 @@ struct SentryEvent {
                 "access": .string(fault.access.rawValue),
                 "address_kind": JSONValue(fault.addressKind?.rawValue),
                 "message": JSONValue(fault.message.map(text)),
-                "next": .list(report.diagnosis?.next.map { .string(text($0)) } ?? []),
+                "next": .list(report.diagnosis?.next.prefix(10).map { .string(text($0)) } ?? []),
                 "sender_pid": JSONValue(fault.sender?.pid),
                 "sender_uid": JSONValue(fault.sender?.uid),
             ]),
@@ -213,7 +223,7 @@ struct SentryEvent {
                 "processor_seconds": stall.processorSeconds.map(JSONValue.number),
                 "waited_for_processor_seconds": stall.waitedForProcessorSeconds.map(JSONValue.number),
                 "heaviest_path": .list(stall.heaviestPlaces(atMost: 64).map { .string(text($0)) }),
-                "next": .list(report.diagnosis?.next.map { .string(text($0)) } ?? []),
+                "next": .list(report.diagnosis?.next.prefix(10).map { .string(text($0)) } ?? []),
             ]),
         ])
     }
@@ -245,7 +255,7 @@ struct SentryEvent {
         guard !frames.isEmpty else { return nil }
         return .members([
             "frames": .array(frames.reversed().map(frame)),
-            "registers": .strings(thread.registers.mapValues(\.padded)),
+            "registers": .strings(first(thread.registers.mapValues(\.padded))),
         ])
     }
 

@@ -66,7 +66,9 @@ extension ReportText {
         guard let (file, line) = sourcePlace, let found = excerpt(file, line) else { return }
         let isElsewhere = machine.map { $0 != report.host.name } ?? false
         let path = context == .max ? file : file.cut(max(20, (layout.width ?? .max) - 28), layout.ellipsis)
-        output.heading(path + (isElsewhere ? " (as it is on this machine)" : ""))
+        let isNewer = found.modified / 1000 > report.timestamp.microsecondsSinceEpoch
+        let caveat = isElsewhere ? " (as it is on this machine)" : isNewer ? " (changed since)" : ""
+        output.heading(path + caveat)
         let lines = found.lines.filter { ($0.number - line).magnitude <= context }
         let digits = lines.map { String($0.number).count }.max() ?? 0
         for shown in lines {

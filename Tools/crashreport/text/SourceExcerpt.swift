@@ -16,6 +16,8 @@ package struct SourceExcerpt: Sendable, Hashable {
 
     /// The lines.
     package let lines: [Line]
+    /// When the file was written last, in nanoseconds since 1970.
+    package let modified: Int64
 
     /// Reads lines of a file, if it is a source file as far as can be told.
     ///
@@ -34,6 +36,7 @@ package struct SourceExcerpt: Sendable, Hashable {
             let opened = try? FileStatus(of: file), Self.accepts(opened),
             let bytes = try? file.readAll(limit: Self.maximumBytes), bytes.count < Self.maximumBytes
         else { return nil }
+        modified = opened.modified
         let all = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         guard number <= all.count else { return nil }
         let range = max(1, number - context)...min(all.count, number + context)

@@ -56,9 +56,13 @@ package struct StatisticsText {
     /// - Returns: Lines, without any character that controls a terminal but those for colours.
     package func text(_ layout: TextLayout = .plain) -> String {
         var output = StyledText(layout)
-        let (stalls, faults) = (count(groups.filter { $0.kind == .stall }), count(groups.filter { $0.kind != .stall }))
+        let stalls = count(groups.filter { $0.kind == .stall })
+        let orderly = count(groups.filter(\.isOrderlyEnd))
+        let faults = count(groups) - stalls - orderly
         let words = [
-            faults > 0 || stalls == 0 ? Count.of(faults, "fault") : nil, stalls > 0 ? Count.of(stalls, "stall") : nil,
+            faults > 0 || stalls + orderly == 0 ? Count.of(faults, "fault") : nil,
+            stalls > 0 ? Count.of(stalls, "stall") : nil,
+            orderly > 0 ? Count.of(orderly, "orderly end") : nil,
         ]
         let events = words.compactMap(\.self).joined(separator: " and ")
         let held = " in \(Count.of(occurrences.count, "report")) of \(Count.of(groups.count, "group"))"
@@ -85,7 +89,9 @@ package struct StatisticsText {
 
     private var events: String {
         let kinds = Set(groups.map(\.kind.event))
-        return kinds == ["stall"] ? "Stalls" : kinds.contains("stall") ? "Faults and stalls" : "Faults"
+        if kinds == ["stall"] { return "Stalls" }
+        if groups.allSatisfy(\.isOrderlyEnd) { return "Ends" }
+        return kinds.contains("stall") ? "Faults and stalls" : "Faults"
     }
 
     private func addChart(to output: inout StyledText) {
@@ -96,5 +102,21 @@ package struct StatisticsText {
             (label: String(timeline.start(of: index).brief.prefix(labelWidth)), count: count)
         }
         output.chart(lines, widest: 60)
+    }
+}
+
+extension ReportGroup {
+    /// Whether its reports tell of ends that somebody wanted.
+    fileprivate var isOrderlyEnd: Bool {
+        // The newest report says how often by itself.
+        kind == .death && CrashReport.Death.isOrderly(reason.withoutCount)
+    }
+}
+
+extension String {
+    /// A reason without ` (7 times)`.
+    fileprivate var withoutCount: String {
+        guard hasSuffix(" times)"), let start = lastIndex(of: "(") else { return self }
+        return String(self[..<start].dropLast())
     }
 }

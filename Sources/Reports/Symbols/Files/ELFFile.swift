@@ -102,10 +102,19 @@ package final class ELFFile {
         for section in sections where section.name.hasPrefix(".debug_") || section.name.hasPrefix(".zdebug_") {
             let isCompressed = section.header.sh_flags & UInt64(SHF_COMPRESSED) != 0
             let head = isCompressed ? bytes(at: section.header.sh_offset, count: MemoryLayout<Elf64_Chdr>.size) : []
-            let bytes = head.value(Elf64_Chdr.self, at: 0)?.ch_size ?? section.header.sh_size
+            let bytes =
+                head.value(Elf64_Chdr.self, at: 0)?.ch_size ?? decompressedSize(of: section) ?? section.header.sh_size
             total = total.addingReportingOverflow(bytes).overflow ? .max : total + bytes
         }
         return total
+    }
+
+    /// The size of a section in GNU's older form, `ZLIB` and eight bytes, the highest first; nil in any other.
+    private func decompressedSize(of section: Section) -> UInt64? {
+        guard section.name.hasPrefix(".zdebug_") else { return nil }
+        let head = bytes(at: section.header.sh_offset, count: 12)
+        guard head.count == 12, head.starts(with: "ZLIB".utf8) else { return nil }
+        return head.dropFirst(4).reduce(0) { $0 << 8 | UInt64($1) }
     }
 
     // MARK: Contents

@@ -20,8 +20,8 @@ extension HTMLReportPage {
         var decision: CrashReport.Verdict.Decision { summary.verdict }
         var isQuarantined: Bool { summary.quarantined ?? false }
 
-        /// Whether somebody wanted that end: an upgrade, a restart, a stop.
-        var isWanted: Bool { kind == .death && reason == CrashReport.Death.wasStopped }
+        /// Whether somebody wanted that end: an upgrade, a restart, a stop, or work that is done.
+        var isWanted: Bool { kind == .death && CrashReport.Death.isOrderly(reason) }
 
         /// The page says how often by itself.
         var reason: String {

@@ -189,7 +189,7 @@ package struct HTMLReportPage: Sendable {
                 figure(String(count), HTMLWords.outcome(decision), HTMLWords.style(decision), to: &html)
             }
             let stopped = wanted.reduce(0) { $0 + $1.count }
-            if stopped > 0 { figure(String(stopped), "stopped on purpose", to: &html) }
+            if stopped > 0 { figure(String(stopped), "ended on purpose", to: &html) }
             let quarantined = entries.filter(\.isQuarantined).count
             if quarantined > 0 { figure(String(quarantined), "quarantined", to: &html) }
         }
