@@ -114,6 +114,7 @@ extension EventHost {
 
     /// Has the fault handlers tell the process that stands by, if there is one, and hand over what is kept, if it takes that.
     func offerStandby() {
+        notifier.noteKeeping(!kept.isEmpty)
         standby?.offer(to: capture, keeps: !kept.isEmpty, link: notifier.link.hasStandby)
     }
 

@@ -13,6 +13,7 @@ final class ServiceNotifier {
     private var ping: HostRunLoop.Timer?
     private var isReady = false
     private var hasStoodBy = false
+    private var keepsSomething = false
     /// By it the process hears of the one that takes over from it.
     let link = SuccessorLink()
 
@@ -30,7 +31,7 @@ final class ServiceNotifier {
         StandbyRole.anotherServes.store(false, ordering: .relaxed)
         // What it said while it stood by is over.
         let status = hasStoodBy ? "\nSTATUS=serving" : ""
-        tell("READY=1\n\(StandbyRole.presence)=1" + status, openingLinkOn: loop)
+        tell("READY=1\n\(StandbyRole.presence)=1\n\(keeping)" + status, openingLinkOn: loop)
         guard let watchdog = socket?.watchdog, ping == nil else { return }
         // Half of it, as sd_watchdog_enabled(3) recommends.
         let half = watchdog / 2
@@ -51,6 +52,15 @@ final class ServiceNotifier {
         guard let end = link.open(on: loop) else { return socket.tell(message) }
         // Another manager closes it (sd_notify(3), FDSTORE).
         socket.tell(message + "\n\(SuccessorLink.message)=1", descriptors: [end.rawValue])
+    }
+
+    private var keeping: String { "X_HOLDFAST_KEEPS=\(keepsSomething ? 1 : 0)" }
+
+    /// Whether the process keeps something that it would hand over: the one after it waits for its end then.
+    func noteKeeping(_ keepsSomething: Bool) {
+        guard keepsSomething != self.keepsSomething else { return }
+        self.keepsSomething = keepsSomething
+        if isReady { socket?.tell(keeping) }
     }
 
     /// The process accepts no more connections.

@@ -67,24 +67,23 @@ final class Generation {
     private var isStandby = false
     private var order: DeathFacts.Order?
     private var wasKilled = false
+    private var keepsSomething = false
     private var threads: [String] = []
     /// The signal by which it was told to end.
     private var orderSignal: CInt?
     /// The signals that were passed on, with who wanted that.
     private var passedOn: [CInt: (reason: String, time: Int64)] = [:]
+    /// The signals that wait until it is ready.
+    private var waitingSignals: [CInt: String] = [:]
     private var memory = MemoryWatch()
     private var limits: ResourceLimits?
-    private var watchdog: Duration?
     private var notify: NotifySocket?
     private var startTimer: HostRunLoop.Timer?
     private var stopTimer: HostRunLoop.Timer?
     private var restTimer: HostRunLoop.Timer?
-    private var watchdogTimer: HostRunLoop.Timer?
-    /// Ends the time for a reload.
-    private var pauseTimer: HostRunLoop.Timer?
-    /// What asks whether it answers; nil while nobody does.
-    private(set) var prober: Prober?
-    private let environment: [String: String]
+    /// What ends the rest of its process group.
+    private var groupEnd: GroupEnd?
+    private let life: LifeWatch
     private let kernelLog: KernelLog
     /// Where that ended before the process was started.
     private let logMark: KernelLog.Mark
@@ -107,13 +106,12 @@ final class Generation {
         tell: @escaping @MainActor (Generation, Event) -> Void
     ) throws(StartFailure) {
         self.program = program
-        self.environment = environment
         self.kernelLog = kernelLog
         logMark = kernelLog.mark()
         self.tell = tell
-        watchdog = program.watchdog
         // Its own socket for each process: a message of one that is on its way out is not taken for one of the next.
         let inbox = Inbox()
+        life = LifeWatch(program, environment: environment) { inbox.end($0) }
         notify = try? NotifySocket(for: program.name) { message, sender, descriptors in
             inbox.receive(message, sender, descriptors)
         }
@@ -126,7 +124,7 @@ final class Generation {
             notify?.close()
             throw error
         }
-        Self.mainPids.insert(child.pid)
+        MainProcesses.add(child.pid)
         inbox.generation = self
         isStandby = provisions.standby?.waits ?? false
         if program.readiness == .notify || isStandby, program.startTimeout > .zero {
@@ -148,10 +146,9 @@ final class Generation {
         }
 
         func begun(_ child: Child) { generation?.noteOutcome() }
-    }
 
-    /// The processes that count of all generations: none can be another's.
-    private static var mainPids: Set<CInt> = []
+        func end(_ order: DeathFacts.Order) { generation?.end(because: order, SIGABRT) }
+    }
 
     /// The process that counts.
     var pid: CInt { named?.pid ?? child.pid }
@@ -165,12 +162,30 @@ final class Generation {
     private static let restMessage = "X_HOLDFAST_RESTS"
     /// What EventHost says when it stands by.
     private static let standbyMessage = "X_HOLDFAST_STANDBY"
+    /// Whether it keeps something that it would hand over: 0 or 1.
+    private static let keepingMessage = "X_HOLDFAST_KEEPS"
 
-    /// Notes that it was told to serve: it is to be ready soon.
+    /// When it was told to serve.
+    private var released: Int64?
+
+    /// Notes that it was told to serve: it is to be ready at once, as everything else was done before.
     func noteReleased() {
-        guard program.startTimeout > .zero else { return }
-        startTimer = timer("is to be ready", after: program.startTimeout) { $0.noteLateStart() }
+        released = MonotonicClock.nanoseconds
+        let limit = program.startTimeout > .zero ? min(program.startTimeout, .seconds(10)) : .seconds(10)
+        startTimer = timer("is to serve", after: limit) { generation in
+            Log.write("\(generation.program.name): has not begun to serve within \(limit.inPlainWords)")
+            generation.end(because: .startTimeout(limit), SIGABRT)
+        }
     }
+
+    /// Whether it was told to serve a while ago, and has not said that it does.
+    var isLate: Bool {
+        guard let released, state == .standingBy else { return false }
+        return MonotonicClock.nanoseconds - released > 1_000_000_000
+    }
+
+    /// What asks whether it answers; nil while nobody does.
+    var prober: Prober? { life.prober }
 
     /// Whether its process runs.
     var isRunning: Bool { state == .starting || state == .standingBy || state == .ready }
@@ -195,12 +210,10 @@ final class Generation {
             memory.begin(pid)
         }
         state = .ready
-        watch()
+        life.begin()
         tell(self, .ready)
+        sendWaiting()
     }
-
-    /// Whether it has said that it is busy with itself: it reloads, or ends.
-    private var isPaused = false
 
     /// Reads the counters of its control group when those are answered who have waited for it.
     ///
@@ -211,38 +224,14 @@ final class Generation {
         }
     }
 
-    /// Begins to look whether it lives.
-    private func watch() {
-        armWatchdog()
-        guard let probe = program.probe, order == nil else { return }
-        prober?.end()
-        prober = Prober(probe, for: program, environment: environment) { [weak self] what in self?.noteNoAnswer(what) }
-    }
-
-    private func pause() {
-        isPaused = true
-        pauseTimer?.invalidate()
-        watchdogTimer?.invalidate()
-        prober?.end()
-    }
-
-    private func goOn() {
-        guard isPaused, isRunning, order == nil else { return }
-        isPaused = false
-        pauseTimer?.invalidate()
-        watch()
-    }
-
     /// It reloads, and says READY when it has; one that does not within its time is watched again all the same.
     private func noteReload() {
-        pause()
-        let limit = program.startTimeout > .zero ? program.startTimeout : .seconds(90)
-        pauseTimer = timer("is to have reloaded", after: limit) { $0.goOn() }
+        life.pause(within: program.startTimeout > .zero ? program.startTimeout : .seconds(90))
     }
 
     /// It ends by itself, within the time that it would have if it were told to.
     private func noteStopping() {
-        pause()
+        life.pause()
         killLater(as: .stop(by: "it had said that it would end"))
     }
 
@@ -256,7 +245,7 @@ final class Generation {
     private func take(_ message: NotifyMessage, from sender: NotifySocket.Sender, _ descriptors: [CInt]) {
         var left = descriptors
         defer { for descriptor in left { _ = close(descriptor) } }
-        guard isRunning, isOwn(sender) else { return }
+        guard isRunning, MainProcesses.isFrom(sender, child.pid, named: named?.pid) else { return }
         if state != .standingBy { memory.noteLife(of: pid, started: child.started) }
         // Alone in its message (sd_notify_barrier(3)): closing its descriptor is the answer.
         if message.says("BARRIER") { return }
@@ -266,19 +255,23 @@ final class Generation {
         }
         if message.says("FDSTOREREMOVE"), let name = message["FDNAME"] { tell(self, .removes(name: name)) }
         if let text = message.line("STATUS") { statusText = text }
-        if let pid = message["MAINPID"].flatMap({ CInt($0) }), isBelow(pid) {
-            named?.close()
+        if let pid = message["MAINPID"].flatMap({ CInt($0) }),
+            MainProcesses.isBelow(pid, child.pid, named: named?.pid)
+        {
+            if let named {
+                named.close()
+                MainProcesses.remove(named.pid)
+            }
             named = pid == child.pid ? nil : NamedProcess(pid) { [weak self] in self?.noteEndOfNamed() }
-            Self.mainPids.insert(pid)
+            MainProcesses.add(pid)
         }
         if let time = message.microseconds("EXTEND_TIMEOUT_USEC") { extend(by: time) }
-        if let interval = message.microseconds("WATCHDOG_USEC") {
-            watchdog = interval
-            armWatchdog()
-        }
+        if let interval = message.microseconds("WATCHDOG_USEC") { life.setInterval(interval) }
         switch message["WATCHDOG"] {
-        case "1": armWatchdog()
-        case "trigger": noteTrigger()
+        case "1": life.noteLife()
+        case "trigger":
+            Log.write("\(program.name): asks to be ended (WATCHDOG=trigger)")
+            end(because: .watchdog(nil), SIGABRT)
         default: break
         }
         if message.says(Self.linkMessage), sender.pid == pid, left.count == 1 {
@@ -291,10 +284,12 @@ final class Generation {
             state = .standingBy
             wasStandingBy = true
             tell(self, .standsBy)
+            sendWaiting()
         }
         if message.says("RELOADING") { noteReload() }
         if message.says("STOPPING") { noteStopping() }
         if message.says(Self.presence) { hasHoldfast = true }
+        if let keeps = message[Self.keepingMessage] { keepsSomething = keeps == "1" }
         if message.says(Self.restMessage), let successor, order == nil {
             stopRested(after: .milliseconds(100), because: Self.reason(successor))
         }
@@ -304,24 +299,9 @@ final class Generation {
         }
         if message.says("READY") {
             becomeReady()
-            goOn()
+            life.goOn()
         }
         tell(self, .said)
-    }
-
-    /// Whether a message is the program's: from its main process, its process group, one that descends from it, or one that has ended since
-    /// and was of our user.
-    private func isOwn(_ sender: NotifySocket.Sender) -> Bool {
-        if sender.pid == child.pid || sender.pid == named?.pid { return true }
-        let group = getpgid(sender.pid)
-        if group < 0 { return errno == ESRCH && (sender.user == geteuid() || sender.user == 0) }
-        return group == child.pid || isBelow(sender.pid)
-    }
-
-    /// Whether a process descends from the child, as far as its ancestors live.
-    private func isBelow(_ pid: CInt) -> Bool {
-        guard !Self.mainPids.contains(pid) || pid == child.pid || pid == named?.pid else { return false }
-        return ProcessFields.isBelow(pid, child.pid, others: Self.mainPids)
     }
 
     private func extend(by time: Duration) {
@@ -330,30 +310,6 @@ final class Generation {
             if let timer, timer.isValid, timer.nextFireDate < date { timer.nextFireDate = date }
         }
         tell(self, .extends(time))
-    }
-
-    private func armWatchdog() {
-        watchdogTimer?.invalidate()
-        guard let watchdog, watchdog > .zero, state == .ready, order == nil, !isPaused else { return }
-        watchdogTimer = timer("is to say that it lives", after: watchdog) {
-            $0.noteSilence("it said nothing for \(watchdog.inPlainWords)")
-        }
-    }
-
-    private func noteSilence(_ reason: String) {
-        Log.write("\(program.name): ended by its watchdog: \(reason)")
-        // SIGABRT as systemd: a program with Holdfast inside writes a report of it, and others a core dump.
-        end(because: .watchdog(watchdog), SIGABRT)
-    }
-
-    private func noteTrigger() {
-        Log.write("\(program.name): asks to be ended (WATCHDOG=trigger)")
-        end(because: .watchdog(nil), SIGABRT)
-    }
-
-    private func noteNoAnswer(_ what: String) {
-        Log.write("\(program.name): ended by its probe: \(what)")
-        end(because: .probe(what), SIGABRT)
     }
 
     // MARK: Ending
@@ -371,9 +327,19 @@ final class Generation {
         self.successor = successor
         link.setSuccessor(successor.link)
         let reason = Self.reason(successor)
-        guard isRunning, hasHoldfast, child.askToRest() else { return stop(because: reason) }
+        life.endProbe()
+        guard isRunning, hasHoldfast else { return stop(because: reason) }
+        let isAsked = child.askToRest()
         // It says when it does. One whose main loop is busy does not.
         stopRested(after: .seconds(1), because: reason)
+        // It restarts in place: what it keeps is handed over by the process that it becomes.
+        if !isAsked { restLater() }
+    }
+
+    private func restLater() {
+        _ = timer("is to rest", after: .milliseconds(10)) { generation in
+            if generation.order == nil, !generation.child.askToRest() { generation.restLater() }
+        }
     }
 
     private func stopRested(after wait: Duration, because reason: String) {
@@ -385,11 +351,13 @@ final class Generation {
 
     /// Has it accept no more connections, if Holdfast is inside.
     func rest() {
+        // Another one answers in its place.
+        life.endProbe()
         if isRunning, hasHoldfast { _ = child.askToRest() }
     }
 
     /// Whether it may send something to its successor.
-    var mayHandOver: Bool { isRunning && link.isOpen }
+    var mayHandOver: Bool { isRunning && link.isOpen && keepsSomething }
 
     private static func reason(_ successor: Generation) -> String { "process \(successor.pid) has taken over" }
 
@@ -405,7 +373,7 @@ final class Generation {
         guard isRunning else { return }
         hasHandedOver = order == nil
         // What looks whether it serves would find that it does not.
-        pause()
+        life.pause()
         killLater(as: .stop(by: Self.reason(successor)))
     }
 
@@ -420,9 +388,22 @@ final class Generation {
         if let named { named.signal(signal) } else { child.signal(signal) }
     }
 
+    /// Passes a signal on as soon as it can have said what it does about it: that would end one that has just begun.
+    func forwardWhenReady(_ signal: CInt, because reason: String) {
+        guard isRunning, order == nil else { return }
+        if state == .starting { waitingSignals[signal] = reason } else { forward(signal, because: reason) }
+    }
+
+    private func sendWaiting() {
+        for (signal, reason) in waitingSignals { forward(signal, because: reason) }
+        waitingSignals = [:]
+    }
+
     /// Has it ended: by a signal, or by itself where that is nil; after the program's time it is killed.
     private func end(because order: DeathFacts.Order, _ signal: CInt?) {
         guard isRunning else { return }
+        // A second one of the same kind may mean more to a program than the first.
+        let isRepeated = self.order != nil && orderSignal == signal && signal != SIGKILL
         if self.order == nil {
             self.order = order
             orderSignal = signal
@@ -431,9 +412,8 @@ final class Generation {
             if case .stop = order {} else { threads = ThreadPlaces.lines(ofGroup: pid, hasStacks: !hasHoldfast) }
         }
         startTimer?.invalidate()
-        watchdogTimer?.invalidate()
-        prober?.end()
-        if let signal {
+        life.end()
+        if let signal, !isRepeated {
             if signal == SIGKILL { wasKilled = true }
             // One with an async main waits where it cannot be told by a signal of the program's.
             if state == .standingBy { _ = child.askToRest() }
@@ -467,7 +447,7 @@ final class Generation {
     /// - Parameter event: What waitid(2) says; its end was not taken yet.
     /// - Returns: Whether it was taken.
     func takeEnd(_ event: HFChildEvent) -> Bool {
-        if prober?.takeEnd(event) == true { return true }
+        if life.takeEnd(event) { return true }
         guard isRunning, event.pid == child.pid || event.pid == named?.pid else { return false }
         let before = memory.beforeEnd
         // What it has said before its end counts: who is its main process, what it wants to be kept.
@@ -530,57 +510,31 @@ final class Generation {
         clear(facts, DeathRecord.Usage())
     }
 
-    /// Ends what is left of the process group: SIGTERM, and SIGKILL when that takes too long.
     private func clear(_ facts: DeathFacts, _ usage: DeathRecord.Usage) {
-        for timer in [startTimer, stopTimer, restTimer, watchdogTimer, pauseTimer] { timer?.invalidate() }
+        for timer in [startTimer, stopTimer, restTimer] { timer?.invalidate() }
         stopTimer = nil
-        prober?.end()
+        life.end()
         notify?.close()
         link.close()
         let hasGroup = child.hasGroup
         state = hasGroup ? .clearing : .over
-        for pid in [child.pid, named?.pid] { if let pid { Self.mainPids.remove(pid) } }
+        for pid in [child.pid, named?.pid] { if let pid { MainProcesses.remove(pid) } }
         named?.close()
         if hasGroup {
-            child.signalGroup(wasKilled ? SIGKILL : SIGTERM)
-            child.signalGroup(SIGCONT)
-            watchGroup()
+            let signal = wasKilled ? SIGKILL : SIGTERM
+            groupEnd = GroupEnd(of: child, program.name, by: signal, within: program.stopTimeout) { [weak self] in
+                self?.settle()
+            }
         }
         tell(self, .ended(facts, usage))
         if !hasGroup { settle() }
     }
 
-    /// Looks again and again: not everything in the group is a child of ours, whose end the kernel tells.
-    private func watchGroup() {
-        let kills = MonotonicClock.nanoseconds + program.stopTimeout.nanosecondCount
-        let (gives, overflows) = kills.addingReportingOverflow(2_000_000_000)
-        let timer = HostRunLoop.Timer(
-            label: "\(program.name) leaves processes",
-            after: .milliseconds(100),
-            repeating: .milliseconds(100)
-        ) { [weak self] timer in
-            guard let self, state == .clearing else { return timer.invalidate() }
-            let now = MonotonicClock.nanoseconds
-            if now >= kills { child.signalGroup(SIGKILL) }
-            noteOrphan()
-            guard state == .clearing, now >= gives, !overflows else { return }
-            Log.write(
-                "\(program.name): something of it cannot be ended (ps -o pid,stat,cmd -g \(child.pid)); it goes on without"
-            )
-            settle()
-        }
-        stopTimer = timer
-        HostRunLoop.main.add(timer, to: .common)
-    }
-
     /// Looks whether everything has ended; called when an end of somebody else's was taken.
-    func noteOrphan() {
-        if state == .clearing, !child.hasGroup { settle() }
-    }
+    func noteOrphan() { groupEnd?.look() }
 
     private func settle() {
-        stopTimer?.invalidate()
-        stopTimer = nil
+        groupEnd = nil
         child.errors.noteOver()
         state = .over
         tell(self, .over)

@@ -28,15 +28,6 @@ final class ProgramRunner {
         case ended
     }
 
-    /// What is done when the process has ended: nil for what the program's policy says.
-    private enum Intention { case stop, restart, hold }
-
-    /// What follows the end of the process that was seen last.
-    private enum Next {
-        case start(Duration)
-        case hold, end
-    }
-
     let program: Program
     private let connections: Connections
     private(set) var state = State.idle {
@@ -56,24 +47,23 @@ final class ProgramRunner {
     private(set) var successor: Generation?
     /// The one that stands by, or is to.
     private(set) var standby: Generation?
-    private let standbyPlace: StandbyPlace?
-    private var standbyTimer: HostRunLoop.Timer?
+    /// Where the process that serves finds the one that stands by.
+    private var standbyPlace: StandbyPlace?
+    /// The same for the successor: what is left of the process before must not reach who stands by after it.
+    private var successorPlace: StandbyPlace?
+    private let standbyCall = DelayedCall()
     /// Whether a process has said that Holdfast is inside: another program would do its work twice.
     private var canStandBy = false
     /// How many that were to stand by have ended in a row.
     private var standbyEnds = 0
     /// Those that were told to end because another one serves.
-    private var leaving: [Generation] = []
+    private(set) var leaving: [Generation] = []
     private var retirements = Retirements()
     private(set) var count: EndCount
     /// How the last process has ended.
     private(set) var lastStatus: ProcessEnd?
     private(set) var lastVerdict: DeathVerdict?
-    /// Why the last successor did not take over.
-    private(set) var lastHandOverFailure: String?
-    /// How many hand-overs were begun and have ended, whichever way, and in how many of them the next process took over.
-    private(set) var handOversEnded = 0
-    private(set) var handOversDone = 0
+    private(set) var handOvers = HandOvers()
     /// Whether it was given up: too many early ends.
     private(set) var hasGivenUp = false
     /// When the next process is started, in nanoseconds of CLOCK_MONOTONIC.
@@ -82,14 +72,16 @@ final class ProgramRunner {
     private var records: ProgramRecords
     private let kept: DescriptorStore
     private let backlog: BacklogWait
-    private var intention: Intention?
-    private var next = Next.end
+    /// What is done when the process has ended: nil for what the program's policy says.
+    private var intention: EndDecision.Intention?
+    /// What follows the end of the process that was seen last.
+    private var next = EndDecision.Next.end
     /// Whether it was started before by this supervisor.
     private var wasStarted = false
     /// Whether its next start waits for those of others.
     private var isHeld = false
-    private var startTimer: HostRunLoop.Timer?
-    private var healthTimer: HostRunLoop.Timer?
+    private let startCall = DelayedCall()
+    private let healthCall = DelayedCall()
 
     init(_ program: Program, _ connections: Connections) {
         self.program = program
@@ -127,16 +119,12 @@ final class ProgramRunner {
     private func start(after wait: Duration) {
         guard wait > .zero else { return startNow() }
         startsAt = MonotonicClock.nanoseconds + wait.nanosecondCount
-        let timer = HostRunLoop.Timer(label: "\(program.name) starts again", after: wait) { [weak self] _ in
-            self?.startNow()
-        }
-        startTimer = timer
-        HostRunLoop.main.add(timer, to: .common)
+        startCall.make("\(program.name) starts again", after: wait) { [weak self] in self?.startNow() }
         state = .waiting
     }
 
     private func startNow() {
-        startTimer?.invalidate()
+        startCall.cancel()
         startsAt = nil
         if isHeld {
             state = .idle
@@ -146,7 +134,7 @@ final class ProgramRunner {
         wasStarted = true
         intention = nil
         do {
-            current = try makeGeneration()
+            current = try makeGeneration(at: standbyPlace)
             records.note(current)
             state = .starting
         } catch {
@@ -159,12 +147,15 @@ final class ProgramRunner {
         }
     }
 
-    private func makeGeneration(standsBy: Bool = false, after one: Generation? = nil) throws(StartFailure) -> Generation
-    {
+    private func makeGeneration(
+        standsBy: Bool = false,
+        at place: StandbyPlace?,
+        after one: Generation? = nil
+    ) throws(StartFailure) -> Generation {
         let provisions = Child.Provisions(
             descriptors: connections.sockets.map { ($0.name, $0.descriptor) } + kept.descriptors,
             terminal: connections.terminal,
-            standby: standbyPlace.map { ($0.page, $0.event, standsBy) },
+            standby: place.map { ($0.page, $0.event, standsBy) },
             predecessor: one?.pid
         )
         let (environment, log) = (connections.environment, connections.kernelLog)
@@ -205,6 +196,7 @@ final class ProgramRunner {
         if generation === standby { return noteReleased(generation) }
         guard generation === current else { return }
         watchHealth(of: generation)
+        if handOvers.isInherited { handOvers.succeed() }
         // One that stood by counts as ready since it was told to serve.
         guard state != .ready else { return noteSoon() }
         if standbyPlace != nil, !canStandBy { expectHoldfast() }
@@ -213,18 +205,15 @@ final class ProgramRunner {
     }
 
     private func watchHealth(of generation: Generation) {
-        healthTimer?.invalidate()
+        healthCall.cancel()
         guard count.earlyEnds > 0 else { return }
         let left = program.backOff.healthyAfter - generation.child.age
-        let timer = HostRunLoop.Timer(label: "\(program.name) counts as healthy", after: max(.zero, left)) {
-            [weak self] _ in
+        healthCall.make("\(program.name) counts as healthy", after: max(.zero, left)) { [weak self] in
             guard let self else { return }
             count.noteHealth()
             records.write(count)
             startStandby()
         }
-        healthTimer = timer
-        HostRunLoop.main.add(timer, to: .common)
     }
 
     // MARK: Hand-over
@@ -236,10 +225,10 @@ final class ProgramRunner {
     /// - Parameter reason: Who wants that, in words.
     func handOver(because reason: String) {
         guard state == .ready, current != nil else { return restart(because: reason) }
-        guard successor == nil else { return }
-        lastHandOverFailure = nil
+        handOvers.begin()
+        successorPlace = program.hasStandby ? StandbyPlace() : nil
         do {
-            successor = try makeGeneration(after: current)
+            successor = try makeGeneration(at: successorPlace, after: current)
         } catch {
             let facts = DeathFacts(status: .exited(error.status), startFailure: error)
             records.report(facts, DeathRecord.Usage(), of: nil, "The one before goes on.", restarts: count.restarts)
@@ -250,10 +239,7 @@ final class ProgramRunner {
 
     private func takeOver(_ generation: Generation) {
         let before = current
-        successor = nil
-        current = generation
-        records.note(current)
-        count.noteRestart()
+        succeed(generation)
         count.noteHealth()
         records.write(count)
         if let before {
@@ -261,34 +247,51 @@ final class ProgramRunner {
             retirements.add(before, for: generation)
             retirements.tell(leaving)
         }
-        // It is of the program before.
-        dropStandby(because: "process \(generation.pid) has taken over")
-        handOversEnded += 1
-        handOversDone += 1
+        handOvers.succeed()
         watchHealth(of: generation)
         startStandby()
         connections.changed(self)
     }
 
+    private func succeed(_ generation: Generation) {
+        // It is of the program before.
+        dropStandby(because: "process \(generation.pid) has taken over")
+        standbyPlace = successorPlace
+        successorPlace = nil
+        successor = nil
+        current = generation
+        records.note(current)
+        count.noteRestart()
+    }
+
+    /// Why no upgrade can begin now; nil if one can.
+    var handOverRefusal: String? {
+        if successor != nil || handOvers.isInherited { return "an upgrade of \(program.name) is under way" }
+        if intention != nil, state != .ended { return "\(program.name) is being ended; upgrade it when it is ready" }
+        return state == .starting ? "\(program.name) is still starting; upgrade it when it is ready" : nil
+    }
+
     private func handOverFailed(_ reason: String) {
         successor = nil
-        lastHandOverFailure = reason
-        handOversEnded += 1
+        successorPlace = nil
+        handOvers.fail(reason)
         Log.write("\(program.name): the next process did not become ready, the one before goes on")
+        startStandby()
     }
 
     // MARK: Standby
 
     /// Starts a process that stands by, unless there is one, or the one that serves has not shown that it lives.
     private func startStandby() {
-        guard let standbyPlace, canStandBy, standby == nil, state == .ready, intention == nil, count.earlyEnds == 0
+        guard let standbyPlace, canStandBy, standby == nil, successor == nil, state == .ready, intention == nil,
+            count.earlyEnds == 0
         else {
             return
         }
-        standbyTimer?.invalidate()
+        standbyCall.cancel()
         standbyPlace.clear()
         do {
-            standby = try makeGeneration(standsBy: true)
+            standby = try makeGeneration(standsBy: true, at: standbyPlace)
         } catch {
             Log.write("\(program.name): no process stands by: \(error.text)")
             startStandbyLater()
@@ -297,14 +300,11 @@ final class ProgramRunner {
 
     /// Says that no process will stand by, unless the one that serves says soon that Holdfast is inside.
     private func expectHoldfast() {
-        standbyTimer?.invalidate()
         let limit = program.startTimeout > .zero ? min(program.startTimeout, .seconds(10)) : .seconds(10)
-        let timer = HostRunLoop.Timer(label: "\(program.name) has Holdfast inside", after: limit) { [weak self] _ in
+        standbyCall.make("\(program.name) has Holdfast inside", after: limit) { [weak self] in
             guard let self, !canStandBy, state == .ready else { return }
             Log.write("\(program.name): no process stands by: --standby needs Holdfast inside")
         }
-        standbyTimer = timer
-        HostRunLoop.main.add(timer, to: .common)
     }
 
     private func startStandbyLater() {
@@ -314,19 +314,14 @@ final class ProgramRunner {
 
     /// Starts one a moment later, at the earliest: the clients that have waited need the processors first.
     private func startStandby(after wait: Duration) {
-        standbyTimer?.invalidate()
-        let timer = HostRunLoop.Timer(label: "\(program.name) is to stand by", after: max(wait, .milliseconds(100))) {
-            [weak self] _ in
+        standbyCall.make("\(program.name) is to stand by", after: max(wait, .milliseconds(100))) { [weak self] in
             self?.startStandby()
         }
-        standbyTimer = timer
-        HostRunLoop.main.add(timer, to: .common)
     }
 
     private func noteStandsBy(_ generation: Generation) {
         // One that was told to serve makes a link when it does.
         guard generation === standby, let standbyPlace, !standbyPlace.isReleased else { return }
-        standbyEnds = 0
         standbyPlace.noteReady()
         current?.offer(generation, serial: standbyPlace.serial)
         connections.changed(self)
@@ -391,9 +386,10 @@ final class ProgramRunner {
         intention = .stop
         switch state {
         case .idle, .waiting:
-            startTimer?.invalidate()
+            startCall.cancel()
             startsAt = nil
-            if generations.isEmpty { state = .ended } else { next = .end }
+            next = .end
+            if generations.isEmpty { state = .ended }
         case .starting, .ready, .clearing, .ended: break
         }
         for generation in generations { generation.stop(because: reason, signal: signal) }
@@ -402,35 +398,57 @@ final class ProgramRunner {
     /// Notes that it is ended when its turn has come: until then it is not started again.
     func noteStopping() {
         intention = .stop
-        startTimer?.invalidate()
+        startCall.cancel()
     }
 
     /// Ends the process and starts the next one, without a wait.
     func restart(because reason: String) {
         switch state {
-        case .waiting, .idle, .ended:
-            count.noteHealth()
-            records.write(count)
-            hasGivenUp = false
+        case .idle: forgetWait()
+        case .waiting, .ended:
+            forgetWait()
             isHeld = false
             startNow()
-        case .starting, .ready:
-            if intention != .stop { intention = .restart }
-            successor?.stop(because: reason)
-            dropStandby(because: reason)
-            current?.stop(because: reason)
+        case .starting, .ready: endProcesses(.restart, because: reason)
+        // What is left are processes before the last one.
+        case .clearing where current == nil: startNow()
         case .clearing: if intention != .stop { intention = .restart }
         }
+    }
+
+    /// Ends the process, without a wait for the next one, which is started when the supervisor says so.
+    func holdForRestart(because reason: String) {
+        switch state {
+        case .idle: forgetWait()
+        case .waiting, .ended:
+            forgetWait()
+            startCall.cancel()
+            startsAt = nil
+            state = .idle
+        case .starting, .ready: endProcesses(.hold, because: reason)
+        case .clearing where current == nil: state = .idle
+        case .clearing: if intention != .stop { (intention, next) = (.hold, .hold) }
+        }
+    }
+
+    /// Starts anew as if there had been no early ends.
+    private func forgetWait() {
+        count.noteHealth()
+        records.write(count)
+        hasGivenUp = false
+    }
+
+    private func endProcesses(_ intention: EndDecision.Intention, because reason: String) {
+        if self.intention != .stop { self.intention = intention }
+        successor?.stop(because: reason)
+        dropStandby(because: reason)
+        current?.stop(because: reason)
     }
 
     /// Ends the process, and starts the next one when the supervisor says so.
     func hold(because reason: String) {
         switch state {
-        case .starting, .ready:
-            if intention != .stop { intention = .hold }
-            successor?.stop(because: reason)
-            dropStandby(because: reason)
-            current?.stop(because: reason)
+        case .starting, .ready: endProcesses(.hold, because: reason)
         case .waiting, .clearing: isHeld = true
         case .idle, .ended: break
         }
@@ -442,9 +460,15 @@ final class ProgramRunner {
     /// Whether its process runs and was told to end.
     var isBeingEnded: Bool { intention != nil && (state == .ready || state == .starting) }
 
-    /// Passes a signal on.
+    /// Passes a signal on: to the process that counts, and to those that may count next, if they can have said what they do about it.
     func forward(_ signal: CInt, because reason: String) {
-        for generation in generations { generation.forward(signal, because: reason) }
+        current?.forward(signal, because: reason)
+        for generation in [successor, standby] { generation?.forwardWhenReady(signal, because: reason) }
+    }
+
+    /// Has all processes read their configuration again, those that start as soon as they are ready.
+    func reload(by signal: CInt, because reason: String) {
+        for generation in [current, successor, standby] { generation?.forwardWhenReady(signal, because: reason) }
     }
 
     /// Takes the end of a process, if it is one of this program that counts.
@@ -457,8 +481,9 @@ final class ProgramRunner {
     func noteOrphan() { for generation in generations { generation.noteOrphan() } }
 
     private func noteEnd(_ facts: DeathFacts, _ usage: DeathRecord.Usage, of generation: Generation) {
+        // Also if a successor is under way, which takes over later.
         if generation === current, let standby, standby.state == .standingBy, intention == nil,
-            standbyPlace?.isReleased == true || successor == nil && program.isStarted(after: facts.status)
+            standbyPlace?.isReleased == true || program.isStarted(after: facts.status)
         {
             // Before anything is written down: others wait. It may have been told before, by one that died in between.
             standbyPlace?.release()
@@ -466,35 +491,42 @@ final class ProgramRunner {
             noteReleased(standby, isSuccess: program.isSuccess(facts.status))
         }
         if generation === current {
-            healthTimer?.invalidate()
+            healthCall.cancel()
             finish(facts, usage, of: generation)
+            if handOvers.isInherited { handOvers.fail(DeathVerdict(of: facts).sentence) }
             // A successor that is under way has nobody to take over from.
             if let successor {
-                self.successor = nil
                 leaving.append(generation)
-                current = successor
-                records.note(current)
-                count.noteRestart()
+                succeed(successor)
+                handOvers.noteEarlyEnd()
                 state = .starting
             } else if generation.state == .clearing {
                 state = .clearing
             }
         } else {
             let isSuccessor = generation === successor
-            let action = isSuccessor ? "The one before goes on." : "Another one serves."
+            let action = isSuccessor ? "The one before goes on." : state == .ready ? "Another one serves." : ""
             let isSucceeded = generation === succeeded
             if isSucceeded {
                 lastVerdict = DeathVerdict(of: facts)
                 succeeded = nil
             }
             // Its successor was counted already.
-            records.report(facts, usage, of: generation, action, restarts: count.restarts - (isSucceeded ? 1 : 0))
+            records.report(
+                facts,
+                usage,
+                of: generation,
+                action,
+                restarts: count.restarts - (isSucceeded ? 1 : 0),
+                isLast: isSucceeded || !leaving.contains { $0 === generation }
+            )
             retirements.remove(generation)
             retirements.tell(leaving)
             if generation === standby {
                 standbyPlace?.clear()
                 standby = nil
                 leaving.append(generation)
+                if generation.child.age >= program.backOff.healthyAfter { standbyEnds = 0 }
                 startStandbyLater()
             }
             if isSuccessor {
@@ -529,42 +561,17 @@ final class ProgramRunner {
             let isDone = program.isSuccess(facts.status) && !program.isStarted(after: facts.status)
             if successor == nil, !isDone { connections.died(self) }
         }
-        let action = successor == nil ? decide(facts.status, lived) : "The next one is under way."
+        var action = "The next one is under way."
+        if successor == nil || intention != nil {
+            let jitter = Double.random(in: 0...1)
+            let decision = EndDecision(of: program, intention, after: facts.status, lived: lived, count, jitter: jitter)
+            (next, action) = (decision.next, decision.words)
+            if decision.givesUp { hasGivenUp = true }
+        }
         records.write(count)
         records.report(facts, usage, of: generation, action, restarts: count.restarts)
         // The next supervisor has nothing to tell of it, also while others of its group are being ended.
         records.note(nil)
-    }
-
-    /// Decides what follows, and says so.
-    private func decide(_ status: ProcessEnd, _ lived: Duration) -> String {
-        switch intention {
-        case .stop:
-            next = .end
-            return "It is not started again."
-        case .restart:
-            next = .start(.zero)
-            return "It starts again at once."
-        case .hold:
-            next = .hold
-            return "It starts again after others."
-        case nil: break
-        }
-        guard program.isStarted(after: status) else {
-            next = .end
-            return "It is not started again (--restart \(program.restarts.rawValue))."
-        }
-        if let most = program.givesUpAfter, count.earlyEnds >= most {
-            hasGivenUp = true
-            next = .end
-            let ends = count.earlyEnds == 1 ? "an early end" : "\(count.earlyEnds) early ends"
-            return "It is given up after \(ends) (--give-up-after)."
-        }
-        var wait = program.backOff.wait(afterEarlyEnds: count.earlyEnds, jitter: .random(in: 0...1))
-        // A success costs no wait. But one that ends as it begins, again and again, must not use up a processor.
-        if wait == .zero, lived < program.backOff.base { wait = program.backOff.base - lived }
-        next = .start(wait)
-        return wait == .zero ? "It starts again at once." : "It starts again in \(wait.inPlainWords)."
     }
 
     /// Does what follows, when nothing of the process is left.
@@ -578,7 +585,9 @@ final class ProgramRunner {
         switch next {
         case .end:
             dropStandby(because: "the program has ended")
-            if leaving.isEmpty { state = .ended } else { intention = .stop }
+            // It ends for good when those have ended that it has taken over from.
+            intention = .stop
+            state = leaving.isEmpty ? .ended : .clearing
         case .hold:
             count.noteRestart()
             state = .idle

@@ -15,7 +15,7 @@ final class StandbyPlace {
     let event: CInt
     /// Which process stands by, or did last.
     private(set) var serial: UInt32 = 0
-    private let mapped: UnsafeMutablePointer<HFStandbyPage>
+    private nonisolated(unsafe) let mapped: UnsafeMutablePointer<HFStandbyPage>
 
     /// Makes a place; nil if the kernel has no room.
     init?() {
@@ -27,6 +27,12 @@ final class StandbyPlace {
         self.event = event
         unsafe self.mapped = mapped.assumingMemoryBound(to: HFStandbyPage.self)
         unsafe self.mapped.pointee.magic = HF_STANDBY_MAGIC
+    }
+
+    deinit {
+        _ = unsafe munmap(mapped, 4096)
+        _ = close(page)
+        _ = close(event)
     }
 
     /// Whether the process that stood by was told to serve.

@@ -204,7 +204,7 @@ package final class Supervisor {
 
     /// Starts the first program that is to run and does not, when those before it are ready.
     private func startNext() {
-        guard !isStopping else { return }
+        guard !isStopping, renewals.isEmpty else { return }
         for runner in runners {
             if runner.isBeingEnded { return }
             switch runner.state {
@@ -219,6 +219,7 @@ package final class Supervisor {
     }
 
     private func note(_ runner: ProgramRunner) {
+        if runner.state == .idle, renewals.last === runner { return renewNext() }
         if runner.state == .ready || runner.state == .idle { startNext() }
         tellManager()
         control?.noteChange()
@@ -424,7 +425,9 @@ package final class Supervisor {
         case .status: answer.give(report(of: wanted).text)
         case .describe: answer.give(wanted.map(\.description).joined(separator: "\n"))
         case .probe:
-            let notReady = wanted.filter { !$0.isDone || $0.current?.prober?.problem != nil }
+            let notReady = wanted.filter {
+                !$0.isDone || $0.current?.prober?.problem != nil || $0.current?.isLate == true
+            }
             if notReady.isEmpty { return answer.give("ready") }
             answer.fail(notReady.map(\.description).joined(separator: "\n"))
         case .stop:
@@ -443,7 +446,7 @@ package final class Supervisor {
             handOver(wanted, because: request.sender, answer)
         case .reload:
             for runner in wanted {
-                if let signal = runner.program.reloadSignal { runner.forward(signal, because: request.sender) }
+                if let signal = runner.program.reloadSignal { runner.reload(by: signal, because: request.sender) }
             }
             renew(wanted.filter { $0.program.reloadSignal == nil }, because: request.sender, answer, "reloaded")
         }
@@ -451,21 +454,20 @@ package final class Supervisor {
 
     /// Has next processes take over, and answers when they have, or when one could not.
     private func handOver(_ wanted: [ProgramRunner], because reason: String, _ answer: ControlServer.Answer) {
-        if let runner = wanted.first(where: { $0.state == .starting }) {
-            return answer.fail("\(runner.program.name) is still starting; upgrade it when it is ready")
-        }
-        let before = wanted.map { ($0, $0.handOversDone, $0.handOversEnded, $0.pid) }
+        if let refusal = wanted.lazy.compactMap(\.handOverRefusal).first { return answer.fail(refusal) }
+        let before = wanted.map { ($0, $0.handOvers, $0.pid) }
         for runner in wanted { runner.handOver(because: reason) }
         answer.wait(
             // One that does not run is started: there is nobody to take over from.
             for: {
-                before.allSatisfy { runner, done, _, pid in
-                    runner.state == .ready && (runner.handOversDone != done || pid == nil && runner.pid != nil)
+                before.allSatisfy { runner, handOvers, pid in
+                    runner.state == .ready && (runner.handOvers.done != handOvers.done || pid == nil)
                 }
             },
             unless: {
-                before.contains { runner, done, ended, pid in
-                    runner.handOversDone == done && (runner.handOversEnded != ended || pid != nil && runner.pid != pid)
+                before.contains { runner, handOvers, pid in
+                    let hasFailed = pid == nil ? runner.isDown : runner.handOvers.ended != handOvers.ended
+                    return hasFailed && runner.handOvers.done == handOvers.done
                 }
             },
             then: "upgraded"
@@ -480,16 +482,36 @@ package final class Supervisor {
         _ word: String
     ) {
         let before = wanted.map { ($0, $0.pid) }
-        for runner in wanted { runner.restart(because: reason) }
+        if wanted.count > 1 {
+            renewals = wanted
+            renewalReason = reason
+            renewNext()
+        } else {
+            for runner in wanted { runner.restart(because: reason) }
+        }
         answer.wait(
             for: {
                 before.allSatisfy { runner, pid in runner.isDone && (runner.pid != pid || runner.state == .ended) }
             },
             unless: {
-                before.contains { runner, _ in runner.state == .ended && !runner.isDone || runner.state == .waiting }
+                self.renewals.isEmpty && before.contains { runner, _ in runner.isDown }
             },
             then: word
         )
+    }
+
+    /// The programs of a restart of several that have not been ended yet, and who wanted it.
+    private var renewals: [ProgramRunner] = []
+    private var renewalReason = ""
+
+    /// Ends the last of those that are to be restarted, when those behind it have ended; then all are started in their order.
+    private func renewNext() {
+        while let last = renewals.last, !isStopping {
+            last.holdForRestart(because: renewalReason)
+            guard last.state == .idle else { return }
+            renewals.removeLast()
+        }
+        startNext()
     }
 
     /// What `holdfast status` shows.
@@ -509,71 +531,5 @@ package final class Supervisor {
             }
         )
         return object
-    }
-}
-
-extension ProgramRunner {
-    /// Whether it is ready, or has ended well and needs not to be.
-    fileprivate var isDone: Bool {
-        state == .ready || state == .ended && (lastStatus.map(program.isSuccess) ?? false)
-    }
-
-    /// What `holdfast status` shows of it.
-    var report: JSONObject {
-        var object = JSONObject()
-        object.add("name", program.name)
-        object.add("command", program.command)
-        object.add("state", "\(state)")
-        if let pid { object.add("pid", Int(pid)) }
-        if let current { object.add("ageSeconds", current.child.age.secondCount) }
-        if let standby { object.add("standby", "\(standby.state == .standingBy ? "ready" : "starting")") }
-        if let successor { object.add("successor", Int(successor.pid)) }
-        if let lastHandOverFailure { object.add("lastUpgradeFailure", lastHandOverFailure) }
-        if let statusText = current?.statusText { object.add("status", statusText) }
-        if let probe { object.add("probe", probe) }
-        object.add("restarts", count.restarts)
-        object.add("earlyEnds", count.earlyEnds)
-        if let startsAt {
-            object.add("startsInSeconds", max(0, Double(startsAt - MonotonicClock.nanoseconds) / 1e9))
-        }
-        if let lastVerdict {
-            object.add("lastEnd", lastVerdict.sentence)
-            object.add("lastCause", lastVerdict.cause.rawValue)
-        }
-        return object
-    }
-
-    /// How its probe goes; nil without one, and while nothing is asked.
-    private var probe: JSONObject? {
-        guard let prober = current?.prober, let probe = program.probe else { return nil }
-        var object = JSONObject()
-        object.add("state", !prober.hasAsked ? "waiting" : prober.problem == nil ? "good" : "failing")
-        object.add("failures", prober.failures)
-        object.add("allowed", probe.failures)
-        if let problem = prober.problem { object.add("problem", problem) }
-        return object
-    }
-
-    /// What `holdfast status` shows of it without `--json`.
-    var description: String {
-        var parts = ["\(program.name): \(state)"]
-        if let pid { parts.append("pid \(pid)") }
-        if let current, pid != nil { parts.append("for \(current.child.age.inPlainWords)") }
-        if let standby {
-            parts.append("pid \(standby.pid) \(standby.state == .standingBy ? "stands by" : "is to stand by")")
-        }
-        if let successor { parts.append("pid \(successor.pid) is to take over") }
-        if let startsAt {
-            let left = max(0, startsAt - MonotonicClock.nanoseconds)
-            parts.append("starts in \(Duration.nanoseconds(left).inPlainWords)")
-        }
-        if count.restarts > 0 { parts.append("restarts: \(count.restarts)") }
-        if count.earlyEnds > 0 { parts.append("early ends in a row: \(count.earlyEnds)") }
-        if let problem = current?.prober?.problem, let failures = current?.prober?.failures {
-            parts.append("its probe fails (\(problem), \(failures) of \(program.probe?.failures ?? 0))")
-        }
-        if let statusText = current?.statusText { parts.append("“\(statusText)”") }
-        let last = lastVerdict.map { "\n  last end: \($0.sentence)" } ?? ""
-        return parts.joined(separator: ", ") + last
     }
 }

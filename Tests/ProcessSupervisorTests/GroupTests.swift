@@ -72,6 +72,14 @@ import Testing
         withExtendedLifetime(folder) {}
     }
 
+    @Test func `A restart of all ends them in the opposite order, and starts them in theirs`() throws {
+        let (supervised, folder) = try Self.start("one_for_one", ["a", "b", "c"])
+        #expect(try Self.lines(supervised, 3).map(\.words) == ["a", "b", "c"])
+        #expect(try supervised.order("restart").end == .exited(0))
+        #expect(try Self.lines(supervised, 6).map(\.words) == ["stop c", "stop b", "stop a", "a", "b", "c"])
+        withExtendedLifetime(folder) {}
+    }
+
     @Test func `One that has done its work takes nobody with it, and a restart of all waits for it`() throws {
         let folder = try TemporaryFolder()
         let file = try folder.write(

@@ -30,16 +30,18 @@ struct ProgramRecords {
     ///   - generation: The process; nil if there was none.
     ///   - action: What follows, in a sentence.
     ///   - restarts: How often the program was started again before.
+    ///   - isLast: Whether it was the one that counts, or is to: the end of one before it is news only if it was not wanted.
     mutating func report(
         _ facts: DeathFacts,
         _ usage: DeathRecord.Usage,
         of generation: Generation?,
         _ action: String,
-        restarts: Int
+        restarts: Int,
+        isLast: Bool = true
     ) {
         let child = generation?.child
         let verdict = DeathVerdict(of: facts)
-        Log.write("\(program.name)\(child.map { " (pid \($0.pid))" } ?? ""): \(verdict.sentence) \(action)")
+        Log.write("\(program.name)\(generation.map { " (pid \($0.pid))" } ?? ""): \(verdict.sentence) \(action)")
         let now = RealtimeClock.nanoseconds
         let record = DeathRecord(
             program: program,
@@ -57,7 +59,7 @@ struct ProgramRecords {
             statusText: generation?.statusText,
             lastOutput: child?.errors.tail ?? []
         )
-        write(record)
+        write(record, isNews: isLast || verdict.cause != .stopped)
     }
 
     /// Reports the end of a process whose supervisor has ended before it.
@@ -66,12 +68,12 @@ struct ProgramRecords {
     mutating func reportUnseenEnd(_ count: EndCount) -> DeathVerdict? {
         guard let record = state?.takeUnseenEnd(of: program, count) else { return nil }
         Log.write("\(program.name) (pid \(record.pid)) of the supervisor before: \(record.verdict.sentence)")
-        write(record)
+        write(record, isNews: true)
         return record.verdict
     }
 
-    private mutating func write(_ record: DeathRecord) {
-        if let terminationLog { TerminationLog.write(record, to: terminationLog) }
+    private mutating func write(_ record: DeathRecord, isNews: Bool) {
+        if isNews, let terminationLog { TerminationLog.write(record, to: terminationLog) }
         guard let state else { return }
         unwritten.append(record)
         do {
