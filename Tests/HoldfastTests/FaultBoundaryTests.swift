@@ -283,6 +283,16 @@ import Testing
         #expect(run.lines[1].contains("ndex out of range at element(of:at:) at ResumedScenarios.swift:"))
     }
 
+    @Test func `A lock that an async body has let go of does not count`() throws {
+        let run = try Run("mutex-released")
+        let labels = ["used", "read", "thrown", "suspended", "before", "loop"]
+        let faults = labels.enumerated().map { "\($1) \(Self.faulted), fault \($0 + 1), boundary \($1)" }
+        #expect(run.end == .exited(0), "\(run.errors.suffix(2000))")
+        // Four of them count one before they fault, and the loop 0, 1 and 2.
+        #expect(run.lines == faults + ["the lock is free 7", "end"])
+        #expect(try run.reports().allSatisfy { $0.verdict.decision == .resume })
+    }
+
     @Test func `A label that faults too often is refused, and tried again`() throws {
         let run = try Run("label-quarantine")
         let faults = (1...3).map { "route \(Self.faulted), fault \($0), boundary route" }
@@ -360,7 +370,9 @@ import Testing
             ("actor", "the job was isolated to an actor"),
             ("main-actor", "a library's frame lies between"), ("outside", "a library's frame lies between"),
             ("detached", "outside of a callout of the loop"), ("unstructured", "outside of a callout of the loop"),
-            ("mutex", "a function that holds a lock"), ("pthread-mutex", "a lock that the callout took is still held"),
+            ("mutex", "a function that holds a lock"), ("mutex-async", "a function that holds a lock"),
+            ("mutex-switch", "a function that holds a lock"),
+            ("pthread-mutex", "a lock that the callout took is still held"),
             ("critical", "inside a critical section"), ("memory", "the policy does not resume memory faults"),
             ("allocator", "the policy does not resume memory faults"), ("budget", "faults"),
             ("task-memory", "it happened inside a library"),

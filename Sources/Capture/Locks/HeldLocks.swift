@@ -4,6 +4,9 @@
 /// of the two it was. In a debug build a separate function releases the lock. The result is the largest number of locks that any path to an
 /// instruction may hold: never less than are held. Only locks that the function takes itself count; those of a caller are found in the
 /// caller.
+///
+/// Where an indirect jump leads is not known: an async function ends by one, and a `switch` may have a table. Without a lock held there, it is
+/// taken for a jump to every instruction of the function, which is never too little. With one, nothing is told.
 struct HeldLocks {
     /// What a call does to the locks.
     enum Effect {
@@ -29,6 +32,8 @@ struct HeldLocks {
     private var states: [UInt8]
     private var instructions: [Int: Instruction] = [:]
     private var exchanges: [Int: Effect] = [:]
+    /// The starts of all instructions from the first byte on; empty as long as no indirect jump was met.
+    private var all: Set<Int> = []
     /// How many locks may be held when the function returns or jumps to another one.
     private(set) var atEnd: UInt8 = 0
 
@@ -50,6 +55,8 @@ struct HeldLocks {
         self.effectOfPlace = effectOfPlace
         states = [UInt8](repeating: 0, count: code.count)
         guard follow(from: held) else { return nil }
+        // Code read from its start, and code on the paths, must have the same instructions: an answer for one that is none may be wrong.
+        guard all.isEmpty || instructions.keys.allSatisfy(all.contains) else { return nil }
     }
 
     /// Whether a lock may be held at an instruction; nil if no path leads there.
@@ -110,14 +117,41 @@ struct HeldLocks {
                     end(with: Self.state(state, after: Self.asCall(effectOfCall(target))))
                 }
             case .jumpThrough(let target): end(with: Self.state(state, after: Self.asCall(effectOfPlace(target))))
-            // The table of a `switch`: its targets are not known.
-            case .jumpAnywhere: return false
+            case .jumpAnywhere:
+                // States grow: if a lock is found on another path to here later, this is asked again.
+                guard state == 1 else { return false }
+                if all.isEmpty {
+                    guard findAll() else { return false }
+                    for target in all { reach(target, state, &states) }
+                }
+                end(with: state)
             case .end: end(with: state)
             }
             for target in targets {
                 // A call that does not return may be the last instruction. Otherwise the code goes on in another part.
                 if isInside(target) { reach(target, state, &states) } else { end(with: state) }
             }
+        }
+        return true
+    }
+
+    /// Finds the instructions one behind the other; false if there is an unknown one.
+    ///
+    /// False also for code that waits for something by a call. That may be C++, where the handling of an exception begins at a place to
+    /// which no jump leads, with whatever is held at the call. Swift, which alone has `Mutex`, has no such places.
+    private mutating func findAll() -> Bool {
+        var place = 0
+        while place < code.count {
+            guard let instruction = Instruction(code, at: place) else { return false }
+            switch instruction.flow {
+            case .call(let target), .jump(let target), .branch(let target):
+                guard effectOfCall(target) != .acquires else { return false }
+            case .callThrough(let target), .jumpThrough(let target):
+                guard effectOfPlace(target) != .acquires else { return false }
+            case .next, .callAnywhere, .jumpAnywhere, .end: break
+            }
+            all.insert(place)
+            place += instruction.count
         }
         return true
     }

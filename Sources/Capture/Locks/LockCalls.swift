@@ -79,8 +79,8 @@ final class LockCalls {
     /// - Parameters:
     ///   - address: The address, as linked; for a return address one in the call.
     ///   - isExact: Whether the instruction at the address is the one that comes next.
-    /// - Returns: True also if it is unknown: in a file without section headers or with unreadable relocations, or in a function with a
-    ///   jump table.
+    /// - Returns: True also if it is unknown: in a file without section headers or with unreadable relocations, or in a function with an
+    ///   indirect jump while a lock is held.
     func mayBeHeld(at address: UInt64, isExact: Bool) -> Bool {
         guard !code.isEmpty, !isPartial else { return true }
         // An address outside of code belongs to no function: a jump into data holds no lock by itself.

@@ -36,6 +36,13 @@ import Testing
         }
         /// Adds `ret`.
         mutating func end() { code.append(0xc3) }
+        /// Adds `jmp *%rax`.
+        mutating func jumpAnywhere() { code += [0xff, 0xe0] }
+        /// Adds the end of an async function: `pop %rbp; btr $60, %rbp; jmp *%rax`.
+        mutating func endAsync() {
+            code += [0x5d, 0x48, 0x0f, 0xba, 0xf5, 0x3c]
+            jumpAnywhere()
+        }
 
         mutating func finish() {
             for jump in jumps {
@@ -211,11 +218,123 @@ import Testing
         #expect(held.mayBeHeld(at: try #require(code.labels["behind"]) + 4, isExact: false) == false)
     }
 
+    @Test func `An async function ends by an indirect jump, with its lock let go`() throws {
+        var code = Assembler()
+        code.take("lock")
+        code.label("inside")
+        code.call(Called.other)
+        code.take("unlock")
+        code.label("behind")
+        code.call(Called.other)
+        code.endAsync()
+        code.slowWay("lock", Called.lock)
+        code.slowWay("unlock", Called.unlock)
+        let held = try #require(locks(code))
+        let (inside, behind) = (try #require(code.labels["inside"]), try #require(code.labels["behind"]))
+        #expect(held.mayBeHeld(at: inside + 4, isExact: false) == true)
+        #expect(held.mayBeHeld(at: behind + 4, isExact: false) == false)
+        #expect(held.atEnd == 0)
+    }
+
+    @Test func `Where an indirect jump may lead without a lock, one is held from where it is taken`() throws {
+        var code = Assembler()
+        code.take("lock")
+        code.take("unlock")
+        // A `switch` with a table: nothing else leads to the two cases.
+        code.jumpAnywhere()
+        code.label("case without")
+        code.call(Called.other)
+        code.endAsync()
+        code.take("other lock")
+        code.label("case with")
+        code.call(Called.other)
+        code.take("other unlock")
+        code.label("case behind")
+        code.call(Called.other)
+        code.end()
+        for name in ["", "other "] {
+            code.slowWay(name + "lock", Called.lock)
+            code.slowWay(name + "unlock", Called.unlock)
+        }
+        let held = try #require(locks(code))
+        for (label, isHeld) in [("case without", false), ("case with", true), ("case behind", false)] {
+            let place = try #require(code.labels[label])
+            #expect(held.mayBeHeld(at: place + 4, isExact: false) == isHeld, "\(label)")
+        }
+        #expect(held.atEnd == 0)
+    }
+
+    @Test func `Nothing is told of a function with an indirect jump while a lock is held`() {
+        var code = Assembler()
+        code.take("lock")
+        code.jumpAnywhere()
+        code.call(Called.other)
+        code.take("unlock")
+        code.end()
+        code.slowWay("lock", Called.lock)
+        code.slowWay("unlock", Called.unlock)
+        #expect(locks(code) == nil)
+        // On one path of two only, and also if that one is found last: it is the longer one.
+        for longer in [false, true] {
+            var meeting = Assembler()
+            meeting.bytes(0x85, 0xff)
+            meeting.jumpIfNotEqual(to: longer ? "end" : "taking")
+            meeting.jump(0xe9, to: longer ? "taking" : "end")
+            meeting.label("taking")
+            meeting.take("lock")
+            meeting.label("end")
+            meeting.endAsync()
+            meeting.slowWay("lock", Called.lock)
+            #expect(locks(meeting) == nil, "\(longer)")
+        }
+    }
+
+    @Test func `An indirect jump is not followed through code that does not read from its start, or that may be C++`() {
+        /// A function that takes a lock, lets go, calls something, goes where `end` says, and has bytes behind.
+        func function(_ middle: (inout Assembler) -> Void) -> Assembler {
+            var code = Assembler()
+            code.take("lock")
+            code.take("unlock")
+            middle(&code)
+            code.endAsync()
+            code.slowWay("lock", Called.lock)
+            code.slowWay("unlock", Called.unlock)
+            return code
+        }
+        #expect(locks(function { _ in }) != nil)
+        // No path leads to the bytes between, which are no instruction; without an indirect jump, nobody would mind.
+        #expect(
+            locks(
+                function {
+                    $0.jump(0xe9, to: "over")
+                    $0.bytes(0x06)
+                    $0.label("over")
+                }
+            ) == nil
+        )
+        // A branch into an instruction: `mov $0x90909090, %eax` has four more of them.
+        #expect(
+            locks(
+                function {
+                    $0.jumpIfNotEqual(to: "within")
+                    $0.bytes(0xb8)
+                    $0.label("within")
+                    $0.bytes(0x90, 0x90, 0x90, 0x90)
+                }
+            ) == nil
+        )
+        // What a semaphore is waited for with.
+        #expect(
+            locks(
+                function {
+                    $0.call(Called.acquire)
+                    $0.call(Called.release)
+                }
+            ) == nil
+        )
+    }
+
     @Test func `What cannot be followed is not told`() {
-        var table = Assembler()
-        // jmp *%rax
-        table.bytes(0xff, 0xe0)
-        #expect(locks(table) == nil)
         var unknown = Assembler()
         // No instruction in 64-bit mode.
         unknown.bytes(0x06)

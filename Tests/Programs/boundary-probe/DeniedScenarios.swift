@@ -45,6 +45,30 @@ let denied: [String: @Sendable (Int) async throws -> Void] = [
         await attempt("mutex") { guarded.count() }
         say("the lock is free \(guarded.count())")
     },
+    // In the async body itself, which ends by an indirect jump, and has let go of it once before.
+    "mutex-async": { _ in
+        let mutex = Mutex(0)
+        await attempt("mutex") {
+            mutex.withLock { $0 += 1 }
+            return mutex.withLock { $0 + trap() }
+        }
+        say("the lock is free \(mutex.withLockIfAvailable { $0 } != nil)")
+    },
+    "mutex-switch": { number in
+        let mutex = Mutex(number)
+        await attempt("mutex") {
+            mutex.withLock {
+                switch $0 {
+                case 0: return 5 + trap()
+                case 1: return 7
+                case 2: return 1
+                case 3: return 9
+                case 4: return getpid() > 0 ? 4 : 3
+                default: return 0
+                }
+            }
+        }
+    },
     "pthread-mutex": { _ in
         await attempt("lock") {
             Hazard.pthreadMutex.commit()

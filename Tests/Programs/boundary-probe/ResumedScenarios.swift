@@ -127,6 +127,42 @@ let resumed: [String: @Sendable (Int) async throws -> Void] = [
             return table.count
         }
     },
+    // Each has used a lock in its async body, and let go of it.
+    "mutex-released": { _ in
+        let mutex = Mutex(0)
+        await attempt("used") {
+            mutex.withLock { $0 += 1 }
+            return trap()
+        }
+        await attempt("read") {
+            let value = mutex.withLock { value in
+                value += 1
+                return value
+            }
+            return value + trap()
+        }
+        await attempt("thrown") {
+            try mutex.withLock { value in
+                if value > 100 { throw OwnError() }
+                value += 1
+            }
+            return trap()
+        }
+        await attempt("suspended") {
+            mutex.withLock { $0 += 1 }
+            await Task.yield()
+            return trap()
+        }
+        await attempt("before") {
+            let before = trap()
+            return mutex.withLock { $0 + before }
+        }
+        await attempt("loop") {
+            for number in 0..<3 { mutex.withLock { $0 += number } }
+            return trap()
+        }
+        say("the lock is free \(mutex.withLockIfAvailable { $0 } ?? -1)")
+    },
     "nested": { _ in
         await attempt("outer") {
             await attempt("inner") { trap() }
