@@ -58,6 +58,7 @@ import Testing
     }
 
     private static func swift(_ text: String) -> CrashReport { report(4, 2, message: "Fatal error: \(text)") }
+    private static let leak = "SWIFT TASK CONTINUATION MISUSE: f() leaked its continuation without resuming it.\n"
     private static func abort(_ text: String?) -> CrashReport { report(6, -6, message: text) }
 
     /// A report, and words that its summary must have.
@@ -70,6 +71,12 @@ import Testing
         (swift("String index is out of bounds"), "element that it does not have"),
         (swift("Can't remove first element from an empty collection"), "element that it does not have"),
         (report(4, 2, check: "Index out of range"), "element that it does not have"),
+        (report(4, 2, message: leak, check: "Index out of range"), "element that it does not have"),
+        (report(4, 2, message: leak + "a.swift:1: Fatal error: Index out of range"), "element that it does not have"),
+        (
+            swift("SWIFT TASK CONTINUATION MISUSE: f() tried to resume its continuation more than once, returning ()!"),
+            "A continuation was resumed twice"
+        ),
         (report(4, 2, check: "arithmetic overflow"), "too large or too small"),
         (swift("Division by zero"), "divided by zero"),
         (report(8, 1), "divided by zero"),

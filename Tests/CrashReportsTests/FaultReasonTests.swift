@@ -6,6 +6,7 @@ import Testing
     private static let other = CrashReport.Fault.Sender(pid: 12, uid: 0)
     private static let own = CrashReport.Fault.Sender(pid: 7, uid: 0)
     private static let place = "demo/main.swift:4: "
+    private static let leak = "SWIFT TASK CONTINUATION MISUSE: main() leaked its continuation without resuming it.\n"
 
     private static func reason(
         signal: Int,
@@ -38,6 +39,9 @@ import Testing
         (reason(signal: 4, code: 2, message: place + "Fatal error", runtimeFailure: "nil"), "nil"),
         (reason(signal: 4, code: 2, message: place + "Precondition failed: x > 0"), "Precondition failed: x > 0"),
         (reason(signal: 4, code: 2, runtimeFailure: "arithmetic overflow"), "arithmetic overflow"),
+        (reason(signal: 4, code: 2, message: leak, runtimeFailure: "Index out of range"), "Index out of range"),
+        (reason(signal: 4, code: 2, message: leak + leak + place + "Fatal error: boom\n"), "boom"),
+        (reason(signal: 6, code: -6, message: leak), "abort"),
         (reason(signal: 4, code: 2), "illegal instruction"),
         (reason(signal: 4, code: 5), "privileged instruction"),
         (reason(signal: 5, code: 1), "breakpoint trap"),

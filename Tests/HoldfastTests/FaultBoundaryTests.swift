@@ -283,6 +283,23 @@ import Testing
         #expect(run.lines[1].contains("ndex out of range at element(of:at:) at ResumedScenarios.swift:"))
     }
 
+    /// Twelve warnings are more than a record has room for.
+    @Test(arguments: [1, 12])
+    func `A fault after continuations that were leaked has its own reason and group`(count: Int) throws {
+        let run = try Run("leaks", count)
+        #expect(run.errors.components(separatedBy: "leaked its continuation").count == count + 1)
+        #expect(run.lines.count == 2 && run.lines.last == "end", "\(run.lines) \(run.errors.suffix(2000))")
+        let report = try #require(try run.reports().first)
+        #expect(report.reason.contains("ndex out of range"), "\(report.reason)")
+        #expect(report.fault?.message?.contains("CONTINUATION") != true)
+        // Only a debug build says something of the fault itself.
+        #expect(
+            report.fault?.message?.hasSuffix("Fatal error: Index out of range") == (BuiltProduct.isDebug ? true : nil)
+        )
+        let other = try #require(try Run("leaks", 0).reports().first)
+        #expect(report.fingerprint == other.fingerprint && report.reason == other.reason)
+    }
+
     @Test func `A lock that an async body has let go of does not count`() throws {
         let run = try Run("mutex-released")
         let labels = ["used", "read", "thrown", "suspended", "before", "loop"]

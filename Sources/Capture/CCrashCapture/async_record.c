@@ -4,6 +4,7 @@
 #include "async_registers.h"
 #include "async_state.h"
 #include "async_syscalls.h"
+#include "crash_capture.h"
 #include "job_state.h"
 #include "recovery_point.h"
 #include "thread_sampling.h"
@@ -143,7 +144,9 @@ static size_t length_of(uint64_t text) {
 }
 
 static void copy_fatal_error(HFRecord *record) {
-    if (hf_capture_state.fatal_error_message == NULL) {
+    // The runtime traps or aborts after its text. With another signal, a text that is there belongs to another thread, which takes it.
+    bool has_text = record->signal == SIGILL || record->signal == SIGTRAP || record->signal == SIGABRT;
+    if (hf_capture_state.fatal_error_message == NULL || !has_text) {
         return;
     }
     uint64_t text = (uint64_t)atomic_load_explicit(hf_capture_state.fatal_error_message, memory_order_acquire);
@@ -153,7 +156,7 @@ static void copy_fatal_error(HFRecord *record) {
     size_t length = length_of(text);
     size_t recorded = atomic_exchange_explicit(&hf_capture_state.recorded_message, length, memory_order_acq_rel);
     if (recorded < length) {
-        hf_async_copy_text(record->message, sizeof record->message, text + recorded);
+        hf_async_copy_fatal_error(record->message, sizeof record->message, (const char *)text + recorded);
     }
 }
 

@@ -74,7 +74,8 @@ extension FaultClass {
             return
         }
         // The runtime says some things in several lines.
-        if let known = Self.swiftWords.first(where: { message.prefix(4096).holds($0.0) && $0.1.isOfSeveralLines }) {
+        let lines = RuntimeMessage.withoutWarnings(String(message.prefix(4096)))
+        if let known = Self.swiftWords.first(where: { lines.holds($0.0) && $0.1.isOfSeveralLines }) {
             self = known.1
             return
         }

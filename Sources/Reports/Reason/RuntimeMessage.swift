@@ -6,12 +6,25 @@ struct RuntimeMessage {
     /// The line.
     let text: String
 
-    /// Takes the first line that has text in it.
+    /// Takes the first line that has text in it, and is no warning.
     init?(_ message: String) {
-        let lines = message.split(whereSeparator: \.isNewline).lazy.map(Self.trimmed)
+        let lines = Self.withoutWarnings(message).split(whereSeparator: \.isNewline).lazy.map(Self.trimmed)
         guard let line = lines.first(where: { !$0.isEmpty }) else { return nil }
         text = line.count > Self.limit ? line.prefix(Self.limit) + "…" : String(line)
     }
+
+    /// A message without the lines that tell of a leaked continuation.
+    ///
+    /// Nothing faults after them (swift/stdlib/public/Concurrency, CheckedContinuationCanary). Records of earlier versions have them before
+    /// the text of a fault, or without one.
+    static func withoutWarnings(_ message: String) -> String {
+        guard message.holds(leak) else { return message }
+        let lines = message.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        return lines.filter { !($0.hasPrefix("SWIFT TASK CONTINUATION MISUSE: ") && String($0).holds(leak)) }
+            .joined(separator: "\n")
+    }
+
+    private static let leak = "leaked its continuation"
 
     /// What follows `Fatal error`, which is empty for a `fatalError()` without text.
     var fatalError: String? {

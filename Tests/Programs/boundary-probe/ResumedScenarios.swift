@@ -258,6 +258,11 @@ let resumed: [String: @Sendable (Int) async throws -> Void] = [
             await waitForReport()
         }
     },
+    // The runtime warns of each leak, and nothing faults.
+    "leaks": { number in
+        for _ in 0..<number { await withUnsafeContinuation(leak) }
+        await attempt("leaks") { await element(of: [1], at: 7) }
+    },
     "many": { number in
         let (faulted, returned) = (Counter(), Counter())
         await withDiscardingTaskGroup { group in
@@ -308,6 +313,12 @@ let resumed: [String: @Sendable (Int) async throws -> Void] = [
 @inline(never) private func element(of numbers: [Int], at index: Int) async -> Int {
     await Task.yield()
     return numbers[index]
+}
+
+/// Lets a checked continuation go that was not resumed, and resumes what it was made of: no task waits for it.
+@inline(never) private func leak(_ continuation: UnsafeContinuation<Void, Never>) {
+    _ = CheckedContinuation(continuation: continuation)
+    continuation.resume()
 }
 
 @Sendable private func answer(_ request: Int) async {

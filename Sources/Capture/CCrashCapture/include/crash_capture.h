@@ -302,6 +302,11 @@ void hf_async_restart(void);
 /// The same for a thread that goes on. Not from a signal handler.
 void hf_capture_restart(void);
 
+/// Copies what the Swift runtime says of a fault out of its text: what is there last, but for its warnings.
+///
+/// A longer one is cut at `size` - 1 bytes. Returns the length, 0 if there are warnings only. Safe to call from a signal handler.
+size_t hf_async_copy_fatal_error(char *_Nonnull destination, size_t size, const char *_Nonnull text);
+
 /// Drops the Swift runtime's text of the fault that was resumed: the runtime would append to it for ever.
 ///
 /// Frees nothing, because another thread may be reading it. Safe to call from any thread.
