@@ -80,13 +80,21 @@ struct FunctionRanges {
     private let count: Int
 
     /// Looks the functions up by symbol name; a missing one is left out.
-    init(_ names: [String]) {
+    ///
+    /// - Parameters:
+    ///   - names: Their names.
+    ///   - hidden: Those before which a function of the executable stands: the library's is meant.
+    init(_ names: [String], behindOurs hidden: Set<String> = []) {
         unsafe bounds = .allocate(capacity: 2 * names.count)
         var count = 0
         for name in names {
             var start: UInt64 = 0
             var end: UInt64 = 0
-            guard unsafe hf_function_bounds(name, &start, &end) == 0, start < end else { continue }
+            let isMissing =
+                hidden.contains(name)
+                ? unsafe hf_linked_function_bounds(name, &start, &end) != 0
+                : unsafe hf_function_bounds(name, &start, &end) != 0
+            guard !isMissing, start < end else { continue }
             unsafe (bounds + 2 * count).initialize(to: start)
             unsafe (bounds + 2 * count + 1).initialize(to: end)
             count += 1
@@ -114,15 +122,19 @@ struct FunctionRanges {
     ///
     /// Their system calls are those of `hf_async_is_plain_system_call()`.
     static var waitFunctions: FunctionRanges {
-        FunctionRanges([
-            "read", "pread", "pread64", "readv", "preadv", "write", "pwrite", "pwrite64", "writev", "pwritev",
-            "recv", "recvfrom", "recvmsg", "recvmmsg", "send", "sendto", "sendmsg", "sendmmsg",
-            "accept", "accept4", "connect",
-            "poll", "ppoll", "select", "pselect", "epoll_wait", "epoll_pwait", "epoll_pwait2",
-            "nanosleep", "clock_nanosleep", "usleep", "sleep",
-            "wait", "wait3", "wait4", "waitpid", "waitid",
-            "pause", "sigsuspend", "sigtimedwait", "sigwaitinfo",
-        ])
+        FunctionRanges(
+            [
+                "read", "pread", "pread64", "readv", "preadv", "write", "pwrite", "pwrite64", "writev", "pwritev",
+                "recv", "recvfrom", "recvmsg", "recvmmsg", "send", "sendto", "sendmsg", "sendmmsg",
+                "accept", "accept4", "connect",
+                "poll", "ppoll", "select", "pselect", "epoll_wait", "epoll_pwait", "epoll_pwait2",
+                "nanosleep", "clock_nanosleep", "usleep", "sleep",
+                "wait", "wait3", "wait4", "waitpid", "waitid",
+                "pause", "sigsuspend", "sigtimedwait", "sigwaitinfo",
+            ],
+            // Ours leaves no frame (order_tracking.c).
+            behindOurs: ["read"]
+        )
     }
 
     /// How C ends a process whose own code is at fault.

@@ -148,6 +148,14 @@ package enum SignalEvents {
         return order == 0 ? nil : order
     }
 
+    /// The order to end that the program has taken itself within the last 90 seconds, and carries out in its own way.
+    ///
+    /// By a handler of its own, a signal source of libdispatch's, a descriptor of signals, or sigwait(3). No fault restarts the process then.
+    package static var ownOrder: CInt? {
+        let order = hf_signal_own_order()
+        return order == 0 ? nil : order
+    }
+
     /// Ends the process by the default action of an order to end.
     package static func end(by order: CInt) -> Never {
         hf_signal_end_by(order)

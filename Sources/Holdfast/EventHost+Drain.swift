@@ -1,3 +1,4 @@
+internal import CrashCapture
 internal import CrashReports
 internal import Logging
 internal import RunLoops
@@ -54,7 +55,7 @@ extension EventHost {
     /// - Parameter thread: The thread that faulted. If it is an event loop, its connections are ended.
     /// - Returns: What was under way at that moment; nil if no other process serves.
     func releaseStandby(afterFaultOf thread: CInt) -> RequestsUnderWay? {
-        guard drain == nil, !isStopping, !isWaiting else {
+        guard drain == nil, !isStopping, !isWaiting, SignalEvents.ownOrder == nil else {
             sink.drains.signal()
             return nil
         }
@@ -83,9 +84,13 @@ extension EventHost {
         // A planned drain is under way: at its end the process is replaced, and that thread with it.
         guard drain == nil, !isStopping else { return }
         // Nothing was served yet, so nothing drains. The thread goes on waiting for the end of the back-off.
-        guard !isWaiting else { return capture.endDrain() }
+        guard !isWaiting else {
+            if let order = SignalEvents.ownOrder { return endInstead(by: order, at: deadline) }
+            return capture.endDrain()
+        }
         startDrain(.fault, until: deadline, parkedThread: parkedThread == 0 ? nil : parkedThread) { [self] in
             requests?.forget()
+            if let order = SignalEvents.ownOrder { return endInstead(by: order, at: drain?.deadline ?? deadline) }
             callRestartHandlers(restartHandlers.all[...], for: .fault) { [capture] in
                 if requests != nil { ListenerHandover.endConnections() }
                 // The next process finishes the record of that fault: there is nothing to wait for.
@@ -93,6 +98,28 @@ extension EventHost {
             }
         }
         if let drain { requests?.hold(drain, on: loop) }
+    }
+
+    /// Lets the program end by itself, because it has taken an order to end, and ends the process by that order if it has not in time.
+    ///
+    /// The next process would know nothing of the order. The work of the thread that stands still never ends, so a graceful shutdown that
+    /// waits for all work may not end either.
+    private func endInstead(by order: CInt, at deadline: HostRunLoop.Instant) {
+        configuration.logger.notice(
+            "the process is not restarted, because the program was told to end: it has until the deadline of the drain for that",
+            metadata: ["signal": "\(order)"]
+        )
+        for slot in capture.forgoRestart() { writer.enqueue(slot: slot) }
+        let late = HostRunLoop.Timer(ofHost: "end by an order", fireAt: deadline) {
+            [writer, logger = configuration.logger] _ in
+            logger.notice(
+                "the program has not ended in time: the process ends by the order",
+                metadata: ["signal": "\(order)"]
+            )
+            writer.flush(limit: .seconds(2))
+            SignalEvents.end(by: order)
+        }
+        loop.add(late, to: .common)
     }
 
     /// Ends a drain without what was to follow it: the process is not replaced.

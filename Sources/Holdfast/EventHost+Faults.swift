@@ -107,7 +107,7 @@ extension EventHost {
     private func tellReplacement(_ message: CrashMessage) {
         // The next process makes its report.
         let end = isWaiting ? "restarts when its wait is over" : "restarts when it has drained"
-        let time = isStopping ? "ends" : end
+        let time = isStopping || SignalEvents.ownOrder != nil ? "ends" : end
         // If one incident hits many threads, the first is logged; the next process has a line of each.
         let level: Logger.Level = isReplacementTold ? .debug : .critical
         isReplacementTold = true

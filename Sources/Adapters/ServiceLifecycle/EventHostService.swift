@@ -10,7 +10,9 @@ public import ServiceLifecycle
 /// try await group.run()
 /// ```
 ///
-/// Name it last: a group shuts its services down from the last to the first, so the others are still protected while they finish.
+/// Name it last: a group shuts its services down from the last to the first, so from the beginning nothing restarts the process. Faults are
+/// resumed as ever meanwhile. Not for the services of a Hummingbird application, which puts its own server behind them: it needs none, because
+/// an order to end that the program has taken is not lost (Recovery.md, Signals).
 public struct EventHostService: Service {
     private let host: EventHost
 

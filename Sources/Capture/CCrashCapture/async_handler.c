@@ -91,6 +91,18 @@ static void leave(HFRecord *record, int32_t status) {
     hf_async_end_by_order(order);
 }
 
+/// Ends the process by an order to end that the program has taken itself: the next process would know nothing of it.
+static void end_by_own_order(HFRecord *record) {
+    int order = hf_async_own_order();
+    if (order == 0) {
+        return;
+    }
+    if (record != NULL) {
+        __atomic_store_n(&record->verdict, HF_VERDICT_TERMINATE, __ATOMIC_RELEASE);
+    }
+    hf_async_end_by_order(order);
+}
+
 /// Captures the fault and acts on the verdict; returns if that is to resume. The deadline is that of a callout which was interrupted, 0 for
 /// a fault.
 static void judge(int signal, siginfo_t *info, void *context, uint64_t deadline) {
@@ -102,6 +114,10 @@ static void judge(int signal, siginfo_t *info, void *context, uint64_t deadline)
         hf_async_leave_record(record);
         return;
     }
+    // The process was told to end before this thread has seen that it was to wait for a drain.
+    if (verdict == HF_VERDICT_TERMINATE && hf_async_is_drained_for(record)) {
+        verdict = HF_VERDICT_RESTART;
+    }
     // Another process serves from now on, while this one drains.
     if (verdict == HF_VERDICT_RESTART && hf_capture_state.configuration.restart_exit_code < 0 &&
         hf_async_waits_for_drain_alone(record)) {
@@ -110,10 +126,12 @@ static void judge(int signal, siginfo_t *info, void *context, uint64_t deadline)
     if (verdict == HF_VERDICT_RESTART && !hf_async_await_turn(record)) {
         if (hf_async_is_drained_for(record)) {
             hf_async_stand_still(record);
+            end_by_own_order(NULL);
         } else if (record != NULL) {
             __atomic_store_n(&record->verdict, HF_VERDICT_TERMINATE, __ATOMIC_RELEASE);
         }
     } else if (verdict == HF_VERDICT_RESTART) {
+        end_by_own_order(record);
         int32_t code = hf_capture_state.configuration.restart_exit_code;
         if (code >= 0) {
             leave(record, code);

@@ -114,6 +114,11 @@ void hf_async_restart(void) {
     uint64_t before = 0;
     HF_SYSCALL4(SYS_rt_sigprocmask, SIG_BLOCK, &observed, &before, HF_KERNEL_SIGSET_SIZE);
     hf_async_set_restarting(true);
+    // One may have come since the restart was decided.
+    int order = hf_async_own_order();
+    if (order != 0) {
+        hf_async_end_by_order(order);
+    }
     // In this order: what is in the table is among the descriptors that this thread has then.
     hf_async_freeze_kept_table(plan->kept_table);
     hf_async_close_all_on_exec();

@@ -253,6 +253,21 @@ bool hf_async_is_order_pending(void) {
     return hf_async_has_order() || (pending_signals() & (bit(SIGTERM) | bit(SIGINT))) != 0;
 }
 
+void hf_async_note_own_order(int signal) {
+    atomic_store_explicit(
+        &hf_signal_state.order_times[signal], hf_async_monotonic_nanoseconds(), memory_order_relaxed);
+    atomic_fetch_or_explicit(&hf_signal_state.own_orders, bit(signal), memory_order_relaxed);
+    atomic_fetch_or_explicit(&hf_signal_state.taken_orders, bit(signal), memory_order_release);
+}
+
+int hf_async_own_order(void) {
+    uint64_t own = orders_under_way() & atomic_load_explicit(&hf_signal_state.own_orders, memory_order_relaxed);
+    if ((own & bit(SIGTERM)) != 0) {
+        return SIGTERM;
+    }
+    return (own & bit(SIGINT)) != 0 ? SIGINT : 0;
+}
+
 int hf_async_due_order(void) {
     uint64_t observed = atomic_load_explicit(&hf_signal_state.observed, memory_order_relaxed);
     uint64_t due = orders_under_way() | (pending_signals() & observed);
@@ -265,7 +280,10 @@ int hf_async_due_order(void) {
     return first_order_in_ring();
 }
 
-void hf_signal_settle_orders(void) { atomic_store(&hf_signal_state.taken_orders, 0); }
+void hf_signal_settle_orders(void) {
+    atomic_store(&hf_signal_state.taken_orders, 0);
+    atomic_store(&hf_signal_state.own_orders, 0);
+}
 
 // MARK: Across a restart
 

@@ -44,6 +44,8 @@ typedef struct HFSignalState {
     _Atomic(uint64_t) taken_orders;
     /// When each of them was taken last, in nanoseconds of CLOCK_MONOTONIC, by signal.
     _Atomic(uint64_t) order_times[SIGTERM + 1];
+    /// Those among them that the program has taken by other means than events, as bits.
+    _Atomic(uint64_t) own_orders;
 } HFSignalState;
 
 extern HFSignalState hf_signal_state;
@@ -69,6 +71,14 @@ bool hf_async_is_order(int signal);
 ///
 /// Safe to call from a signal handler.
 int hf_async_due_order(void);
+
+/// Notes an order to end that the program has taken itself. Safe to call from a signal handler.
+void hf_async_note_own_order(int signal);
+
+/// The order to end that the program has taken itself within `hf_order_patience`, and carries out in its own way; 0 for none.
+///
+/// Safe to call from a signal handler.
+int hf_async_own_order(void);
 
 /// Whether an order to end waits for the thread that takes events. Safe to call from a signal handler.
 bool hf_async_has_order(void);

@@ -47,6 +47,10 @@ static bool is_over(const HFRecord *record) {
 
 /// Until when the thread waits at most, whatever the main loop does.
 static uint64_t turn(bool drains) {
+    // No restart follows an order that the program carries out itself. It has the time of a drain for that; the main loop keeps it.
+    if (hf_async_own_order() != 0) {
+        return drains ? atomic_load_explicit(&drain_deadline, memory_order_acquire) + handover : 0;
+    }
     uint64_t earliest = atomic_load_explicit(&earliest_restart, memory_order_acquire);
     if (!drains || atomic_load_explicit(&drained, memory_order_acquire) != 0) {
         return earliest;
@@ -91,7 +95,7 @@ bool hf_async_await_turn(HFRecord *record) {
 }
 
 bool hf_async_waits_for_drain_alone(const HFRecord *record) {
-    return !is_over(record) && !has_unheard_order() &&
+    return !is_over(record) && !has_unheard_order() && hf_async_own_order() == 0 &&
            hf_async_monotonic_nanoseconds() >= atomic_load_explicit(&earliest_restart, memory_order_acquire);
 }
 

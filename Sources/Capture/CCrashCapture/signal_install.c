@@ -230,6 +230,8 @@ bool hf_signal_is_order(int signal) { return hf_async_is_order(signal); }
 
 int hf_signal_due_order(void) { return hf_async_due_order(); }
 
+int hf_signal_own_order(void) { return hf_async_own_order(); }
+
 void hf_signal_end_by(int signal) { hf_async_end_by_order(signal); }
 
 void hf_signal_release(uint64_t signals) { change_mask(SIG_UNBLOCK, signals); }

@@ -8,6 +8,7 @@
 // Ordinary code, called at any time: also before main, and in a forked child.
 
 #include "interposition.h"
+#include "order_tracking.h"
 #include "recovery_point.h"
 #include "thread_sampling.h"
 
@@ -146,11 +147,11 @@ int sigaction(int signal, const struct sigaction *restrict action, struct sigact
     }
     // A handler of faults keeps its mask: if it faults itself, ours ends the process at once.
     if (action == NULL || is_fault || (bits_of(&action->sa_mask) & fault_bits()) == 0) {
-        return next_sigaction()(signal, action, before);
+        return hf_order_set_action(next_sigaction(), signal, action, before);
     }
     struct sigaction copy = *action;
     without(fault_bits(), &action->sa_mask, &copy.sa_mask);
-    return next_sigaction()(signal, &copy, before);
+    return hf_order_set_action(next_sigaction(), signal, &copy, before);
 }
 
 int sigsuspend(const sigset_t *mask) {
@@ -187,17 +188,25 @@ int epoll_pwait2(int epoll, struct epoll_event *events, int most, const struct t
 
 int sigwait(const sigset_t *restrict set, int *restrict signal) {
     sigset_t copy;
-    return HF_NEXT(sigwait)(without(sample_bit(), set, &copy), signal);
+    int result = HF_NEXT(sigwait)(without(sample_bit(), set, &copy), signal);
+    if (result == 0) {
+        hf_order_note_wait(*signal);
+    }
+    return result;
 }
 
 int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info) {
     sigset_t copy;
-    return HF_NEXT(sigwaitinfo)(without(sample_bit(), set, &copy), info);
+    int signal = HF_NEXT(sigwaitinfo)(without(sample_bit(), set, &copy), info);
+    hf_order_note_wait(signal);
+    return signal;
 }
 
 int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info, const struct timespec *restrict limit) {
     sigset_t copy;
-    return HF_NEXT(sigtimedwait)(without(sample_bit(), set, &copy), info, limit);
+    int signal = HF_NEXT(sigtimedwait)(without(sample_bit(), set, &copy), info, limit);
+    hf_order_note_wait(signal);
+    return signal;
 }
 
 /// These may be called in a handler (signal-safety(7)), so the functions behind them are looked up now.

@@ -41,7 +41,8 @@ extension EventHost {
     /// ```
     ///
     /// The jobs of tasks run on a pool of Holdfast's from now on, so call it first. It takes no signals: SIGTERM and SIGINT stay with the
-    /// program until it observes them (`onSignal(_:_:)`). It serves until the process ends, or until `stop()`. Call it once, in a process
+    /// program until it observes them (`onSignal(_:_:)`). Once the program has taken one, a fault that is not resumed ends the process by it
+    /// instead of restarting it. It serves until the process ends, or until `stop()`. Call it once, in a process
     /// with an async `main`; elsewhere make a host and call `run()`.
     ///
     /// - Parameter configuration: The settings. By default the process goes on after a fault that was resumed: the host does not see what

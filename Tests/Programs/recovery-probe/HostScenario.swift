@@ -48,6 +48,7 @@ enum HostScenario: String {
     case sweep
     case refusedWriter = "refused-writer"
     case order
+    case ownOrder = "own-order"
     case refusedWriters = "refused-writers"
     case withoutStandard = "without-standard"
     case sharedPort = "shared-port"
@@ -117,6 +118,7 @@ enum HostScenario: String {
         case .cutSpool: try CutSpoolScenarios.run(store, arguments)
         case .refusedWriter: try StartScenarios.refusedWriter(store)
         case .order: try OrderScenarios.run(store, arguments)
+        case .ownOrder: try OwnOrderScenarios.run(store, arguments)
         case .refusedWriters: try StartScenarios.refusedWriters(store)
         case .withoutStandard: try StartScenarios.withoutStandard(store)
         case .sharedPort: try SharedPortScenarios.run(store, arguments)

@@ -108,6 +108,9 @@ bool hf_signal_is_order(int signal);
 /// The order to end that the process still has to carry out, or 0.
 int hf_signal_due_order(void);
 
+/// The order to end that the program has taken itself and carries out in its own way, or 0.
+int hf_signal_own_order(void);
+
 /// Ends the process by the default action of an order to end.
 __attribute__((noreturn)) void hf_signal_end_by(int signal);
 
