@@ -164,6 +164,13 @@ import Testing
         #expect(report.reason.contains("deadline") && report.verdict.decision == .resume)
     }
 
+    @Test func `A deadline waits for no other, whatever the bodies do when they are cancelled`() throws {
+        let blocked = Array(repeating: "blocked late, no report, 0.02 seconds", count: 8)
+        #expect(try Run("blocked-handlers", 8).lines == blocked + ["next late, no report, 0.02 seconds", "end"])
+        let waiting = Array(repeating: "mutex late, no report, 0.02 seconds", count: 12)
+        #expect(try Run("mutexes", 12).lines == waiting + ["together true", "end"])
+    }
+
     @Test(arguments: ["sleep", "calculate", "bound", "signal", "starved"])
     func `A job that keeps its thread from those who wait for it is a stall, with the function that does it`(
         how: String

@@ -7,7 +7,8 @@ internal import TaskBoundaries
 /// Ends the bodies of fault boundaries that run past their deadlines.
 ///
 /// On a thread of its own, because the late ones may keep every thread of the pool busy. Most bodies end in time, so a deadline is put into a
-/// bucket and taken out of it again, and the thread sleeps until the first bucket that is left.
+/// bucket and taken out of it again, and the thread sleeps until the first bucket that is left. It waits for nothing else: bodies are
+/// cancelled by other threads (`TaskCanceller`), and what has to be tried again is put into a later bucket.
 final class BoundaryDeadlines: Sendable {
     /// The deadline of one call.
     final class Limit: Sendable {
@@ -16,6 +17,10 @@ final class BoundaryDeadlines: Sendable {
         /// When it passes, in ticks.
         fileprivate let tick: Int64
         private let passed = Atomic<Bool>(false)
+        /// How often it was tried to end a job that runs.
+        ///
+        /// Only for the thread of deadlines.
+        fileprivate let attempts = Atomic<Int>(0)
 
         fileprivate init(_ boundary: TaskBoundaries.FaultBoundary, _ deadline: Duration, at tick: Int64) {
             self.boundary = boundary
@@ -26,10 +31,7 @@ final class BoundaryDeadlines: Sendable {
         /// Whether the body was cancelled for it.
         var hasPassed: Bool { passed.load(ordering: .acquiring) }
 
-        fileprivate func pass() {
-            passed.store(true, ordering: .releasing)
-            boundary.cancel()
-        }
+        fileprivate func pass() { passed.store(true, ordering: .releasing) }
 
         /// What the caller gets.
         func error(_ fault: FaultError?) -> FaultBoundary.DeadlineError {
@@ -61,6 +63,7 @@ final class BoundaryDeadlines: Sendable {
     /// Protected by its lock.
     private let state = Mutex(State())
     private let wake = Semaphore()
+    private let canceller = TaskCanceller()
 
     /// Begins to keep a deadline.
     ///
@@ -130,33 +133,46 @@ final class BoundaryDeadlines: Sendable {
         guard !limit.boundary.isAnswered else { return }
         guard limit.hasPassed else {
             limit.pass()
+            // First: what the program does when it is cancelled may take longer.
             put(limit, at: Self.now + Self.ticks(limit.grace))
+            canceller.cancel(limit.boundary)
             return
         }
-        if !endRunningJob(of: limit) { limit.boundary.giveUp(limit.error(nil)) }
+        let count = limit.attempts.add(1, ordering: .relaxed).newValue
+        switch endRunningJob(of: limit) {
+        case .ended: break
+        case .again where count < Self.attempts: put(limit, at: Self.now + Self.ticks(Self.pause))
+        case .again, .impossible: limit.boundary.giveUp(limit.error(nil))
+        }
     }
 
-    /// Has a job that runs abandoned where it is; returns whether the boundary has an answer by it, or otherwise.
-    private func endRunningJob(of limit: Limit) -> Bool {
-        for _ in 0..<Self.attempts {
-            guard !limit.boundary.isAnswered else { return true }
-            let jobs = limit.boundary.runningJobs
-            if jobs.isEmpty { return false }
-            for job in jobs {
-                var callout = OverdueCallout(
-                    thread: job.thread,
-                    values: (job.value, job.value, job.value),
-                    deadline: UInt64(max(0, limit.deadline.saturatingNanoseconds))
-                )
-                let word = unsafe UnsafeRawPointer(job.word)
-                switch unsafe callout.interrupt(words: (word, word, word), isLast: false) {
-                case .done: return true
-                case .impossible: return false
-                case .gone, .notNow, .silent: break
-                }
+    /// What came of an attempt to have a job abandoned where it is.
+    private enum Attempt {
+        /// The boundary has an answer by it, or otherwise.
+        case ended
+        /// A moment later it may succeed.
+        case again
+        /// It waits, or may not be abandoned.
+        case impossible
+    }
+
+    /// Has a job that runs abandoned where it is, if that can be done now.
+    private func endRunningJob(of limit: Limit) -> Attempt {
+        let jobs = limit.boundary.runningJobs
+        if jobs.isEmpty { return .impossible }
+        for job in jobs {
+            var callout = OverdueCallout(
+                thread: job.thread,
+                values: (job.value, job.value, job.value),
+                deadline: UInt64(max(0, limit.deadline.saturatingNanoseconds))
+            )
+            let word = unsafe UnsafeRawPointer(job.word)
+            switch unsafe callout.interrupt(words: (word, word, word), isLast: false) {
+            case .done: return .ended
+            case .impossible: return .impossible
+            case .gone, .notNow, .silent: break
             }
-            wake.wait(atMost: Self.pause)
         }
-        return false
+        return .again
     }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import Holdfast
 import Synchronization
 
@@ -55,6 +56,50 @@ let late: [String: @Sendable (Int) async throws -> Void] = [
             await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
             return 1
         }
+    },
+    // Their handlers of cancellation never return.
+    "blocked-handlers": { number in
+        await withDiscardingTaskGroup { group in
+            for _ in 0..<number {
+                group.addTask {
+                    await limited("blocked", .milliseconds(20)) {
+                        await withTaskCancellationHandler {
+                            await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
+                        } onCancel: {
+                            while true { pause() }
+                        }
+                        return 1
+                    }
+                }
+            }
+        }
+        await limited("next", .milliseconds(20)) {
+            try await Task.sleep(for: .seconds(3600))
+            return 1
+        }
+    },
+    // All wait for one mutex: no job of theirs can be ended. Says whether the last one's deadline has waited for the others'.
+    "mutexes": { number in
+        let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+        pthread_mutex_init(mutex, nil)
+        pthread_mutex_lock(mutex)
+        let address = Int(bitPattern: mutex)
+        let clock = ContinuousClock()
+        let longest = await withTaskGroup(of: Duration.self) { group in
+            for _ in 0..<number {
+                group.addTask {
+                    await clock.measure {
+                        await limited("mutex", .milliseconds(20)) {
+                            let mutex = UnsafeMutablePointer<pthread_mutex_t>(bitPattern: address)
+                            return if let mutex { Int(pthread_mutex_lock(mutex)) } else { -1 }
+                        }
+                    }
+                }
+            }
+            return await group.reduce(.zero) { max($0, $1) }
+        }
+        // One after the other, they would take a second each.
+        say("together \(longest < .milliseconds(1000 * number / 2))")
     },
     // More than the pool has threads.
     "spinning": { number in
