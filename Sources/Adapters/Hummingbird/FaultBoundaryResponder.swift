@@ -69,8 +69,8 @@ private final class Work<Inner: HTTPResponder>: @unchecked Sendable {
 
     func respond() async throws {
         var response = try await inner.respond(to: request, context: context)
-        // A body of known length is a buffer or a file. Another one is code of the program, which runs when the responder is done.
-        if response.body.contentLength == nil { response.body = protect(response.body) }
+        // It runs when the responder is done.
+        if response.body.isCode { response.body = protect(response.body) }
         self.response = consume response
     }
 
@@ -87,7 +87,7 @@ private final class Work<Inner: HTTPResponder>: @unchecked Sendable {
     private func protect(_ body: ResponseBody) -> ResponseBody {
         // Its head is with the client: a refusal would cut it off.
         let label = (FaultBoundary.current ?? label).begun.described(by: tags)
-        return ResponseBody { writer in
+        return ResponseBody(contentLength: body.contentLength) { writer in
             let place = WriterPlace(writer: writer)
             try await withFaultBoundary(label) { try await body.write(place.writer) }
         }
@@ -132,7 +132,7 @@ extension HTTPResponder {
     /// The same responder, with each request in a fault boundary of its own.
     ///
     /// A resumed fault is answered by status 500 with the header `x-crash-report`: the id of its report, whose tags have the request's
-    /// method, path, route and id. If a body of unknown length faults while it is written, the connection is closed.
+    /// method, path, route and id. If code that writes a body faults, the connection is closed.
     ///
     /// - Parameter answer: Makes another answer. It gets the request, whose body may have been read in part.
     /// - Returns: The responder, for `Application(responder:)`.

@@ -89,11 +89,12 @@ func makeRouter(_ host: EventHost?) -> Router<ExampleContext> {
     }
     router.group("middleware").add(middleware: Faulting()).get(":name") { _, _ in "no fault\n" }
     // The answer has begun when it faults: the connection is closed.
-    router.get("body/:name") { _, context in
+    // Of unknown length, or with "?sized" of a known one.
+    router.get("body/:name") { request, context in
         let fault = try fault(context)
         return Response(
             status: .ok,
-            body: ResponseBody { writer in
+            body: ResponseBody(contentLength: request.uri.query == "sized" ? 100 : nil) { writer in
                 for number in 1...3 { try await writer.write(ByteBuffer(string: "\(number)\n")) }
                 fault.commit()
                 try await writer.finish(nil)
