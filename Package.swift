@@ -446,7 +446,8 @@ let package = Package(
         tests(
             "ProcessSupervisorTests",
             [
-                "ProcessSupervisor", "CLinuxShims", "CrashReports", "RecoveryTestSupport", "TestSupport", "holdfast",
+                "ProcessSupervisor", "CLinuxShims", "CrashReports", "LinuxSystem", "RecoveryTestSupport", "TestSupport",
+                "holdfast",
                 "crashreport", "echo-server", "holdfast-agent", "standby-server", "async-server", "io-probe",
             ],
             exclude: ["Scripts"]

@@ -128,7 +128,9 @@ final class Generation {
         inbox.generation = self
         isStandby = provisions.standby?.waits ?? false
         if program.readiness == .notify || isStandby, program.startTimeout > .zero {
-            startTimer = timer("is to be ready", after: program.startTimeout) { $0.noteLateStart() }
+            startTimer = timer("is to be ready", after: program.startTimeout) {
+                $0.noteLateStart("not ready", $0.program.startTimeout)
+            }
         }
     }
 
@@ -172,10 +174,7 @@ final class Generation {
     func noteReleased() {
         released = MonotonicClock.nanoseconds
         let limit = program.startTimeout > .zero ? min(program.startTimeout, .seconds(10)) : .seconds(10)
-        startTimer = timer("is to serve", after: limit) { generation in
-            Log.write("\(generation.program.name): has not begun to serve within \(limit.inPlainWords)")
-            generation.end(because: .startTimeout(limit), SIGABRT)
-        }
+        startTimer = timer("is to serve", after: limit) { $0.noteLateStart("has not begun to serve", limit) }
     }
 
     /// Whether it was told to serve a while ago, and has not said that it does.
@@ -235,9 +234,9 @@ final class Generation {
         killLater(as: .stop(by: "it had said that it would end"))
     }
 
-    private func noteLateStart() {
-        Log.write("\(program.name): not ready within \(program.startTimeout.inPlainWords)")
-        end(because: .startTimeout(program.startTimeout), SIGABRT)
+    private func noteLateStart(_ words: String, _ limit: Duration) {
+        Log.write("\(program.name): \(words) within \(limit.inPlainWords)")
+        end(because: .startTimeout(limit), SIGABRT)
     }
 
     // MARK: What it says

@@ -30,7 +30,7 @@ final class StandbyPlace {
     }
 
     deinit {
-        _ = unsafe munmap(mapped, 4096)
+        unsafe hf_shared_page_unmap(mapped)
         _ = close(page)
         _ = close(event)
     }

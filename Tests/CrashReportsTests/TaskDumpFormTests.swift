@@ -79,8 +79,8 @@ import Testing
             5: FLOCK  ADVISORY  WRITE x fe:00:777 0 EOF
             6: FLOCK
             """
-        #expect(AskedProcess.lockOwners(of: [777], in: locks) == [12])
-        #expect(AskedProcess.lockOwners(of: [777], in: "").isEmpty)
+        #expect(AskedProcess.locks(on: [777], in: locks).map(\.owner) == [12])
+        #expect(AskedProcess.locks(on: [777], in: "").isEmpty)
     }
 
     @Test func `Who catches the signal is told by the mask`() {

@@ -107,21 +107,8 @@ import Testing
         #expect(try supervised.line() == "reloads \(next)")
     }
 
-    @Test func `A program that has ended is not ready while processes before it drain`() throws {
-        let (supervised, pid) = try start()
-        let (upgrade, next) = try beginUpgrade(supervised)
-        kill(next, SIGUSR1)
-        #expect(try upgrade.wait() == .exited(0), "\(upgrade.errors)")
-        #expect(try supervised.line() == "drains \(pid)")
-        kill(next, SIGUSR2)
-        let status = try supervised.status(once: "clearing")
-        #expect(((status["leaving"] as? [[String: Any]])?.first?["pid"] as? Int) == Int(pid))
-        #expect(try supervised.order("probe").end == .exited(1))
-        kill(pid, SIGUSR1)
-        #expect(try supervised.process.wait() == .exited(7))
-    }
-
-    @Test func `A program that has ended is started again while processes before it drain`() throws {
+    /// A program whose last process has failed while the one before drains.
+    private func startEnding() throws -> (supervised: Supervised, draining: CInt) {
         let (supervised, pid) = try start()
         let (upgrade, next) = try beginUpgrade(supervised)
         kill(next, SIGUSR1)
@@ -129,6 +116,20 @@ import Testing
         #expect(try supervised.line() == "drains \(pid)")
         kill(next, SIGUSR2)
         _ = try supervised.status(once: "clearing")
+        return (supervised, pid)
+    }
+
+    @Test func `A program that has ended is not ready while processes before it drain`() throws {
+        let (supervised, pid) = try startEnding()
+        let status = try supervised.status()
+        #expect(((status["leaving"] as? [[String: Any]])?.first?["pid"] as? Int) == Int(pid))
+        #expect(try supervised.order("probe").end == .exited(1))
+        kill(pid, SIGUSR1)
+        #expect(try supervised.process.wait() == .exited(7))
+    }
+
+    @Test func `A program that has ended is started again while processes before it drain`() throws {
+        let (supervised, _) = try startEnding()
         let restart = try begin("restart", supervised)
         let third = try supervised.nextPid()
         kill(third, SIGUSR1)

@@ -1,6 +1,7 @@
 import CrashReports
 import Foundation
 import Glibc
+import LinuxSystem
 import TestSupport
 import Testing
 

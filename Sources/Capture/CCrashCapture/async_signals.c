@@ -174,6 +174,13 @@ static bool next_count(HFSignalEvent *event) {
     }
 }
 
+/// Notes that an order to end was taken from the kernel.
+static void note_taken(int signal) {
+    atomic_store_explicit(
+        &hf_signal_state.order_times[signal], hf_async_monotonic_nanoseconds(), memory_order_relaxed);
+    atomic_fetch_or_explicit(&hf_signal_state.taken_orders, bit(signal), memory_order_release);
+}
+
 bool hf_signal_next(HFSignalEvent *event) {
     __builtin_memset(event, 0, sizeof *event);
     event->descriptor = -1;
@@ -191,9 +198,7 @@ bool hf_signal_next(HFSignalEvent *event) {
     if (hf_async_is_order(event->signal)) {
         // Before the event is gone: a restart between the two finds it in at least one of the places.
         state.orders[event->signal] = cell->information;
-        atomic_store_explicit(
-            &hf_signal_state.order_times[event->signal], hf_async_monotonic_nanoseconds(), memory_order_relaxed);
-        atomic_fetch_or_explicit(&hf_signal_state.taken_orders, bit(event->signal), memory_order_release);
+        note_taken(event->signal);
     }
     // Before the cell is free: a restart between the two queues this event again rather than lose it.
     atomic_store_explicit(&state.tail, tail + 1, memory_order_release);
@@ -254,10 +259,8 @@ bool hf_async_is_order_pending(void) {
 }
 
 void hf_async_note_own_order(int signal) {
-    atomic_store_explicit(
-        &hf_signal_state.order_times[signal], hf_async_monotonic_nanoseconds(), memory_order_relaxed);
     atomic_fetch_or_explicit(&hf_signal_state.own_orders, bit(signal), memory_order_relaxed);
-    atomic_fetch_or_explicit(&hf_signal_state.taken_orders, bit(signal), memory_order_release);
+    note_taken(signal);
 }
 
 int hf_async_own_order(void) {

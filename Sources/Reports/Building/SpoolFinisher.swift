@@ -139,9 +139,7 @@ package struct SpoolFinisher: Sendable {
         }
         // A young temporary file is being made: its process locks it in a moment.
         if path.extension == "tmp", status.st_mtim.tv_sec > time(nil) - Self.temporaryAge { return }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return }
-        // Another may have finished and removed it between open(2) and flock(2).
-        guard unsafe fstat(descriptor, &status) == 0, status.st_nlink > 0 else { return }
+        guard Self.takesLock(of: file) else { return }
         do {
             let contents = try SpoolContents(bytes: file.readAll(limit: SpoolContents.maximumSize))
             noteAttempt(contents.attempts + 1, descriptor)
@@ -189,9 +187,7 @@ package struct SpoolFinisher: Sendable {
         // One whose spool somebody else finishes at this moment may belong to the fault in it.
         for (name, record) in deaths.left where !spools.contains(where: record.mayBeOfProcess(ofSpool:)) {
             // Locked until it is removed: somebody else may be making its report, or have made it since.
-            guard let file = try? folder.open(name), flock(file.rawValue, LOCK_EX | LOCK_NB) == 0,
-                Self.isThere(file)
-            else { continue }
+            guard let file = try? folder.open(name), Self.takesLock(of: file) else { continue }
             defer { withExtendedLifetime(file) {} }
             do {
                 try store.create()
@@ -208,8 +204,9 @@ package struct SpoolFinisher: Sendable {
         }
     }
 
-    /// Whether a file that is open still has a name.
-    private static func isThere(_ file: borrowing OwnedDescriptor) -> Bool {
+    /// Whether a file is this process's to finish: another may have its lock, or have finished and removed it between open(2) and flock(2).
+    private static func takesLock(of file: borrowing OwnedDescriptor) -> Bool {
+        guard flock(file.rawValue, LOCK_EX | LOCK_NB) == 0 else { return false }
         var status = stat()
         return unsafe fstat(file.rawValue, &status) == 0 && status.st_nlink > 0
     }

@@ -51,8 +51,10 @@ extension CrashReport.Death {
     /// Whether nothing speaks of a mistake: it had done its work, or somebody had asked for its end.
     package var isOrderly: Bool { Self.isOrderly(reason) }
 
-    /// The same by the reason of a report.
-    package static func isOrderly(_ reason: String) -> Bool { reason == wasStopped || reason == success }
+    /// The same by the reason of a report, which may have ` (7 times)` behind it.
+    package static func isOrderly(_ reason: String) -> Bool {
+        [wasStopped, success].contains { reason == $0 || reason.hasPrefix($0 + " (") }
+    }
 
     private static let success = "ended itself with status 0"
 

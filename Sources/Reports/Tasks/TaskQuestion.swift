@@ -80,13 +80,12 @@ package struct AskedProcess: Sendable, Hashable {
         let files = try folder.names().filter { $0.hasSuffix(".spool") }
         let spools = Set(files.compactMap { try? FileStatus(of: $0, in: folder).inode })
         guard !spools.isEmpty else { return [] }
-        let bytes = try OwnedDescriptor(reading: "/proc/locks", followingLinks: false).readAll(limit: 16 << 20)
-        let owners = Set(lockOwners(of: spools, in: String(decoding: bytes, as: UTF8.self)))
+        let owners = Set(try locks(on: spools).map(\.owner))
         return owners.sorted().filter { hasOpen(spools, $0) }.map { pid in
-            let status = text(of: FilePath("/proc/\(pid)/status"))
+            let status = SmallFile.text("/proc/\(pid)/status") ?? ""
             return AskedProcess(
                 pid: pid,
-                name: text(of: FilePath("/proc/\(pid)/comm")).split(separator: "\n").first.map(String.init) ?? "",
+                name: SmallFile.text("/proc/\(pid)/comm")?.split(separator: "\n").first.map(String.init) ?? "",
                 canAnswer: ProcessStatus.catches(SIGSTKFLT, status)
             )
         }
@@ -99,28 +98,27 @@ package struct AskedProcess: Sendable, Hashable {
     /// - Throws: The error of reading the folder of the spool, or /proc/locks.
     static func heldSpools(of store: ReportStore) throws(Errno) -> Set<String> {
         let folder = try FileDirectory(at: store.spoolPath)
-        let bytes = try OwnedDescriptor(reading: "/proc/locks", followingLinks: false).readAll(limit: 16 << 20)
-        let locks = String(decoding: bytes, as: UTF8.self)
-        return Set(
-            try folder.names().filter { name in
-                guard name.hasSuffix(".spool"), let inode = (try? FileStatus(of: name, in: folder))?.inode else {
-                    return false
-                }
-                return !lockOwners(of: [inode], in: locks).isEmpty
-            }
-        )
+        let names = try folder.names().filter { $0.hasSuffix(".spool") }
+        let spools = names.compactMap { name in (try? FileStatus(of: name, in: folder)).map { (name, $0.inode) } }
+        let held = Set(try locks(on: Set(spools.map(\.1))).map(\.inode))
+        return Set(spools.filter { held.contains($0.1) }.map(\.0))
     }
 
-    /// The processes that hold locks of flock(2) on files, by the files' inodes: `1: FLOCK ADVISORY WRITE 1234 fe:00:5678 0 EOF`
-    /// (proc_locks(5)).
-    static func lockOwners(of inodes: Set<UInt64>, in locks: String) -> [CInt] {
+    private static func locks(on inodes: Set<UInt64>) throws(Errno) -> [(owner: CInt, inode: UInt64)] {
+        let bytes = try OwnedDescriptor(reading: "/proc/locks", followingLinks: false).readAll(limit: 16 << 20)
+        return locks(on: inodes, in: String(decoding: bytes, as: UTF8.self))
+    }
+
+    /// The locks of flock(2) on files, with the processes that hold them, by the files' inodes:
+    /// `1: FLOCK ADVISORY WRITE 1234 fe:00:5678 0 EOF` (proc_locks(5)).
+    static func locks(on inodes: Set<UInt64>, in locks: String) -> [(owner: CInt, inode: UInt64)] {
         locks.split(separator: "\n").compactMap { line in
             let words = line.split(separator: " ")
             guard words.count >= 6, words[1] == "FLOCK",
                 let inode = words[5].split(separator: ":").last.flatMap({ UInt64($0) }),
                 inodes.contains(inode)
             else { return nil }
-            return CInt(words[4]).flatMap { $0 > 0 ? $0 : nil }
+            return CInt(words[4]).flatMap { $0 > 0 ? ($0, inode) : nil }
         }
     }
 
@@ -131,10 +129,5 @@ package struct AskedProcess: Sendable, Hashable {
             var status = stat()
             return unsafe stat("/proc/\(pid)/fd/\(name)", &status) == 0 && inodes.contains(UInt64(status.st_ino))
         }
-    }
-
-    private static func text(of path: FilePath) -> String {
-        let bytes = try? OwnedDescriptor(reading: path, followingLinks: false).readAll(limit: 1 << 16)
-        return String(decoding: bytes ?? [], as: UTF8.self)
     }
 }

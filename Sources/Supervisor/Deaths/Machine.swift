@@ -1,4 +1,5 @@
 internal import Glibc
+internal import LinuxSystem
 
 /// The machine that a death was on, as reports have it.
 struct Machine: Sendable {

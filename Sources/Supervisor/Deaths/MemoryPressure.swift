@@ -1,3 +1,5 @@
+internal import LinuxSystem
+
 /// How much of the last ten seconds tasks waited for memory: pressure stall information (linux/Documentation/accounting/psi.rst).
 struct MemoryPressure: Sendable, Equatable {
     /// Of whom: a control group, or the machine.

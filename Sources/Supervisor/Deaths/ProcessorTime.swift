@@ -1,4 +1,5 @@
 internal import Glibc
+internal import LinuxSystem
 
 /// The processor time that a process has used itself, which is what its limit counts.
 ///

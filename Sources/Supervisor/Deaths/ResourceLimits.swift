@@ -1,3 +1,5 @@
+internal import LinuxSystem
+
 /// The limits of a process that can end it: /proc/PID/limits of proc(5).
 struct ResourceLimits: Sendable, Equatable {
     /// Seconds of processor time at which it gets SIGXCPU, and SIGKILL; nil for no limit.

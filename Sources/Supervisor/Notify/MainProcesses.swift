@@ -1,4 +1,5 @@
 internal import Glibc
+internal import LinuxSystem
 
 /// The processes that count of all programs, and whose a message is: none can be another's.
 @MainActor

@@ -247,4 +247,6 @@ void *hf_shared_page_map(int descriptor) {
     return page == MAP_FAILED ? NULL : page;
 }
 
+void hf_shared_page_unmap(void *page) { munmap(page, shared_page_size); }
+
 int hf_terminal_take(int terminal, int group) { return tcsetpgrp(terminal, group); }

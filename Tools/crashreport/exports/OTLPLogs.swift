@@ -187,13 +187,13 @@ struct OTLPRecord {
     private func addContext(to attributes: inout OTLPAttributes) {
         guard let context = report.context else { return }
         // Names that the application chose: sorted, so that the same report is the same document.
-        for (name, value) in Self.first(context.tags) {
+        for (name, value) in context.tags.first(Self.most) {
             attributes.add("holdfast.tag.\(name)", value)
         }
-        for (name, value) in Self.first(context.annotations) {
+        for (name, value) in context.annotations.first(Self.most) {
             attributes.add("holdfast.annotation.\(name)", value)
         }
-        for (name, value) in Self.first(context.environment) {
+        for (name, value) in context.environment.first(Self.most) {
             attributes.add("process.environment_variable.\(name)", value)
         }
         attributes.add("holdfast.memory.resident", context.memory?.resident)
@@ -205,10 +205,6 @@ struct OTLPRecord {
 
     /// How many values of a kind go into a record: real reports have fewer.
     private static let most = 1024
-
-    private static func first(_ values: [String: String]) -> ArraySlice<(key: String, value: String)> {
-        values.sorted { $0.key < $1.key }.prefix(most)
-    }
 
     private func breadcrumb(_ breadcrumb: CrashReport.Breadcrumb) -> JSONValue {
         var keys = OTLPAttributes()

@@ -67,6 +67,11 @@ extension CrashReport.Frame {
     }
 }
 
+extension [String: String] {
+    /// The first of named values, by their names: the same report is the same document, and hostile ones have too many.
+    func first(_ count: Int) -> ArraySlice<(key: String, value: String)> { sorted { $0.key < $1.key }.prefix(count) }
+}
+
 extension String {
     /// The text, cut to a number of characters.
     func limited(to count: Int) -> String {

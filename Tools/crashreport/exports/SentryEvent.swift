@@ -91,7 +91,7 @@ struct SentryEvent {
 
     private var tags: JSONValue {
         var tags: [String: JSONValue] = [:]
-        for (name, value) in first(report.context?.tags) {
+        for (name, value) in (report.context?.tags ?? [:]).first(detail.values) {
             tags[Self.tagName(name)] = .string(Self.tagValue(value))
         }
         // What Holdfast says of the fault is not for the application to say.
@@ -121,18 +121,16 @@ struct SentryEvent {
         String(value.map { $0.isNewline ? " " : $0 }.prefix(200))
     }
 
-    /// The first of named values, by their names.
-    private func first(_ values: [String: String]?) -> [String: String] {
-        guard let values, values.count > detail.values else { return values ?? [:] }
-        let names = values.keys.sorted().prefix(detail.values)
-        return Dictionary(names.map { ($0.limited(to: 200), values[$0] ?? "") }) { first, _ in first }
+    /// Named values as far as there is room.
+    private func strings(_ values: [String: String]?) -> JSONValue? {
+        .strings(Dictionary(uniqueKeysWithValues: (values ?? [:]).first(detail.values).map { ($0, text($1)) }))
     }
 
     private var extra: JSONValue? {
         let context = report.context
         let extra = JSONValue.members([
-            "annotations": .strings(first(context?.annotations).mapValues(text)),
-            "environment": .strings(first(context?.environment).mapValues(text)),
+            "annotations": strings(context?.annotations),
+            "environment": strings(context?.environment),
             "arguments": .list(report.process.arguments.prefix(detail.values).map { .string(text($0)) }),
             "notes": .list(report.notes.prefix(detail.values).map { .string(text($0)) }),
         ])
@@ -255,7 +253,7 @@ struct SentryEvent {
         guard !frames.isEmpty else { return nil }
         return .members([
             "frames": .array(frames.reversed().map(frame)),
-            "registers": .strings(first(thread.registers.mapValues(\.padded))),
+            "registers": strings(thread.registers.mapValues(\.padded)),
         ])
     }
 

@@ -107,16 +107,5 @@ package struct StatisticsText {
 
 extension ReportGroup {
     /// Whether its reports tell of ends that somebody wanted.
-    fileprivate var isOrderlyEnd: Bool {
-        // The newest report says how often by itself.
-        kind == .death && CrashReport.Death.isOrderly(reason.withoutCount)
-    }
-}
-
-extension String {
-    /// A reason without ` (7 times)`.
-    fileprivate var withoutCount: String {
-        guard hasSuffix(" times)"), let start = lastIndex(of: "(") else { return self }
-        return String(self[..<start].dropLast())
-    }
+    fileprivate var isOrderlyEnd: Bool { kind == .death && CrashReport.Death.isOrderly(reason) }
 }

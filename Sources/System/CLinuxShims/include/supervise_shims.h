@@ -107,6 +107,9 @@ int hf_shared_page_make(void);
 /// Maps such a page; NULL if the descriptor is of none.
 void *_Nullable hf_shared_page_map(int descriptor);
 
+/// Ends the mapping of a page.
+void hf_shared_page_unmap(void *_Nonnull page);
+
 /// Makes a group of processes the foreground of a terminal, also from the background: tcsetpgrp(3), with SIGTTOU blocked.
 int hf_terminal_take(int terminal, int group);
 
