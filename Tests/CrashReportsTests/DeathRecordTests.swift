@@ -7,7 +7,7 @@ import Testing
 
 /// Records of deaths are hostile input: any process of the user can write them.
 @Suite struct DeathRecordTests {
-    private static func record(_ changes: [String: Any] = [:]) throws -> [UInt8] {
+    static func record(_ changes: [String: Any] = [:]) throws -> [UInt8] {
         let plain: [String: Any] = [
             "version": 1, "name": "web", "arguments": ["web", "--token", "hunter2"], "executable": "/usr/bin/web",
             "pid": 7,

@@ -135,6 +135,31 @@ import Testing
         }
     }
 
+    @Test(arguments: ["record", "spool", "both"])
+    func `A death is told once, wherever the one who told of it before was ended`(left: String) throws {
+        var fault = SpoolBytes.record()
+        // Terminate.
+        fault.put(UInt32(3), at: 72)
+        let spool = SpoolBytes(slots: [fault])
+        let record = try DeathRecordTests.record([
+            "pid": 4711, "began": 1_795_243_200_000_000_000, "ended": 1_795_243_214_000_000_000,
+        ])
+        let path = store.spoolPath.appending("4711-1.death").string
+        try Data(record).write(to: URL(fileURLWithPath: path))
+        let first = try #require(finish(spool).first)
+        #expect(first.death?.status == 3)
+        #expect(!FileManager.default.fileExists(atPath: path))
+        if left != "spool" { try Data(record).write(to: URL(fileURLWithPath: path)) }
+        if left != "record" {
+            #expect(try finish(spool) == [first])
+        } else {
+            #expect(SpoolFinisher(store: store).finish().reports == [])
+        }
+        #expect(!FileManager.default.fileExists(atPath: path))
+        #expect(try store.summaries().summaries.map(\.id) == [first.id])
+        #expect(try store.load(first.id) == first)
+    }
+
     @Test func `The file of a forked child is taken like any other`() throws {
         var record = SpoolBytes.record()
         record.put(UInt32(1 | 1 << 12), at: 52)

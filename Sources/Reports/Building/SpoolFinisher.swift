@@ -228,6 +228,10 @@ package struct SpoolFinisher: Sendable {
             guard let report = try? store.load(fault.id), record.isEnd(of: report),
                 !deaths.hasSuccessor(record.pid, report.process.startTime)
             else { continue }
+            // Who told of it before may not have got to the end.
+            if let death = report.death {
+                if record.isOf(death) { return true } else { continue }
+            }
             try store.update(fault.id) { $0.death = record.death(TextRedaction()) }
             return true
         }
@@ -287,7 +291,9 @@ package struct SpoolFinisher: Sendable {
             let death =
                 record.verdict == .resume
                 ? nil : deaths.take(of: contents.process, hasRestarted: record.verdict == .restart)
-            if let death { report.death = death.record.death(contents.process.surroundings.redaction) }
+            // Who made it before, and did not get to the end, may have taken the record of the end with it.
+            report.death =
+                death?.record.death(contents.process.surroundings.redaction) ?? (try? store.load(report.id))?.death
             // One of a crash loop may only be counted in another.
             outcome.reports.append(try store.add(report, folding: folding))
             // Before the spool: whoever finds the record and no spool makes a report of the end alone.

@@ -74,7 +74,7 @@ struct DeathRecord: Decodable {
     ///
     /// A process that has restarted in place lives on: what ends it later is another story.
     func isEnd(of report: CrashReport) -> Bool {
-        let isItsFault = report.kind == .fault && report.death == nil && report.process.pid == pid
+        let isItsFault = report.kind == .fault && report.process.pid == pid
         guard isItsFault, startTime.adding(seconds: -1) <= report.process.startTime, report.process.startTime <= time
         else {
             return false
@@ -84,6 +84,14 @@ struct DeathRecord: Decodable {
         case .restart: report.timestamp >= time.adding(seconds: -2)
         default: true
         }
+    }
+
+    /// Whether it is the record of a death that a report tells of.
+    func isOf(_ death: CrashReport.Death) -> Bool {
+        var own = self.death(TextRedaction())
+        // Another redaction may have left less of them.
+        (own.evidence, own.statusText, own.lastOutput) = (death.evidence, death.statusText, death.lastOutput)
+        return own == death
     }
 
     /// What is said of it in a report, without secrets.
