@@ -1,9 +1,10 @@
+import CRecoveryPoint
 import Synchronization
 
 /// The commands of a command source, oldest first, and the loops to wake for them.
 ///
 /// Any thread appends; the loops' threads take. A command is removed before its handler runs, so a fault in the handler loses that
-/// command only.
+/// command only. The first loop that has the source draws all that wait at once, and takes them without the lock; others take with it.
 @safe
 final class CommandBuffer<Command: Sendable>: @unchecked Sendable {
     /// What became of a command.
@@ -32,6 +33,13 @@ final class CommandBuffer<Command: Sendable>: @unchecked Sendable {
     private var room = 16
     private var head = 0
     private var waiting = 0
+    /// Those that were drawn, and are older than the ring's.
+    private let drawn = DrawnPlaces()
+    /// The ring in which they are, and its number of places less one; the loop that draws may read them without the lock.
+    private var drawnPlaces: UnsafeMutablePointer<Command>?
+    private var drawnMask = 0
+    /// The loop that draws: the first one that had the source.
+    private var drawer: ObjectIdentifier?
     private var isClosed = false
     private var loops: [HostRunLoop] = []
     /// For each of `loops`, the number of its modes that the source is in.
@@ -48,12 +56,14 @@ final class CommandBuffer<Command: Sendable>: @unchecked Sendable {
     }
 
     deinit {
-        while waiting > 0 { _ = unsafe takePlace().move() }
+        while let command = unsafe claim() { unsafe command.deinitialize(count: 1) }
+        while waiting > 0 { unsafe takePlace().deinitialize(count: 1) }
         unsafe places.deallocate()
+        freeDrawn()
     }
 
     /// The number of waiting commands.
-    var count: Int { lock.withLock { waiting } }
+    var count: Int { lock.withLock { waiting + drawn.count } }
 
     /// Appends a command, and tells the loops, unless others wait already: then they know.
     ///
@@ -62,12 +72,13 @@ final class CommandBuffer<Command: Sendable>: @unchecked Sendable {
     ///   - signal: Called with the lock held if none waited: so nobody finds a command that no signal tells of.
     ///   - wake: Called for each loop, without the lock.
     /// - Returns: What became of it.
-    func append(_ command: __owned Command, signal: () -> Void, wake: (HostRunLoop) -> Void) -> Appended {
+    func append(_ command: consuming Command, signal: () -> Void, wake: (HostRunLoop) -> Void) -> Appended {
         lock.lock()
-        guard !isClosed, waiting < capacity else {
+        guard !isClosed, waiting < capacity, capacity == .max || waiting + drawn.count < capacity else {
             let refusal: Appended = isClosed ? .closed : .full
-            // The command is released after this, when the function returns.
             lock.unlock()
+            // Its release may run code of the program.
+            withExtendedLifetime(command) {}
             return refusal
         }
         if waiting == room { resize(to: room * 2) }
@@ -91,15 +102,64 @@ final class CommandBuffer<Command: Sendable>: @unchecked Sendable {
         return .queued
     }
 
+    /// The place of the oldest command, for the thread of the loop that draws, which takes it out at once; nil if that is not known without the
+    /// lock, or if it is the last one: the lock tells that there are no more.
+    @inline(__always)
+    func takeDrawn() -> UnsafeMutablePointer<Command>? { unsafe drawn.count > 1 ? claim() : nil }
+
     /// Moves the oldest command to a place that the caller provides.
-    func take(into place: UnsafeMutablePointer<Command>) -> Taken {
+    ///
+    /// - Parameters:
+    ///   - place: The place.
+    ///   - draws: Whether it is called for the loop that draws (`begin`): then others that wait are drawn.
+    /// - Returns: What was taken.
+    func take(into place: UnsafeMutablePointer<Command>, draws: Bool) -> Taken {
         lock.lock()
         defer { lock.unlock() }
-        guard waiting > 0 else { return .nothing }
-        unsafe place.initialize(to: takePlace().move())
-        guard waiting == 0 else { return .first }
+        if drawn.count == 0, draws, waiting > 1 { draw() }
+        if let command = unsafe claim() {
+            unsafe place.initialize(to: command.move())
+        } else if waiting > 0 {
+            unsafe place.initialize(to: takePlace().move())
+        } else {
+            return .nothing
+        }
+        guard waiting == 0, drawn.count == 0 else { return .first }
         if room > Self.usualRoom { resize(to: Self.usualRoom) }
+        if draws, drawnMask >= Self.usualRoom { freeDrawn() }
         return .last
+    }
+
+    /// The place of the oldest command of those that were drawn; as `DrawnPlaces.claim`.
+    @inline(__always)
+    private func claim() -> UnsafeMutablePointer<Command>? {
+        guard let place = drawn.claim(), let places = unsafe drawnPlaces else { return nil }
+        return unsafe places + (place & drawnMask)
+    }
+
+    /// Draws all that wait: their ring becomes that of the drawn ones, whose memory is used for those that come.
+    private func draw() {
+        let (free, freeRoom) = unsafe (drawnPlaces, drawnMask + 1)
+        unsafe drawnPlaces = places
+        drawnMask = room - 1
+        drawn.begin(at: head, count: waiting)
+        room = unsafe free == nil ? 16 : freeRoom
+        unsafe places = free ?? .allocate(capacity: room)
+        (head, waiting) = (0, 0)
+    }
+
+    private func freeDrawn() {
+        unsafe drawnPlaces?.deallocate()
+        unsafe drawnPlaces = nil
+        drawnMask = 0
+    }
+
+    /// How many wait, and whether the loop of the calling thread is the one that draws.
+    func begin() -> (waiting: Int, draws: Bool) {
+        lock.withLock {
+            guard let loop = loops.first else { return (waiting + drawn.count, false) }
+            return (waiting + drawn.count, ObjectIdentifier(loop) == drawer && loop.isCurrent)
+        }
     }
 
     /// Accepts no more commands, and returns those that wait.
@@ -107,7 +167,8 @@ final class CommandBuffer<Command: Sendable>: @unchecked Sendable {
         lock.withLock {
             isClosed = true
             var rest: [Command] = []
-            rest.reserveCapacity(waiting)
+            rest.reserveCapacity(drawn.count + waiting)
+            while let command = unsafe claim() { rest.append(unsafe command.move()) }
             while waiting > 0 { rest.append(unsafe takePlace().move()) }
             return rest
         }
@@ -148,6 +209,7 @@ final class CommandBuffer<Command: Sendable>: @unchecked Sendable {
             } else {
                 loops.append(loop)
                 modeCounts.append(1)
+                if drawer == nil { drawer = ObjectIdentifier(loop) }
             }
         }
     }

@@ -65,7 +65,7 @@ extension HostRunLoop {
         /// - Parameter command: The command.
         /// - Returns: Whether the command was queued, or why not.
         @discardableResult
-        public func send(_ command: __owned Command) -> SendResult {
+        public func send(_ command: consuming Command) -> SendResult {
             let appended = buffer.append(
                 command,
                 signal: { signal() },
@@ -94,13 +94,23 @@ extension HostRunLoop {
         override func performNow() {
             unsafe withUnsafeTemporaryAllocation(of: Command.self, capacity: 1) { place in
                 guard let place = place.baseAddress else { return }
-                var left = buffer.count
+                var (left, draws) = buffer.begin()
                 while left > 0 {
-                    let taken = unsafe buffer.take(into: place)
-                    if taken == .nothing { break }
+                    if draws, let drawn = unsafe buffer.takeDrawn() {
+                        let command = unsafe drawn.move()
+                        signalForOthers()
+                        left -= 1
+                        handler(self, command)
+                        continue
+                    }
+                    // Not `==`, which is a call in code for every type of command.
+                    switch unsafe buffer.take(into: place, draws: draws) {
+                    case .nothing: return
+                    // Before the handler is called: if that faults, control does not come back here.
+                    case .first: signalForOthers()
+                    case .last: break
+                    }
                     left -= 1
-                    // Done before the call: if the handler faults, control does not come back here.
-                    if taken == .first { signalForOthers() }
                     unsafe handler(self, place.move())
                 }
             }

@@ -153,6 +153,40 @@ struct CommandSourceTests {
         }
     }
 
+    @Test("What waits behind the command that is handled takes room, and is returned before what came since")
+    func drawn() throws {
+        try onNewThread { loop in
+            let rest = Cell<[Int]>([])
+            let results = Cell<[Commands.SendResult]>([])
+            let source = Cell<Commands?>(nil)
+            source.value = Commands(label: "commands", capacity: 4) { _, command in
+                guard let source = source.value else { return }
+                if command == 1 { results.value = [5, 6].map { source.send($0) } } else { rest.value = source.close() }
+            }
+            source.value.map { source in
+                loop.add(source)
+                for command in 1...4 { source.send(command) }
+            }
+            loop.run(in: .default, for: .zero)
+            source.value = nil
+            #expect(results.value == [.queued, .full])
+            #expect(rest.value == [3, 4, 5])
+        }
+    }
+
+    @Test("What a fault leaves behind is returned when the source is invalidated")
+    func closedAfterFault() throws {
+        try onNewThread { loop in
+            let source = Commands(label: "commands") { _, _ in hf_test_abandon_callout() }
+            loop.add(source)
+            for command in 1...4 { source.send(command) }
+            loop.run(in: .default, for: .zero)
+            source.send(5)
+            #expect(source.count == 4)
+            #expect(source.close() == [2, 3, 4, 5])
+        }
+    }
+
     @Test("A run that is nested in the handler goes on with the next commands")
     func nested() throws {
         let entries = try onNewThread { loop in
