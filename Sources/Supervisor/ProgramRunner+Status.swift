@@ -5,6 +5,11 @@ extension ProgramRunner {
     /// Whether it does not run, and nothing is being started at once.
     var isDown: Bool { state == .waiting || state == .ended && !isDone }
 
+    /// Why no process runs, if one should: in sentences.
+    var downReason: String? {
+        isDown ? "\(program.name) has ended again: \(lastVerdict?.sentence ?? "it could not be started.")" : nil
+    }
+
     /// Whether it is ready, or has ended well and needs not to be.
     var isDone: Bool {
         state == .ready || state == .ended && (lastStatus.map(program.isSuccess) ?? false)

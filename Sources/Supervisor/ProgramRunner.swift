@@ -232,7 +232,7 @@ final class ProgramRunner {
         } catch {
             let facts = DeathFacts(status: .exited(error.status), startFailure: error)
             records.report(facts, DeathRecord.Usage(), of: nil, "The one before goes on.", restarts: count.restarts)
-            handOverFailed("\(error.text)")
+            handOverFailed(DeathVerdict(of: facts).sentence)
         }
         connections.changed(self)
     }

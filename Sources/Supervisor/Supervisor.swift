@@ -465,10 +465,14 @@ package final class Supervisor {
                 }
             },
             unless: {
-                before.contains { runner, handOvers, pid in
-                    let hasFailed = pid == nil ? runner.isDown : runner.handOvers.ended != handOvers.ended
-                    return hasFailed && runner.handOvers.done == handOvers.done
-                }
+                before.lazy.compactMap { runner, handOvers, pid -> String? in
+                    if pid == nil { return runner.downReason }
+                    guard runner.handOvers.ended != handOvers.ended, runner.handOvers.done == handOvers.done else {
+                        return nil
+                    }
+                    let reason = runner.handOvers.lastFailure ?? ""
+                    return "\(runner.program.name): the next process did not take over: \(reason)"
+                }.first
             },
             then: "upgraded"
         )
@@ -494,7 +498,7 @@ package final class Supervisor {
                 before.allSatisfy { runner, pid in runner.isDone && (runner.pid != pid || runner.state == .ended) }
             },
             unless: {
-                self.renewals.isEmpty && before.contains { runner, _ in runner.isDown }
+                self.renewals.isEmpty ? before.lazy.compactMap { $0.0.downReason }.first : nil
             },
             then: word
         )

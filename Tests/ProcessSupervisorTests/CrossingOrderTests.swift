@@ -161,6 +161,8 @@ import Testing
         #expect(try LineClient(port: port).ask("a") == "\(try #require(before["standbyPid"] as? Int))")
         kill(next, SIGKILL)
         #expect(try upgrade.wait() == .exited(1), "\(supervised.process.errors)")
+        let words = upgrade.errors
+        #expect(words.contains("did not take over: ") && words.contains("SIGKILL"), "\(words)")
     }
 
     /// The file by which a process and the one that stands by for it know each other.

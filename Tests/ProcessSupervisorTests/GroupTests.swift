@@ -187,7 +187,9 @@ import Testing
         let deadline = Deadline()
         while try supervised.order("probe").end != .exited(0), !deadline.hasPassed {}
         try FileManager.default.removeItem(atPath: program)
-        #expect(try supervised.order("upgrade").end == .exited(1))
+        let upgrade = try supervised.order("upgrade")
+        #expect(upgrade.end == .exited(1))
+        #expect(upgrade.errors.contains("did not take over: ") && upgrade.errors.contains(program), "\(upgrade.errors)")
         let status = try supervised.status()
         #expect(status["pid"] as? Int == Int(pid))
         #expect(status["earlyEnds"] as? Int == 0)
@@ -245,6 +247,7 @@ import Testing
         try folder.write("", to: "broken")
         let upgrade = try supervised.order("upgrade")
         #expect(upgrade.end == .exited(1))
+        #expect(upgrade.errors.contains("did not take over: It ended itself with status 6."), "\(upgrade.errors)")
         #expect(try LineClient(port: port).line() == "\(pid)")
         #expect(try supervised.status()["pid"] as? Int == Int(pid))
         #expect((try supervised.status()["lastUpgradeFailure"] as? String)?.contains("status 6") == true)

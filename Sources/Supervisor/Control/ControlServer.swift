@@ -98,7 +98,7 @@ final class ControlServer {
     final class Answer {
         fileprivate let number: CInt
         private var condition: (@MainActor () -> Bool)?
-        private var failure: (@MainActor () -> Bool)?
+        private var failure: (@MainActor () -> String?)?
         private var word = ""
         private var isEndOfAll = false
         private var isAnswered = false
@@ -122,10 +122,10 @@ final class ControlServer {
             } catch {}
         }
 
-        /// Answers when a condition holds, which is looked at after each change.
+        /// Answers when a condition holds, which is looked at after each change, or with why it will not hold, in sentences.
         func wait(
             for condition: @escaping @MainActor () -> Bool,
-            unless failure: @escaping @MainActor () -> Bool = { false },
+            unless failure: @escaping @MainActor () -> String? = { nil },
             then word: String,
             isEndOfAll: Bool = false
         ) {
@@ -145,8 +145,8 @@ final class ControlServer {
                 give(word)
                 return true
             }
-            guard failure?() == true else { return false }
-            fail("it has ended again; 'holdfast status' and 'crashreport show last' say why")
+            guard let failure = failure?() else { return false }
+            fail("\(failure) 'crashreport show last' says more")
             return true
         }
     }
