@@ -11,7 +11,7 @@ extension EventHost {
     /// | `holdfast_faults_total` | counter | `outcome`: `resumed`, `quarantined`, `restart` | faults |
     /// | `holdfast_restarts` | gauge | | how often the process has replaced itself since its first start |
     /// | `holdfast_lost_bytes` | gauge | | memory that abandoned work has left behind |
-    /// | `holdfast_stalls_total` | counter | | stalls that were found |
+    /// | `holdfast_stalls_total` | counter | | stalls that were found, each when it is |
     /// | `holdfast_boundary_duration` | timer | `boundary`, `outcome`: `ended`, `faulted` | how long bodies of boundaries took |
     ///
     /// Call it once, when the `MetricsSystem` has its factory.
@@ -36,9 +36,14 @@ extension EventHost {
             if let self { lost.record(statistics.buriedBytes) }
         }
         let stalls = Counter(label: "holdfast_stalls_total", factory: factory)
-        // A stall is told when it is found, again while it lasts, and when it is over.
+        // A stall is told when it is found, again while it lasts, and when it is over: one that lasts for ever counts, too.
+        let last = Mutex<UInt64>(0)
         onStall { stall in
-            if stall.phase == .over { stalls.increment() }
+            let isNew = last.withLock { last in
+                defer { last = max(last, stall.number) }
+                return stall.number > last
+            }
+            if isNew { stalls.increment() }
         }
         guard measuresBoundaries else { return }
         let timers = BoundaryTimers(factory)

@@ -10,6 +10,7 @@ import MetricsTestKit
 import NIOCore
 import NIOPosix
 import ServiceLifecycle
+import Synchronization
 import Tracing
 
 /// Faults beside each adapter, and says what came of it.
@@ -32,7 +33,7 @@ import Tracing
         host.traceFaults()
         try await connections()
         await spans(tracer)
-        try await eventLoop(host)
+        try await eventLoop(host, metrics)
         await numbers(host, metrics)
         try await group(host)
         print("done")
@@ -98,10 +99,18 @@ import Tracing
             }
     }
 
-    static func eventLoop(_ host: EventHost) async throws {
+    static func eventLoop(_ host: EventHost, _ metrics: TestMetrics) async throws {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         let (stalls, continuation) = AsyncStream.makeStream(of: String?.self)
-        await MainActor.run { _ = host.onStall { if $0.phase == .over { continuation.yield($0.ping) } } }
+        // How many were counted when one was told of that lasts, and when it was over.
+        let counts = Mutex<[[Int64]]>([[], []])
+        await MainActor.run {
+            _ = host.onStall { stall in
+                let count = metrics.counterTotal(label: "holdfast_stalls_total")
+                counts.withLock { $0[stall.phase == .over ? 1 : 0].append(count) }
+                if stall.phase == .over { continuation.yield(stall.ping) }
+            }
+        }
         try host.watch(loop, label: "event loop", every: .milliseconds(10))
         var ends = stalls.makeAsyncIterator()
         // After the first stall it has answered, so that its thread is known.
@@ -110,6 +119,10 @@ import Tracing
             while await ends.next() != "event loop" {}
         }
         check("an event loop that is kept is a stall", true)
+        let (found, over) = counts.withLock { ($0[0], $0[1]) }
+        // A busy machine may have others.
+        let isCounted = found.count >= 2 && found == (1...found.count).map(Int64.init) && over.last == found.last
+        check("stalls are counted when they are found, once", isCounted)
         host.stopWatching(pinging: "event loop")
     }
 
