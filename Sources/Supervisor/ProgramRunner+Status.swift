@@ -2,12 +2,10 @@ internal import LinuxSystem
 
 /// What is said of a program to who asks.
 extension ProgramRunner {
-    /// Whether it does not run, and nothing is being started at once.
-    var isDown: Bool { state == .waiting || state == .ended && !isDone }
-
-    /// Why no process runs, if one should: in sentences.
+    /// Why no process runs if one should and none is being started at once, in sentences; nil otherwise.
     var downReason: String? {
-        isDown ? "\(program.name) has ended again: \(lastVerdict?.sentence ?? "it could not be started.")" : nil
+        guard state == .waiting || state == .ended && !isDone else { return nil }
+        return "\(program.name) has ended again: \(lastVerdict?.sentence ?? "it could not be started.")"
     }
 
     /// Whether it is ready, or has ended well and needs not to be.

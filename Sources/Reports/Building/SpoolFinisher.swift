@@ -288,12 +288,14 @@ package struct SpoolFinisher: Sendable {
             }
             var report = builder.report(of: record, images: contents.images, notes: notes)
             // The fault that ended it and its end are one story.
-            let death =
-                record.verdict == .resume
-                ? nil : deaths.take(of: contents.process, hasRestarted: record.verdict == .restart)
-            // Who made it before, and did not get to the end, may have taken the record of the end with it.
-            report.death =
-                death?.record.death(contents.process.surroundings.redaction) ?? (try? store.load(report.id))?.death
+            var death: (name: String, record: DeathRecord)?
+            if record.verdict != .resume {
+                death = deaths.take(of: contents.process, hasRestarted: record.verdict == .restart)
+                // Who made it before, and did not get to the end, may have taken the record of the end with it.
+                report.death =
+                    death?.record.death(contents.process.surroundings.redaction)
+                    ?? (try? store.load(report.id))?.death
+            }
             // One of a crash loop may only be counted in another.
             outcome.reports.append(try store.add(report, folding: folding))
             // Before the spool: whoever finds the record and no spool makes a report of the end alone.

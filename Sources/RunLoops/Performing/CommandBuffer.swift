@@ -24,13 +24,15 @@ final class CommandBuffer<Command: Sendable>: @unchecked Sendable {
 
     /// Beyond so many places, memory is given back when nothing waits any more.
     private static var usualRoom: Int { 1024 }
+    /// So many there are at first.
+    private static var firstRoom: Int { 16 }
 
     private let lock = CriticalLock()
     private let capacity: Int
 
     // Protected by `lock`. A ring: `head` is the place of the oldest command, and `room`, a power of two, the number of places.
     private var places: UnsafeMutablePointer<Command>
-    private var room = 16
+    private var room = CommandBuffer.firstRoom
     private var head = 0
     private var waiting = 0
     /// Those that were drawn, and are older than the ring's.
@@ -63,7 +65,10 @@ final class CommandBuffer<Command: Sendable>: @unchecked Sendable {
     }
 
     /// The number of waiting commands.
-    var count: Int { lock.withLock { waiting + drawn.count } }
+    var count: Int { lock.withLock { total } }
+
+    /// The same, with the lock.
+    private var total: Int { waiting + drawn.count }
 
     /// Appends a command, and tells the loops, unless others wait already: then they know.
     ///
@@ -74,7 +79,7 @@ final class CommandBuffer<Command: Sendable>: @unchecked Sendable {
     /// - Returns: What became of it.
     func append(_ command: consuming Command, signal: () -> Void, wake: (HostRunLoop) -> Void) -> Appended {
         lock.lock()
-        guard !isClosed, waiting < capacity, capacity == .max || waiting + drawn.count < capacity else {
+        guard !isClosed, waiting < capacity, capacity == .max || total < capacity else {
             let refusal: Appended = isClosed ? .closed : .full
             lock.unlock()
             // Its release may run code of the program.
@@ -124,7 +129,7 @@ final class CommandBuffer<Command: Sendable>: @unchecked Sendable {
         } else {
             return .nothing
         }
-        guard waiting == 0, drawn.count == 0 else { return .first }
+        guard total == 0 else { return .first }
         if room > Self.usualRoom { resize(to: Self.usualRoom) }
         if draws, drawnMask >= Self.usualRoom { freeDrawn() }
         return .last
@@ -143,7 +148,7 @@ final class CommandBuffer<Command: Sendable>: @unchecked Sendable {
         unsafe drawnPlaces = places
         drawnMask = room - 1
         drawn.begin(at: head, count: waiting)
-        room = unsafe free == nil ? 16 : freeRoom
+        room = unsafe free == nil ? Self.firstRoom : freeRoom
         unsafe places = free ?? .allocate(capacity: room)
         (head, waiting) = (0, 0)
     }
@@ -157,8 +162,8 @@ final class CommandBuffer<Command: Sendable>: @unchecked Sendable {
     /// How many wait, and whether the loop of the calling thread is the one that draws.
     func begin() -> (waiting: Int, draws: Bool) {
         lock.withLock {
-            guard let loop = loops.first else { return (waiting + drawn.count, false) }
-            return (waiting + drawn.count, ObjectIdentifier(loop) == drawer && loop.isCurrent)
+            guard let loop = loops.first else { return (total, false) }
+            return (total, ObjectIdentifier(loop) == drawer && loop.isCurrent)
         }
     }
 
@@ -167,7 +172,7 @@ final class CommandBuffer<Command: Sendable>: @unchecked Sendable {
         lock.withLock {
             isClosed = true
             var rest: [Command] = []
-            rest.reserveCapacity(drawn.count + waiting)
+            rest.reserveCapacity(total)
             while let command = unsafe claim() { rest.append(unsafe command.move()) }
             while waiting > 0 { rest.append(unsafe takePlace().move()) }
             return rest
