@@ -32,7 +32,7 @@ package final class CodeInspector: Sendable {
     /// What was read by this process and is not kept yet.
     ///
     /// Protected by `lock`.
-    private nonisolated(unsafe) var unkept: (name: String, bytes: [UInt8])?
+    private nonisolated(unsafe) var unkept: (kept: KeptCode, origins: FunctionOrigins)?
     /// A retained `FunctionOrigins` that is never released, or 0.
     ///
     /// Read without the lock.
@@ -113,7 +113,7 @@ package final class CodeInspector: Sendable {
             file.reserveDescriptor()
             hf_capture_set_before_root_changes { DebugLibrary.load() }
         }
-        let frames = LockFrames(executable: image, program: file)
+        let frames = LockFrames(executable: image, program: file, mayBeStatic: isStatic)
         lock.withLock { _ in
             unsafe self.frames = frames
             unsafe self.program = program
@@ -232,25 +232,28 @@ package final class CodeInspector: Sendable {
             let files = CodeFiles(of: program, from: file)
             // Not for the crash thread: the store may be on a disk that does not answer.
             let shelf = mayLoad ? unsafe shelf : nil
-            let kept = shelf == nil ? nil : KeptOrigins(of: program, in: files, trusting: trusted, isStatic: isStatic)
-            if let kept, let bytes = shelf?.get(kept.name, KeptOrigins.mostBytes), let known = kept.origins(in: bytes) {
-                return publish(known)
+            let kept = shelf == nil ? nil : KeptCode(of: program, in: files, trusting: trusted, isStatic: isStatic)
+            if let kept, let bytes = shelf?.get(kept.name, KeptCode.mostBytes), let known = kept.contents(of: bytes) {
+                unsafe frames?.takeOver(known.locks)
+                return publish(known.origins)
             }
             let read = FunctionOrigins(of: program, in: files, trusting: trusted, mayLoad: mayLoad, isStatic: isStatic)
             unsafe lacksLibrary = read.lacksLibrary
             guard !read.isUnread else { return }
             publish(read)
-            if let kept, let bytes = kept.file(of: read) { unsafe unkept = (kept.name, bytes) }
+            if let kept { unsafe unkept = (kept, read) }
         }
     }
 
     /// Keeps what was read for the next process: without the lock, for the crash thread may want it.
     private func keep() {
-        let (unkept, shelf) = lock.withLock { _ in
+        let (unkept, locks, shelf) = lock.withLock { _ in
             defer { unsafe self.unkept = nil }
-            return unsafe (self.unkept, self.shelf)
+            return unsafe (self.unkept, self.frames?.encoded(), self.shelf)
         }
-        if let (name, bytes) = unkept { shelf?.put(name, bytes) }
+        if let (kept, origins) = unkept, let locks, let bytes = kept.file(of: origins, locks: locks) {
+            shelf?.put(kept.name, bytes)
+        }
     }
 
     private func publish(_ read: FunctionOrigins) {

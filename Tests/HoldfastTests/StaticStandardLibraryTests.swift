@@ -3,6 +3,8 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import Symbolication
+
 /// A program with the standard library in it, as `swift build --static-swift-stdlib` makes it.
 @Suite(.timeLimit(.minutes(10))) struct StaticStandardLibraryTests {
     /// What SwiftPM would ask for besides: modules that only modules of the standard library import.
@@ -70,6 +72,46 @@ import Testing
         let run = try ProgramRun.run(Self.link("recovery-probe", in: folder), ["own-code", store.path])
         #expect(run.end == expected.end && run.output == expected.output, "\(run.errors)")
         #expect(try store.onlyReport().verdict.decision == dynamic.onlyReport().verdict.decision)
+    }
+
+    /// The next process takes over what the first one has read: so it believes what we change in it.
+    @Test func `Which functions of the library use locks is read once`() throws {
+        let folder = try TemporaryFolder()
+        let probe = try Self.link("boundary-probe", in: folder)
+        let store = try StoreReader()
+        let code = store.path + "/code"
+        let owned: [FileAttributeKey: Any] = [.posixPermissions: 0o700]
+        try FileManager.default.createDirectory(atPath: code, withIntermediateDirectories: true, attributes: owned)
+        let first = try ChildProcess(probe, ["tasks-unseen", store.path])
+        let name = try FolderWatch.wait(at: code, for: "what was read of the program") {
+            try FileManager.default.contentsOfDirectory(atPath: code).first { $0.hasSuffix(".code") }
+        }
+        first.kill(SIGKILL)
+        _ = try first.wait()
+        let file = Array(try #require(FileManager.default.contents(atPath: code + "/" + name)))
+        func word(_ place: Int) -> Int { Int(file[place..<(place + 8)].reversed().reduce(0) { $0 << 8 | UInt64($1) }) }
+        let size = word(24)
+        let key = Array(file[32..<(32 + size)])
+        let read = Array(file[(40 + size)...].prefix(word(32 + size)))
+        let locks = Array(file[(40 + size + read.count)...])
+        #expect(locks.count > 9 && locks.count % 9 == 8)
+        // Whole; no function; one that does something unknown; cut: the last two are read again.
+        for (kept, isResumed) in [
+            (locks, false), (Array(repeating: 0, count: 8), true), (locks.dropLast() + [200], false),
+            (locks.dropLast(), false),
+        ] as [([UInt8], Bool)] {
+            let path = code + "/" + name
+            let changed = KeptCode.file(key: key, read: read, locks: kept)
+            #expect(FileManager.default.createFile(atPath: path, contents: Data(changed)))
+            #expect(chmod(path, 0o600) == 0)
+            let run = try ProgramRun.run(probe, ["mutex", store.path])
+            #expect(run.end == .exited(77))
+            // If it is, the next call finds the lock held.
+            #expect(
+                run.output.hasPrefix("mutex faulted") == isResumed,
+                "\(kept.count) bytes: \(run.errors.suffix(2000))"
+            )
+        }
     }
 
     @Test func `Objects in another order are noticed: nothing is resumed, and the log says so`() throws {

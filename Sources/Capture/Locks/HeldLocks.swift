@@ -9,7 +9,7 @@
 /// taken for a jump to every instruction of the function, which is never too little. With one, nothing is told.
 struct HeldLocks {
     /// What a call does to the locks.
-    enum Effect {
+    enum Effect: UInt8 {
         case none, takes, letsGo
         /// It releases the lock itself; it is not the second half of a `cmpxchg`.
         case releases

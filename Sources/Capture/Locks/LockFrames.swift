@@ -15,6 +15,9 @@ package final class LockFrames {
 
     private let executable: SymbolImage
     private let program: ProgramFile
+    private let mayBeStatic: Bool
+    /// Those that take and release locks, once they are known.
+    private var functions: LockFunctions?
     /// Nil until it is first needed, and while the file cannot be read or is another build's.
     private var calls: (calls: LockCalls, file: ELFFile)?
     /// Places with their answers, or 0; found by open addressing, so that asking allocates nothing.
@@ -38,8 +41,10 @@ package final class LockFrames {
     /// - Parameters:
     ///   - executable: The file as it was mapped. Without a build id it is taken as it is.
     ///   - program: The same, open; nil to open it by its path.
-    package init(executable: SymbolImage, program: ProgramFile? = nil) {
+    ///   - mayBeStatic: Whether the standard library may be a part of it, which takes a look at all symbols.
+    package init(executable: SymbolImage, program: ProgramFile? = nil, mayBeStatic: Bool = true) {
         self.executable = executable
+        self.mayBeStatic = mayBeStatic
         self.program = program ?? ProgramFile(path: executable.path)
         unsafe answers = .allocate(capacity: Self.capacity)
         unsafe answers.initialize(repeating: 0, count: Self.capacity)
@@ -58,6 +63,18 @@ package final class LockFrames {
             for _ in 0..<2 { _ = unsafe contain(UnsafeBufferPointer(start: place, count: 1)) }
         }
     }
+
+    // MARK: For the program's next process
+
+    /// What it may take over instead of reading symbols and relocations; nil while they could not be read.
+    package func encoded() -> [UInt8]? { functions?.encoded() }
+
+    /// Takes over what a process of the same program has read, unless it is anything else.
+    package func takeOver(_ bytes: ArraySlice<UInt8>) {
+        functions = functions ?? LockFunctions(decoding: bytes)
+    }
+
+    // MARK: Asking
 
     /// Whether a function on a stack may hold a `Mutex` there, taken by itself or by code that was inlined into it.
     ///
@@ -111,7 +128,11 @@ package final class LockFrames {
     private func readCalls() -> (calls: LockCalls, file: ELFFile)? {
         if let calls, calls.file.isIntact { return calls }
         calls = program.opened().flatMap { ELFFile($0, path: executable.path) }.flatMap { file in
-            executable.buildID == nil || executable.buildID == file.buildID ? (LockCalls(of: file), file) : nil
+            guard executable.buildID == nil || executable.buildID == file.buildID else { return nil }
+            let read = functions ?? LockFunctions(of: file, mayBeStatic: mayBeStatic)
+            // A file that is written meanwhile is read again.
+            if file.isIntact { functions = read }
+            return (LockCalls(of: file, calling: read), file)
         }
         return calls
     }

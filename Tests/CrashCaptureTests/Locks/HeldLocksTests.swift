@@ -152,7 +152,7 @@ import Testing
         ] as [(String, HeldLocks.Effect?)]
     )
     func `What a static libdispatch's functions do is known by their names`(name: String, effect: HeldLocks.Effect?) {
-        #expect(LockCalls.effect(ofDispatch: name) == effect)
+        #expect(LockFunctions.effect(ofDispatch: name) == effect)
     }
 
     @Test func `Where ways meet, the one with a lock counts, and a loop comes to an end`() throws {
@@ -361,7 +361,7 @@ import Testing
         let file = try #require(ELFFile(path: BuiltProduct.path(of: name)))
         let symbols = SymbolTable(of: file)
         // The fault that is committed with a Mutex held returns nowhere.
-        let users = LockCalls(of: file).users
+        let users = LockCalls(of: file, calling: LockFunctions(of: file, mayBeStatic: true)).users
             .map { (name: symbols.symbol(at: $0.start)?.name ?? String($0.start, radix: 16), held: $0.held) }
             .filter { !$0.name.contains("faultMutex") }
         let understood = users.compactMap(\.held)

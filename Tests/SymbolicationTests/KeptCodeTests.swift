@@ -5,7 +5,7 @@ import Testing
 @testable import Symbolication
 
 /// What a process has read of its program, for the next one.
-@Suite(.timeLimit(.minutes(10))) struct KeptOriginsTests {
+@Suite(.timeLimit(.minutes(10))) struct KeptCodeTests {
     private static let base: UInt64 = 0x5555_0000_0000
 
     /// A copy of a program of which what was read is kept.
@@ -35,16 +35,16 @@ import Testing
         var image: SymbolImage {
             SymbolImage(
                 path: path,
-                base: KeptOriginsTests.base,
-                end: KeptOriginsTests.base + 64 << 20,
+                base: KeptCodeTests.base,
+                end: KeptCodeTests.base + 64 << 20,
                 buildID: buildID
             )
         }
 
         var files: CodeFiles { CodeFiles(of: image, from: ProgramFile(path: path), search: search) }
 
-        func kept(_ trusted: TrustedCode = TrustedCode(), isStatic: Bool = false) -> KeptOrigins? {
-            KeptOrigins(of: image, in: files, trusting: trusted, isStatic: isStatic)
+        func kept(_ trusted: TrustedCode = TrustedCode(), isStatic: Bool = false) -> KeptCode? {
+            KeptCode(of: image, in: files, trusting: trusted, isStatic: isStatic)
         }
 
         func origins() -> FunctionOrigins { FunctionOrigins(of: image, in: files, trusting: TrustedCode()) }
@@ -63,7 +63,7 @@ import Testing
         let kept = try #require(program.kept())
         let file = try #require(kept.file(of: read))
         #expect(kept.name == program.buildID + ".code")
-        let taken = try #require(program.kept()?.origins(in: file))
+        let taken = try #require(program.kept()?.contents(of: file)).origins
         let addresses = try Self.addresses(program.path)
         #expect(addresses.count > 10_000)
         #expect(addresses.allSatisfy { taken.origin(at: $0) == read.origin(at: $0) })
@@ -82,12 +82,12 @@ import Testing
         for index in Array(0..<256) + Array(stride(from: 256, to: file.count, by: 4099)) {
             var damaged = file
             damaged[index] ^= 1 << UInt8(index % 8)
-            #expect(kept.origins(in: damaged) == nil, "byte \(index)")
+            #expect(kept.contents(of: damaged) == nil, "byte \(index)")
         }
         for size in Array(0..<256) + [file.count - 1, file.count / 2] {
-            #expect(kept.origins(in: Array(file.prefix(size))) == nil, "\(size) bytes")
+            #expect(kept.contents(of: Array(file.prefix(size))) == nil, "\(size) bytes")
         }
-        #expect(kept.origins(in: file + [0]) == nil)
+        #expect(kept.contents(of: file + [0]) == nil)
     }
 
     /// As somebody would write it who knows the sum.
@@ -99,7 +99,7 @@ import Testing
         var read = try #require(program.origins().encoded())
         let size = Int(file[24..<32].reversed().reduce(0) { $0 << 8 | UInt64($1) })
         let key = Array(file[32..<(32 + size)])
-        #expect(KeptOrigins.file(key: key, read: read) == file)
+        #expect(KeptCode.file(key: key, read: read) == file)
         let guards = Int(read[32])
         func set(_ word: Int, to value: UInt64) {
             read.replaceSubrange((8 * word)..<(8 * word + 8), with: withUnsafeBytes(of: value) { Array($0) })
@@ -113,43 +113,43 @@ import Testing
         case "flags": set(1, to: 1 << 20)
         default: read.removeLast()
         }
-        #expect(kept.origins(in: KeptOrigins.file(key: key, read: read)) == nil)
+        #expect(kept.contents(of: KeptCode.file(key: key, read: read)) == nil)
     }
 
     @Test func `What was read with other settings, or of another file, is none`() throws {
         let program = try Program()
         let file = try #require(program.kept()?.file(of: program.origins()))
-        #expect(program.kept()?.origins(in: file) != nil)
-        #expect(program.kept(TrustedCode(modules: ["lua"]))?.origins(in: file) == nil)
-        #expect(program.kept(TrustedCode(functions: ["lua_*"]))?.origins(in: file) == nil)
-        #expect(program.kept(isStatic: true)?.origins(in: file) == nil)
+        #expect(program.kept()?.contents(of: file) != nil)
+        #expect(program.kept(TrustedCode(modules: ["lua"]))?.contents(of: file) == nil)
+        #expect(program.kept(TrustedCode(functions: ["lua_*"]))?.contents(of: file) == nil)
+        #expect(program.kept(isStatic: true)?.contents(of: file) == nil)
         // The same bytes, written anew; UTIME_OMIT for the time of reading.
         var times = [timespec(tv_sec: 0, tv_nsec: 0x3fff_fffe), timespec(tv_sec: 1, tv_nsec: 0)]
         #expect(utimensat(AT_FDCWD, program.path, &times, 0) == 0)
-        #expect(try #require(program.kept()).origins(in: file) == nil)
+        #expect(try #require(program.kept()).contents(of: file) == nil)
     }
 
     @Test func `Settings that read alike are not the same`() throws {
         let program = try Program()
         let kept = try #require(program.kept(TrustedCode(modules: ["a", "functions"])))
         let file = try #require(kept.file(of: program.origins()))
-        #expect(program.kept(TrustedCode(modules: ["a"], functions: ["functions"]))?.origins(in: file) == nil)
-        #expect(program.kept(TrustedCode(modules: ["a", "functions"]))?.origins(in: file) != nil)
+        #expect(program.kept(TrustedCode(modules: ["a"], functions: ["functions"]))?.contents(of: file) == nil)
+        #expect(program.kept(TrustedCode(modules: ["a", "functions"]))?.contents(of: file) != nil)
     }
 
     /// What is inlined is known by the debug file alone.
     @Test func `A debug file that comes, changes or goes makes what was kept none`() throws {
         let program = try Program(["--strip-debug"])
         let without = try #require(program.kept()?.file(of: program.origins()))
-        #expect(program.kept()?.origins(in: without) != nil)
+        #expect(program.kept()?.contents(of: without) != nil)
         try program.addDebugFile()
-        #expect(try #require(program.kept()).origins(in: without) == nil)
+        #expect(try #require(program.kept()).contents(of: without) == nil)
         let with = try #require(program.kept()?.file(of: program.origins()))
-        #expect(program.kept()?.origins(in: with) != nil)
+        #expect(program.kept()?.contents(of: with) != nil)
         try FileManager.default.removeItem(atPath: program.debugPath)
-        #expect(try #require(program.kept()).origins(in: with) == nil)
+        #expect(try #require(program.kept()).contents(of: with) == nil)
         try program.addDebugFile()
-        #expect(try #require(program.kept()).origins(in: with) == nil)
+        #expect(try #require(program.kept()).contents(of: with) == nil)
     }
 
     @Test func `What changes while it is read is not kept`() throws {
@@ -172,9 +172,9 @@ import Testing
         let program = try Program()
         var image = program.image
         image.buildID = nil
-        #expect(KeptOrigins(of: image, in: program.files, trusting: TrustedCode(), isStatic: false) == nil)
+        #expect(KeptCode(of: image, in: program.files, trusting: TrustedCode(), isStatic: false) == nil)
         image.buildID = "00"
-        #expect(KeptOrigins(of: image, in: CodeFiles(of: image), trusting: TrustedCode(), isStatic: false) == nil)
+        #expect(KeptCode(of: image, in: CodeFiles(of: image), trusting: TrustedCode(), isStatic: false) == nil)
         image = SymbolImage(path: "/does/not/exist", base: Self.base, end: Self.base + 4096, buildID: nil)
         #expect(FunctionOrigins(of: image, trusting: TrustedCode()).encoded() == nil)
     }

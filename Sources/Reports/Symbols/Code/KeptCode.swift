@@ -1,10 +1,10 @@
 internal import LinuxSystem
 
-/// What one process has read of where functions come from, in a file for the program's next processes.
+/// What one process has read of its program, in a file for the program's next processes: where functions come from, and which use locks.
 ///
 /// The file names what it was read from: the program's file and the debug file, by what fstat(2) says of them, and the settings. A file that was
 /// read from anything else, or is damaged, is as good as none.
-package struct KeptOrigins {
+package struct KeptCode {
     /// The name of the file; a program without a build id has none.
     package let name: String
     private let key: [UInt8]
@@ -35,24 +35,26 @@ package struct KeptOrigins {
     }
 
     /// Changes with what is read of a file, and with how it is written down.
-    private static let format = 1
+    private static let format = 2
     private static let magic = Array("holdfast code\n\0\0".utf8)
     /// More than any program needs: 17 bytes for each range, of which a Hummingbird server has 700.
     package static let mostBytes = 4 << 20
 
-    /// The bytes of the file: its kind, the sum of all that follows, how long the key is, the key, and what was read.
+    /// The bytes of the file: its kind, the sum of all that follows, how long the key is, the key, the size of the origins, these, and the locks.
     ///
-    /// - Parameter origins: What was read.
+    /// - Parameters:
+    ///   - origins: What was read.
+    ///   - locks: What was read of locks; it is not looked at here.
     /// - Returns: Nil where another attempt may tell more, or the files have changed meanwhile.
-    package func file(of origins: FunctionOrigins) -> [UInt8]? {
+    package func file(of origins: FunctionOrigins, locks: [UInt8] = []) -> [UInt8]? {
         // The program may also have closed them (closefrom(3)).
         guard files.identity() == identity else { return nil }
-        let file = origins.encoded().map { Self.file(key: key, read: $0) }
+        let file = origins.encoded().map { Self.file(key: key, read: $0, locks: locks) }
         return (file?.count ?? 0) <= Self.mostBytes ? file : nil
     }
 
-    static func file(key: [UInt8], read: [UInt8]) -> [UInt8] {
-        let rest = bytes(of: UInt64(key.count)) + key + read
+    static func file(key: [UInt8], read: [UInt8], locks: [UInt8] = []) -> [UInt8] {
+        let rest = bytes(of: UInt64(key.count)) + key + bytes(of: UInt64(read.count)) + read + locks
         return magic + bytes(of: sum(of: rest[...])) + rest
     }
 
@@ -60,15 +62,18 @@ package struct KeptOrigins {
     ///
     /// - Parameter file: The bytes, of which nothing is believed.
     /// - Returns: Nil if they are anything else, or were read from other files.
-    package func origins(in file: [UInt8]) -> FunctionOrigins? {
+    package func contents(of file: [UInt8]) -> (origins: FunctionOrigins, locks: ArraySlice<UInt8>)? {
         let start = Self.magic.count + 16
-        guard file.count >= start + key.count, file.starts(with: Self.magic) else { return nil }
+        guard file.count >= start + key.count + 8, file.starts(with: Self.magic) else { return nil }
         let rest = file[(Self.magic.count + 8)...]
         guard file[Self.magic.count..<(Self.magic.count + 8)].elementsEqual(Self.bytes(of: Self.sum(of: rest))),
             rest.prefix(8).elementsEqual(Self.bytes(of: UInt64(key.count))),
             file[start..<(start + key.count)].elementsEqual(key)
         else { return nil }
-        return FunctionOrigins(decoding: file[(start + key.count)...], of: executable)
+        let size = file[(start + key.count)..<(start + key.count + 8)].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+        let read = file[(start + key.count + 8)...]
+        guard size <= read.count else { return nil }
+        return FunctionOrigins(decoding: read.prefix(Int(size)), of: executable).map { ($0, read.dropFirst(Int(size))) }
     }
 
     private static func bytes(of word: UInt64) -> [UInt8] { unsafe withUnsafeBytes(of: word) { unsafe Array($0) } }
