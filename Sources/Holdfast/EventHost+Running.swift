@@ -16,9 +16,9 @@ extension EventHost {
     public func run() {
         beginServing()
         if standby?.hasWaited == true {
-            doLater("tell that it serves") { if !$0.isStopping { $0.notifier.noteReady(on: $0.loop) } }
+            doLater("tell that it serves") { if !$0.isStopping { $0.tellReady() } }
         } else if !isStopping, standby?.isWaiting != true {
-            notifier.noteReady(on: loop)
+            tellReady()
         }
         // What a verdict needs is read in a moment.
         inspector.noteServing()

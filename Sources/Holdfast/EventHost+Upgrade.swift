@@ -110,6 +110,33 @@ extension EventHost {
         _ = Glibc.close(nothing)
     }
 
+    // MARK: What comes for a process that ends
+
+    /// Says that this process serves, and keeps the link by which another may hand over to it: a fault would lose what is on its way.
+    func tellReady() {
+        notifier.noteReady(on: loop)
+        for end in kept.takeLinks() { goOn(with: end) }
+        keepLinks()
+    }
+
+    /// Takes what others send to a process before this one.
+    private func goOn(with end: CInt) {
+        guard !receivers.isEmpty else {
+            kept.giveUpLink(end)
+            _ = Glibc.close(end)
+            return
+        }
+        notifier.link.goOn(with: end, on: loop)
+        keepLinks()
+    }
+
+    private func keepLinks() {
+        guard !receivers.isEmpty else { return }
+        let table = kept.tableDescriptor
+        for end in notifier.link.ends { kept.keepLink(end) }
+        if kept.tableDescriptor != table { prepareRestart(isHealthy: isHealthy) }
+    }
+
     // MARK: A process that stands by
 
     /// Has the fault handlers tell the process that stands by, if there is one, and hand over what is kept, if it takes that.
@@ -123,7 +150,13 @@ extension EventHost {
         guard let handed = notifier.link.takeHanded() else { return }
         // In a callout: the program's handlers may fault.
         loop.perform { @MainActor [weak self] in
-            for (name, entry) in handed.entries { self?.receive(entry, named: name) }
+            for (name, entry) in handed.entries {
+                if KeptDescriptors.isLink(name) {
+                    self?.goOn(with: entry.descriptor)
+                } else {
+                    self?.receive(entry, named: name)
+                }
+            }
             self?.doLater("log what was taken over") { $0.logTaking(handed) }
         }
     }

@@ -287,6 +287,7 @@ public final class EventHost {
             self?.capture.setStandbyLink(socket, serial: serial)
             self?.offerStandby()
         }
+        notifier.link.closes = { [weak self] in self?.kept.giveUpLink($0) }
         notifier.link.ended = { [weak self] in self?.sayThatItStandsBy() }
         sayHowItStarted()
     }

@@ -69,6 +69,23 @@ final class KeptDescriptors {
     /// What the names begin with of sockets that a supervisor has handed down.
     private static let handedDown = reserved + "LISTEN_FDS "
 
+    /// What the names begin with of links by which something may still come (`SuccessorLink`): a process that stands by gets them, too.
+    private static let link = reserved + ">LINK "
+
+    /// The links of the process before this one, which are the caller's from now on.
+    func takeLinks() -> [CInt] {
+        inherited.entries.keys.filter { unclaimed[$0] != nil && Self.isLink($0) }.sorted().compactMap(claim)
+    }
+
+    static func isLink(_ name: String) -> Bool { name.hasPrefix(link) }
+
+    func keepLink(_ end: CInt) {
+        let name = Self.link + "\(end)"
+        if entries[name] == nil { try? keep(KeptEntry(descriptor: end, state: []), as: name) }
+    }
+
+    func giveUpLink(_ end: CInt) { try? remove(Self.link + "\(end)") }
+
     /// Keeps a socket that a supervisor has handed down, under its number, which the environment names.
     func keepHandedDown(_ descriptor: CInt) {
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)

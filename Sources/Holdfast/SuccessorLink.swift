@@ -32,6 +32,8 @@ final class SuccessorLink {
     var standbyChanged: (@MainActor (CInt, UInt32) -> Void)?
     /// Called when nobody has the other end any more.
     var ended: (@MainActor () -> Void)?
+    /// Called before an end is closed that was to be kept (`ends`).
+    var closes: (@MainActor (CInt) -> Void)?
     private(set) var port: HostRunLoop.PortSource?
     /// What is handed over to this process before it serves.
     private var handed: HandedTable?
@@ -39,6 +41,8 @@ final class SuccessorLink {
     private var standbyEnd: CInt = -1
     /// Our end; -1 for none.
     private var own: CInt = -1
+    /// The ends of processes before this one that ended while something may have been on its way to them.
+    private var former: [CInt: HostRunLoop.PortSource] = [:]
     /// Leads to the process that has taken over; -1 for none.
     private var next: CInt = -1
 
@@ -63,9 +67,33 @@ final class SuccessorLink {
         return OwnedDescriptor(takingOver: second)
     }
 
+    /// The ends by which something may come that others have kept: it would be lost with them.
+    var ends: [CInt] { former.keys.sorted() + (own >= 0 ? [own] : []) }
+
+    /// Takes what still comes by the end of a process before this one, until nobody has the other one.
+    ///
+    /// - Parameters:
+    ///   - end: That end, from now on the link's.
+    ///   - loop: The loop that serves it.
+    func goOn(with end: CInt, on loop: HostRunLoop) {
+        let port = HostRunLoop.PortSource(ofHost: "link of the process before", descriptor: end) { [weak self] _, _ in
+            MainActor.assumeIsolated { _ = self?.receiveFormer(end) }
+        }
+        former[end] = port
+        _ = try? loop.add(port, to: .common)
+    }
+
+    private func endFormer(_ end: CInt) {
+        guard let port = former.removeValue(forKey: end) else { return }
+        port.invalidate()
+        closes?(end)
+        _ = Glibc.close(end)
+    }
+
     /// Ends the link.
     func close() {
         endOwn()
+        for end in former.keys { endFormer(end) }
         setStandby(-1, serial: 0)
         if next >= 0 { _ = Glibc.close(next) }
         next = -1
@@ -74,7 +102,10 @@ final class SuccessorLink {
     private func endOwn() {
         port?.invalidate()
         port = nil
-        if own >= 0 { _ = Glibc.close(own) }
+        if own >= 0 {
+            closes?(own)
+            _ = Glibc.close(own)
+        }
         own = -1
         drop(handed)
         handed = nil
@@ -96,27 +127,58 @@ final class SuccessorLink {
 
     /// Takes whatever has been sent.
     func receiveAll() {
+        for end in former.keys { while receiveFormer(end) {} }
         while receive() {}
+    }
+
+    private struct Packet {
+        var bytes: [UInt8]
+        var extras: PacketExtras
+        /// Nobody has the other end.
+        var isEnd: Bool { bytes.isEmpty && extras.descriptors.isEmpty }
+    }
+
+    private static func packet(from end: CInt) -> Packet? {
+        // Not an array: clients may wait, and most packets are small.
+        unsafe withUnsafeTemporaryAllocation(byteCount: KeptPacket.sizeLimit, alignment: 1) { buffer in
+            unsafe (try? PacketSocket.receive(into: buffer, from: end)).map { count, extras in
+                unsafe Packet(bytes: Array(buffer.prefix(count)), extras: extras)
+            }
+        }
     }
 
     /// Takes a packet; returns whether there was one.
     private func receive() -> Bool {
-        guard own >= 0 else { return false }
-        // Not an array: clients may wait, and most packets are small.
-        let packet = unsafe withUnsafeTemporaryAllocation(byteCount: KeptPacket.sizeLimit, alignment: 1) { buffer in
-            unsafe (try? PacketSocket.receive(into: buffer, from: own)).map { count, extras in
-                unsafe (bytes: Array(buffer.prefix(count)), extras: extras)
-            }
-        }
         // A port that says that there is something is wrong at times (epoll(7)); the loop asks again.
-        guard let (bytes, extras) = packet else { return false }
-        guard !bytes.isEmpty || !extras.descriptors.isEmpty else {
+        guard own >= 0, let packet = Self.packet(from: own) else { return false }
+        guard !packet.isEnd else {
             endOwn()
             ended?()
             return false
         }
-        take(bytes, extras)
+        take(packet.bytes, packet.extras)
         return true
+    }
+
+    /// The same of a process before this one: what else it was told was for that process.
+    private func receiveFormer(_ end: CInt) -> Bool {
+        guard former[end] != nil, let packet = Self.packet(from: end) else { return false }
+        guard !packet.isEnd else {
+            endFormer(end)
+            return false
+        }
+        let left = packet.extras.isTruncated ? nil : takeKept(packet.bytes, packet.extras.descriptors)
+        for number in left ?? packet.extras.descriptors { _ = Glibc.close(number) }
+        return true
+    }
+
+    /// Takes what was kept; returns the descriptors that are left, or nil if it is something else.
+    private func takeKept(_ bytes: [UInt8], _ descriptors: [CInt]) -> [CInt]? {
+        guard let first = descriptors.first,
+            let (name, state) = KeptPacket.parse(bytes, state: descriptors.dropFirst().first)
+        else { return nil }
+        received?(name, KeptEntry(descriptor: first, state: state))
+        return Array(descriptors.dropFirst())
     }
 
     private func take(_ bytes: [UInt8], _ extras: PacketExtras) {
@@ -138,9 +200,8 @@ final class SuccessorLink {
             handed = HandedTable(first)
         } else if bytes.starts(with: HandedTable.slotsMark) {
             left = handed?.take(bytes, left) ?? left
-        } else if let (name, state) = KeptPacket.parse(bytes, state: left.dropFirst().first) {
-            left.removeFirst()
-            received?(name, KeptEntry(descriptor: first, state: state))
+        } else {
+            left = takeKept(bytes, left) ?? left
         }
     }
 

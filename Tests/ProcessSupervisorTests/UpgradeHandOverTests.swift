@@ -7,11 +7,15 @@ import Testing
 
 /// What a program keeps moves to the process that takes over: `holdfast upgrade`.
 @Suite(.timeLimit(.minutes(3))) struct UpgradeHandOverTests {
-    private static func agent(_ port: UInt16) throws -> Supervised {
+    private static func agent(
+        _ port: UInt16,
+        _ options: [String] = [],
+        below: [String] = []
+    ) throws -> Supervised {
         let store = try StoreReader()
         return try Supervised(
-            ["--ready", "notify", "--listen", "tcp:127.0.0.1:\(port)"],
-            [BuiltProduct.path(of: "holdfast-agent"), "--port", "\(port)", "--store", store.path],
+            ["--ready", "notify", "--listen", "tcp:127.0.0.1:\(port)"] + below,
+            [BuiltProduct.path(of: "holdfast-agent"), "--port", "\(port)", "--store", store.path] + options,
             store: store
         )
     }
@@ -64,6 +68,44 @@ import Testing
         let deadline = Deadline()
         for client in clients {
             while agentPid(try client.ask("STATS")) != last { try #require(!deadline.hasPassed) }
+        }
+    }
+
+    /// Waits until the first thread of a process sleeps in clock_nanosleep(2).
+    private static func waitUntilAsleep(_ pid: CInt) throws {
+        let deadline = Deadline()
+        while try String(contentsOfFile: "/proc/\(pid)/syscall", encoding: .utf8).hasPrefix("230 ") == false {
+            try #require(!deadline.hasPassed)
+        }
+    }
+
+    /// The process before hands over while the next one sleeps, which then faults.
+    @Test(arguments: [false, true])
+    func `What is on its way to a process is not lost when that one faults`(hasStandby: Bool) throws {
+        let port = try Supervised.freePort()
+        let below = hasStandby ? ["--standby", "--restart", "always", "--healthy-after", "1ms"] : []
+        let supervised = try Self.agent(port, ["--after-fault", "restart"], below: below)
+        let pid = try supervised.nextPid()
+        if hasStandby { _ = try supervised.nextPid() }
+        let clients = try (0..<100).map { _ in try LineClient(port: port) }
+        for client in clients { #expect(try client.ask("PING") == "PONG") }
+        if hasStandby { try supervised.waitForStandby() }
+        kill(pid, SIGSTOP)
+        #expect(try supervised.order("upgrade").output == "upgraded\n")
+        var next = try supervised.nextPid()
+        let faulty = try LineClient(port: port)
+        #expect(agentPid(try faulty.ask("STATS")) == next)
+        let standby = hasStandby ? try supervised.nextPid() : next
+        if hasStandby { try supervised.waitForStandby() }
+        try faulty.send("STALL sleep 500\nFAULT nil-unwrap\n")
+        try Self.waitUntilAsleep(next)
+        kill(pid, SIGCONT)
+        let deadline = Deadline()
+        while kill(pid, 0) == 0 { try #require(!deadline.hasPassed, "\(supervised.process.errors.suffix(2000))") }
+        while try faulty.line() != nil {}
+        next = standby
+        for client in clients {
+            #expect(agentPid(try client.ask("STATS")) == next, "\(supervised.process.errors.suffix(4000))")
         }
     }
 

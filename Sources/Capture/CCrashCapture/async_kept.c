@@ -186,10 +186,11 @@ static bool send_batch(Batch *batch) {
     return is_sent;
 }
 
-/// Whether a record is one that this library keeps for itself: its name begins with a NUL.
+/// Whether a record is one that this library keeps for itself: its name begins with a NUL. Behind that, a '>' says that it goes along.
 static bool is_reserved(int table, Place place, const HFKeptRecord *record) {
-    char first = 1;
-    return record->name_length > 0 && read_at(table, &first, 1, place.offset + sizeof *record) && first == 0;
+    char name[2] = {1};
+    return record->name_length >= sizeof name && read_at(table, name, sizeof name, place.offset + sizeof *record) &&
+           name[0] == 0 && name[1] != '>';
 }
 
 static bool send_one(void *context, Place place, const HFKeptRecord *record) {
