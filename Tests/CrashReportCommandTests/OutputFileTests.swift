@@ -91,6 +91,37 @@ import Testing
         #expect(result.errors.contains("cannot write file: "))
     }
 
+    @Test func `A link in a folder is replaced, and not followed`() throws {
+        let id = try #require(try store.summaries().summaries.first).id
+        let result = try shell(
+            """
+            echo old >file; chmod 666 file; ln -s ../file folder-link; mkdir folder; ln -s ../file folder/\(id).crash
+            crashreport export last --format apple --output folder/ || exit
+            cat file; [ -L folder/\(id).crash ] || stat -c %a folder/*
+            """
+        )
+        #expect(result.output == "old\n600\n", "\(result.errors)")
+    }
+
+    /// The record of a death whose report cannot be written.
+    @Test func `A store with no report but some that cannot be written is not empty`() throws {
+        let record = #"""
+            {"version":1,"name":"web","arguments":["web"],"executable":"/usr/bin/web","pid":7,"supervisor":1,
+            "began":1795243000000000000,"ended":1795243001000000000,"restarts":2,"status":3,"cause":"exit","confidence":"certain",
+            "sentence":"It ended itself with status 3.","next":[],"evidence":[],"userSeconds":0.5,"systemSeconds":0.25,
+            "peakBytes":4096,"wasReady":true,"action":"It starts again at once.","holdfast":"0.1.0",
+            "host":{"name":"h","kernel":"6","os":"Debian","architecture":"x86_64","processors":2}}
+            """#
+        for path in [store.path, store.spoolPath, store.reportsPath] {
+            _ = mkdir(path.string, 0o700)
+        }
+        for report in try store.summaries().summaries { try FileManager.default.removeItem(atPath: report.path) }
+        try Data(record.utf8).write(to: URL(fileURLWithPath: store.spoolPath.appending("7-1.death").string))
+        let result = try shell("( ulimit -f 0; crashreport list; echo $? ) 2>&1 | cat; crashreport list | wc -l")
+        #expect(result.output.contains("/7-1.death: ") && result.output.hasSuffix("\n73\n2\n"), "\(result.output)")
+        #expect(!result.output.contains("no crash reports"))
+    }
+
     @Test func `An open descriptor is written on from where it is`() throws {
         let result = try shell(
             """

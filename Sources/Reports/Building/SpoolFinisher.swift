@@ -16,6 +16,8 @@ package struct SpoolFinisher: Sendable {
         package var silentEnds: [SilentEnd] = []
         /// What went wrong, in words, a line each; the files stay where they are.
         package var problems: [String] = []
+        /// Whether a report could not be written for now, as on a full disk; said among the problems.
+        package var isIncomplete = false
     }
 
     /// A process that ended without a word: it left no record of a fault that ended it, and it did not close its host.
@@ -161,6 +163,7 @@ package struct SpoolFinisher: Sendable {
             // A temporary file without a process holds nothing.
         } catch {
             outcome.problems.append("\(path): \(error)")
+            outcome.isIncomplete = true
             return
         }
         unsafe unlink(path.string)
@@ -200,6 +203,7 @@ package struct SpoolFinisher: Sendable {
                 progress?(outcome.reports.count)
             } catch {
                 outcome.problems.append("\(store.spoolPath.appending(name)): \(error)")
+                outcome.isIncomplete = true
             }
         }
     }

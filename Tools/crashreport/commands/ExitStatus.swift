@@ -11,7 +11,7 @@ enum ExitStatus {
     static let damaged = ExitCode(65)
     /// No report, or more than one, has such an identifier.
     static let noSuchReport = ExitCode(66)
-    /// The store could not be changed.
+    /// The store could not be changed: no report that is there, or none that is to come, could be written.
     static let cannotChange = ExitCode(73)
     /// The output could not be written.
     static let cannotWrite = ExitCode(74)

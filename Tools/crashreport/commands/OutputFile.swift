@@ -9,6 +9,8 @@ import SystemPackage
 /// full. Everything else, such as a device or a FIFO, stays what it is and is written into.
 struct OutputFile {
     let path: String
+    /// Whether the user named it; if not, a link by that name is somebody else's.
+    private var isNamed = true
 
     init(_ path: String) {
         self.path = path
@@ -47,8 +49,12 @@ struct OutputFile {
         throw Self.failure(path, error)
     }
 
-    /// A file in this folder.
-    func file(_ name: String) -> OutputFile { OutputFile(FilePath(path).appending(name).string) }
+    /// A file in this folder; what has its name is replaced, also a link.
+    func file(_ name: String) -> OutputFile {
+        var file = OutputFile(FilePath(path).appending(name).string)
+        file.isNamed = false
+        return file
+    }
 
     private static func failure(_ path: String, _ error: any Error) -> ExitCode {
         Output.complain("cannot write \(path): \(error)")
@@ -56,6 +62,7 @@ struct OutputFile {
     }
 
     private func put(_ bytes: [UInt8]) throws {
+        guard isNamed else { return try Self.replace(FilePath(path), with: bytes) }
         if let number = Self.openDescriptor(path) {
             _ = try FileDescriptor(rawValue: number).writeAll(bytes)
             return
@@ -83,7 +90,8 @@ struct OutputFile {
         let folder = try FileDirectory(at: try realPath(parent.isEmpty ? "." : parent))
         let number = folder.descriptor.rawValue
         var old = stat()
-        let isThere = unsafe fstatat(number, name, &old, AT_SYMLINK_NOFOLLOW) == 0
+        // A link is replaced itself, and says nothing of who may read the file.
+        let isThere = unsafe fstatat(number, name, &old, AT_SYMLINK_NOFOLLOW) == 0 && old.st_mode & S_IFMT != S_IFLNK
         // A rename(2) would not mind.
         if isThere, unsafe faccessat(number, name, W_OK, AT_EACCESS) != 0 { throw Errno(rawValue: errno) }
         let temporary = ".crashreport-\(UInt32.random(in: .min ... .max)).tmp"

@@ -16,9 +16,15 @@ struct StoreOptions: ParsableArguments {
     }
 
     /// The store, with the reports of what dead processes left behind.
-    func openFinished() throws(ReportStoreError) -> ReportStore {
+    ///
+    /// - Returns: The store.
+    /// - Throws: The error of a store, or the exit code if it has no report but some that cannot be written.
+    func openFinished() throws -> ReportStore {
         let store = try open()
-        finish(store)
+        let outcome = finish(store)
+        if outcome.isIncomplete, (try? store.summaries(limit: 1).summaries.isEmpty) == true {
+            throw ExitStatus.cannotChange
+        }
         return store
     }
 
@@ -43,13 +49,15 @@ struct StoreOptions: ParsableArguments {
     }
 
     /// Makes the reports of what dead processes left behind.
-    func finish(_ store: ReportStore) {
+    @discardableResult
+    func finish(_ store: ReportStore) -> SpoolFinisher.Outcome {
         let outcome = Progress.shown("finishing the reports of dead processes") { progress in
             SpoolFinisher(store: store).finish { progress.update(done: $0) }
         }
         // Always: with the file of the spool this is the last that is known of them.
         for end in outcome.silentEnds { Output.complain(end.text) }
         for problem in outcome.problems { Output.complain(problem) }
+        return outcome
     }
 
     /// The store that the options and the environment name.

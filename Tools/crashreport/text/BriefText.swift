@@ -21,15 +21,27 @@ extension ReportText {
         for fact in facts(isBrief: true) { head.field(fact.name, cut(fact.text, 10)) }
         var foot = StyledText(layout)
         foot.end()
-        foot.end(
-            cut("--full shows the rest: what went before, threads, registers, memory, images", 0),
-            .faint
-        )
+        let parts = rest.isEmpty ? "" : ": " + rest.joined(separator: ", ")
+        foot.end(cut("--full shows the rest\(parts)", 0), .faint)
         let room = Self.mostBriefLines - head.lineCount - foot.lineCount
         // A blank line and a title stand above each part.
         let source = briefSource(within: room - Self.callsBesideSource - 2)
         let calls = briefCalls(within: room - source.lineCount - 2)
         return head.text + source.text + calls.text + foot.text
+    }
+
+    /// What the report has besides, in the order of the whole text.
+    private var rest: [String] {
+        let parts: [(String, Bool)] = [
+            ("what went before", report.context?.breadcrumbs.isEmpty == false),
+            ("threads", hasThread || !report.otherThreads.isEmpty),
+            ("registers", !report.thread.registers.isEmpty),
+            ("memory", report.fault?.memory?.isEmpty == false),
+            ("images", !report.images.isEmpty),
+            ("tasks", report.tasks != nil),
+            ("notes", !report.notes.isEmpty),
+        ]
+        return parts.filter(\.1).map(\.0)
     }
 
     private func briefSource(within room: Int) -> StyledText {
